@@ -1,0 +1,130 @@
+// Who may import whom. Imports go one way, from the client down to the base, so that each layer can be read, tested and
+// changed with only the layers below it in mind. Type-only imports count too.
+
+// Top layer first. Above them stand index.ts, client.ts and its parts client-*.ts, the only files beside the folders.
+const LAYERS = {
+  locks: {
+    may: ["engine", "watchdog", "owners", "pubsub", "redis", "scripts", "base"],
+    comment: "A kind of lock is built from everything below; who makes it (the client) is not its business.",
+  },
+  engine: {
+    may: ["watchdog", "pubsub", "redis", "scripts", "base"],
+    comment:
+      "How a call waits its turn is the same for every kind of lock, so it knows no kind and no owner's scopes.",
+  },
+  watchdog: {
+    may: ["redis", "scripts", "base"],
+    comment: "Renewal is told what to renew; it does not know who waits or who asked.",
+  },
+  pubsub: {
+    may: ["redis", "base"],
+    comment: "Messages are carried from channels to listeners without knowing locks or scripts.",
+  },
+  redis: {
+    may: ["scripts", "base"],
+    comment: "Talking to the server is about commands, replies and time, never about locks.",
+  },
+  scripts: {
+    may: ["base"],
+    comment: "Scripts are texts with typed arguments; sending them is the business of redis/.",
+  },
+  owners: {
+    may: ["base"],
+    comment: "Who is asking is a matter of the async context alone; no server is involved.",
+  },
+  base: { may: [], comment: "The base is what everybody may use, so it uses nobody." },
+};
+
+const layerRules = Object.entries(LAYERS).map(([layer, { may, comment }]) => ({
+  name: `layer-${layer}`,
+  severity: "error",
+  comment,
+  from: { path: `^src/${layer}/` },
+  to: { path: "^src/", pathNot: `^src/(${[layer, ...may].join("|")})/` },
+}));
+
+module.exports = {
+  forbidden: [
+    ...layerRules,
+    {
+      name: "nothing-imports-index",
+      severity: "error",
+      comment: "index.ts is the list of what is public. Inside, a module is imported from where it is.",
+      from: { path: "^src/" },
+      to: { path: "^src/index[.]ts$" },
+    },
+    {
+      name: "no-folder-outside-the-layers",
+      severity: "error",
+      comment: "A new folder of src/ needs its place in the layers above, else no rule holds for it.",
+      from: {
+        path: "^src/",
+        pathNot: `^src/(index|client[a-z-]*|(${Object.keys(LAYERS).join("|")})/.+)[.]ts$`,
+      },
+      to: {},
+    },
+    {
+      name: "no-cycles",
+      severity: "error",
+      comment: "Modules that import each other can only be understood, loaded and tested together.",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "nothing-unused",
+      severity: "error",
+      comment: "A module that index.ts does not reach is not part of the package.",
+      from: { path: "^src/index[.]ts$" },
+      to: { path: "^src/", reachable: false },
+    },
+    {
+      name: "src-stays-inside",
+      severity: "error",
+      comment: "What is published may not need tests, tools or examples.",
+      from: { path: "^src/" },
+      to: { path: "^(test|tools|bench|examples)/" },
+    },
+    {
+      name: "ioredis-in-one-place",
+      severity: "error",
+      comment:
+        "The connection is the user's and of either major version, whose classes are different types: it is accepted by " +
+        "structure. Only `LockClient.connect` makes one.",
+      from: { path: "^src/", pathNot: "^src/redis/connect[.]ts$" },
+      to: { path: "(^|/)ioredis5?(/|$)" },
+    },
+    {
+      name: "nanoid-in-one-place",
+      severity: "error",
+      comment: "All random ids are made in one file, so that their lengths and alphabets can be compared.",
+      from: { path: "^src/", pathNot: "^src/base/ids[.]ts$" },
+      to: { path: "(^|/)nanoid(/|$)" },
+    },
+    {
+      name: "no-other-packages",
+      severity: "error",
+      comment: "Every runtime dependency is one that all users install.",
+      from: { path: "^src/" },
+      to: {
+        dependencyTypesNot: ["local", "core", "unknown"],
+        pathNot: "(^|/)(ioredis|eventemitter3|nanoid)(/|$)",
+      },
+    },
+    {
+      name: "resolvable",
+      severity: "error",
+      comment: "An import that leads nowhere works on one machine only.",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "types", "node", "default"],
+    },
+  },
+};

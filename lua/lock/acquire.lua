@@ -1,0 +1,31 @@
+-- Takes a free lock for a fresh wire id. Running it again is as good as once: an owner that has the lock keeps its
+-- count, and the TTL is only raised. A call that was given up has left a tombstone and gets nothing.
+--
+-- KEYS
+--   lock       hash    owner -> hold count
+--   tombstone  string  exists once this wire id is over
+-- ARGV
+--   owner      text    clientId:n
+--   lease      ms      TTL of the lock
+-- REPLY
+--   {1, 0}     granted
+--   {0, pttl}  held by another; its remaining time in ms, -1 if it has no end
+--   {2, 0}     this wire id is over
+-- INCLUDE shared/raise_ttl
+
+local lock, tombstone = KEYS[1], KEYS[2]
+local owner, lease = ARGV[1], ARGV[2]
+
+if redis.call('EXISTS', lock, tombstone) == 0 then
+  redis.call('HSET', lock, owner, 1)
+  redis.call('PEXPIRE', lock, lease)
+  return {1, 0}
+end
+if redis.call('EXISTS', tombstone) == 1 then
+  return {2, 0}
+end
+if redis.call('HEXISTS', lock, owner) == 1 then
+  raise_ttl(lock, lease)
+  return {1, 0}
+end
+return {0, redis.call('PTTL', lock)}

@@ -1,0 +1,41 @@
+-- Gives back one hold. With holds left, the count and the TTL are set to theirs; without, the lock is deleted and
+-- announced, and a tombstone says so: a release that is sent again finds it and answers as the first one did.
+--
+-- KEYS
+--   lock          hash     owner -> hold count
+--   channel       channel  where releases are announced
+--   tombstone     string   exists once this wire id is over
+-- ARGV
+--   owner         text     clientId:n
+--   count         int      holds left; 0 gives the lock back
+--   left          int      ms that the longest hold left has to go; unused with count 0
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
+-- REPLY
+--   1             done, now or by an earlier run
+--   0             the lock is gone
+--   -1            another holds it
+-- FLAGS allow-oom
+-- INCLUDE shared/announce
+-- INCLUDE shared/absence
+
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+if count ~= '0' and left ~= '0' then
+  if redis.call('HEXISTS', lock, owner) == 0 then
+    return absence(lock)
+  end
+  redis.call('PEXPIRE', lock, left)
+  redis.call('HSET', lock, owner, count)
+  return 1
+end
+if redis.call('HDEL', lock, owner) == 1 then
+  redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+  announce(publish, channel)
+  return 1
+end
+if redis.call('EXISTS', tombstone) == 1 then
+  return 1
+end
+return absence(lock)

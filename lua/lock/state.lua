@@ -1,0 +1,13 @@
+-- What is known of a lock and of one owner in it. A script, so that it is read from the master.
+--
+-- KEYS
+--   lock   hash  owner -> hold count
+-- ARGV
+--   owner  text  clientId:n; empty for nobody
+-- REPLY
+--   {held, count, pttl}  1 or 0, the owner's hold count, ms left (-2 free)
+
+local lock = KEYS[1]
+local owner = ARGV[1]
+
+return {redis.call('HLEN', lock) > 0 and 1 or 0, tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}

@@ -1,0 +1,49 @@
+/**
+ * Time as this library sees it. Owns the two clocks, injected so that tests can run in virtual time.
+ */
+
+/** A moment on both clocks. */
+export interface Instant {
+  readonly mono: number;
+  readonly wall: number;
+}
+
+export interface Clock {
+  /** Milliseconds that never step back, but stand still while the machine sleeps. */
+  mono(): number;
+  /** Epoch milliseconds. */
+  wall(): number;
+  /** Calls back once after `ms` (any size), without keeping the process alive. Returns the way to cancel it. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export function instant(clock: Clock): Instant {
+  return { mono: clock.mono(), wall: clock.wall() };
+}
+
+/**
+ * Milliseconds since `start`, the larger of what the two clocks say: the monotonic one misses a suspend, the wall
+ * clock a step back, and a lease that is believed to be longer than it is would be two holders.
+ */
+export function elapsedSince(clock: Clock, start: Instant): number {
+  return Math.max(clock.mono() - start.mono, clock.wall() - start.wall);
+}
+
+/** setTimeout fires at once when it is asked to wait longer than this. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  mono: () => performance.now(),
+  wall: () => Date.now(),
+  after(ms, callback) {
+    if (ms <= LONGEST_TIMER) {
+      const timer = setTimeout(callback, ms);
+      timer.unref();
+      return () => clearTimeout(timer);
+    }
+    let cancel = systemClock.after(LONGEST_TIMER, () => {
+      cancel = systemClock.after(ms - LONGEST_TIMER, callback);
+    });
+    return () => cancel();
+  },
+};

@@ -1,0 +1,160 @@
+/**
+ * Every error a user can meet. Owns the codes and their texts; knows nothing of Redis or of waiting.
+ * Errors are recognised by a brand, not by `instanceof`, so that a process with an ESM and a CJS copy works.
+ */
+
+/** What went wrong; see the table in the guide for cause and cure of each. */
+export type LockErrorCode =
+  | "WAIT_TIMEOUT"
+  | "NOT_OWNER"
+  | "LOCK_LOST"
+  | "UPGRADE_REFUSED"
+  | "QUORUM"
+  | "REPLICAS"
+  | "UNAVAILABLE"
+  | "CLIENT_CLOSED"
+  | "UNSUPPORTED"
+  | "WRONG_DATA";
+
+/** How a hold was lost; the best that is known. */
+export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "closed";
+
+const BRAND = Symbol.for("holdfast.LockError");
+
+/** The base of all errors of this library. Test with {@link isLockError}. */
+export class LockError extends Error {
+  readonly code: LockErrorCode;
+  readonly lockName: string;
+
+  constructor(code: LockErrorCode, lockName: string, message: string, cause?: unknown) {
+    super(message);
+    this.name = new.target.name;
+    this.code = code;
+    this.lockName = lockName;
+    Object.defineProperty(this, BRAND, { value: true });
+    // Not enumerable, so that a log of the error's fields stays one line.
+    if (cause !== undefined)
+      Object.defineProperty(this, "cause", { value: cause, configurable: true, writable: true });
+  }
+}
+
+/** `run`, or `lock` with a `wait`, ran out of time. `waited`: milliseconds. */
+export class LockTimeoutError extends LockError {
+  readonly waited: number;
+
+  constructor(lockName: string, waited: number) {
+    super("WAIT_TIMEOUT", lockName, `lock "${lockName}" was not free within ${Math.round(waited)} ms`);
+    this.waited = waited;
+  }
+}
+
+/** An unlock by one who does not hold the lock; never used for a loss. */
+export class LockNotOwnerError extends LockError {
+  constructor(lockName: string, message: string) {
+    super("NOT_OWNER", lockName, message);
+  }
+}
+
+const LOSSES: Record<LossReason, string> = {
+  forced: "this process released it by force",
+  taken: "another holds it now",
+  expired: "its lease ended",
+  unreachable: "Redis gave no answer until its lease ended",
+  closed: "the client was closed",
+};
+
+/** The hold ended before its unlock. `since`: epoch milliseconds; `result`: what the function of a `run` returned. */
+export class LockLostError extends LockError {
+  readonly reason: LossReason;
+  readonly since: number;
+  readonly result?: unknown;
+
+  constructor(lockName: string, reason: LossReason, since: number, result?: { value: unknown }) {
+    super("LOCK_LOST", lockName, `lock "${lockName}" was lost: ${LOSSES[reason]}`);
+    this.reason = reason;
+    this.since = since;
+    if (result) this.result = result.value;
+  }
+}
+
+/** The write side was asked for by an owner that holds only the read side. */
+export class LockUpgradeError extends LockError {
+  constructor(lockName: string) {
+    super(
+      "UPGRADE_REFUSED",
+      lockName,
+      `lock "${lockName}": an owner that holds only the read side cannot get the write side; give the read side back first`,
+    );
+  }
+}
+
+/** RedLock got no majority of answers. */
+export class QuorumError extends LockError {
+  readonly votes: number;
+  readonly errors: readonly unknown[];
+
+  constructor(lockName: string, votes: number, members: number, errors: readonly unknown[]) {
+    super(
+      "QUORUM",
+      lockName,
+      `lock "${lockName}": no majority of the ${members} masters answered (${votes} granted)`,
+    );
+    this.votes = votes;
+    this.errors = errors;
+  }
+}
+
+/** Fewer replicas than `replicas` acknowledged the grant, which was undone. */
+export class ReplicationError extends LockError {
+  readonly acknowledged: number;
+  readonly required: number;
+
+  constructor(lockName: string, acknowledged: number, required: number) {
+    super(
+      "REPLICAS",
+      lockName,
+      `lock "${lockName}": ${acknowledged} of ${required} required replicas acknowledged the grant; it was undone`,
+    );
+    this.acknowledged = acknowledged;
+    this.required = required;
+  }
+}
+
+/** No usable answer from Redis in time. What a late answer grants is given back. */
+export class RedisUnavailableError extends LockError {
+  constructor(lockName: string, cause?: unknown) {
+    const why = cause instanceof Error ? `: ${cause.message}` : "";
+    super("UNAVAILABLE", lockName, `lock "${lockName}": no usable answer from Redis in time${why}`, cause);
+  }
+}
+
+/** The client was closed before or during the call. */
+export class ClientClosedError extends LockError {
+  constructor(lockName: string) {
+    super(
+      "CLIENT_CLOSED",
+      lockName,
+      lockName ? `lock "${lockName}": the client is closed` : "the client is closed",
+    );
+  }
+}
+
+/** The server is too old, or lacks or forbids a command; the text says which. */
+export class UnsupportedServerError extends LockError {
+  constructor(lockName: string, what: string, cause?: unknown) {
+    super("UNSUPPORTED", lockName, lockName ? `lock "${lockName}": ${what}` : what, cause);
+  }
+}
+
+/** The lock's key holds other data. The text is the one of Redis; the data was left alone. */
+export class WrongDataError extends LockError {
+  constructor(lockName: string, cause: Error) {
+    super("WRONG_DATA", lockName, `${cause.message} (lock "${lockName}")`, cause);
+  }
+}
+
+/** True for an error of this library, of this or another copy of it in the process; with `code`, for that one only. */
+export function isLockError(error: unknown, code?: LockErrorCode): error is LockError {
+  if (typeof error !== "object" || error === null || !(BRAND in error)) return false;
+  return code === undefined || (error as { code?: unknown }).code === code;
+}

@@ -1,0 +1,17 @@
+/** Every random id of the library, by nanoid. */
+import { customAlphabet } from "nanoid";
+
+const hex = customAlphabet("0123456789abcdef", 32);
+const variant = customAlphabet("89ab", 1);
+
+/** A fresh client id, laid out as a lower-case UUID v4, as Redisson's client ids are. */
+export function clientId(): string {
+  const digits = hex();
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    `4${digits.slice(13, 16)}`,
+    `${variant()}${digits.slice(17, 20)}`,
+    digits.slice(20, 32),
+  ].join("-");
+}

@@ -1,0 +1,87 @@
+/** The options of a client: their defaults and their limits. */
+import { checkInteger, checkName, checkOptions } from "./base/arguments.js";
+import { type Clock, systemClock } from "./base/clock.js";
+
+export interface LockClientOptions {
+  /** Milliseconds: the lease of a hold taken without one, renewed every third of it. Default 30 000, at least 300. */
+  watchdogTimeout?: number | undefined;
+  /** Put before every name (`prefix:name`), to share a server. Default none. */
+  prefix?: string | undefined;
+  /** Milliseconds: the longest sleep of a waiter, should every wake-up be lost. Default 3 000. */
+  pollCap?: number | undefined;
+  /** Milliseconds: Redisson's grace per queued fair waiter; keep it equal in a mixed fleet. Default 300 000. */
+  fairWaitTimeout?: number | undefined;
+  /** Replicas that must acknowledge a grant; short of that it is undone and the call rejects. Default 0. */
+  replicas?: number | undefined;
+  /** Milliseconds to wait for them, on top of `commandTimeout`. Default 1 000. */
+  replicasTimeout?: number | undefined;
+  /** Whether releases on a Cluster are announced by SPUBLISH: as Redisson decides it ("auto", the default), or forced. */
+  shardedPubSub?: "auto" | boolean | undefined;
+  /** Milliseconds: the bound on one server call, after which its outcome is unknown and reconciled. Default 3 000. */
+  commandTimeout?: number | undefined;
+  /** The share of a lease taken off the local deadline, plus 2 ms. Default 0.01; at least 0 and below 1. */
+  drift?: number | undefined;
+}
+
+/** What tests of the library itself may replace. Not part of the public contract. */
+export const INTERNALS: unique symbol = Symbol.for("holdfast.internals") as never;
+
+export interface Internals {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Behave as towards a server before Redis 7: no `#!lua` line, no SPUBLISH. */
+  readonly legacyServer: boolean;
+}
+
+export type CheckedOptions = Required<{ [K in keyof LockClientOptions]: NonNullable<LockClientOptions[K]> }> &
+  Internals;
+
+const DEFAULTS: CheckedOptions = {
+  watchdogTimeout: 30_000,
+  prefix: "",
+  pollCap: 3_000,
+  fairWaitTimeout: 300_000,
+  replicas: 0,
+  replicasTimeout: 1_000,
+  shardedPubSub: "auto",
+  commandTimeout: 3_000,
+  drift: 0.01,
+  clock: systemClock,
+  random: Math.random,
+  legacyServer: false,
+};
+
+const LEAST = {
+  watchdogTimeout: 300,
+  pollCap: 1,
+  fairWaitTimeout: 1,
+  replicas: 0,
+  replicasTimeout: 1,
+  commandTimeout: 1,
+} as const;
+
+const NAMES = [...Object.keys(LEAST), "prefix", "shardedPubSub", "drift"];
+
+export function checkClientOptions(value: unknown): CheckedOptions {
+  const given = checkOptions(value, NAMES, "LockClient");
+  const internals = (given as { [INTERNALS]?: Partial<Internals> })[INTERNALS];
+  const checked: Record<string, unknown> = { ...DEFAULTS, ...internals };
+  for (const [name, setting] of Object.entries(given)) {
+    if (setting !== undefined) checked[name] = checkSetting(name, setting);
+  }
+  return checked as unknown as CheckedOptions;
+}
+
+function checkSetting(name: string, value: unknown): unknown {
+  if (name === "prefix") return checkName(value, "prefix");
+  if (name === "shardedPubSub") {
+    if (value === "auto" || typeof value === "boolean") return value;
+    throw new TypeError('shardedPubSub must be "auto", true or false');
+  }
+  if (name === "drift") {
+    if (typeof value !== "number") throw new TypeError("drift must be a number");
+    if (value >= 0 && value < 1) return value;
+    throw new RangeError("drift must be at least 0 and below 1");
+  }
+  return checkInteger(value, name, LEAST[name as keyof typeof LEAST]);
+}

@@ -1,0 +1,27 @@
+/** holdfast: distributed locks on Redis. */
+
+export type { Clock } from "./base/clock.js";
+export {
+  ClientClosedError,
+  isLockError,
+  LockError,
+  type LockErrorCode,
+  LockLostError,
+  LockNotOwnerError,
+  LockTimeoutError,
+  LockUpgradeError,
+  type LossReason,
+  QuorumError,
+  RedisUnavailableError,
+  ReplicationError,
+  UnsupportedServerError,
+  WrongDataError,
+} from "./base/errors.js";
+export type { LockEvent, LockEventName, LockEvents, LockKind, LockListener } from "./base/events.js";
+export { type CloseOptions, LockClient } from "./client.js";
+export type { LockClientOptions } from "./client-options.js";
+export type { LockOptions, OwnerOptions, TryLockOptions } from "./locks/call-options.js";
+export { Hold } from "./locks/hold.js";
+export { Lock } from "./locks/lock.js";
+export { Owner } from "./owners/owner.js";
+export type { RedisConnection } from "./redis/connection.js";

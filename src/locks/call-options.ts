@@ -1,0 +1,49 @@
+/** The options of a lock's calls, and one call with all of them checked. */
+import { checkLease, checkSignal, checkWait, type Options } from "../base/arguments.js";
+import { ambientOwner, type Frame, type Party } from "../owners/context.js";
+import { checkOwner, Owner } from "../owners/owner.js";
+import type { Origin } from "./grant.js";
+import type { Hold } from "./hold.js";
+
+/** Whose call it is: an Owner, or a Hold for the owner of that hold, also after its unlock. */
+export interface OwnerOptions {
+  owner?: Owner | Hold | undefined;
+}
+
+export interface TryLockOptions extends OwnerOptions {
+  /** Ends the wait at once, with `signal.reason`. Does nothing once the lock is granted. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface LockOptions extends TryLockOptions {
+  /** Milliseconds that the whole call may take; without limit if absent. */
+  wait?: number | undefined;
+  /** Milliseconds, a whole number; if absent the watchdog renews the hold until its unlock. */
+  lease?: number | undefined;
+}
+
+export const LOCK_OPTIONS: readonly string[] = ["wait", "lease", "signal", "owner"];
+export const TRY_OPTIONS: readonly string[] = ["signal", "owner"];
+export const OWNER_OPTIONS: readonly string[] = ["owner"];
+
+/** One call that wants a hold. */
+export interface Ask {
+  /** Milliseconds; Infinity without limit. */
+  readonly wait: number;
+  /** Milliseconds; undefined for a hold that the watchdog renews. */
+  readonly lease: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly owner: Party;
+  readonly origin: Origin;
+  /** Of a `run`. */
+  readonly frame?: Frame;
+}
+
+/** Checks the values of a call on the lock of this key, and finds out whose it is. */
+export function checkAsk(options: Options, lockKey: string, origin: Origin): Ask {
+  const wait = checkWait(options.wait) ?? Number.POSITIVE_INFINITY;
+  const lease = checkLease(options.lease);
+  const signal = checkSignal(options.signal);
+  const owner = checkOwner(options.owner) ?? ambientOwner(lockKey) ?? new Owner();
+  return { wait, lease, signal, owner, origin };
+}

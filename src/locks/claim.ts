@@ -1,0 +1,91 @@
+/** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
+import type { Attempt, Contender } from "../engine/engine.js";
+import type { Frame } from "../owners/context.js";
+import type { Grant, Origin } from "./grant.js";
+import type { Primitive } from "./primitive.js";
+
+/** Who answers the engine for a claim: the owner's tenure of the lock. */
+export interface ClaimTaker {
+  /** False while it is the turn of a run that does not enclose the claim's. */
+  admits(claim: Claim): boolean;
+  /** True while the owner has a live hold, so that a further call re-enters. */
+  holding(): boolean;
+  attempt(claim: Claim, within: number): Promise<Attempt<Grant>>;
+  enter(claim: Claim): void;
+  announce(claim: Claim): void;
+  /** The engine is done with a claim; what nobody takes is undone. */
+  leave(claim: Claim, taken: boolean): void;
+}
+
+export interface ClaimOptions {
+  readonly tenure: ClaimTaker;
+  readonly primitive: Primitive;
+  readonly origin: Origin;
+  /** Milliseconds. */
+  readonly lease: number;
+  readonly renewed: boolean;
+  /** Of a `run`: it takes turns with the runs that do not enclose it. */
+  readonly frame?: Frame | undefined;
+}
+
+export class Claim implements Contender<Grant> {
+  readonly primitive: Primitive;
+  readonly origin: Origin;
+  readonly lease: number;
+  readonly renewed: boolean;
+  readonly frame: Frame | undefined;
+  /** Of its outermost tries; minted at the first. */
+  wireId: string | undefined;
+  /** Nobody waits for the result any more. */
+  over = false;
+  /** A try of it may have been executed, or may yet be, without our knowing. */
+  doubtful = false;
+  /** A try is on its way. */
+  flying = false;
+  grant: Grant | undefined;
+  resume: () => void = () => {};
+  readonly #tenure: ClaimTaker;
+
+  constructor(options: ClaimOptions) {
+    this.#tenure = options.tenure;
+    this.primitive = options.primitive;
+    this.origin = options.origin;
+    this.lease = options.lease;
+    this.renewed = options.renewed;
+    this.frame = options.frame;
+  }
+
+  get lockName(): string {
+    return this.primitive.lockName;
+  }
+
+  get channel(): string {
+    return this.primitive.channel;
+  }
+
+  admitted(): boolean {
+    return this.#tenure.admits(this);
+  }
+
+  reenters(): boolean {
+    return this.#tenure.holding();
+  }
+
+  attempt(within: number): Promise<Attempt<Grant>> {
+    return this.#tenure.attempt(this, within);
+  }
+
+  enter(resume: () => void): void {
+    this.resume = resume;
+    this.#tenure.enter(this);
+  }
+
+  waiting(): void {
+    this.#tenure.announce(this);
+  }
+
+  leave(taken: boolean): void {
+    this.over = true;
+    this.#tenure.leave(this, taken);
+  }
+}

@@ -1,0 +1,101 @@
+/** What all locks of one client share. Made by the client; passed down, never reached for. */
+import type { Clock } from "../base/clock.js";
+import { ClientClosedError } from "../base/errors.js";
+import type { Events } from "../base/events.js";
+import type { Engine } from "../engine/engine.js";
+import type { Link } from "../redis/link.js";
+import type { Watchdog } from "../watchdog/watchdog.js";
+import type { Primitive } from "./primitive.js";
+import type { Replicas } from "./replicas.js";
+
+export interface Settings {
+  readonly watchdogTimeout: number;
+  readonly drift: number;
+  readonly commandTimeout: number;
+}
+
+/** What an owner has of a lock, while it has a hold: as what happens to the whole client or the whole lock sees it. */
+export interface LiveTenure {
+  /** The wire id, if a live hold is on this side of the lock. */
+  wireIdOn(primitive: Primitive): string | undefined;
+  /** This client gave the lock back by force while the owner held it under this wire id. */
+  loseByForce(primitive: Primitive, wireId: string): void;
+  /** Another client of this process gave a lock of this key back by force. */
+  hearOfForce(key: string): void;
+  /** The client closes: live holds end now and are given back. */
+  loseByClose(): void;
+}
+
+export interface EnvParts {
+  readonly clientId: string;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly link: Link;
+  readonly engine: Engine;
+  readonly watchdog: Watchdog;
+  readonly events: Events;
+  readonly replicas: Replicas | undefined;
+}
+
+export class Env {
+  readonly clientId: string;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly link: Link;
+  readonly engine: Engine;
+  readonly watchdog: Watchdog;
+  readonly events: Events;
+  /** How grants are acknowledged by replicas; undefined when none are asked for. */
+  readonly replicas: Replicas | undefined;
+  closed = false;
+  /** Tenures with a hold. */
+  readonly live: Set<LiveTenure> = new Set();
+  readonly #cleanups = new Set<Promise<unknown>>();
+  readonly #onIdle: (() => void)[] = [];
+  #minted = 0;
+
+  constructor(parts: EnvParts) {
+    this.clientId = parts.clientId;
+    this.settings = parts.settings;
+    this.clock = parts.clock;
+    this.link = parts.link;
+    this.engine = parts.engine;
+    this.watchdog = parts.watchdog;
+    this.events = parts.events;
+    this.replicas = parts.replicas;
+  }
+
+  /** A number that this client has not used before. */
+  mint(): number {
+    return ++this.#minted;
+  }
+
+  assertOpen(lockName: string): void {
+    if (this.closed) throw new ClientClosedError(lockName);
+  }
+
+  /** Work that goes on after its call was answered: `close()` waits for it, and nobody is troubled by its failure. */
+  settle(work: Promise<unknown>): void {
+    const done = () => {
+      this.#cleanups.delete(work);
+    };
+    this.#cleanups.add(work);
+    work.then(done, done);
+  }
+
+  /** Marks that a tenure has its last hold behind it. */
+  rested(tenure: LiveTenure): void {
+    if (!this.live.delete(tenure) || this.live.size > 0) return;
+    for (const callback of this.#onIdle.splice(0)) callback();
+  }
+
+  /** Resolves when no hold is live. */
+  idle(): Promise<void> {
+    return this.live.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
+  }
+
+  /** Resolves when no such work is left. */
+  async settled(): Promise<void> {
+    while (this.#cleanups.size > 0) await Promise.allSettled(this.#cleanups);
+  }
+}

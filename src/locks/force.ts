@@ -1,0 +1,31 @@
+/** Giving a lock back by force, and telling this process: its holders are told at once why theirs is gone. */
+import type { Env } from "./env.js";
+import type { Primitive } from "./primitive.js";
+
+const CLIENTS = Symbol.for("holdfast.clients/1");
+const globals = globalThis as { [CLIENTS]?: Set<ForceListener> };
+globals[CLIENTS] ??= new Set();
+const listeners = globals[CLIENTS];
+
+/** Told that this process gave a lock back by force; `env` is that of the client that did. */
+export type ForceListener = (key: string, by: object) => void;
+
+/** Registers a client's listener until the returned function is called. */
+export function onForce(listener: ForceListener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Gives a lock back whoever holds it; resolves with whether anybody did. */
+export async function forceUnlock(env: Env, primitive: Primitive): Promise<boolean> {
+  // Whoever is granted after this moment may have got the lock after the force.
+  const holders = [...env.live].flatMap((tenure) => {
+    const wireId = tenure.wireIdOn(primitive);
+    return wireId === undefined ? [] : [{ tenure, wireId }];
+  });
+  const forced = await primitive.force();
+  if (!forced) return false;
+  for (const { tenure, wireId } of holders) tenure.loseByForce(primitive, wireId);
+  for (const listener of listeners) listener(primitive.key, env);
+  return true;
+}

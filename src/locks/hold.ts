@@ -1,0 +1,97 @@
+/** What a user holds: a view of one grant, and the way to give it back. */
+import { checkLease } from "../base/arguments.js";
+import { LockNotOwnerError } from "../base/errors.js";
+import type { Party } from "../owners/context.js";
+import { standsFor } from "../owners/owner.js";
+import type { Grant } from "./grant.js";
+import { assertUsable } from "./returns.js";
+import type { Tenure } from "./tenure.js";
+
+/**
+ * One hold on a lock. Works from any async context. A lost hold stays lost: the signal, `isHeld`, `unlock` and `run`
+ * agree on it from then on, even if Redis would have kept the key.
+ */
+export class Hold {
+  readonly #grant: Grant;
+  readonly #tenure: Tenure;
+
+  /** Holds are made by locks. */
+  constructor(grant: Grant, tenure: Tenure, owner: Party) {
+    this.#grant = grant;
+    this.#tenure = tenure;
+    standsFor(this, owner);
+  }
+
+  get lockName(): string {
+    return this.#grant.lockName;
+  }
+
+  /** `clientId:n`, as it stands in Redis; the same for all nested holds of one owner. */
+  get ownerId(): string {
+    return this.#grant.wireId;
+  }
+
+  /** Epoch milliseconds at which the grant arrived. */
+  get acquiredAt(): number {
+    return this.#grant.acquiredAt;
+  }
+
+  /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
+  get signal(): AbortSignal {
+    return this.#grant.signal;
+  }
+
+  /** Checks the clock: false from the local deadline on, even before the signal could fire, and from `unlock()` on. */
+  get isHeld(): boolean {
+    return this.#grant.isHeld;
+  }
+
+  /** Milliseconds to the local deadline: counted from when the command was sent, less the drift. 0 when over. */
+  get remaining(): number {
+    return this.isHeld ? this.#grant.remaining : 0;
+  }
+
+  /**
+   * For the line before a write that only the holder may do.
+   * @throws LockLostError if the hold was lost or its deadline is over
+   * @throws LockNotOwnerError if it was given back
+   */
+  assertHeld(): void {
+    // Asking drops what the clock says is over.
+    this.#tenure.holding();
+    assertUsable(this.#grant);
+  }
+
+  /**
+   * Sets this hold's deadline to now + `lease` milliseconds, up or down. Never shortens another hold's; a hold that the
+   * watchdog renews never falls below `watchdogTimeout`.
+   * @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back, UNAVAILABLE without an answer
+   */
+  async extend(lease: number): Promise<void> {
+    const term = checkLease(lease);
+    if (term === undefined) throw new TypeError("lease must be a number");
+    this.assertHeld();
+    await this.#tenure.returns.extend(this.#grant, term);
+  }
+
+  /**
+   * Gives this hold back. A second call shares the first one's outcome.
+   * @throws LOCK_LOST if it was lost before
+   * @throws NOT_OWNER if `lock.unlock()` gave it back
+   * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
+   */
+  async unlock(): Promise<void> {
+    if (this.#grant.takenBack) {
+      throw new LockNotOwnerError(
+        this.lockName,
+        `lock "${this.lockName}": this hold was given back by lock.unlock()`,
+      );
+    }
+    await this.#tenure.returns.release(this.#grant);
+  }
+
+  /** As {@link unlock}, with its errors. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.unlock();
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * The holds that one owner has on one lock, and how they are lost. Owns the list and the wire id; what has to happen
+ * around a change (timers, waiters) is told to `changed`.
+ */
+import type { LockLostError, LossReason } from "../base/errors.js";
+import type { LockEvent } from "../base/events.js";
+import { outside } from "../owners/context.js";
+import type { Env } from "./env.js";
+import type { Grant } from "./grant.js";
+import { type Primitive, type Rest, TAKEN } from "./primitive.js";
+import type { Serial } from "./serial.js";
+
+export function eventOf(primitive: Primitive): LockEvent {
+  return { lockName: primitive.lockName, kind: primitive.kind };
+}
+
+export class Holdings {
+  /** Taken by `lock()` or `tryLock()` and not given back, lost ones among them; the innermost is last. */
+  readonly bare: Grant[] = [];
+  /** Another client of this process gave the lock back by force: the likely cause, should the key be gone. */
+  forced = false;
+  /** The last renewal got no answer: the likely cause, should the deadline pass. */
+  suspended = false;
+  readonly #env: Env;
+  readonly #serial: Serial;
+  readonly #changed: () => void;
+  /** Counted by the server, as far as is known; those on their way back included. */
+  #grants: Grant[] = [];
+  #wireId: string | undefined;
+
+  constructor(env: Env, serial: Serial, changed: () => void) {
+    this.#env = env;
+    this.#serial = serial;
+    this.#changed = changed;
+  }
+
+  get empty(): boolean {
+    return this.#grants.length === 0;
+  }
+
+  /** The wire id that all holds share; undefined without one. */
+  get wireId(): string | undefined {
+    return this.#wireId;
+  }
+
+  /** The fencing token of the outermost hold, which nested ones share. */
+  get token(): bigint | undefined {
+    return this.#grants[0]?.token;
+  }
+
+  /** Holds that are neither lost nor on their way back. */
+  get held(): Grant[] {
+    return this.#grants.filter((grant) => grant.state === "held");
+  }
+
+  has(grant: Grant): boolean {
+    return this.#grants.includes(grant);
+  }
+
+  add(grant: Grant): void {
+    if (this.empty) {
+      this.#wireId = grant.wireId;
+      this.forced = false;
+      this.suspended = false;
+    }
+    this.#grants.push(grant);
+    if (grant.origin === "bare") this.bare.push(grant);
+    this.#changed();
+  }
+
+  remove(grant: Grant): void {
+    this.#keep((other) => other !== grant);
+  }
+
+  unstack(grant: Grant): void {
+    const index = this.bare.lastIndexOf(grant);
+    if (index >= 0) this.bare.splice(index, 1);
+  }
+
+  /** The holds on one side but for one, as the server is to count them. */
+  rest(primitive: Primitive, without?: Grant): Rest {
+    const rest = { count: 0, left: 0 };
+    for (const grant of this.#grants) {
+      if (grant === without || grant.primitive !== primitive) continue;
+      rest.count++;
+      rest.left = Math.max(rest.left, grant.serverLeft);
+    }
+    return rest;
+  }
+
+  /** Milliseconds that the longest hold but for one has to go on the server. */
+  longestLeft(without: Grant): number {
+    return Math.max(0, ...this.#grants.map((grant) => (grant === without ? 0 : grant.serverLeft)));
+  }
+
+  // Losing
+
+  /** What the clock says is over is lost. */
+  dropExpired(): void {
+    const expired = this.#grants.filter((grant) => grant.state === "held" && grant.remaining <= 0);
+    if (expired.length > 0) this.drop(expired, undefined);
+  }
+
+  /** Loses holds by this side's decision; what the server still has of them is given back in the background. */
+  drop(grants: readonly Grant[], reason: LossReason | undefined): void {
+    const wireId = this.#wireId as string;
+    for (const grant of grants) {
+      this.lose(grant, reason ?? (grant.renewed && this.suspended ? "unreachable" : "expired"));
+    }
+    this.#keep((grant) => grant.state !== "lost");
+    for (const primitive of new Set(grants.map((grant) => grant.primitive))) {
+      const release = () => primitive.release(wireId, () => this.rest(primitive));
+      // With no hold left the wire id is over, and nothing need wait for its release.
+      this.#env.settle(this.empty ? release() : this.#serial.run(release));
+    }
+  }
+
+  /** The server does not know the owner any more: every live hold is lost. Those on their way back will be told so. */
+  loseAll(reason: LossReason): void {
+    for (const grant of this.held) this.lose(grant, reason);
+    this.#keep((grant) => grant.state !== "lost");
+  }
+
+  lose(grant: Grant, reason: LossReason): LockLostError {
+    if (grant.loss) return grant.loss;
+    const { held, primitive, wireId } = grant;
+    const loss = grant.lose(reason);
+    outside(() => grant.abort());
+    this.#env.events.emit("lost", { ...eventOf(primitive), ownerId: wireId, reason, held });
+    return loss;
+  }
+
+  /** Why the server says that the owner has nothing. */
+  absence(word: number): LossReason {
+    if (this.forced) return "forced";
+    return word === TAKEN ? "taken" : "expired";
+  }
+
+  #keep(wanted: (grant: Grant) => boolean): void {
+    this.#grants = this.#grants.filter(wanted);
+    if (this.empty) this.#wireId = undefined;
+    this.#changed();
+  }
+}

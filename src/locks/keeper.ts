@@ -1,0 +1,86 @@
+/** When an owner's holds on a lock are to be renewed or have ended, and what the watchdog's news mean for them. */
+import { elapsedSince, type Instant } from "../base/clock.js";
+import type { Guarded, Renewal } from "../watchdog/watchdog.js";
+import type { Env } from "./env.js";
+import { eventOf, type Holdings } from "./holdings.js";
+import { DONE } from "./primitive.js";
+
+/** Renewals come this often in a lease. */
+const RENEWALS = 3;
+/** Parts of the renewal interval after which a failed renewal is tried again. */
+const RETRIES = 10;
+
+export class Keeper implements Guarded {
+  dueAt = 0;
+  place = -1;
+  readonly #env: Env;
+  readonly #holdings: Holdings;
+  readonly #interval: number;
+  /** Monotonic milliseconds. */
+  #renewAt = Number.POSITIVE_INFINITY;
+  #renewing = false;
+
+  constructor(env: Env, holdings: Holdings) {
+    this.#env = env;
+    this.#holdings = holdings;
+    this.#interval = env.settings.watchdogTimeout / RENEWALS;
+  }
+
+  /** A renewed hold was granted by a command sent at `sent`. */
+  granted(sent: Instant): void {
+    const next = this.#sentAt(sent) + this.#interval;
+    this.#renewAt = this.#holdings.held.length > 1 ? Math.min(this.#renewAt, next) : next;
+  }
+
+  nextDue(): number {
+    let next = Number.POSITIVE_INFINITY;
+    const now = this.#env.clock.mono();
+    for (const grant of this.#holdings.held) {
+      next = Math.min(next, now + grant.remaining);
+      if (grant.renewed && !this.#renewing) next = Math.min(next, this.#renewAt);
+    }
+    return next;
+  }
+
+  due(now: number): readonly Renewal[] {
+    this.#holdings.dropExpired();
+    if (this.#renewing || this.#renewAt > now) return [];
+    const renewed = this.#holdings.held.find((grant) => grant.renewed);
+    if (!renewed) return [];
+    this.#renewing = true;
+    const { renewer, key } = renewed.primitive;
+    return [{ holder: this, renewer, key, field: renewed.primitive.field(renewed.wireId) }];
+  }
+
+  renewed(renewal: Renewal, word: number, sent: Instant): void {
+    this.#renewing = false;
+    const { held } = this.#holdings;
+    const [first] = held;
+    const { settings, events, watchdog } = this.#env;
+    // The holds may have been given back, or be others by now.
+    if (!first || first.primitive.field(first.wireId) !== renewal.field) return watchdog.watch(this);
+    if (word !== DONE) return this.#holdings.loseAll(this.#holdings.absence(word));
+    this.#holdings.suspended = false;
+    for (const grant of held) if (grant.renewed) grant.raiseTerm(sent, settings.watchdogTimeout);
+    this.#renewAt = this.#sentAt(sent) + this.#interval;
+    events.emit("renewed", { ...eventOf(first.primitive), ownerId: first.wireId });
+    watchdog.watch(this);
+  }
+
+  notRenewed(cause: unknown): void {
+    this.#renewing = false;
+    this.#renewAt = this.#env.clock.mono() + this.#interval / RETRIES;
+    const [first] = this.#holdings.held;
+    if (first && !this.#holdings.suspended) {
+      this.#holdings.suspended = true;
+      this.#env.events.emit("suspended", { ...eventOf(first.primitive), ownerId: first.wireId, cause });
+    }
+    this.#env.watchdog.watch(this);
+  }
+
+  /** On the monotonic clock, earlier if the wall clock says that more time has passed. */
+  #sentAt(sent: Instant): number {
+    const { clock } = this.#env;
+    return clock.mono() - elapsedSince(clock, sent);
+  }
+}

@@ -1,0 +1,124 @@
+/** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
+import { elapsedSince, instant } from "../base/clock.js";
+import { isLockError, LockNotOwnerError } from "../base/errors.js";
+import type { Env } from "./env.js";
+import type { Grant } from "./grant.js";
+import { eventOf, type Holdings } from "./holdings.js";
+import { DONE, TOMBSTONE_TTL } from "./primitive.js";
+import type { Serial } from "./serial.js";
+import { quietly } from "./work.js";
+
+/** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
+export function assertUsable(grant: Grant): void {
+  if (grant.loss) throw grant.loss;
+  if (grant.state === "ended") {
+    throw new LockNotOwnerError(grant.lockName, `lock "${grant.lockName}": this hold was given back`);
+  }
+}
+
+export class Returns {
+  readonly #env: Env;
+  readonly #holdings: Holdings;
+  readonly #serial: Serial;
+  readonly #changed: () => void;
+
+  constructor(env: Env, holdings: Holdings, serial: Serial, changed: () => void) {
+    this.#env = env;
+    this.#holdings = holdings;
+    this.#serial = serial;
+    this.#changed = changed;
+  }
+
+  /**
+   * Gives a hold back. A second call shares the first one's outcome; after UNAVAILABLE the work goes on, and a
+   * further call asks again.
+   */
+  release(grant: Grant): Promise<void> {
+    this.#holdings.dropExpired();
+    if (!grant.outcome) {
+      this.#holdings.unstack(grant);
+      const work = grant.state === "lost" ? this.#reportLoss(grant) : this.#startRelease(grant);
+      grant.outcome = work;
+      this.#env.settle(work);
+    }
+    return this.#env.link.limited(grant.lockName, grant.outcome);
+  }
+
+  /** Gives back the innermost hold taken by `lock()` or `tryLock()`; undefined if there is none. */
+  releaseInnermost(): Promise<void> | undefined {
+    const { bare } = this.#holdings;
+    const grant = bare.at(-1);
+    if (!grant) return undefined;
+    grant.takenBack = true;
+    return this.release(grant).catch((error: unknown) => {
+      if (isLockError(error, "UNAVAILABLE") && grant.outcome && this.#holdings.has(grant)) {
+        // The work goes on; until it is done a further unlock asks for it again.
+        bare.push(grant);
+        void quietly(grant.outcome).then(() => this.#holdings.unstack(grant));
+      }
+      throw error;
+    });
+  }
+
+  /** Sets a hold's deadline to `lease` ms from now; one that is renewed never below the watchdog's lease. */
+  extend(grant: Grant, lease: number): Promise<void> {
+    const work = this.#serial.run(() => this.#extend(grant, lease));
+    return this.#env.link.limited(grant.lockName, work);
+  }
+
+  #startRelease(grant: Grant): Promise<void> {
+    grant.state = "ended";
+    // Before the release is sent, so that no renewal follows it.
+    this.#changed();
+    return this.#serial.run(() => this.#giveBack(grant));
+  }
+
+  /** The hold is off the stack by now. A close was told by the signal; its unlock has nothing to add. */
+  async #reportLoss(grant: Grant): Promise<void> {
+    this.#changed();
+    if (grant.loss && grant.loss.reason !== "closed") throw grant.loss;
+  }
+
+  async #giveBack(grant: Grant): Promise<void> {
+    const { primitive, wireId } = grant;
+    const holdings = this.#holdings;
+    const begun = instant(this.#env.clock);
+    try {
+      const word = await primitive.release(wireId, () => holdings.rest(primitive, grant));
+      if (word === undefined) return;
+      // So late, an earlier run of this command may have done it and its tombstone have lapsed since.
+      const late = elapsedSince(this.#env.clock, begun) > TOMBSTONE_TTL;
+      if (word !== DONE && !late) {
+        const reason = holdings.absence(word);
+        holdings.loseAll(reason);
+        throw holdings.lose(grant, reason);
+      }
+      if (grant.announced) {
+        this.#env.events.emit("released", { ...eventOf(primitive), ownerId: wireId, held: grant.held });
+      }
+      // The script found none of the others' deadlines ahead, and released it.
+      if (holdings.rest(primitive, grant).left === 0) holdings.loseAll("expired");
+    } finally {
+      holdings.remove(grant);
+    }
+  }
+
+  async #extend(grant: Grant, lease: number): Promise<void> {
+    this.#holdings.dropExpired();
+    assertUsable(grant);
+    const { clock, settings } = this.#env;
+    const term = grant.renewed ? Math.max(lease, settings.watchdogTimeout) : lease;
+    const sent = instant(clock);
+    // Should the outcome stay unknown, the earlier of the two deadlines is the one that surely holds.
+    grant.lowerTerm(sent, term);
+    this.#changed();
+    const word = await grant.primitive.extend(
+      grant.wireId,
+      Math.max(term, this.#holdings.longestLeft(grant)),
+    );
+    if (word !== DONE) this.#holdings.loseAll(this.#holdings.absence(word));
+    assertUsable(grant);
+    grant.setTerm(sent, term);
+    this.#changed();
+  }
+}

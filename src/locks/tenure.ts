@@ -1,0 +1,250 @@
+/**
+ * What one owner has of one lock: its holds, its calls that want one, and the order of its commands.
+ *
+ * Commands of one owner on one lock go one at a time, in call order, so the hold count on the server is always known
+ * here and can be sent as an absolute number. A command whose outcome is unknown is settled before the next one.
+ */
+import { type Instant, instant } from "../base/clock.js";
+import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
+import type { Attempt } from "../engine/engine.js";
+import type { Frame, Party, Stake } from "../owners/context.js";
+import type { Claim, ClaimTaker } from "./claim.js";
+import type { Env, LiveTenure } from "./env.js";
+import { Grant } from "./grant.js";
+import { eventOf, Holdings } from "./holdings.js";
+import { Keeper } from "./keeper.js";
+import { DONE, type Primitive } from "./primitive.js";
+import { Returns } from "./returns.js";
+import { Serial } from "./serial.js";
+import { Turns } from "./turns.js";
+import { quietly } from "./work.js";
+
+/** Try again at once: things have changed since the try was asked for. */
+const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };
+
+/** The promise of one try: it may be answered before what the try leaves behind is settled. */
+interface Answer {
+  resolve(attempt: Attempt<Grant>): void;
+  reject(error: unknown): void;
+}
+
+export class Tenure implements Stake, ClaimTaker, LiveTenure {
+  readonly lockKey: string;
+  readonly returns: Returns;
+  readonly #env: Env;
+  readonly #owner: Party;
+  readonly #serial = new Serial();
+  readonly #turns = new Turns();
+  readonly #claims = new Set<Claim>();
+  readonly #holdings: Holdings;
+  readonly #keeper: Keeper;
+
+  constructor(env: Env, owner: Party, lockKey: string) {
+    const changed = () => this.#changed();
+    this.#env = env;
+    this.#owner = owner;
+    this.lockKey = lockKey;
+    this.#holdings = new Holdings(env, this.#serial, changed);
+    this.#keeper = new Keeper(env, this.#holdings);
+    this.returns = new Returns(env, this.#holdings, this.#serial, changed);
+    owner.stakes.set(lockKey, this);
+  }
+
+  /** The wire id of the owner's live holds. */
+  get wireId(): string | undefined {
+    return this.holding() ? this.#holdings.wireId : undefined;
+  }
+
+  holding(): boolean {
+    this.#holdings.dropExpired();
+    return this.#holdings.held.length > 0;
+  }
+
+  // Calls that want a hold
+
+  enter(claim: Claim): void {
+    this.#claims.add(claim);
+  }
+
+  admits(claim: Claim): boolean {
+    return !claim.frame || this.#turns.admit(claim.frame, claim.primitive.sharing);
+  }
+
+  announce(claim: Claim): void {
+    const ownerId = this.wireId ?? claim.wireId;
+    this.#env.events.emit("waiting", { ...eventOf(claim.primitive), ...(ownerId ? { ownerId } : {}) });
+  }
+
+  leave(claim: Claim, taken: boolean): void {
+    this.#claims.delete(claim);
+    if (taken) return;
+    // Granted after all, while the call was being ended.
+    if (claim.grant) void quietly(this.returns.release(claim.grant));
+    else if (claim.doubtful && !claim.flying) void this.#undoOutermost(claim);
+    this.endRun(claim.frame);
+    this.#forgetIfIdle();
+  }
+
+  /** The run is over: a sibling may begin. */
+  endRun(frame: Frame | undefined): void {
+    if (frame && this.#turns.end(frame)) this.#changed();
+  }
+
+  /** Tries once. What the try leaves behind when it fails or is given up is settled before the next command. */
+  attempt(claim: Claim, within: number): Promise<Attempt<Grant>> {
+    return new Promise((resolve, reject) => {
+      let stale = false;
+      // Behind a command that Redis does not answer, this one would wait without end.
+      const cancel = this.#serial.busy
+        ? this.#env.clock.after(within, () => {
+            stale = true;
+            reject(new RedisUnavailableError(claim.lockName));
+          })
+        : undefined;
+      const work = this.#serial.run(async () => {
+        cancel?.();
+        if (stale || claim.over || !this.admits(claim)) return resolve(AGAIN);
+        if (this.holding()) await this.#nested(claim, within, { resolve, reject });
+        else await this.#outermost(claim, within, { resolve, reject });
+      });
+      work.catch(reject);
+    });
+  }
+
+  async #outermost(claim: Claim, within: number, answer: Answer): Promise<void> {
+    const { primitive, lease } = claim;
+    const { link, clock } = this.#env;
+    claim.wireId ??= `${this.#env.clientId}:${this.#env.mint()}`;
+    const { wireId } = claim;
+    const { losses } = link;
+    const sent = instant(clock);
+    claim.flying = true;
+    try {
+      const reply = await primitive.acquire(wireId, lease, within);
+      claim.flying = false;
+      // A command that lived through a lost connection may arrive once more.
+      claim.doubtful ||= link.losses !== losses;
+      if (!reply.granted) {
+        if (claim.over && claim.doubtful) void this.#undoOutermost(claim);
+        return answer.resolve({ granted: false, ttl: reply.ttl || 1 });
+      }
+      const grant = this.#grant(claim, wireId, sent, reply.token);
+      if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent, answer);
+      await this.#awhile(this.#undoOutermost(claim));
+      answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
+    } catch (error) {
+      claim.flying = false;
+      claim.doubtful = true;
+      if (isLockError(error, "REPLICAS")) await this.#awhile(this.#undoOutermost(claim));
+      else if (claim.over) void this.#undoOutermost(claim);
+      answer.reject(error);
+    }
+  }
+
+  async #nested(claim: Claim, within: number, answer: Answer): Promise<void> {
+    const { primitive, lease } = claim;
+    const { clock } = this.#env;
+    const wireId = this.#holdings.wireId as string;
+    const callId = `${wireId}:${this.#env.mint()}`;
+    const others = () => this.#holdings.rest(primitive);
+    const undo = () => quietly(primitive.undo(wireId, callId, others));
+    const sent = instant(clock);
+    try {
+      const word = await primitive.reenter(wireId, callId, others().count + 1, lease, within);
+      if (word !== DONE) {
+        if (word <= 0) this.#holdings.loseAll(this.#holdings.absence(word));
+        return answer.resolve(AGAIN);
+      }
+      const grant = this.#grant(claim, wireId, sent, this.#holdings.token);
+      if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent, answer);
+      answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
+      await undo();
+    } catch (error) {
+      const undone = undo();
+      if (isLockError(error, "REPLICAS")) await this.#awhile(undone);
+      answer.reject(error);
+      await undone;
+    }
+  }
+
+  #grant(claim: Claim, wireId: string, sent: Instant, token: bigint | undefined): Grant {
+    const { clock, settings } = this.#env;
+    const { primitive, origin, lease, renewed } = claim;
+    return new Grant({
+      clock,
+      drift: settings.drift,
+      primitive,
+      wireId,
+      origin,
+      sent,
+      lease,
+      renewed,
+      token,
+    });
+  }
+
+  /** Registers a hold everywhere before the call that wanted it resolves. */
+  #accept(claim: Claim, grant: Grant, sent: Instant, answer: Answer): void {
+    claim.grant = grant;
+    claim.doubtful = false;
+    if (claim.frame) this.#turns.begin(claim.frame, claim.primitive.sharing);
+    this.#holdings.add(grant);
+    if (grant.renewed) this.#keeper.granted(sent);
+    this.#changed();
+    answer.resolve({ granted: true, value: grant, lease: claim.lease });
+  }
+
+  /** In the background: gives back what an outermost try got or may still get. */
+  #undoOutermost(claim: Claim): Promise<unknown> {
+    const { wireId } = claim;
+    // A wire id that was undone has a tombstone; a further try needs a fresh one.
+    claim.wireId = undefined;
+    claim.doubtful = false;
+    if (!wireId) return Promise.resolve();
+    const undone = quietly(claim.primitive.undo(wireId, undefined, () => ({ count: 0, left: 0 })));
+    this.#env.settle(undone);
+    return undone;
+  }
+
+  /** Waits for work to settle, as long as one command may take. */
+  #awhile(work: Promise<unknown>): Promise<void> {
+    return quietly(this.#env.link.limited("", work));
+  }
+
+  // What happens to the whole lock or the whole client
+
+  wireIdOn(primitive: Primitive): string | undefined {
+    const { held, wireId } = this.#holdings;
+    return held.some((grant) => grant.primitive.key === primitive.key) ? wireId : undefined;
+  }
+
+  loseByForce(primitive: Primitive, wireId: string): void {
+    if (this.wireIdOn(primitive) === wireId) this.#holdings.loseAll("forced");
+  }
+
+  hearOfForce(key: string): void {
+    if (this.#holdings.held.some((grant) => grant.primitive.key === key)) this.#holdings.forced = true;
+  }
+
+  loseByClose(): void {
+    const { held } = this.#holdings;
+    if (held.length > 0) this.#holdings.drop(held, "closed");
+  }
+
+  // Bookkeeping
+
+  /** After holds, turns or deadlines have changed: whoever depends on them looks again. */
+  #changed(): void {
+    if (this.#holdings.empty) this.#env.rested(this);
+    else this.#env.live.add(this);
+    this.#env.watchdog.watch(this.#keeper);
+    for (const claim of [...this.#claims]) claim.resume();
+    this.#forgetIfIdle();
+  }
+
+  #forgetIfIdle(): void {
+    const idle =
+      this.#holdings.empty && this.#holdings.bare.length + this.#claims.size === 0 && this.#turns.idle;
+    if (idle && this.#owner.stakes.get(this.lockKey) === this) this.#owner.stakes.delete(this.lockKey);
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * An owner is what a thread is to Redisson: the party that re-enters its own locks. It has no identity on the wire;
+ * each outermost acquisition mints a wire id of its own.
+ */
+import { checkFunction } from "../base/arguments.js";
+import { openFrame, type Party, runInside, type Stake } from "./context.js";
+
+const OWNER = Symbol.for("holdfast.owner");
+
+/** One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`, one for each bare call. */
+export class Owner implements Party {
+  /** Internal to the library. */
+  readonly stakes: Map<string, Stake> = new Map();
+
+  constructor() {
+    Object.defineProperty(this, OWNER, { value: this });
+    Object.defineProperty(this, "stakes", { enumerable: false });
+  }
+
+  /** Runs fn, and all that it awaits, as this owner; resolves with what fn returns. */
+  async scope<T>(fn: () => T | Promise<T>): Promise<T> {
+    checkFunction(fn, "fn");
+    return runInside(openFrame(this), fn);
+  }
+}
+
+/** Marks a hold as standing for its owner in `options.owner`. */
+export function standsFor(hold: object, owner: Party): void {
+  Object.defineProperty(hold, OWNER, { value: owner });
+}
+
+/** The owner that `options.owner` names: an Owner, or a Hold (its owner, also after its unlock). */
+export function checkOwner(value: unknown): Party | undefined {
+  if (value === undefined) return undefined;
+  const owner =
+    typeof value === "object" && value !== null ? (value as { [OWNER]?: Party })[OWNER] : undefined;
+  if (!owner) throw new TypeError("owner must be an Owner or a Hold");
+  return owner;
+}

@@ -1,0 +1,157 @@
+/**
+ * Which channel is listened to on which connection, and who wants to know.
+ *
+ * Standalone and Sentinel need one connection. So does a cluster with classic pub/sub (any master will do); with
+ * sharded pub/sub it is one for each master that has channels, and channels move with their slots. A message is only
+ * a hint to try again, so one too many costs a try and none is trusted.
+ */
+import type { Clock } from "../base/clock.js";
+import { trace } from "../base/trace.js";
+import {
+  type ClusterConnection,
+  type Connection,
+  isCluster,
+  type SubscriberConnection,
+} from "../redis/connection.js";
+import { slotOf } from "../redis/slots.js";
+import { Subscriber } from "./subscriber.js";
+
+const SETTLE_PAUSE = 100;
+
+/** Told of every hint on its channel, or that the server forbids the channel. */
+export interface Listener {
+  hint(): void;
+  refused(error: unknown): void;
+}
+
+export interface RouterOptions {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  /** Whether releases are announced by SPUBLISH. */
+  readonly sharded: () => boolean;
+  /** Runs a function outside every scope: sockets hand the context they were made in to their listeners. */
+  readonly outside: (fn: () => void) => void;
+}
+
+/** A standalone connection, or the only one needed in a cluster with classic pub/sub. */
+const ANY_NODE = "";
+
+export class Router {
+  readonly #options: RouterOptions;
+  readonly #listeners = new Map<string, Set<Listener>>();
+  /** By node (`host:port`). */
+  readonly #subscribers = new Map<string, Subscriber>();
+  #cancelSettle: (() => void) | undefined;
+  #closed = false;
+  readonly #onTopology = (): void => this.#settleSoon();
+
+  constructor(options: RouterOptions) {
+    this.#options = options;
+    const { connection } = options;
+    if (isCluster(connection))
+      for (const event of ["refresh", "-node", "ready"]) connection.on(event, this.#onTopology);
+  }
+
+  /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
+  subscribe(channel: string, listener: Listener): () => void {
+    const known = this.#listeners.get(channel);
+    if (known) known.add(listener);
+    else {
+      this.#listeners.set(channel, new Set([listener]));
+      this.#options.outside(() => this.#place(channel));
+    }
+    return () => this.#unsubscribe(channel, listener);
+  }
+
+  close(): void {
+    this.#closed = true;
+    const { connection } = this.#options;
+    if (isCluster(connection))
+      for (const event of ["refresh", "-node", "ready"]) connection.off(event, this.#onTopology);
+    this.#cancelSettle?.();
+    for (const subscriber of this.#subscribers.values()) subscriber.close();
+    this.#subscribers.clear();
+    this.#listeners.clear();
+  }
+
+  #unsubscribe(channel: string, listener: Listener): void {
+    const listeners = this.#listeners.get(channel);
+    if (!listeners?.delete(listener) || listeners.size > 0) return;
+    this.#listeners.delete(channel);
+    for (const subscriber of this.#subscribers.values()) subscriber.remove(channel);
+  }
+
+  /** Sees to it that the channel is subscribed where its messages arrive, and nowhere else. */
+  #place(channel: string): void {
+    const home = this.#home(channel);
+    for (const [node, subscriber] of this.#subscribers) {
+      if (node !== home?.node) subscriber.remove(channel);
+    }
+    if (!home) return this.#settleSoon();
+    const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
+    if (!subscriber.has(channel)) subscriber.add(channel);
+  }
+
+  #connect(node: string, source: SubscriberConnection): Subscriber {
+    const { clock, sharded } = this.#options;
+    const subscriber = new Subscriber(source, sharded(), clock, {
+      hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
+      refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),
+      unsettled: () => this.#settleSoon(),
+    });
+    this.#subscribers.set(node, subscriber);
+    return subscriber;
+  }
+
+  #tell(channel: string, what: (listener: Listener) => void): void {
+    const listeners = this.#listeners.get(channel);
+    if (listeners) for (const listener of [...listeners]) what(listener);
+  }
+
+  /** The node that a channel's messages arrive at; undefined while the cluster is not known. */
+  #home(channel: string): { node: string; source: SubscriberConnection } | undefined {
+    const { connection, sharded } = this.#options;
+    if (!isCluster(connection)) return { node: ANY_NODE, source: connection as SubscriberConnection };
+    const masters = new Map(connection.nodes("master").map((node) => [address(node), node]));
+    const node = sharded() ? connection.slots[slotOf(channel)]?.[0] : this.#anyMaster(masters);
+    const source = node === undefined ? undefined : masters.get(node);
+    return node !== undefined && source ? { node, source } : undefined;
+  }
+
+  #anyMaster(masters: ReadonlyMap<string, unknown>): string | undefined {
+    const used = [...this.#subscribers.keys()].find((node) => masters.has(node));
+    return used ?? [...masters.keys()][Math.floor(Math.random() * masters.size)];
+  }
+
+  /** Puts every channel where it belongs, a little later: changes of topology come in bursts. */
+  #settleSoon(): void {
+    if (this.#closed || this.#cancelSettle) return;
+    const { clock, outside, connection } = this.#options;
+    this.#cancelSettle = clock.after(SETTLE_PAUSE, () => {
+      this.#cancelSettle = undefined;
+      if (!isCluster(connection)) return this.#retryStray();
+      outside(() => this.#settle(connection));
+    });
+  }
+
+  #settle(cluster: ClusterConnection): void {
+    const known = new Set(cluster.nodes("master").map(address));
+    for (const [node, subscriber] of this.#subscribers) {
+      if (known.has(node)) continue;
+      trace("a node left the cluster");
+      subscriber.close();
+      this.#subscribers.delete(node);
+    }
+    for (const channel of this.#listeners.keys()) this.#place(channel);
+    this.#retryStray();
+  }
+
+  /** Subscribes again what a server refused for a passing reason. */
+  #retryStray(): void {
+    for (const subscriber of this.#subscribers.values()) subscriber.retry();
+  }
+}
+
+function address(node: Connection): string {
+  return `${node.options.host}:${node.options.port}`;
+}

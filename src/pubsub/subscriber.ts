@@ -1,0 +1,158 @@
+/**
+ * One connection that subscribes, and the channels on it.
+ *
+ * ioredis tells nobody when it has subscribed again, and after 20 s of silently dropped packets its connection is still
+ * `ready`. So this class subscribes again by itself after every reconnect, waits for the server's word, and tells;
+ * and a heartbeat finds a connection that only seems to be there.
+ */
+import type { Clock } from "../base/clock.js";
+import { trace } from "../base/trace.js";
+import type { SubscriberConnection } from "../redis/connection.js";
+
+const HEARTBEAT = 5_000;
+const FIRST_RETRY = 50;
+const LONGEST_RETRY = 2_000;
+
+export interface SubscriberEvents {
+  /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
+  hint(channel: string): void;
+  /** The server refuses this channel for good. */
+  refused(channel: string, error: unknown): void;
+  /** The connection was lost, or the server moved the channel away: it may have to live elsewhere. */
+  unsettled(): void;
+}
+
+/** Options of the connection: it resubscribes and gives up by the rules of this file, not of ioredis. */
+const OVERRIDES = {
+  lazyConnect: false,
+  autoResubscribe: false,
+  autoResendUnfulfilledCommands: false,
+  enableOfflineQueue: true,
+  // The ready check and the client info are commands that a subscriber does not need.
+  enableReadyCheck: false,
+  disableClientInfo: true,
+  maxRetriesPerRequest: null,
+  readOnly: false,
+  retryStrategy: (times: number) => Math.min(FIRST_RETRY * 2 ** Math.min(times - 1, 10), LONGEST_RETRY),
+};
+
+export class Subscriber {
+  readonly #connection: SubscriberConnection;
+  readonly #clock: Clock;
+  readonly #events: SubscriberEvents;
+  readonly #sharded: boolean;
+  /** Channel → whether the server has confirmed it on the present connection. */
+  readonly #channels = new Map<string, boolean>();
+  #stopHeartbeat: (() => void) | undefined;
+  #closed = false;
+
+  constructor(source: SubscriberConnection, sharded: boolean, clock: Clock, events: SubscriberEvents) {
+    this.#clock = clock;
+    this.#events = events;
+    this.#sharded = sharded;
+    this.#connection = source.duplicate(OVERRIDES);
+    this.#connection.on("error", (error: Error) => trace("subscriber: %s", error.name));
+    this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));
+    this.#connection.on("close", () => this.#lost());
+    this.#connection.on("ready", () => this.#resubscribe());
+  }
+
+  get idle(): boolean {
+    return this.#channels.size === 0;
+  }
+
+  has(channel: string): boolean {
+    return this.#channels.has(channel);
+  }
+
+  add(channel: string): void {
+    this.#channels.set(channel, false);
+    if (this.#connection.status === "ready") this.#subscribe(channel);
+    this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT, () => this.#heartbeat());
+  }
+
+  remove(channel: string): void {
+    if (!this.#channels.delete(channel)) return;
+    if (this.idle) this.#endHeartbeat();
+    if (this.#connection.status !== "ready") return;
+    const { sunsubscribe, unsubscribe } = this.#connection;
+    const command = this.#sharded ? sunsubscribe : unsubscribe;
+    command.call(this.#connection, channel).catch(() => {
+      // The connection went, and the subscription with it.
+    });
+  }
+
+  /** Subscribes what is not confirmed, on a connection that is up. */
+  retry(): void {
+    if (this.#connection.status !== "ready") return;
+    for (const [channel, confirmed] of this.#channels) if (!confirmed) this.#subscribe(channel);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#channels.clear();
+    this.#endHeartbeat();
+    this.#connection.disconnect();
+  }
+
+  #subscribe(channel: string): void {
+    const { ssubscribe, subscribe } = this.#connection;
+    const command = this.#sharded ? ssubscribe : subscribe;
+    command.call(this.#connection, channel).then(
+      () => {
+        if (!this.#channels.has(channel)) return;
+        this.#channels.set(channel, true);
+        // A release between the caller's last try and this moment was announced to nobody here.
+        this.#events.hint(channel);
+      },
+      (error: unknown) => this.#failed(channel, error),
+    );
+  }
+
+  #failed(channel: string, error: unknown): void {
+    if (this.#closed || !this.#channels.has(channel)) return;
+    const message = error instanceof Error ? error.message : "";
+    trace("subscribe: %s", message);
+    if (/NOPERM|has no permissions|unknown command/i.test(message)) {
+      this.#channels.delete(channel);
+      this.#events.refused(channel, error);
+      return;
+    }
+    // MOVED, or the connection went: the router decides where the channel lives now.
+    this.#events.unsettled();
+  }
+
+  #resubscribe(): void {
+    for (const channel of this.#channels.keys()) this.#subscribe(channel);
+  }
+
+  #lost(): void {
+    for (const channel of this.#channels.keys()) this.#channels.set(channel, false);
+    if (!this.#closed) this.#events.unsettled();
+  }
+
+  #endHeartbeat(): void {
+    this.#stopHeartbeat?.();
+    this.#stopHeartbeat = undefined;
+  }
+
+  /** Asks for a sign of life; without one until the next beat the connection is torn down and made anew. */
+  #heartbeat(): void {
+    if (this.#closed || this.idle) return;
+    let alive = this.#connection.status !== "ready";
+    if (!alive) {
+      this.#connection.ping().then(
+        () => {
+          alive = true;
+        },
+        () => {
+          // A refused or aborted PING is no sign of life; the check below acts on it.
+        },
+      );
+    }
+    this.#stopHeartbeat = this.#clock.after(HEARTBEAT, () => {
+      if (!alive && this.#connection.status === "ready") this.#connection.disconnect(true);
+      this.#heartbeat();
+    });
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The part of ioredis that this library uses. Public types accept a connection by structure, never by its class:
+ * the classes of ioredis 5 and 6 are different types to the compiler, and a project may hold both.
+ */
+
+/** An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6. */
+export interface RedisConnection {
+  readonly status: string;
+  evalsha(...args: never[]): unknown;
+  eval(...args: never[]): unknown;
+  duplicate(...args: never[]): unknown;
+}
+
+type Listener = (...args: never[]) => void;
+
+export interface Pipeline {
+  evalsha(sha1: string, keys: number, ...rest: string[]): Pipeline;
+  eval(text: string, keys: number, ...rest: string[]): Pipeline;
+  wait(replicas: number, timeout: number): Pipeline;
+  exec(): Promise<[Error | null, unknown][] | null>;
+}
+
+/** A {@link RedisConnection} as the inside of the library sees it. */
+export interface Connection {
+  readonly status: string;
+  readonly options: ConnectionOptions;
+  readonly isCluster?: boolean;
+  /** The socket, while there is one; a Cluster has none of its own. */
+  readonly stream?: { cork(): void; uncork(): void } | undefined;
+  evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
+  eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
+  call(command: string, ...rest: string[]): Promise<unknown>;
+  pipeline(): Pipeline;
+  duplicate(...args: unknown[]): Connection;
+  on(event: string, listener: Listener): unknown;
+  off(event: string, listener: Listener): unknown;
+  disconnect(reconnect?: boolean): void;
+}
+
+export interface ConnectionOptions {
+  readonly keyPrefix?: string;
+  readonly redisOptions?: { readonly keyPrefix?: string; readonly autoResendUnfulfilledCommands?: boolean };
+  readonly autoResendUnfulfilledCommands?: boolean;
+  readonly host?: string;
+  readonly port?: number;
+}
+
+/** A cluster client: which master serves which slot, and the connections to them. */
+export interface ClusterConnection extends Connection {
+  readonly isCluster: true;
+  /** Slot → `host:port` of its master, then of its replicas. */
+  readonly slots: readonly (readonly string[] | undefined)[];
+  nodes(role?: "master" | "slave" | "all"): SubscriberConnection[];
+}
+
+/** A connection to one server that subscribes. */
+export interface SubscriberConnection extends Connection {
+  duplicate(overrides?: object): SubscriberConnection;
+  subscribe(...channels: string[]): Promise<unknown>;
+  unsubscribe(...channels: string[]): Promise<unknown>;
+  ssubscribe(...channels: string[]): Promise<unknown>;
+  sunsubscribe(...channels: string[]): Promise<unknown>;
+  ping(): Promise<unknown>;
+}
+
+export function isCluster(connection: Connection): connection is ClusterConnection {
+  return connection.isCluster === true;
+}
+
+/** Refuses what is not an ioredis connection, and one whose keys and channels would get different names. */
+export function checkConnection(value: unknown): Connection {
+  const candidate = value as Partial<Connection> | null | undefined;
+  const fits =
+    typeof candidate === "object" &&
+    candidate !== null &&
+    typeof candidate.evalsha === "function" &&
+    typeof candidate.eval === "function" &&
+    typeof candidate.duplicate === "function" &&
+    typeof candidate.options === "object";
+  if (!fits) throw new TypeError("redis must be an ioredis Redis or Cluster");
+  const connection = candidate as Connection;
+  const { keyPrefix, redisOptions } = connection.options;
+  if (keyPrefix || redisOptions?.keyPrefix) {
+    // ioredis prefixes keys but not channels, so releases would be announced where nobody listens.
+    throw new TypeError("redis must not use ioredis' keyPrefix; give the LockClient option `prefix` instead");
+  }
+  return connection;
+}

@@ -1,0 +1,79 @@
+/**
+ * What an error of ioredis or Redis means for a call: try again, or give up with which typed error.
+ * Errors of ioredis carry the command with its arguments; none of that leaves this file.
+ */
+import {
+  type LockError,
+  RedisUnavailableError,
+  UnsupportedServerError,
+  WrongDataError,
+} from "../base/errors.js";
+
+/** Replies that say "not now": the command was not executed, and the same one may succeed later. */
+const PASSING = new Set([
+  "BUSY",
+  "LOADING",
+  "TRYAGAIN",
+  "CLUSTERDOWN",
+  "MASTERDOWN",
+  "READONLY",
+  "OOM",
+  "MISCONF",
+  "NOREPLICAS",
+  "MOVED",
+  "ASK",
+]);
+
+/** The error's text without what could carry arguments, as an error of its own. */
+function scrubbed(error: unknown): Error {
+  const message = error instanceof Error ? error.message : "unknown error";
+  const clean = new Error(message.split(", with args beginning with")[0]);
+  clean.name = error instanceof Error ? error.name : "Error";
+  return clean;
+}
+
+function isReply(error: unknown): error is Error {
+  return error instanceof Error && error.name === "ReplyError";
+}
+
+/** The error code that a reply starts with, also where a script hit it. */
+function replyCode(message: string): string {
+  return /^-?([A-Z]+)\b/.exec(message)?.[1] ?? "";
+}
+
+function lacksPermission(message: string): boolean {
+  return /^(NOPERM|NOAUTH|WRONGPASS)\b|ACL failure in script|has no permissions/.test(message);
+}
+
+export function isMissingScript(error: unknown): boolean {
+  return isReply(error) && error.message.startsWith("NOSCRIPT");
+}
+
+/** A server before Redis 7 takes the `#!lua` line for a syntax error. */
+export function isShebangRefused(error: unknown): boolean {
+  return isReply(error) && /Error compiling script.*near '#'/.test(error.message);
+}
+
+/** The typed error of a failure that will not pass by itself; undefined where trying again may help. */
+export function finalError(error: unknown, lockName: string): LockError | undefined {
+  if (!isReply(error)) return undefined;
+  const cause = scrubbed(error);
+  const { message } = cause;
+  if (lacksPermission(message)) {
+    return new UnsupportedServerError(lockName, `the server forbids a command: ${message}`, cause);
+  }
+  if (/unknown (redis )?command/i.test(message)) {
+    return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause);
+  }
+  if (message.includes("WRONGTYPE")) {
+    const text = message.slice(message.indexOf("WRONGTYPE")).split(" script:")[0] ?? message;
+    return new WrongDataError(lockName, Object.assign(new Error(text), { name: cause.name }));
+  }
+  if (PASSING.has(replyCode(message))) return undefined;
+  return new RedisUnavailableError(lockName, cause);
+}
+
+/** What to show as the cause of a call that never got a usable answer. */
+export function passingCause(error: unknown): Error {
+  return scrubbed(error);
+}

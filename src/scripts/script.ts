@@ -1,0 +1,146 @@
+/**
+ * What a Lua script is to TypeScript: its text, and how typed keys and arguments become the flat strings of EVALSHA.
+ * Knows nothing of Redis connections; the registry sends what `encode` returns.
+ */
+
+export type KeyType = "hash" | "string" | "list" | "zset" | "set" | "channel";
+
+/** `int` is a whole number from 0, `ms` one from 1: PEXPIRE 0 "succeeds" and deletes the key. */
+export type ArgumentType = "text" | "int" | "ms";
+
+export interface KeyEntry {
+  readonly name: string;
+  readonly type: KeyType;
+  readonly variadic?: true;
+}
+
+export interface ArgumentEntry {
+  readonly name: string;
+  readonly type: ArgumentType;
+  readonly variadic?: true;
+}
+
+export interface ScriptText {
+  readonly text: string;
+  readonly sha1: string;
+}
+
+/** Values by the names of the script's header. */
+export type KeyValues = Readonly<Record<string, string | readonly string[]>>;
+export type ArgumentValues = Readonly<
+  Record<string, string | number | readonly string[] | readonly number[]>
+>;
+
+/** What the generated module says about one script. */
+export interface ScriptSource {
+  readonly name: string;
+  readonly keys: readonly KeyEntry[];
+  readonly args: readonly ArgumentEntry[];
+  /** For servers that know `#!lua` (Redis 7, Valkey). */
+  readonly modern: ScriptText;
+  /** For older servers; left out when the script has no flags, and then the same as `modern`. */
+  readonly legacy?: ScriptText;
+}
+
+declare const types: unique symbol;
+
+interface Laid extends ScriptSource {
+  readonly legacy: ScriptText;
+  /** The header's order, worked out once because `encode` runs at every lock call. */
+  readonly layout: Layout;
+}
+
+export interface Script<K extends KeyValues, A extends ArgumentValues> extends Laid {
+  /** Never there: it makes scripts with other keys or arguments another type. */
+  readonly [types]?: (keys: K, args: A) => void;
+}
+
+interface Layout {
+  readonly keys: readonly string[];
+  readonly restKey: string | undefined;
+  readonly args: readonly ArgumentEntry[];
+  /** Parallel arrays that travel interleaved: a1, b1, a2, b2, … */
+  readonly group: readonly ArgumentEntry[];
+}
+
+/** The two parts of an EVALSHA: fresh arrays, which the caller may keep or change. */
+export interface Encoded {
+  readonly keys: string[];
+  readonly argv: string[];
+}
+
+export function defineScript<K extends KeyValues, A extends ArgumentValues>(
+  source: ScriptSource,
+): Script<K, A> {
+  const layout: Layout = {
+    keys: source.keys.filter((key) => !key.variadic).map((key) => key.name),
+    restKey: source.keys.find((key) => key.variadic)?.name,
+    args: source.args.filter((argument) => !argument.variadic),
+    group: source.args.filter((argument) => argument.variadic),
+  };
+  return { ...source, legacy: source.legacy ?? source.modern, layout };
+}
+
+/**
+ * Puts keys and arguments in the order of the script's header.
+ *
+ * Numbers travel as decimal text and Lua hands them on as they came: Lua's own conversion of a number to text turns
+ * 2^53−1 into `9.007199254741e+15`. Everything is checked here, before anything is sent, because a script that fails
+ * half-way is not rolled back.
+ */
+export function encode<K extends KeyValues, A extends ArgumentValues>(
+  script: Script<K, A>,
+  keys: NoInfer<K>,
+  args: NoInfer<A>,
+): Encoded {
+  return { keys: encodeKeys(script, keys), argv: encodeArguments(script, args) };
+}
+
+function encodeKeys(script: Laid, values: KeyValues): string[] {
+  const { keys, restKey } = script.layout;
+  const encoded: string[] = [];
+  for (const name of keys) encoded.push(encodeText(script, name, values[name]));
+  if (restKey === undefined) return encoded;
+  for (const value of arrayOf(script, restKey, values[restKey]))
+    encoded.push(encodeText(script, restKey, value));
+  return encoded;
+}
+
+function encodeArguments(script: Laid, values: ArgumentValues): string[] {
+  const { args, group } = script.layout;
+  const encoded: string[] = [];
+  for (const argument of args) encoded.push(encodeArgument(script, argument, values[argument.name]));
+  const first = group[0];
+  if (first === undefined) return encoded;
+
+  const { length } = arrayOf(script, first.name, values[first.name]);
+  const columns = group.map((argument) => {
+    const column = arrayOf(script, argument.name, values[argument.name]);
+    if (column.length === length) return { argument, column };
+    const lengths = `'${argument.name}' has ${column.length} values, but '${first.name}' has ${length}`;
+    throw new RangeError(`${script.name}: ${lengths}`);
+  });
+  for (let row = 0; row < length; row++) {
+    for (const { argument, column } of columns) encoded.push(encodeArgument(script, argument, column[row]));
+  }
+  return encoded;
+}
+
+function encodeArgument(script: ScriptSource, argument: ArgumentEntry, value: unknown): string {
+  if (argument.type === "text") return encodeText(script, argument.name, value);
+  const least = argument.type === "ms" ? 1 : 0;
+  if (Number.isSafeInteger(value) && (value as number) >= least) return String(value);
+  throw new RangeError(
+    `${script.name}: '${argument.name}' must be a safe integer of at least ${least}, not ${String(value)}`,
+  );
+}
+
+function encodeText(script: ScriptSource, name: string, value: unknown): string {
+  if (typeof value === "string") return value;
+  throw new TypeError(`${script.name}: '${name}' must be a string, not ${typeof value}`);
+}
+
+function arrayOf(script: ScriptSource, name: string, value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new TypeError(`${script.name}: '${name}' must be an array, not ${typeof value}`);
+}

@@ -1,0 +1,110 @@
+/**
+ * Projects that use the packed package as npm would install it: the tarball unpacked into node_modules, beside links to
+ * the packages it needs. No registry is asked.
+ */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const execute = promisify(execFile);
+
+/** Runs a program to its end and gives what it printed; rejects with that and its errors when it fails. */
+async function run(program: string, args: readonly string[], cwd: string, timeout = 60_000): Promise<string> {
+  try {
+    return (await execute(program, args, { cwd, timeout })).stdout;
+  } catch (error) {
+    // Only the texts: the error itself repeats them, with the environment's details.
+    const { message, stdout } = error as Error & { stdout: string };
+    throw new Error(`${message}\n${stdout}`);
+  }
+}
+
+export class PackedPackage {
+  readonly files: readonly string[];
+  readonly #folder: string;
+  readonly #tarball: string;
+  #consumers = 0;
+
+  private constructor(folder: string, tarball: string, files: readonly string[]) {
+    this.#folder = folder;
+    this.#tarball = tarball;
+    this.files = files;
+  }
+
+  /** Packs what is built. */
+  static async create(): Promise<PackedPackage> {
+    if (!existsSync(join(ROOT, "dist/index.js")))
+      throw new Error("dist/ is missing: run `npm run build` first");
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "holdfast-package-")));
+    const output = await run("npm", ["pack", "--json", "--silent", "--pack-destination", folder], ROOT);
+    const [packed] = JSON.parse(output) as [{ filename: string; files: { path: string }[] }];
+    return new PackedPackage(
+      folder,
+      join(folder, packed.filename),
+      packed.files.map(({ path }) => path),
+    );
+  }
+
+  /** A project with the package and `packages`, the latter given as the names they have here. */
+  async install(...packages: string[]): Promise<Consumer> {
+    this.#consumers += 1;
+    const folder = join(this.#folder, `consumer-${this.#consumers}`);
+    const installed = join(folder, "node_modules/holdfast");
+    await mkdir(installed, { recursive: true });
+    await run("tar", ["-xzf", this.#tarball, "--strip-components=1", "-C", installed], folder);
+    for (const name of ["eventemitter3", "nanoid", ...packages]) {
+      const link = join(folder, "node_modules", name);
+      await mkdir(dirname(link), { recursive: true });
+      await symlink(join(ROOT, "node_modules", name), link, "dir");
+    }
+    const consumer = new Consumer(folder);
+    await consumer.write("package.json", JSON.stringify({ type: "module" }));
+    return consumer;
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+export class Consumer {
+  readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  async write(name: string, source: string): Promise<string> {
+    await writeFile(this.path(name), source);
+    return this.path(name);
+  }
+
+  /** A program that does not end by itself is killed, and that is a failure: the package must not keep it alive. */
+  async node(name: string, ...args: string[]): Promise<string> {
+    return await run(process.execPath, [this.path(name), ...args], this.folder, 15_000);
+  }
+
+  /** As a Node that cannot `require` an ES module, which is every one before 20.19. */
+  async oldNode(name: string, ...args: string[]): Promise<string> {
+    const flag = "--no-experimental-require-module";
+    const flags = process.allowedNodeEnvironmentFlags.has("--experimental-require-module") ? [flag] : [];
+    return await run(process.execPath, [...flags, this.path(name), ...args], this.folder, 15_000);
+  }
+
+  async tsc(): Promise<string> {
+    return await run(
+      process.execPath,
+      [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", "."],
+      this.folder,
+    );
+  }
+}

@@ -1,0 +1,168 @@
+/** The package as its users get it: packed, unpacked elsewhere, and loaded in every way that is promised. */
+import { readFile } from "node:fs/promises";
+import { build as esbuild, type Format } from "esbuild";
+import { rollup } from "rollup";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../support/index.js";
+import { type Consumer, PackedPackage } from "./consumer.js";
+import * as programs from "./programs.js";
+
+const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
+
+let redis: RedisServer;
+let packed: PackedPackage;
+/** A project with ioredis; each test has files of its own in it. */
+let consumer: Consumer;
+
+beforeAll(async () => {
+  [redis, packed] = await Promise.all([startRedis(), PackedPackage.create()]);
+  consumer = await packed.install("ioredis");
+});
+
+afterAll(async () => {
+  await Promise.all([redis?.stop(), packed?.remove()]);
+});
+
+describe("what is in the package", () => {
+  test("both forms with types and maps, their sources, the scripts and the license, and nothing else", () => {
+    const built = ["js", "cjs", "d.ts", "d.cts"].flatMap((end) => [
+      `dist/index.${end}`,
+      `dist/index.${end}.map`,
+    ]);
+    expect(packed.files.filter((file) => file.startsWith("dist/")).sort()).toEqual(built.sort());
+    expect(packed.files).toEqual(expect.arrayContaining(["LICENSE", "package.json", "src/index.ts"]));
+    const folders = new Set(
+      packed.files.filter((file) => file.includes("/")).map((file) => file.split("/")[0]),
+    );
+    expect([...folders].sort()).toEqual(["dist", "lua", "src"]);
+  });
+
+  test("the CJS file carries nanoid, the ESM file imports it", async () => {
+    const read = (name: string) => readFile(consumer.path(`node_modules/holdfast/dist/${name}`), "utf8");
+    const [esm, cjs] = await Promise.all([read("index.js"), read("index.cjs")]);
+    const required = [...cjs.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name);
+    const imported = [...esm.matchAll(/\bfrom "([^"]+)"/g)].map(([, name]) => name);
+    expect(packagesAmong(required)).toEqual(["eventemitter3"]);
+    expect(packagesAmong(imported)).toEqual(["eventemitter3", "nanoid"]);
+  });
+});
+
+describe("loading", () => {
+  test("by import", async () => {
+    await consumer.write("import.mjs", programs.takeAndGiveBack(programs.IMPORT));
+    expect(await consumer.node("import.mjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+  });
+
+  test("by require", async () => {
+    await consumer.write("require.cjs", programs.takeAndGiveBack(programs.REQUIRE));
+    expect(await consumer.node("require.cjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+  });
+
+  test("by require, where an ES module cannot be required", async () => {
+    await consumer.write("old.cjs", programs.takeAndGiveBack(programs.REQUIRE));
+    expect(await consumer.oldNode("old.cjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+  });
+
+  test("import and require give one and the same class", async (context) => {
+    const { require_module } = process.features as { require_module?: boolean };
+    if (!require_module) context.skip("needs a Node that can require an ES module (20.19 or later)");
+    await consumer.write("same.mjs", programs.SAME_CLASS);
+    expect(await consumer.node("same.mjs")).toBe("true\n");
+  });
+
+  test("isLockError knows the errors of another copy", async () => {
+    await consumer.write("copies.mjs", programs.TWO_COPIES);
+    expect(await consumer.node("copies.mjs", redis.url)).toBe("true false\ntrue true false\n");
+  });
+});
+
+describe("bundling", () => {
+  const esbuildCases: [string, string, Format, string][] = [
+    ["an import into an ES module", programs.IMPORT, "esm", "mjs"],
+    ["an import into CommonJS", programs.IMPORT, "cjs", "cjs"],
+    ["a require into CommonJS", programs.REQUIRE, "cjs", "cjs"],
+  ];
+
+  test.each(esbuildCases)("by esbuild, %s", async (name, load, format, extension) => {
+    const bundle = `esbuild ${name}.${extension}`;
+    const source = await consumer.write(`${bundle}.source.js`, programs.takeAndGiveBack(load));
+    await bundleByEsbuild(source, consumer.path(bundle), format);
+    expect(await consumer.node(bundle, redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+  });
+
+  test("by esbuild, with ioredis inside and no packages beside it", async () => {
+    const load = `import { Redis } from "ioredis";\n${programs.IMPORT}\nconst redis = new Redis(process.argv[2]);`;
+    const program = programs
+      .takeAndGiveBack(load, "new LockClient(redis)")
+      .replace("main();", "main().finally(() => redis.disconnect());");
+    const source = await consumer.write("whole.js", program);
+    const bare = await packed.install();
+    await bundleByEsbuild(source, bare.path("whole.cjs"), "cjs");
+    expect(await bare.node("whole.cjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+  });
+
+  test.each([
+    ["es", "mjs"],
+    ["cjs", "cjs"],
+  ] as const)("by rollup, into %s", async (format, extension) => {
+    const source = await consumer.write(`rollup-${format}.js`, programs.takeAndGiveBack(programs.IMPORT));
+    const entry = consumer.path("node_modules/holdfast/dist/index.js");
+    // Rollup finds no packages by itself; what the bundle leaves outside, Node finds.
+    const resolve = {
+      name: "resolve-holdfast",
+      resolveId: (id: string): string | null => (id === "holdfast" ? entry : null),
+    };
+    const bundle = await rollup({
+      input: source,
+      external: /^(node:|ioredis$|eventemitter3$|nanoid$)/,
+      plugins: [resolve],
+    });
+    await bundle.write({ file: consumer.path(`rollup.${extension}`), format });
+    await bundle.close();
+    expect(await consumer.node(`rollup.${extension}`, redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+  });
+});
+
+describe("types", () => {
+  test.each(["node16", "nodenext"] as const)(
+    "compile under module %s in both forms, with both majors of ioredis",
+    async (module) => {
+      const project = await packed.install("ioredis", "ioredis5", "@types/node");
+      await project.write("tsconfig.json", programs.typedProject(module));
+      await project.write("esm.mts", programs.TYPED);
+      await project.write("cjs.cts", programs.TYPED);
+      expect(await project.tsc()).toBe("");
+    },
+    60_000,
+  );
+});
+
+describe("without ioredis", () => {
+  test.each([
+    ["import", programs.IMPORT, "mjs"],
+    ["require", programs.REQUIRE, "cjs"],
+  ])("%s works, and connect says what is missing", async (name, load, extension) => {
+    const bare = await packed.install();
+    await bare.write(`${name}.${extension}`, programs.connectWithoutIoredis(load));
+    const [loaded, message] = (await bare.node(`${name}.${extension}`)).split("\n");
+    expect(loaded).toBe("function");
+    expect(message).toMatch(/\bioredis\b/);
+  });
+});
+
+function packagesAmong(names: readonly (string | undefined)[]): string[] {
+  const packages = names.filter((name) => name !== undefined && !/^(node:|url$)/.test(name));
+  return [...new Set(packages as string[])].sort();
+}
+
+async function bundleByEsbuild(source: string, outfile: string, format: Format): Promise<void> {
+  await esbuild({
+    entryPoints: [source],
+    outfile,
+    format,
+    bundle: true,
+    platform: "node",
+    target: "node20.5",
+    logLevel: "error",
+  });
+}

@@ -1,0 +1,20 @@
+/**
+ * What tests need to run against real servers and real faults: servers, clusters, proxies, worker processes, and ways
+ * to see what is on the server. `worker-child.mjs` is imported by the workers themselves.
+ */
+export * from "./cluster-proxy.js";
+export * from "./command-counter.js";
+export type { RecordedCommand } from "./command-record.js";
+export * from "./fault-proxy.js";
+export { freePort, releasePort } from "./free-port.js";
+export * from "./key-state.js";
+export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
+export type { RedisServerOptions } from "./redis-args.js";
+export { findRedis, hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
+export { type Endpoint, redisCall, redisInfo } from "./redis-call.js";
+export * from "./redis-cluster.js";
+export * from "./redis-server.js";
+export type { RespValue } from "./resp.js";
+export type { ClientOptions, ClusterClientOptions } from "./tracked-clients.js";
+export * from "./until.js";
+export * from "./worker.js";

@@ -1,0 +1,75 @@
+/**
+ * Which reply of a server answers which command of a connection: replies come in the order of the commands, but
+ * messages and other pushes come in between and answer nothing. Owns that queue; knows nothing of sockets.
+ */
+import { decode } from "./resp.js";
+
+/** A command that was sent to the server and has not been answered in full. */
+export interface Unanswered {
+  readonly command: readonly string[];
+  /** Replies still to come: a SUBSCRIBE is answered once for each channel. */
+  replies: number;
+}
+
+const CONFIRMED = new Set([
+  "subscribe",
+  "psubscribe",
+  "ssubscribe",
+  "unsubscribe",
+  "punsubscribe",
+  "sunsubscribe",
+]);
+const MESSAGES = new Set(["message", "pmessage", "smessage"]);
+/** After these the server sends what is no reply, and no longer RESP in part. */
+const STREAMS = new Set(["MONITOR", "SYNC", "PSYNC"]);
+
+const PUSH = 0x3e;
+const ARRAY = 0x2a;
+const ERROR = 0x2d;
+
+/** True for a command after which a connection can only be passed through byte by byte. */
+export function startsStream(command: readonly string[]): boolean {
+  return STREAMS.has(command[0] ?? "");
+}
+
+export class ReplyQueue<T extends Unanswered> {
+  readonly #waiting: T[] = [];
+  #subscriber = false;
+
+  get waiting(): readonly T[] {
+    return this.#waiting;
+  }
+
+  add(entry: T): void {
+    if (this.#verb(entry) !== undefined) {
+      this.#subscriber = true;
+      entry.replies = Math.max(1, entry.command.length - 1);
+    }
+    this.#waiting.push(entry);
+  }
+
+  /** The command that `frame` answers, undefined for a push; `last` if nothing of its answer is still to come. */
+  match(frame: Buffer): { readonly entry: T; readonly last: boolean } | undefined {
+    const entry = this.#waiting[0];
+    if (entry === undefined) return undefined;
+    const event = this.#eventOf(frame);
+    if (event !== undefined && event !== this.#verb(entry)) return undefined;
+    entry.replies = frame[0] === ERROR ? 0 : entry.replies - 1;
+    const last = entry.replies <= 0;
+    if (last) this.#waiting.shift();
+    return { entry, last };
+  }
+
+  #verb(entry: T): string | undefined {
+    const verb = entry.command[0]?.toLowerCase() ?? "";
+    return CONFIRMED.has(verb) ? verb : undefined;
+  }
+
+  /** What a frame announces, if it is no ordinary reply. RESP2 sends messages as arrays, RESP3 as pushes. */
+  #eventOf(frame: Buffer): string | undefined {
+    if (frame[0] !== PUSH && !(this.#subscriber && frame[0] === ARRAY)) return undefined;
+    const value = decode(frame);
+    const event = Array.isArray(value) ? String(value[0]) : "";
+    return frame[0] === PUSH || CONFIRMED.has(event) || MESSAGES.has(event) ? event : undefined;
+  }
+}

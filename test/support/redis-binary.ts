@@ -1,0 +1,60 @@
+/**
+ * Which redis-server or valkey-server the tests run on, and what it can do.
+ */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+export interface RedisBinary {
+  readonly path: string;
+  readonly engine: "redis" | "valkey";
+  /** The version of that engine, "7.0.15". */
+  readonly version: string;
+}
+
+const run = promisify(execFile);
+const found = new Map<string, Promise<RedisBinary>>();
+
+/** `HOLDFAST_REDIS_SERVER` if it is set, else the first of redis-server and valkey-server on the PATH. */
+export async function findRedis(): Promise<RedisBinary> {
+  const chosen = process.env.HOLDFAST_REDIS_SERVER;
+  const candidates = chosen ? [chosen] : ["redis-server", "valkey-server"];
+  const failures: string[] = [];
+  for (const candidate of candidates) {
+    const asked = found.get(candidate) ?? askVersion(candidate);
+    found.set(candidate, asked);
+    try {
+      return await asked;
+    } catch (error) {
+      found.delete(candidate);
+      failures.push(`${candidate}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  throw new Error(
+    `These tests need a Redis server: put redis-server or valkey-server on the PATH, or name it in ` +
+      `HOLDFAST_REDIS_SERVER.\n${failures.join("\n")}`,
+  );
+}
+
+async function askVersion(path: string): Promise<RedisBinary> {
+  const { stdout } = await run(path, ["--version"]);
+  const version = /\bv=(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
+  if (version === undefined) throw new Error(`not a Redis server by its --version: ${stdout.trim()}`);
+  return { path, version, engine: /valkey/i.test(stdout) ? "valkey" : "redis" };
+}
+
+/**
+ * True if the server has what Redis of that version has. Valkey forked off after Redis 7.2.4 and has all of that.
+ */
+export function hasFeaturesOf(server: Pick<RedisBinary, "engine" | "version">, version: string): boolean {
+  const own = server.engine === "valkey" ? "7.2.4" : server.version;
+  const [a, b] = [parts(own), parts(version)];
+  for (let i = 0; i < 3; i++) {
+    const difference = (a[i] ?? 0) - (b[i] ?? 0);
+    if (difference !== 0) return difference > 0;
+  }
+  return true;
+}
+
+function parts(version: string): number[] {
+  return version.split(".").map(Number);
+}

@@ -1,0 +1,71 @@
+import { Cluster as Cluster5 } from "ioredis5";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import {
+  allKeys,
+  type ClusterProxy,
+  keyState,
+  named,
+  type RedisCluster,
+  startCluster,
+  startClusterProxy,
+  until,
+} from "./index.js";
+
+let cluster: RedisCluster;
+let proxies: ClusterProxy;
+
+beforeAll(async () => {
+  cluster = await startCluster({ masters: 3, replicas: 1 });
+  proxies = await startClusterProxy(cluster);
+}, 30_000);
+afterAll(async () => {
+  await proxies?.stop();
+  await cluster?.stop();
+});
+beforeEach(() => Promise.all(cluster.nodes.slice(0, 3).map((node) => node.call("FLUSHALL"))));
+
+test("keys are routed to their masters, which masterFor names", async () => {
+  const client = cluster.connect();
+  const keys = Array.from({ length: 30 }, (_, i) => `key:${i}`);
+  await Promise.all(keys.map((key) => client.set(key, key)));
+  const masters = new Set<number>();
+  for (const key of keys) {
+    const master = await cluster.masterFor(key);
+    masters.add(master.port);
+    expect(await master.call("GET", key)).toBe(key);
+  }
+  expect(masters.size).toBe(3);
+  expect([...(await allKeys(client)).keys()]).toEqual([...keys].sort());
+  expect(await keyState(client, "key:1")).toEqual({ type: "string", value: "key:1", ttl: -1 });
+});
+
+test.each([
+  ["ioredis 6", () => proxies.connect()],
+  ["ioredis 5", () => new Cluster5(proxies.startupNodes, { natMap: proxies.natMap })],
+])("%s goes through the proxies, and counts twice when a reply is lost", async (_, connect) => {
+  const client = connect();
+  client.on("error", () => {});
+  const proxy = await proxies.proxyFor("h");
+  const fault = proxy.cutReplyOf(named("HINCRBY"));
+  expect(await client.hincrby("h", "f", 1)).toBe(2);
+  expect(fault.hits).toBe(1);
+  expect(await (await cluster.masterFor("h")).call("HGET", "h", "f")).toBe("2");
+  client.disconnect();
+});
+
+test("a replica takes over from a killed master", async () => {
+  const before = await cluster.masterFor("k");
+  await before.call("SET", "k", "v");
+  await before.call("WAIT", 1, 1_000);
+  await before.kill();
+  const after = await until(
+    "another master is named",
+    async () => {
+      const others = cluster.nodes.filter((node) => node !== before);
+      const master = await cluster.masterFor("k");
+      return others.includes(master) && master;
+    },
+    { timeout: 15_000 },
+  );
+  expect(after && (await after.call("GET", "k"))).toBe("v");
+}, 20_000);

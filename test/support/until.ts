@@ -1,0 +1,54 @@
+/**
+ * Waiting for what can be observed, instead of sleeping and hoping.
+ */
+
+export interface UntilOptions {
+  /** Milliseconds after which the wait fails. Default 5000. */
+  readonly timeout?: number;
+  /** Milliseconds between two looks. Default 5. */
+  readonly every?: number;
+}
+
+const TIMED_OUT = Symbol("timed out");
+
+/**
+ * Looks until `predicate` gives something truthy, and resolves with that. A predicate that throws is asked again, as
+ * a server that is still coming up throws; its last error is the `cause` if the wait fails. A look that never answers
+ * counts against the time-out like any other.
+ */
+export async function until<T>(
+  what: string,
+  predicate: () => T | Promise<T>,
+  { timeout = 5_000, every = 5 }: UntilOptions = {},
+): Promise<T> {
+  const deadline = performance.now() + timeout;
+  let last: unknown;
+  let failure: unknown;
+  for (;;) {
+    try {
+      const seen = await withinTime(predicate, deadline - performance.now());
+      if (seen === TIMED_OUT) break;
+      if (seen) return seen;
+      last = seen;
+      failure = undefined;
+    } catch (error) {
+      failure = error;
+    }
+    if (performance.now() + every > deadline) break;
+    await new Promise((resolve) => setTimeout(resolve, every));
+  }
+  const detail = failure instanceof Error ? failure.message : `last seen: ${String(last)}`;
+  throw new Error(`not within ${timeout} ms: ${what} (${detail})`, { cause: failure });
+}
+
+async function withinTime<T>(predicate: () => T | Promise<T>, ms: number): Promise<T | typeof TIMED_OUT> {
+  let timer: NodeJS.Timeout | undefined;
+  const expiry = new Promise<typeof TIMED_OUT>((resolve) => {
+    timer = setTimeout(() => resolve(TIMED_OUT), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([predicate(), expiry]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,94 @@
+// `npm run check`: set-up, then every static check, then `npm test`. All static checks run, so that one call shows all
+// there is to repair; if one fails, the tests are not started. The last line of a green run is that of `npm test`.
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { delimiter, join, relative, sep } from "node:path";
+import { performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const BIN = join(ROOT, "node_modules", ".bin");
+const LONGEST_FILE = 250;
+const GENERATED = "src/scripts/generated.ts";
+
+/** A command that succeeds, or a function that returns what it found wrong as text ("" is good). */
+const STATIC_CHECKS = [
+  ["format and lint", "biome check --error-on-warnings --colors=off ."],
+  ["types", "tsc -p ."],
+  ["promises", "eslint --max-warnings=0 ."],
+  ["import rules", "depcruise src --config .dependency-cruiser.cjs"],
+  ["generated scripts", "node tools/lua.mjs --check"],
+  ["file lengths", findLongFiles],
+  ["lock file", findLockFileMistakes],
+  ["build", "tsdown --logLevel warn"],
+  ["publint", "publint --strict"],
+  ["attw", "attw --pack . --no-emoji --no-color"],
+];
+
+function run(command, stdio) {
+  const [program, ...args] = command.split(" ");
+  const env = { ...process.env, PATH: BIN + delimiter + process.env.PATH };
+  const { status, error, stdout, stderr } = spawnSync(program, args, {
+    cwd: ROOT,
+    env,
+    stdio,
+    encoding: "utf8",
+  });
+  if (error) return { ok: false, output: `${program} could not be started: ${error.message}` };
+  return { ok: status === 0, output: `${stdout ?? ""}${stderr ?? ""}` };
+}
+
+function findLongFiles() {
+  const files = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => relative(ROOT, join(entry.parentPath ?? entry.path, entry.name)).replaceAll(sep, "/"));
+  return files
+    .filter((file) => file !== GENERATED)
+    .map((file) => ({ file, lines: readFileSync(join(ROOT, file), "utf8").trimEnd().split("\n").length }))
+    .filter(({ lines }) => lines > LONGEST_FILE)
+    .map(({ file, lines }) => `${file} has ${lines} lines; at most ${LONGEST_FILE} can be read in one go`)
+    .join("\n");
+}
+
+/**
+ * The lock file must serve whoever installs from another registry: `.npmrc` leaves the addresses out. And it must list
+ * the builds of a package for every system, else `npm ci` refuses it; npm itself leaves out what it could not fetch.
+ */
+function findLockFileMistakes() {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+  const paths = Object.keys(packages);
+  const isListed = (name) => paths.some((path) => path.endsWith(`node_modules/${name}`));
+  return Object.entries(packages)
+    .flatMap(([path, { resolved = "", optionalDependencies = {} }]) => {
+      const hosts = /^[a-z+]+:\/\//.test(resolved) ? [`${path} names the host it came from`] : [];
+      const missing = Object.keys(optionalDependencies).filter((name) => !isListed(name));
+      return [...hosts, ...missing.map((name) => `${name}, optional for ${path}, is not listed`)];
+    })
+    .map((mistake) => `package-lock.json: ${mistake}`)
+    .join("\n");
+}
+
+function runCheck([name, check]) {
+  const start = performance.now();
+  const { ok, output } = typeof check === "string" ? run(check, "pipe") : report(check());
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  console.log(`${ok ? "ok    " : "FAILED"} ${name} (${seconds} s)`);
+  if (!ok) console.log(`\n${output.trim().replaceAll(/^/gm, "    ")}\n`);
+  return ok;
+}
+
+function report(findings) {
+  return { ok: findings === "", output: findings };
+}
+
+function main() {
+  if (!run("node tools/setup.mjs", "inherit").ok) return 1;
+  const failures = STATIC_CHECKS.filter((check) => !runCheck(check)).map(([name]) => name);
+  if (failures.length > 0) {
+    console.log(`Static checks failed: ${failures.join(", ")}. The tests were not run.`);
+    return 1;
+  }
+  return run("npm test", "inherit").ok ? 0 : 1;
+}
+
+process.exitCode = main();

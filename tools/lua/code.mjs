@@ -1,0 +1,137 @@
+// Checks the Lua code of a script or a shared snippet (against its header), and strips it for sending.
+import luaparse from "luaparse";
+import { GLOBALS } from "./header.mjs";
+
+/** @typedef {import("./header.mjs").Header} Header */
+/** @typedef {import("./header.mjs").Fail} Fail */
+/** @typedef {{ include: string, functions: string[], text: string }} Snippet */
+
+/** Fields that hold a name which is declared or is a field of a table, and so is no use of a variable. */
+const NAMES_ONLY = {
+  MemberExpression: ["identifier"],
+  TableKeyString: ["key"],
+  LocalStatement: ["variables"],
+  FunctionDeclaration: ["parameters"],
+  ForNumericStatement: ["variable"],
+  ForGenericStatement: ["variables"],
+};
+
+/** @param {string} source @param {Header} header @param {Snippet[]} snippets @param {Fail} fail @returns {string} */
+export function checkScript(source, header, snippets, fail) {
+  const chunk = parse(source, fail);
+  const body = chunk.body.slice(checkBindings(source, chunk, header, fail));
+  const fixedArgs = header.args.filter(({ variadic }) => !variadic);
+  const isVariadic = fixedArgs.length < header.args.length;
+  const known = new Set([...GLOBALS, ...snippets.flatMap(({ functions }) => functions)]);
+  if (isVariadic) known.add("ARGV");
+  const used = checkVariables(body, known, fail);
+
+  for (const { name, line } of [...header.keys, ...fixedArgs]) {
+    if (!used.has(name)) fail(line, `'${name}' is declared but never used`);
+  }
+  if (isVariadic && !used.has("ARGV")) fail(header.args.at(-1).line, "ARGV is variadic but never read");
+  for (const [index, { include, functions }] of snippets.entries()) {
+    const line = header.includes[index].line;
+    if (!functions.some((name) => used.has(name))) fail(line, `nothing of '${include}' is used`);
+  }
+  if (!returns(body)) fail(chunk.loc.end.line, "the script has no return");
+  return strip(source);
+}
+
+/** @param {string} include @param {string} source @param {Fail} fail @returns {Snippet} */
+export function checkSnippet(include, source, fail) {
+  const { body } = parse(source, fail);
+  for (const { type, isLocal, loc } of body) {
+    const isLocalFunction = type === "FunctionDeclaration" && isLocal;
+    if (!isLocalFunction) fail(loc.start.line, "a snippet holds local functions only");
+  }
+  checkVariables(body, GLOBALS, fail);
+  return { include, functions: body.map(({ identifier }) => identifier.name), text: strip(source) };
+}
+
+/** Parses, and rejects what `strip` would damage: comments beside code, and strings over several lines. */
+function parse(source, fail) {
+  const lines = source.split("\n");
+  let chunk;
+  try {
+    chunk = luaparse.parse(source, { luaVersion: "5.1", scope: true, locations: true, ranges: true });
+  } catch (error) {
+    return fail(error.line ?? 1, error.message);
+  }
+  for (const { raw, loc } of chunk.comments) {
+    const { line, column } = loc.start;
+    if (/^--\[=*\[/.test(raw)) fail(line, "a block comment; use lines that start with --");
+    const code = lines[line - 1].slice(0, column).trim();
+    if (code !== "") fail(line, "a trailing comment; give it a line of its own");
+  }
+  for (const { type, raw, loc } of walk(chunk.body)) {
+    const isLong = type === "StringLiteral" && (raw.startsWith("[") || loc.start.line !== loc.end.line);
+    if (isLong) fail(loc.start.line, "a multi-line string");
+  }
+  return chunk;
+}
+
+/** The script starts with locals that bind the header's names in order. Returns how many statements that takes. */
+function checkBindings(source, chunk, header, fail) {
+  const wanted = bindings(header);
+  let statements = 0;
+  for (let bound = 0; bound < wanted.length; statements++) {
+    const statement = chunk.body[statements];
+    const line = statement?.loc.start.line ?? chunk.loc.end.line;
+    if (statement?.type !== "LocalStatement") fail(line, `the header wants 'local ${wanted[bound]}' here`);
+    const { variables, init: values } = statement;
+    if (values.length > variables.length) fail(line, "more values than names");
+    for (const [index, { name }] of variables.entries()) {
+      const found = `${name} = ${values[index] ? source.slice(...values[index].range) : "nil"}`;
+      const expected = wanted[bound++] ?? "the end of this statement";
+      if (found !== expected) fail(line, `the header wants '${expected}' here, not '${found}'`);
+    }
+  }
+  return statements;
+}
+
+/** A variadic key is bound to all of KEYS; variadic arguments are bound to nothing. */
+function bindings({ keys, args }) {
+  return [
+    ...keys.map(({ name, variadic }, index) => `${name} = ${variadic ? "KEYS" : `KEYS[${index + 1}]`}`),
+    ...args.flatMap(({ name, variadic }, index) => (variadic ? [] : [`${name} = ARGV[${index + 1}]`])),
+  ];
+}
+
+/** Fails at an unknown global; returns the names that are used. */
+function checkVariables(body, known, fail) {
+  const used = new Set();
+  for (const { type, name, isLocal, loc } of walk(body)) {
+    if (type !== "Identifier") continue;
+    const isInput = name === "KEYS" || name === "ARGV";
+    const mistake = isInput ? `${name} is for the header's locals only` : `'${name}' is an unknown global`;
+    if (!isLocal && !known.has(name)) fail(loc.start.line, mistake);
+    used.add(name);
+  }
+  return used;
+}
+
+/** Whether the body itself returns, not only a function in it. */
+function returns(body) {
+  const outer = walk(body, (node) => node.type !== "FunctionDeclaration");
+  return [...outer].some(({ type }) => type === "ReturnStatement");
+}
+
+/** Every node below `node` but names that are only declared; `enters` says which nodes to look into. */
+function* walk(node, enters = (_node) => true) {
+  if (Array.isArray(node)) {
+    for (const child of node) yield* walk(child, enters);
+  } else if (typeof node?.type === "string") {
+    yield node;
+    if (!enters(node)) return;
+    for (const [field, child] of Object.entries(node)) {
+      const isLocalName = node.type === "FunctionDeclaration" && field === "identifier" && node.isLocal;
+      if (!isLocalName && !NAMES_ONLY[node.type]?.includes(field)) yield* walk(child, enters);
+    }
+  }
+}
+
+function strip(source) {
+  const lines = source.split("\n").map((line) => line.trim());
+  return lines.filter((line) => line !== "" && !line.startsWith("--")).join("\n");
+}
