@@ -78,7 +78,7 @@ export class LockClient {
       replicas: this.#makeReplicas(),
     });
     this.#stopListening = onForce((key, by) => {
-      if (by !== this.#env) for (const tenure of this.#env.live) tenure.hearOfForce(key);
+      if (by !== this.#env) for (const holdings of this.#env.live) holdings.hearOfForce(key);
     });
   }
 
@@ -156,7 +156,7 @@ export class LockClient {
     env.closed = true;
     this.#engine.close();
     if (grace > 0) await this.#atMost(env.idle(), grace);
-    for (const tenure of [...env.live]) tenure.loseByClose();
+    for (const holdings of [...env.live]) holdings.loseByClose();
     await this.#atMost(env.settled(), this.#options.commandTimeout);
     this.#stopListening();
     this.#watchdog.close();

@@ -14,8 +14,8 @@ export interface Settings {
   readonly commandTimeout: number;
 }
 
-/** What an owner has of a lock, while it has a hold: as what happens to the whole client or the whole lock sees it. */
-export interface LiveTenure {
+/** The holds of one owner on one lock, as what happens to the whole lock or the whole client sees them. */
+export interface LiveHoldings {
   /** The wire id, if a live hold is on this side of the lock. */
   wireIdOn(primitive: Primitive): string | undefined;
   /** This client gave the lock back by force while the owner held it under this wire id. */
@@ -48,8 +48,8 @@ export class Env {
   /** How grants are acknowledged by replicas; undefined when none are asked for. */
   readonly replicas: Replicas | undefined;
   closed = false;
-  /** Tenures with a hold. */
-  readonly live: Set<LiveTenure> = new Set();
+  /** Of owners that have a hold. */
+  readonly live: Set<LiveHoldings> = new Set();
   readonly #cleanups = new Set<Promise<unknown>>();
   readonly #onIdle: (() => void)[] = [];
   #minted = 0;
@@ -83,9 +83,9 @@ export class Env {
     work.then(done, done);
   }
 
-  /** Marks that a tenure has its last hold behind it. */
-  rested(tenure: LiveTenure): void {
-    if (!this.live.delete(tenure) || this.live.size > 0) return;
+  /** Marks that an owner has its last hold on a lock behind it. */
+  rested(holdings: LiveHoldings): void {
+    if (!this.live.delete(holdings) || this.live.size > 0) return;
     for (const callback of this.#onIdle.splice(0)) callback();
   }
 

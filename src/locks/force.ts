@@ -19,13 +19,13 @@ export function onForce(listener: ForceListener): () => void {
 /** Gives a lock back whoever holds it; resolves with whether anybody did. */
 export async function forceUnlock(env: Env, primitive: Primitive): Promise<boolean> {
   // Whoever is granted after this moment may have got the lock after the force.
-  const holders = [...env.live].flatMap((tenure) => {
-    const wireId = tenure.wireIdOn(primitive);
-    return wireId === undefined ? [] : [{ tenure, wireId }];
+  const holders = [...env.live].flatMap((holdings) => {
+    const wireId = holdings.wireIdOn(primitive);
+    return wireId === undefined ? [] : [{ holdings, wireId }];
   });
   const forced = await primitive.force();
   if (!forced) return false;
-  for (const { tenure, wireId } of holders) tenure.loseByForce(primitive, wireId);
+  for (const { holdings, wireId } of holders) holdings.loseByForce(primitive, wireId);
   for (const listener of listeners) listener(primitive.key, env);
   return true;
 }

@@ -5,7 +5,7 @@
 import type { LockLostError, LossReason } from "../base/errors.js";
 import type { LockEvent } from "../base/events.js";
 import { outside } from "../owners/context.js";
-import type { Env } from "./env.js";
+import type { Env, LiveHoldings } from "./env.js";
 import type { Grant } from "./grant.js";
 import { type Primitive, type Rest, TAKEN } from "./primitive.js";
 import type { Serial } from "./serial.js";
@@ -14,7 +14,7 @@ export function eventOf(primitive: Primitive): LockEvent {
   return { lockName: primitive.lockName, kind: primitive.kind };
 }
 
-export class Holdings {
+export class Holdings implements LiveHoldings {
   /** Taken by `lock()` or `tryLock()` and not given back, lost ones among them; the innermost is last. */
   readonly bare: Grant[] = [];
   /** Another client of this process gave the lock back by force: the likely cause, should the key be gone. */
@@ -134,6 +134,25 @@ export class Holdings {
   absence(word: number): LossReason {
     if (this.forced) return "forced";
     return word === TAKEN ? "taken" : "expired";
+  }
+
+  // What happens to the whole lock or the whole client
+
+  wireIdOn(primitive: Primitive): string | undefined {
+    return this.held.some((grant) => grant.primitive.key === primitive.key) ? this.#wireId : undefined;
+  }
+
+  loseByForce(primitive: Primitive, wireId: string): void {
+    if (this.wireIdOn(primitive) === wireId) this.loseAll("forced");
+  }
+
+  hearOfForce(key: string): void {
+    if (this.held.some((grant) => grant.primitive.key === key)) this.forced = true;
+  }
+
+  loseByClose(): void {
+    const { held } = this;
+    if (held.length > 0) this.drop(held, "closed");
   }
 
   #keep(wanted: (grant: Grant) => boolean): void {

@@ -9,11 +9,11 @@ import { isLockError, LockLostError, RedisUnavailableError } from "../base/error
 import type { Attempt } from "../engine/engine.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import type { Claim, ClaimTaker } from "./claim.js";
-import type { Env, LiveTenure } from "./env.js";
+import type { Env } from "./env.js";
 import { Grant } from "./grant.js";
 import { eventOf, Holdings } from "./holdings.js";
 import { Keeper } from "./keeper.js";
-import { DONE, type Primitive } from "./primitive.js";
+import { DONE, OVER } from "./primitive.js";
 import { Returns } from "./returns.js";
 import { Serial } from "./serial.js";
 import { Turns } from "./turns.js";
@@ -28,7 +28,7 @@ interface Answer {
   reject(error: unknown): void;
 }
 
-export class Tenure implements Stake, ClaimTaker, LiveTenure {
+export class Tenure implements Stake, ClaimTaker {
   readonly lockKey: string;
   readonly returns: Returns;
   readonly #env: Env;
@@ -71,8 +71,8 @@ export class Tenure implements Stake, ClaimTaker, LiveTenure {
   }
 
   announce(claim: Claim): void {
-    const ownerId = this.wireId ?? claim.wireId;
-    this.#env.events.emit("waiting", { ...eventOf(claim.primitive), ...(ownerId ? { ownerId } : {}) });
+    claim.wireId ??= this.#mint();
+    this.#env.events.emit("waiting", { ...eventOf(claim.primitive), ownerId: this.wireId ?? claim.wireId });
   }
 
   leave(claim: Claim, taken: boolean): void {
@@ -114,7 +114,7 @@ export class Tenure implements Stake, ClaimTaker, LiveTenure {
   async #outermost(claim: Claim, within: number, answer: Answer): Promise<void> {
     const { primitive, lease } = claim;
     const { link, clock } = this.#env;
-    claim.wireId ??= `${this.#env.clientId}:${this.#env.mint()}`;
+    claim.wireId ??= this.#mint();
     const { wireId } = claim;
     const { losses } = link;
     const sent = instant(clock);
@@ -151,8 +151,10 @@ export class Tenure implements Stake, ClaimTaker, LiveTenure {
     const sent = instant(clock);
     try {
       const word = await primitive.reenter(wireId, callId, others().count + 1, lease, within);
+      if (word === OVER)
+        throw new RedisUnavailableError(claim.lockName, new Error("its hold count was changed by others"));
       if (word !== DONE) {
-        if (word <= 0) this.#holdings.loseAll(this.#holdings.absence(word));
+        this.#holdings.loseAll(this.#holdings.absence(word));
         return answer.resolve(AGAIN);
       }
       const grant = this.#grant(claim, wireId, sent, this.#holdings.token);
@@ -165,6 +167,11 @@ export class Tenure implements Stake, ClaimTaker, LiveTenure {
       answer.reject(error);
       await undone;
     }
+  }
+
+  /** A wire id is fresh for each outermost acquisition, so that a late command can never touch a later hold. */
+  #mint(): string {
+    return `${this.#env.clientId}:${this.#env.mint()}`;
   }
 
   #grant(claim: Claim, wireId: string, sent: Instant, token: bigint | undefined): Grant {
@@ -211,32 +218,12 @@ export class Tenure implements Stake, ClaimTaker, LiveTenure {
     return quietly(this.#env.link.limited("", work));
   }
 
-  // What happens to the whole lock or the whole client
-
-  wireIdOn(primitive: Primitive): string | undefined {
-    const { held, wireId } = this.#holdings;
-    return held.some((grant) => grant.primitive.key === primitive.key) ? wireId : undefined;
-  }
-
-  loseByForce(primitive: Primitive, wireId: string): void {
-    if (this.wireIdOn(primitive) === wireId) this.#holdings.loseAll("forced");
-  }
-
-  hearOfForce(key: string): void {
-    if (this.#holdings.held.some((grant) => grant.primitive.key === key)) this.#holdings.forced = true;
-  }
-
-  loseByClose(): void {
-    const { held } = this.#holdings;
-    if (held.length > 0) this.#holdings.drop(held, "closed");
-  }
-
   // Bookkeeping
 
   /** After holds, turns or deadlines have changed: whoever depends on them looks again. */
   #changed(): void {
-    if (this.#holdings.empty) this.#env.rested(this);
-    else this.#env.live.add(this);
+    if (this.#holdings.empty) this.#env.rested(this.#holdings);
+    else this.#env.live.add(this.#holdings);
     this.#env.watchdog.watch(this.#keeper);
     for (const claim of [...this.#claims]) claim.resume();
     this.#forgetIfIdle();

@@ -5,15 +5,15 @@
  * running it twice is as good as once, so a call may be sent again whenever its outcome is unknown.
  */
 import type { Clock } from "../base/clock.js";
-import { ClientClosedError, isLockError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError, RedisUnavailableError } from "../base/errors.js";
 import { TimeLimit } from "../base/time-limit.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import { type Connection, isCluster } from "./connection.js";
-import { finalError, passingCause } from "./failures.js";
+import { Pursuit } from "./pursuit.js";
 import { Sender } from "./sender.js";
 
+/** Milliseconds before clean-up is tried again, the first time; doubled up to `commandTimeout`. */
 const FIRST_PAUSE = 10;
-const LONGEST_PAUSE = 250;
 
 export interface LinkOptions {
   readonly connection: Connection;
@@ -47,7 +47,8 @@ export class Link {
   losses = 0;
   #publish: "PUBLISH" | "SPUBLISH" | undefined;
   #closed = false;
-  #unanswered = 0;
+  /** Calls without an answer yet. */
+  readonly #pursuits = new Set<{ send(): void; close(): void }>();
   #silentSince = 0;
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
@@ -70,6 +71,8 @@ export class Link {
       this.losses++;
     };
     const ready = () => {
+      // Where ioredis is told not to send unanswered commands again, their promises may never settle.
+      if (!this.#resendsItself) for (const pursuit of [...this.#pursuits]) pursuit.send();
       for (const callback of [...this.#onReady]) callback();
     };
     this.#listeners = [
@@ -108,7 +111,7 @@ export class Link {
   /** True while Redis does not answer: not connected, or silent for a tenth of `commandTimeout`. */
   get away(): boolean {
     if (this.connection.status !== "ready") return true;
-    return this.#unanswered > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
+    return this.#pursuits.size > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
   }
 
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */
@@ -172,6 +175,7 @@ export class Link {
   close(): void {
     this.#closed = true;
     for (const [event, listener] of this.#listeners) this.connection.off(event, listener);
+    for (const pursuit of [...this.#pursuits]) pursuit.close();
     for (const callback of [...this.#onReady]) callback();
     this.#onReady.clear();
   }
@@ -191,49 +195,21 @@ export class Link {
   /** Tries `send` until it succeeds, fails for good, or `within` milliseconds are over. */
   retried<T>(lockName: string, within: number, send: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      let open = true;
-      let cause: Error | undefined;
-      let pause = FIRST_PAUSE;
-      let cancelPause: (() => void) | undefined;
-      if (this.#unanswered++ === 0) this.#silentSince = this.clock.mono();
-
-      const settle = (): boolean => {
-        if (!open) return false;
-        open = false;
-        this.#unanswered--;
-        cancelTimer();
-        cancelPause?.();
-        stopListening?.();
-        return true;
+      const { clock } = this;
+      const over = () => {
+        this.#pursuits.delete(pursuit);
+        cancel();
       };
-      const attempt = () => {
-        send().then(
-          (reply) => {
-            this.#silentSince = this.clock.mono();
-            if (settle()) resolve(reply);
-          },
-          (error: unknown) => {
-            if (!open) return;
-            const final = this.#closed ? new ClientClosedError(lockName) : finalError(error, lockName);
-            if (final) {
-              if (settle()) reject(final);
-              return;
-            }
-            cause = passingCause(error);
-            cancelPause?.();
-            cancelPause = this.clock.after(pause, attempt);
-            pause = Math.min(2 * pause, LONGEST_PAUSE);
-          },
-        );
+      const answered = () => {
+        this.#silentSince = clock.mono();
       };
-      const expire = () => {
-        if (settle()) reject(new RedisUnavailableError(lockName, cause));
-      };
-      const cancelTimer =
-        within === this.limit.ms ? this.limit.start(expire) : this.clock.after(within, expire);
-      // Where ioredis is told not to send unanswered commands again, their promises may never settle.
-      const stopListening = this.#resendsItself ? undefined : this.onReady(attempt);
-      attempt();
+      const pursuit = new Pursuit({ clock, lockName, send, resolve, reject, over, answered });
+      const giveUp = () => pursuit.giveUp();
+      const cancel = within === this.limit.ms ? this.limit.start(giveUp) : clock.after(within, giveUp);
+      if (this.#pursuits.size === 0) this.#silentSince = clock.mono();
+      this.#pursuits.add(pursuit);
+      if (this.#closed) pursuit.close();
+      else pursuit.send();
     });
   }
 }
