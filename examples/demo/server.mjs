@@ -1,0 +1,67 @@
+// A Redis server for the demo alone: on a free port of this machine, with nothing written to disk. One that runs
+// already, on 6379 or elsewhere, is not touched.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { own } from "./children.mjs";
+
+const ATTEMPTS = 5;
+const USUAL_PORT = 6379;
+
+/** Resolves with { port, pid, program } when the server takes connections. */
+export async function startServer(directory) {
+  const chosen = process.env.HOLDFAST_REDIS_SERVER;
+  const programs = chosen ? [chosen] : ["redis-server", "valkey-server"];
+  let failure;
+  for (const program of programs) {
+    // Somebody else may take the free port before the server does; then it ends at once and another port is tried.
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      try {
+        return await launch(program, await freePort(), directory);
+      } catch (error) {
+        failure = error;
+        if (error.code === "ENOENT") break;
+      }
+    }
+  }
+  throw new Error(
+    "the demo needs redis-server or valkey-server on the PATH, or its path in HOLDFAST_REDIS_SERVER",
+    { cause: failure },
+  );
+}
+
+async function launch(program, port, directory) {
+  const args = [
+    "--port",
+    port,
+    "--bind",
+    "127.0.0.1",
+    "--dir",
+    directory,
+    "--save",
+    "",
+    "--appendonly",
+    "no",
+  ];
+  const child = own(spawn(program, args.map(String), { stdio: ["ignore", "pipe", "ignore"] }));
+  await new Promise((resolve, reject) => {
+    let log = "";
+    child.on("error", reject);
+    child.on("exit", () => reject(new Error(`${program} ended at once:\n${log}`)));
+    child.stdout.on("data", (text) => {
+      log += text;
+      if (log.includes("Ready to accept connections")) resolve();
+    });
+  });
+  child.stdout.removeAllListeners("data").resume();
+  return { port, pid: child.pid, program };
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, "close");
+  return port === USUAL_PORT ? freePort() : port;
+}
