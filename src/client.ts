@@ -16,6 +16,7 @@ import { Owner } from "./owners/owner.js";
 import { Router } from "./pubsub/router.js";
 import { connect } from "./redis/connect.js";
 import { type Connection, checkConnection, isCluster, type RedisConnection } from "./redis/connection.js";
+import { scrubbed } from "./redis/failures.js";
 import { Link } from "./redis/link.js";
 import { slotOf } from "./redis/slots.js";
 import { Watchdog } from "./watchdog/watchdog.js";
@@ -78,7 +79,7 @@ export class LockClient {
       replicas: this.#makeReplicas(),
     });
     this.#stopListening = onForce((key, by) => {
-      if (by !== this.#env) for (const holdings of this.#env.live) holdings.hearOfForce(key);
+      if (by !== this.#env) for (const holdings of this.#env.live.all()) holdings.hearOfForce(key);
     });
   }
 
@@ -88,7 +89,7 @@ export class LockClient {
     const redis = connect(target);
     OWNED.add(redis);
     const client = new LockClient(redis, options);
-    redis.on("error", (cause: Error) => client.#events.emit("error", { cause }));
+    redis.on("error", (error: Error) => client.#events.emit("error", { cause: scrubbed(error) }));
     return client;
   }
 
@@ -154,9 +155,9 @@ export class LockClient {
   async #close(grace: number): Promise<void> {
     const env = this.#env;
     env.closed = true;
-    this.#engine.close();
+    await this.#engine.close();
     if (grace > 0) await this.#atMost(env.idle(), grace);
-    for (const holdings of [...env.live]) holdings.loseByClose();
+    for (const holdings of env.live.all()) holdings.loseByClose();
     await this.#atMost(env.settled(), this.#options.commandTimeout);
     this.#stopListening();
     this.#watchdog.close();

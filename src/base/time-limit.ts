@@ -1,17 +1,20 @@
 /** Many time-outs of one length on one timer: a timer for each command would cost more than the command. */
 import type { Clock } from "./clock.js";
+import { type Item, List } from "./list.js";
 
-interface Limited {
-  readonly endsAt: number;
-  readonly callback: () => void;
+export interface Limited extends Item {
+  /** Monotonic milliseconds; set by the limit. */
+  endsAt: number;
+  /** The limit is over. */
+  expire(): void;
 }
 
-export class TimeLimit {
+export class TimeLimit<T extends Limited> {
   readonly ms: number;
+  /** In the order they end. */
+  readonly running: List<T> = new List();
   readonly #clock: Clock;
   readonly #outside: (fn: () => void) => void;
-  /** In the order they end. */
-  readonly #running = new Set<Limited>();
   #armed = false;
 
   constructor(clock: Clock, ms: number, outside: (fn: () => void) => void) {
@@ -20,12 +23,11 @@ export class TimeLimit {
     this.#outside = outside;
   }
 
-  /** Calls back after the limit, unless it is ended before by the returned function. */
-  start(callback: () => void): () => void {
-    const limited = { endsAt: this.#clock.mono() + this.ms, callback };
-    this.#running.add(limited);
+  /** Expires the item after the limit, unless it is taken out of `running` before. */
+  start(item: T): void {
+    item.endsAt = this.#clock.mono() + this.ms;
+    this.running.add(item);
     if (!this.#armed) this.#arm(this.ms);
-    return () => this.#running.delete(limited);
   }
 
   #arm(ms: number): void {
@@ -37,13 +39,13 @@ export class TimeLimit {
   #check(): void {
     this.#armed = false;
     const now = this.#clock.mono();
-    for (const limited of this.#running) {
-      if (limited.endsAt > now) {
-        this.#arm(limited.endsAt - now);
+    for (let item = this.running.first; item; item = this.running.first) {
+      if (item.endsAt > now) {
+        this.#arm(item.endsAt - now);
         return;
       }
-      this.#running.delete(limited);
-      limited.callback();
+      this.running.remove(item);
+      item.expire();
     }
   }
 }

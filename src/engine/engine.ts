@@ -12,6 +12,7 @@ import {
   RedisUnavailableError,
   UnsupportedServerError,
 } from "../base/errors.js";
+import { type Item, List } from "../base/list.js";
 import type { Router } from "../pubsub/router.js";
 import type { Link } from "../redis/link.js";
 import { Line } from "./line.js";
@@ -54,11 +55,25 @@ const MARGIN = 2;
 const SHORTEST_SLEEP = 5;
 const LONGEST_JITTER = 50;
 
+/** A call's place in the list of all, beside the one that its waiter may have in a line. */
+class Call implements Item {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  readonly waiter: Waiter;
+
+  constructor(waiter: Waiter) {
+    this.waiter = waiter;
+  }
+}
+
 export class Engine {
   readonly #options: EngineOptions;
   readonly #lines = new Map<string, Line>();
-  readonly #waiters = new Set<{ readonly waiter: Waiter; readonly lockName: string }>();
+  /** Calls under way. */
+  readonly #calls = new List<Call>();
   readonly #stopListening: () => void;
+  #onIdle: (() => void) | undefined;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -77,9 +92,9 @@ export class Engine {
     signal: AbortSignal | undefined,
   ): Promise<G | undefined> {
     const { clock, link } = this.#options;
-    const waiter = new Waiter({ clock, wait, signal });
-    const entry = { waiter, lockName: contender.lockName };
-    this.#waiters.add(entry);
+    const waiter = new Waiter({ lockName: contender.lockName, clock, wait, signal });
+    const call = new Call(waiter);
+    this.#calls.add(call);
     let taken = false;
     try {
       contender.enter(() => waiter.resume());
@@ -92,16 +107,23 @@ export class Engine {
       if (!waiter.seasoned || link.away) throw new RedisUnavailableError(contender.lockName);
       return undefined;
     } finally {
-      this.#waiters.delete(entry);
       waiter.dispose();
       contender.leave(taken);
+      this.#calls.remove(call);
+      if (!this.#calls.first) this.#onIdle?.();
     }
   }
 
-  /** Rejects everybody who waits. */
-  close(): void {
+  /** Rejects everybody who waits; resolves when all have gone. */
+  close(): Promise<void> {
     this.#stopListening();
-    for (const { waiter, lockName } of [...this.#waiters]) waiter.end(new ClientClosedError(lockName));
+    const idle = this.#calls.first
+      ? new Promise<void>((resolve) => {
+          this.#onIdle = resolve;
+        })
+      : Promise.resolve();
+    for (const { waiter } of this.#calls.all()) waiter.end(new ClientClosedError(waiter.lockName));
+    return idle;
   }
 
   /** One try, past the line; not at all when it is another's turn. */
@@ -161,14 +183,13 @@ export class Engine {
   }
 
   /** One try; a call that has waited before takes silence for a refusal, and goes on when Redis is back. */
-  async #try<G>(contender: Contender<G>, waiter: Waiter, wait: number): Promise<Attempt<G>> {
+  #try<G>(contender: Contender<G>, waiter: Waiter, wait: number): Promise<Attempt<G>> {
     const { commandTimeout } = this.#options.link;
-    try {
-      return await contender.attempt(waiter.seasoned ? commandTimeout : Math.min(commandTimeout, wait));
-    } catch (error) {
-      if (!waiter.seasoned || !isLockError(error, "UNAVAILABLE")) throw error;
+    if (!waiter.seasoned) return contender.attempt(Math.min(commandTimeout, wait));
+    return contender.attempt(commandTimeout).catch((error: unknown) => {
+      if (!isLockError(error, "UNAVAILABLE")) throw error;
       return { granted: false, ttl: -1 };
-    }
+    });
   }
 
   #announce(contender: Contender<unknown>, waiter: Waiter): void {

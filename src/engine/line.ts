@@ -3,6 +3,7 @@
  * waiters cost one server try for each release.
  */
 import type { Clock } from "../base/clock.js";
+import { List } from "../base/list.js";
 import type { Router } from "../pubsub/router.js";
 import type { Waiter } from "./waiter.js";
 
@@ -18,9 +19,8 @@ export class Line {
   /** Calls that use this line, whether they stand in it yet or not; kept by the engine. */
   calls = 0;
   readonly #options: LineOptions;
-  /** In order of arrival; a Set, so that one in the middle leaves at no cost. */
-  readonly #waiters = new Set<Waiter>();
-  #head: Waiter | undefined;
+  /** In order of arrival. */
+  readonly #waiters = new List<Waiter>();
   /** Something may have changed since the last try began. */
   #hinted = true;
   /** Until then no try is due unless there is a hint: the lock is known to be held. */
@@ -34,20 +34,20 @@ export class Line {
   }
 
   isHead(waiter: Waiter): boolean {
-    return this.#head === waiter;
+    return this.#waiters.first === waiter;
   }
 
   enter(waiter: Waiter): void {
     this.#waiters.add(waiter);
-    this.#head ??= waiter;
   }
 
   /** `undecided`: the waiter leaves while a try of its own is in flight. */
   leave(waiter: Waiter, undecided: boolean): void {
-    if (!this.#waiters.delete(waiter) || this.#head !== waiter) return;
+    const wasHead = this.isHead(waiter);
+    this.#waiters.remove(waiter);
+    if (!wasHead) return;
     if (undecided) this.#hinted = true;
-    this.#head = this.#waiters.values().next().value;
-    if (this.#head) this.#head.resume();
+    if (this.#waiters.first) this.#waiters.first.resume();
     else this.#stop();
   }
 
@@ -77,7 +77,7 @@ export class Line {
   /** Something may have changed: the head tries again. */
   hint(): void {
     this.#hinted = true;
-    this.#head?.resume();
+    this.#waiters.first?.resume();
   }
 
   #subscribe(): () => void {
@@ -88,7 +88,7 @@ export class Line {
         this.hint();
       },
       refused: (error) => {
-        for (const waiter of [...this.#waiters]) waiter.end(refused(error));
+        for (const waiter of this.#waiters.all()) waiter.end(refused(error));
       },
     });
   }

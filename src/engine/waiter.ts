@@ -11,6 +11,7 @@ import { onAbort } from "./abort-hub.js";
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
 export interface WaiterOptions {
+  readonly lockName: string;
   readonly clock: Clock;
   /** Milliseconds; Infinity without limit. */
   readonly wait: number;
@@ -18,6 +19,11 @@ export interface WaiterOptions {
 }
 
 export class Waiter {
+  /** In its line. */
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  readonly lockName: string;
   readonly startedAt: number;
   /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
   seasoned = false;
@@ -34,6 +40,7 @@ export class Waiter {
 
   constructor(options: WaiterOptions) {
     const { clock, wait, signal } = options;
+    this.lockName = options.lockName;
     this.#clock = clock;
     this.startedAt = clock.mono();
     if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {

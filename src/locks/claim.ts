@@ -1,8 +1,10 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
+import type { Item } from "../base/list.js";
 import type { Attempt, Contender } from "../engine/engine.js";
 import type { Frame } from "../owners/context.js";
 import type { Grant, Origin } from "./grant.js";
 import type { Primitive } from "./primitive.js";
+import { noop } from "./work.js";
 
 /** Who answers the engine for a claim: the owner's tenure of the lock. */
 export interface ClaimTaker {
@@ -28,7 +30,11 @@ export interface ClaimOptions {
   readonly frame?: Frame | undefined;
 }
 
-export class Claim implements Contender<Grant> {
+export class Claim implements Contender<Grant>, Item {
+  /** Among the claims of its tenure. */
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
   readonly primitive: Primitive;
   readonly origin: Origin;
   readonly lease: number;
@@ -42,8 +48,10 @@ export class Claim implements Contender<Grant> {
   doubtful = false;
   /** A try is on its way. */
   flying = false;
+  /** Its last try, and what had to be settled after it. */
+  flight: Promise<unknown> | undefined;
   grant: Grant | undefined;
-  resume: () => void = () => {};
+  resume: () => void = noop;
   readonly #tenure: ClaimTaker;
 
   constructor(options: ClaimOptions) {

@@ -2,6 +2,7 @@
 import type { Clock } from "../base/clock.js";
 import { ClientClosedError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
+import { type Item, List } from "../base/list.js";
 import type { Engine } from "../engine/engine.js";
 import type { Link } from "../redis/link.js";
 import type { Watchdog } from "../watchdog/watchdog.js";
@@ -15,7 +16,7 @@ export interface Settings {
 }
 
 /** The holds of one owner on one lock, as what happens to the whole lock or the whole client sees them. */
-export interface LiveHoldings {
+export interface LiveHoldings extends Item {
   /** The wire id, if a live hold is on this side of the lock. */
   wireIdOn(primitive: Primitive): string | undefined;
   /** This client gave the lock back by force while the owner held it under this wire id. */
@@ -49,8 +50,10 @@ export class Env {
   readonly replicas: Replicas | undefined;
   closed = false;
   /** Of owners that have a hold. */
-  readonly live: Set<LiveHoldings> = new Set();
-  readonly #cleanups = new Set<Promise<unknown>>();
+  readonly live: List<LiveHoldings> = new List();
+  /** Pieces of work that go on after their calls were answered. */
+  #unsettled = 0;
+  readonly #onSettled: (() => void)[] = [];
   readonly #onIdle: (() => void)[] = [];
   #minted = 0;
 
@@ -76,26 +79,26 @@ export class Env {
 
   /** Work that goes on after its call was answered: `close()` waits for it, and nobody is troubled by its failure. */
   settle(work: Promise<unknown>): void {
+    this.#unsettled++;
     const done = () => {
-      this.#cleanups.delete(work);
+      if (--this.#unsettled === 0) for (const callback of this.#onSettled.splice(0)) callback();
     };
-    this.#cleanups.add(work);
     work.then(done, done);
   }
 
   /** Marks that an owner has its last hold on a lock behind it. */
   rested(holdings: LiveHoldings): void {
-    if (!this.live.delete(holdings) || this.live.size > 0) return;
+    if (!this.live.remove(holdings) || this.live.first) return;
     for (const callback of this.#onIdle.splice(0)) callback();
   }
 
   /** Resolves when no hold is live. */
   idle(): Promise<void> {
-    return this.live.size === 0 ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
+    return this.live.first ? new Promise((resolve) => this.#onIdle.push(resolve)) : Promise.resolve();
   }
 
   /** Resolves when no such work is left. */
-  async settled(): Promise<void> {
-    while (this.#cleanups.size > 0) await Promise.allSettled(this.#cleanups);
+  settled(): Promise<void> {
+    return this.#unsettled ? new Promise((resolve) => this.#onSettled.push(resolve)) : Promise.resolve();
   }
 }

@@ -19,7 +19,7 @@ export function onForce(listener: ForceListener): () => void {
 /** Gives a lock back whoever holds it; resolves with whether anybody did. */
 export async function forceUnlock(env: Env, primitive: Primitive): Promise<boolean> {
   // Whoever is granted after this moment may have got the lock after the force.
-  const holders = [...env.live].flatMap((holdings) => {
+  const holders = env.live.all().flatMap((holdings) => {
     const wireId = holdings.wireIdOn(primitive);
     return wireId === undefined ? [] : [{ holdings, wireId }];
   });

@@ -38,6 +38,8 @@ export class Grant {
   state: "held" | "ended" | "lost" = "held";
   /** What all calls of unlock share. */
   outcome: Promise<void> | undefined;
+  /** Tells who waits for the outcome that Redis gave no answer in time. */
+  onSilence: (() => void) | undefined;
   /** Its `acquired` event was sent, so its `released` is owed. */
   announced = false;
   /** `lock.unlock()` gave it back, so its own unlock is not its owner's any more. */

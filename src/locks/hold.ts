@@ -1,10 +1,9 @@
 /** What a user holds: a view of one grant, and the way to give it back. */
 import { checkLease } from "../base/arguments.js";
-import { LockNotOwnerError } from "../base/errors.js";
+import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import type { Party } from "../owners/context.js";
 import { standsFor } from "../owners/owner.js";
 import type { Grant } from "./grant.js";
-import { assertUsable } from "./returns.js";
 import type { Tenure } from "./tenure.js";
 
 /**
@@ -53,13 +52,12 @@ export class Hold {
 
   /**
    * For the line before a write that only the holder may do.
-   * @throws LockLostError if the hold was lost or its deadline is over
-   * @throws LockNotOwnerError if it was given back
+   * @throws LockLostError unless {@link isHeld}
    */
   assertHeld(): void {
     // Asking drops what the clock says is over.
     this.#tenure.holding();
-    assertUsable(this.#grant);
+    if (!this.isHeld) throw this.#grant.loss ?? new LockLostError(this.lockName, "expired", Date.now());
   }
 
   /**
@@ -70,7 +68,6 @@ export class Hold {
   async extend(lease: number): Promise<void> {
     const term = checkLease(lease);
     if (term === undefined) throw new TypeError("lease must be a number");
-    this.assertHeld();
     await this.#tenure.returns.extend(this.#grant, term);
   }
 
@@ -80,14 +77,10 @@ export class Hold {
    * @throws NOT_OWNER if `lock.unlock()` gave it back
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
-  async unlock(): Promise<void> {
-    if (this.#grant.takenBack) {
-      throw new LockNotOwnerError(
-        this.lockName,
-        `lock "${this.lockName}": this hold was given back by lock.unlock()`,
-      );
-    }
-    await this.#tenure.returns.release(this.#grant);
+  unlock(): Promise<void> {
+    if (!this.#grant.takenBack) return this.#tenure.returns.release(this.#grant);
+    const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
+    return Promise.reject(new LockNotOwnerError(this.lockName, message));
   }
 
   /** As {@link unlock}, with its errors. */

@@ -9,18 +9,25 @@ import type { Env, LiveHoldings } from "./env.js";
 import type { Grant } from "./grant.js";
 import { type Primitive, type Rest, TAKEN } from "./primitive.js";
 import type { Serial } from "./serial.js";
+import { noop } from "./work.js";
 
 export function eventOf(primitive: Primitive): LockEvent {
   return { lockName: primitive.lockName, kind: primitive.kind };
 }
 
 export class Holdings implements LiveHoldings {
+  /** Among the live holdings of the client. */
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
   /** Taken by `lock()` or `tryLock()` and not given back, lost ones among them; the innermost is last. */
   readonly bare: Grant[] = [];
   /** Another client of this process gave the lock back by force: the likely cause, should the key be gone. */
   forced = false;
   /** The last renewal got no answer: the likely cause, should the deadline pass. */
   suspended = false;
+  /** A renewal is on its way: likewise. */
+  renewing = false;
   readonly #env: Env;
   readonly #serial: Serial;
   readonly #changed: () => void;
@@ -53,6 +60,16 @@ export class Holdings implements LiveHoldings {
     return this.#grants.filter((grant) => grant.state === "held");
   }
 
+  get anyHeld(): boolean {
+    for (const grant of this.#grants) if (grant.state === "held") return true;
+    return false;
+  }
+
+  /** In the order of their grants; those on their way back included. */
+  [Symbol.iterator](): Iterator<Grant> {
+    return this.#grants[Symbol.iterator]();
+  }
+
   has(grant: Grant): boolean {
     return this.#grants.includes(grant);
   }
@@ -81,7 +98,7 @@ export class Holdings implements LiveHoldings {
   rest(primitive: Primitive, without?: Grant): Rest {
     const rest = { count: 0, left: 0 };
     for (const grant of this.#grants) {
-      if (grant === without || grant.primitive !== primitive) continue;
+      if (grant === without || grant.primitive.side !== primitive.side) continue;
       rest.count++;
       rest.left = Math.max(rest.left, grant.serverLeft);
     }
@@ -97,19 +114,25 @@ export class Holdings implements LiveHoldings {
 
   /** What the clock says is over is lost. */
   dropExpired(): void {
-    const expired = this.#grants.filter((grant) => grant.state === "held" && grant.remaining <= 0);
-    if (expired.length > 0) this.drop(expired, undefined);
+    let expired: Grant[] | undefined;
+    for (const grant of this.#grants) {
+      if (grant.state === "held" && grant.remaining <= 0) expired = [...(expired ?? []), grant];
+    }
+    if (expired) this.drop(expired, undefined);
   }
 
   /** Loses holds by this side's decision; what the server still has of them is given back in the background. */
   drop(grants: readonly Grant[], reason: LossReason | undefined): void {
     const wireId = this.#wireId as string;
     for (const grant of grants) {
-      this.lose(grant, reason ?? (grant.renewed && this.suspended ? "unreachable" : "expired"));
+      this.lose(
+        grant,
+        reason ?? (grant.renewed && (this.suspended || this.renewing) ? "unreachable" : "expired"),
+      );
     }
     this.#keep((grant) => grant.state !== "lost");
-    for (const primitive of new Set(grants.map((grant) => grant.primitive))) {
-      const release = () => primitive.release(wireId, () => this.rest(primitive));
+    for (const primitive of new Map(grants.map(({ primitive }) => [primitive.side, primitive])).values()) {
+      const release = () => primitive.release(wireId, () => this.rest(primitive), noop);
       // With no hold left the wire id is over, and nothing need wait for its release.
       this.#env.settle(this.empty ? release() : this.#serial.run(release));
     }

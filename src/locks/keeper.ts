@@ -18,7 +18,6 @@ export class Keeper implements Guarded {
   readonly #interval: number;
   /** Monotonic milliseconds. */
   #renewAt = Number.POSITIVE_INFINITY;
-  #renewing = false;
 
   constructor(env: Env, holdings: Holdings) {
     this.#env = env;
@@ -35,25 +34,26 @@ export class Keeper implements Guarded {
   nextDue(): number {
     let next = Number.POSITIVE_INFINITY;
     const now = this.#env.clock.mono();
-    for (const grant of this.#holdings.held) {
+    for (const grant of this.#holdings) {
+      if (grant.state !== "held") continue;
       next = Math.min(next, now + grant.remaining);
-      if (grant.renewed && !this.#renewing) next = Math.min(next, this.#renewAt);
+      if (grant.renewed && !this.#holdings.renewing) next = Math.min(next, this.#renewAt);
     }
     return next;
   }
 
   due(now: number): readonly Renewal[] {
     this.#holdings.dropExpired();
-    if (this.#renewing || this.#renewAt > now) return [];
+    if (this.#holdings.renewing || this.#renewAt > now) return [];
     const renewed = this.#holdings.held.find((grant) => grant.renewed);
     if (!renewed) return [];
-    this.#renewing = true;
+    this.#holdings.renewing = true;
     const { renewer, key } = renewed.primitive;
     return [{ holder: this, renewer, key, field: renewed.primitive.field(renewed.wireId) }];
   }
 
   renewed(renewal: Renewal, word: number, sent: Instant): void {
-    this.#renewing = false;
+    this.#holdings.renewing = false;
     const { held } = this.#holdings;
     const [first] = held;
     const { settings, events, watchdog } = this.#env;
@@ -68,7 +68,7 @@ export class Keeper implements Guarded {
   }
 
   notRenewed(cause: unknown): void {
-    this.#renewing = false;
+    this.#holdings.renewing = false;
     this.#renewAt = this.#env.clock.mono() + this.#interval / RETRIES;
     const [first] = this.#holdings.held;
     if (first && !this.#holdings.suspended) {

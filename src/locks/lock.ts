@@ -52,8 +52,9 @@ export class Lock {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late)
    */
   async lock(options?: LockOptions): Promise<Hold> {
+    const begun = this.#env.clock.mono();
     const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key, "bare");
-    return this.#hold(await this.#require(ask), ask);
+    return this.#hold(this.#require(await this.#acquire(ask), begun), ask);
   }
 
   /**
@@ -80,7 +81,8 @@ export class Lock {
     // An owner that is named is the ambient one for fn.
     const scope = checked.owner === undefined ? undefined : openFrame(ask.owner);
     const frame = openFrame(ask.owner, this.#key, scope);
-    const taken = await this.#require({ ...ask, frame });
+    const begun = this.#env.clock.mono();
+    const taken = this.#require(await this.#acquire({ ...ask, frame }), begun);
     const hold = this.#hold(taken, ask);
     let outcome: { value: T } | { error: unknown };
     try {
@@ -114,13 +116,15 @@ export class Lock {
 
   /** Gives the lock back whoever holds it; resolves with whether anybody did. */
   async forceUnlock(): Promise<boolean> {
-    await this.#ready();
+    this.#env.assertOpen(this.name);
+    const { link } = this.#env;
+    if (!link.prepared) await link.prepare(this.name, link.commandTimeout);
     return forceUnlock(this.#env, this.#primitive);
   }
 
   /** Whether anybody holds it. */
   async isLocked(): Promise<boolean> {
-    await this.#ready();
+    this.#env.assertOpen(this.name);
     return (await this.#primitive.state("")).held;
   }
 
@@ -140,7 +144,7 @@ export class Lock {
 
   /** Milliseconds until the lock lapses if nobody renews it; -2 when it is free. */
   async remainTimeToLive(): Promise<number> {
-    await this.#ready();
+    this.#env.assertOpen(this.name);
     return (await this.#primitive.state("")).ttl;
   }
 
@@ -153,20 +157,16 @@ export class Lock {
     return this.makeHold(grant, tenure, owner);
   }
 
-  async #require(ask: Ask): Promise<Taken> {
-    const { clock } = this.#env;
-    const begun = clock.mono();
-    const taken = await this.#acquire(ask);
+  #require(taken: Taken | undefined, begun: number): Taken {
     if (taken) return taken;
-    throw new LockTimeoutError(this.name, clock.mono() - begun);
+    throw new LockTimeoutError(this.name, this.#env.clock.mono() - begun);
   }
 
   async #acquire(ask: Ask): Promise<Taken | undefined> {
     const { clock, engine, events, settings } = this.#env;
     if (ask.signal?.aborted) throw ask.signal.reason;
     const begun = clock.mono();
-    const preparing = this.#ready(ask.wait);
-    if (preparing) await preparing;
+    this.#env.assertOpen(this.name);
     const tenure = this.#stake(ask.owner) ?? new Tenure(this.#env, ask.owner, this.#key);
     const claim = new Claim({
       tenure,
@@ -179,11 +179,10 @@ export class Lock {
     const grant = await engine.acquire(claim, ask.wait, ask.signal);
     if (!grant) return undefined;
     grant.announced = true;
-    events.emit("acquired", {
-      ...eventOf(this.#primitive),
-      ownerId: grant.wireId,
-      waited: clock.mono() - begun,
-    });
+    if (events.heard("acquired")) {
+      const waited = clock.mono() - begun;
+      events.emit("acquired", { ...eventOf(this.#primitive), ownerId: grant.wireId, waited });
+    }
     return { grant, tenure };
   }
 
@@ -204,13 +203,5 @@ export class Lock {
 
   #stake(owner: Party | undefined): Tenure | undefined {
     return owner?.stakes.get(this.#key) as Tenure | undefined;
-  }
-
-  /** What a first call has to find out; undefined when nothing is left to, which spares every other call a tick. */
-  #ready(wait: number = Number.POSITIVE_INFINITY): Promise<void> | undefined {
-    this.#env.assertOpen(this.name);
-    const { link } = this.#env;
-    if (link.prepared) return undefined;
-    return link.prepare(this.name, Math.min(link.commandTimeout, wait || link.commandTimeout));
   }
 }

@@ -1,8 +1,8 @@
 /** The plain lock on the wire: one hash, owner → hold count. Redisson's RLock. */
-import { isLockError } from "../base/errors.js";
+import type { LockError } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import { lockChannel, tombstone } from "../base/names.js";
-import type { Call, Link } from "../redis/link.js";
+import type { Link } from "../redis/link.js";
 import {
   lockAcquire,
   lockExtend,
@@ -13,7 +13,6 @@ import {
   lockState,
   lockUndo,
 } from "../scripts/generated.js";
-import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import type { Renewal, Renewer } from "../watchdog/watchdog.js";
 import type { Env } from "./env.js";
 import {
@@ -25,6 +24,12 @@ import {
   TAKEN,
   TOMBSTONE_TTL,
 } from "./primitive.js";
+import { noop } from "./work.js";
+
+/** All numbers of a reply. */
+function words(reply: unknown): number[] {
+  return (reply as unknown[]).map(Number);
+}
 
 /** Renews locks whose state is one hash: plain, fenced, fair, and the write side. */
 export class HashRenewer implements Renewer {
@@ -36,26 +41,27 @@ export class HashRenewer implements Renewer {
     this.#lease = lease;
   }
 
-  async renew(renewals: readonly Renewal[]): Promise<readonly number[]> {
-    const reply = await this.#link.call({
-      lockName: renewals[0]?.key ?? "",
-      script: lockRenew,
-      keys: { locks: renewals.map(({ key }) => key) },
-      args: { lease: this.#lease, owners: renewals.map(({ field }) => field) },
-    });
-    return (reply as unknown[]).map(Number);
+  renew(renewals: readonly Renewal[]): Promise<readonly number[]> {
+    const keys = { locks: renewals.map(({ key }) => key) };
+    const args = { lease: this.#lease, owners: renewals.map(({ field }) => field) };
+    return this.#link.call({ lockName: renewals[0]?.key ?? "", script: lockRenew, keys, args }, words);
   }
 }
 
-/** The server's word on a hold. A key that holds other data by now was taken from its holder. */
-async function wordOf(reply: Promise<unknown>): Promise<number> {
-  try {
-    return Number(await reply);
-  } catch (error) {
-    if (isLockError(error, "WRONG_DATA")) return TAKEN;
-    throw error;
-  }
+/** The server's word on a hold. */
+const word = Number;
+
+/** A key that holds other data by now was taken from its holder. */
+function takenByOthers(error: LockError): number | undefined {
+  return error.code === "WRONG_DATA" ? TAKEN : undefined;
 }
+
+function readAcquired(reply: unknown): Acquired {
+  const [granted, ttl] = reply as unknown[];
+  return Number(granted) === DONE ? GRANTED : { granted: false, ttl: Number(ttl) };
+}
+
+const GRANTED: Acquired = { granted: true };
 
 export class PlainPrimitive implements Primitive {
   readonly kind: LockKind = "lock";
@@ -63,6 +69,7 @@ export class PlainPrimitive implements Primitive {
   readonly key: string;
   readonly channel: string;
   readonly renewer: Renewer;
+  readonly side = "only";
   readonly sharing = "exclusive";
   readonly #env: Env;
 
@@ -78,89 +85,67 @@ export class PlainPrimitive implements Primitive {
     return wireId;
   }
 
-  async acquire(wireId: string, lease: number, within: number): Promise<Acquired> {
-    const reply = await this.#grant(
-      {
-        lockName: this.lockName,
-        script: lockAcquire,
-        keys: { lock: this.key, tombstone: tombstone(this.key, wireId) },
-        args: { owner: wireId, lease },
-        within,
-      },
-      (words) => Number((words as unknown[])[0]) === DONE,
-    );
-    const [word, ttl] = reply as unknown[];
-    return Number(word) === DONE ? { granted: true } : { granted: false, ttl: Number(ttl) };
+  acquire(wireId: string, lease: number, within: number): Promise<Acquired> {
+    const { lockName } = this;
+    const keys = { lock: this.key, tombstone: tombstone(this.key, wireId) };
+    const call = { lockName, script: lockAcquire, keys, args: { owner: wireId, lease }, within };
+    const { link, replicas } = this.#env;
+    if (!replicas) return link.call(call, readAcquired);
+    return replicas.call(call, readAcquired, ({ granted }) => granted);
   }
 
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
-    const reply = this.#grant(
-      {
-        lockName: this.lockName,
-        script: lockReenter,
-        keys: { lock: this.key, tombstone: tombstone(this.key, callId) },
-        args: { owner: wireId, count, lease },
-        within,
-      },
-      (word) => Number(word) === DONE,
-    );
-    return wordOf(reply);
+    const { lockName } = this;
+    const keys = { lock: this.key, tombstone: tombstone(this.key, callId) };
+    const call = { lockName, script: lockReenter, keys, args: { owner: wireId, count, lease }, within };
+    const { link, replicas } = this.#env;
+    if (!replicas) return link.call(call, word, takenByOthers);
+    return replicas.call(call, word, (reply) => reply === DONE);
   }
 
-  async release(wireId: string, rest: () => Rest): Promise<number | undefined> {
-    const reply = this.#env.link.insist(() => ({
+  release(wireId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
+    const keys = this.#keys(wireId);
+    const call = () => ({
       lockName: this.lockName,
       script: lockRelease,
-      keys: this.#keys(wireId),
+      keys,
       args: this.#end(wireId, rest()),
-    }));
-    const word = await wordOf(reply);
-    return Number.isNaN(word) ? undefined : word;
+    });
+    return this.#env.link.insist(call, word, onSilence, takenByOthers);
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
-    return this.#env.link.insist(() => ({
-      lockName: this.lockName,
-      script: lockUndo,
-      keys: this.#keys(callId ?? wireId),
-      args: this.#end(wireId, rest()),
-    }));
+    const keys = this.#keys(callId ?? wireId);
+    const call = () => ({ lockName: this.lockName, script: lockUndo, keys, args: this.#end(wireId, rest()) });
+    return this.#env.link.insist(call, word, noop);
   }
 
   extend(wireId: string, lease: number): Promise<number> {
-    const { lockName } = this;
-    const call = { lockName, script: lockExtend, keys: { lock: this.key }, args: { owner: wireId, lease } };
-    return wordOf(this.#env.link.call(call));
+    const { lockName, key } = this;
+    const call = { lockName, script: lockExtend, keys: { lock: key }, args: { owner: wireId, lease } };
+    return this.#env.link.call(call, word, takenByOthers);
   }
 
   async force(): Promise<boolean> {
     const { link } = this.#env;
-    const keys = { lock: this.key, channel: this.channel };
+    const { lockName, key, channel } = this;
     const args = { publish: link.publishCommand };
-    return Number(await link.call({ lockName: this.lockName, script: lockForce, keys, args })) === 1;
+    const call = { lockName, script: lockForce, keys: { lock: key, channel }, args };
+    return (await link.call(call, word)) === DONE;
   }
 
   async state(wireId: string): Promise<LockState> {
-    const { lockName } = this;
-    const call = { lockName, script: lockState, keys: { lock: this.key }, args: { owner: wireId } };
-    const [held, count, ttl] = (await this.#env.link.call(call)) as unknown[];
-    return { held: Number(held) === 1, count: Number(count), ttl: Number(ttl) };
+    const { lockName, key } = this;
+    const call = { lockName, script: lockState, keys: { lock: key }, args: { owner: wireId } };
+    const [held = 0, count = 0, ttl = 0] = await this.#env.link.call(call, words);
+    return { held: held === 1, count, ttl };
   }
 
   #keys(id: string): { lock: string; channel: string; tombstone: string } {
     return { lock: this.key, channel: this.channel, tombstone: tombstone(this.key, id) };
   }
 
-  #end(wireId: string, rest: Rest) {
-    const { link } = this.#env;
-    return { owner: wireId, ...rest, tombstoneTtl: TOMBSTONE_TTL, publish: link.publishCommand };
-  }
-
-  #grant<K extends KeyValues, A extends ArgumentValues>(
-    call: Call<K, A>,
-    granted: (reply: unknown) => boolean,
-  ): Promise<unknown> {
-    const { link, replicas } = this.#env;
-    return replicas ? replicas.call(call, granted) : link.call(call);
+  #end(owner: string, { count, left }: Rest) {
+    return { owner, count, left, tombstoneTtl: TOMBSTONE_TTL, publish: this.#env.link.publishCommand };
   }
 }

@@ -32,6 +32,9 @@ export interface Rest {
   readonly left: number;
 }
 
+/** A read-write lock has two, all others one. */
+export type Side = "only" | "read" | "write";
+
 export interface Primitive {
   readonly kind: LockKind;
   /** The lock's name as users know it. */
@@ -41,6 +44,8 @@ export interface Primitive {
   /** Where releases are announced to waiters. */
   readonly channel: string;
   readonly renewer: Renewer;
+  /** Which side of the lock it is: holds on one side are counted together. */
+  readonly side: Side;
   /** How its runs share a turn with their siblings. */
   readonly sharing: Sharing;
   /** The field of an owner in the lock's hash. */
@@ -48,8 +53,11 @@ export interface Primitive {
   acquire(wireId: string, lease: number, within: number): Promise<Acquired>;
   /** Adds the `count`-th hold. `callId` names this call alone. */
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number>;
-  /** Until answered or the client is closed (then undefined). `rest` is asked for anew at each try. */
-  release(wireId: string, rest: () => Rest): Promise<number | undefined>;
+  /**
+   * Until answered. `rest` is asked for anew at each try; `onSilence` is told when one got no answer.
+   * @throws CLIENT_CLOSED if the client is closed before
+   */
+  release(wireId: string, rest: () => Rest, onSilence: () => void): Promise<number>;
   /** As release, for a call whose outcome is unknown; `callId` for a nested one. */
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown>;
   extend(wireId: string, lease: number): Promise<number>;

@@ -4,8 +4,8 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import type { Connection } from "../redis/connection.js";
-import type { Call, Link } from "../redis/link.js";
-import { Sender } from "../redis/sender.js";
+import type { Call, Link, Reader } from "../redis/link.js";
+import { type Acknowledged, Sender } from "../redis/sender.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 export interface ReplicasOptions {
@@ -27,21 +27,24 @@ export class Replicas {
   }
 
   /**
-   * Runs a granting script; `granted` reads its reply.
+   * Runs a granting script; `granted` says of what was read from its reply whether it was granted.
    * @throws REPLICAS if it was granted and too few acknowledged: the caller undoes it
    */
-  async call<K extends KeyValues, A extends ArgumentValues>(
+  async call<K extends KeyValues, A extends ArgumentValues, T>(
     call: Call<K, A>,
-    granted: (reply: unknown) => boolean,
-  ): Promise<unknown> {
+    read: Reader<T>,
+    granted: (value: T) => boolean,
+  ): Promise<T> {
     const { link, required, timeout } = this.#options;
+    const { lockName, script, keys, args } = call;
+    const send = () => this.#sender.sendAndWait(script, keys, args, required, timeout);
     const within = (call.within ?? link.commandTimeout) + timeout;
-    const { reply, acknowledged } = await link.retried(call.lockName, within, () =>
-      this.#sender.sendAndWait(call.script, call.keys, call.args, required, timeout),
-    );
-    if (granted(reply) && acknowledged < required)
-      throw new ReplicationError(call.lockName, acknowledged, required);
-    return reply;
+    const answer = await link.pursue({ lockName, send, read: (pair) => pair as Acknowledged }, within);
+    const value = read(answer.reply);
+    if (granted(value) && answer.acknowledged < required) {
+      throw new ReplicationError(lockName, answer.acknowledged, required);
+    }
+    return value;
   }
 
   close(): void {

@@ -1,6 +1,6 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
 import { elapsedSince, instant } from "../base/clock.js";
-import { isLockError, LockNotOwnerError } from "../base/errors.js";
+import { isLockError, LockNotOwnerError, RedisUnavailableError } from "../base/errors.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
 import { eventOf, type Holdings } from "./holdings.js";
@@ -21,6 +21,8 @@ export class Returns {
   readonly #holdings: Holdings;
   readonly #serial: Serial;
   readonly #changed: () => void;
+  /** Whether the last release had to stand behind another command. */
+  #queued = false;
 
   constructor(env: Env, holdings: Holdings, serial: Serial, changed: () => void) {
     this.#env = env;
@@ -37,11 +39,20 @@ export class Returns {
     this.#holdings.dropExpired();
     if (!grant.outcome) {
       this.#holdings.unstack(grant);
-      const work = grant.state === "lost" ? this.#reportLoss(grant) : this.#startRelease(grant);
-      grant.outcome = work;
-      this.#env.settle(work);
+      grant.outcome = grant.state === "lost" ? this.#reportLoss(grant) : this.#startRelease(grant);
+      this.#env.settle(grant.outcome);
+      // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
+      if (!this.#queued) return this.#untilSilence(grant, grant.outcome);
     }
     return this.#env.link.limited(grant.lockName, grant.outcome);
+  }
+
+  /** The outcome, or UNAVAILABLE as soon as the release got no answer in time. */
+  #untilSilence(grant: Grant, outcome: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      grant.onSilence = () => reject(new RedisUnavailableError(grant.lockName));
+      outcome.then(resolve, reject);
+    });
   }
 
   /** Gives back the innermost hold taken by `lock()` or `tryLock()`; undefined if there is none. */
@@ -70,6 +81,7 @@ export class Returns {
     grant.state = "ended";
     // Before the release is sent, so that no renewal follows it.
     this.#changed();
+    this.#queued = this.#serial.busy;
     return this.#serial.run(() => this.#giveBack(grant));
   }
 
@@ -84,8 +96,8 @@ export class Returns {
     const holdings = this.#holdings;
     const begun = instant(this.#env.clock);
     try {
-      const word = await primitive.release(wireId, () => holdings.rest(primitive, grant));
-      if (word === undefined) return;
+      const rest = () => holdings.rest(primitive, grant);
+      const word = await primitive.release(wireId, rest, () => grant.onSilence?.());
       // So late, an earlier run of this command may have done it and its tombstone have lapsed since.
       const late = elapsedSince(this.#env.clock, begun) > TOMBSTONE_TTL;
       if (word !== DONE && !late) {
@@ -93,11 +105,12 @@ export class Returns {
         holdings.loseAll(reason);
         throw holdings.lose(grant, reason);
       }
-      if (grant.announced) {
+      if (grant.announced && this.#env.events.heard("released")) {
         this.#env.events.emit("released", { ...eventOf(primitive), ownerId: wireId, held: grant.held });
       }
       // The script found none of the others' deadlines ahead, and released it.
-      if (holdings.rest(primitive, grant).left === 0) holdings.loseAll("expired");
+      const others = holdings.rest(primitive, grant);
+      if (others.count > 0 && others.left === 0) holdings.loseAll("expired");
     } finally {
       holdings.remove(grant);
     }

@@ -4,8 +4,9 @@
  * Commands of one owner on one lock go one at a time, in call order, so the hold count on the server is always known
  * here and can be sent as an absolute number. A command whose outcome is unknown is settled before the next one.
  */
-import { type Instant, instant } from "../base/clock.js";
+import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
+import { List } from "../base/list.js";
 import type { Attempt } from "../engine/engine.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import type { Claim, ClaimTaker } from "./claim.js";
@@ -22,7 +23,7 @@ import { quietly } from "./work.js";
 /** Try again at once: things have changed since the try was asked for. */
 const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };
 
-/** The promise of one try: it may be answered before what the try leaves behind is settled. */
+/** The promise of one nested try: it may be answered before what the try leaves behind is settled. */
 interface Answer {
   resolve(attempt: Attempt<Grant>): void;
   reject(error: unknown): void;
@@ -35,7 +36,7 @@ export class Tenure implements Stake, ClaimTaker {
   readonly #owner: Party;
   readonly #serial = new Serial();
   readonly #turns = new Turns();
-  readonly #claims = new Set<Claim>();
+  readonly #claims = new List<Claim>();
   readonly #holdings: Holdings;
   readonly #keeper: Keeper;
 
@@ -57,7 +58,7 @@ export class Tenure implements Stake, ClaimTaker {
 
   holding(): boolean {
     this.#holdings.dropExpired();
-    return this.#holdings.held.length > 0;
+    return this.#holdings.anyHeld;
   }
 
   // Calls that want a hold
@@ -76,8 +77,9 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   leave(claim: Claim, taken: boolean): void {
-    this.#claims.delete(claim);
+    this.#claims.remove(claim);
     if (taken) return;
+    if (claim.flight) this.#env.settle(claim.flight);
     // Granted after all, while the call was being ended.
     if (claim.grant) void quietly(this.returns.release(claim.grant));
     else if (claim.doubtful && !claim.flying) void this.#undoOutermost(claim);
@@ -92,53 +94,70 @@ export class Tenure implements Stake, ClaimTaker {
 
   /** Tries once. What the try leaves behind when it fails or is given up is settled before the next command. */
   attempt(claim: Claim, within: number): Promise<Attempt<Grant>> {
+    this.#holdings.dropExpired();
+    if (!this.#serial.busy && this.#holdings.empty) {
+      const flight = this.#serial.run(() => this.#outermost(claim, within));
+      claim.flight = flight;
+      return flight;
+    }
     return new Promise((resolve, reject) => {
       let stale = false;
       // Behind a command that Redis does not answer, this one would wait without end.
-      const cancel = this.#serial.busy
-        ? this.#env.clock.after(within, () => {
-            stale = true;
-            reject(new RedisUnavailableError(claim.lockName));
-          })
-        : undefined;
-      const work = this.#serial.run(async () => {
-        cancel?.();
-        if (stale || claim.over || !this.admits(claim)) return resolve(AGAIN);
-        if (this.holding()) await this.#nested(claim, within, { resolve, reject });
-        else await this.#outermost(claim, within, { resolve, reject });
+      const cancel = this.#env.clock.after(within, () => {
+        stale = true;
+        reject(new RedisUnavailableError(claim.lockName));
       });
-      work.catch(reject);
+      const flight = this.#serial.run(async () => {
+        cancel();
+        this.#holdings.dropExpired();
+        if (stale || claim.over || !this.admits(claim)) return resolve(AGAIN);
+        // Also a hold on its way back is re-entered: its unlock was called later than this call.
+        if (this.#holdings.empty) resolve(await this.#outermost(claim, within));
+        else await this.#nested(claim, within, { resolve, reject });
+      });
+      flight.catch(reject);
+      claim.flight = flight;
     });
   }
 
-  async #outermost(claim: Claim, within: number, answer: Answer): Promise<void> {
+  async #outermost(claim: Claim, within: number): Promise<Attempt<Grant>> {
     const { primitive, lease } = claim;
     const { link, clock } = this.#env;
+    const left = link.prepared ? within : await this.#prepare(claim, within);
+    if (claim.over) return AGAIN;
     claim.wireId ??= this.#mint();
     const { wireId } = claim;
     const { losses } = link;
     const sent = instant(clock);
     claim.flying = true;
     try {
-      const reply = await primitive.acquire(wireId, lease, within);
+      const reply = await primitive.acquire(wireId, lease, left);
       claim.flying = false;
       // A command that lived through a lost connection may arrive once more.
       claim.doubtful ||= link.losses !== losses;
       if (!reply.granted) {
         if (claim.over && claim.doubtful) void this.#undoOutermost(claim);
-        return answer.resolve({ granted: false, ttl: reply.ttl || 1 });
+        return { granted: false, ttl: reply.ttl || 1 };
       }
       const grant = this.#grant(claim, wireId, sent, reply.token);
-      if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent, answer);
-      await this.#awhile(this.#undoOutermost(claim));
-      answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
+      if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent);
     } catch (error) {
       claim.flying = false;
       claim.doubtful = true;
       if (isLockError(error, "REPLICAS")) await this.#awhile(this.#undoOutermost(claim));
       else if (claim.over) void this.#undoOutermost(claim);
-      answer.reject(error);
+      throw error;
     }
+    await this.#awhile(this.#undoOutermost(claim));
+    throw new LockLostError(claim.lockName, "expired", clock.wall());
+  }
+
+  /** What the first call of all has to find out; returns the milliseconds left. */
+  async #prepare(claim: Claim, within: number): Promise<number> {
+    const { link, clock } = this.#env;
+    const begun = instant(clock);
+    await link.prepare(claim.lockName, within);
+    return Math.max(1, within - elapsedSince(clock, begun));
   }
 
   async #nested(claim: Claim, within: number, answer: Answer): Promise<void> {
@@ -158,7 +177,7 @@ export class Tenure implements Stake, ClaimTaker {
         return answer.resolve(AGAIN);
       }
       const grant = this.#grant(claim, wireId, sent, this.#holdings.token);
-      if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent, answer);
+      if (!claim.over && grant.remaining > 0) return answer.resolve(this.#accept(claim, grant, sent));
       answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
       await undo();
     } catch (error) {
@@ -191,14 +210,14 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   /** Registers a hold everywhere before the call that wanted it resolves. */
-  #accept(claim: Claim, grant: Grant, sent: Instant, answer: Answer): void {
+  #accept(claim: Claim, grant: Grant, sent: Instant): Attempt<Grant> {
     claim.grant = grant;
     claim.doubtful = false;
     if (claim.frame) this.#turns.begin(claim.frame, claim.primitive.sharing);
     this.#holdings.add(grant);
     if (grant.renewed) this.#keeper.granted(sent);
     this.#changed();
-    answer.resolve({ granted: true, value: grant, lease: claim.lease });
+    return { granted: true, value: grant, lease: claim.lease };
   }
 
   /** In the background: gives back what an outermost try got or may still get. */
@@ -225,13 +244,13 @@ export class Tenure implements Stake, ClaimTaker {
     if (this.#holdings.empty) this.#env.rested(this.#holdings);
     else this.#env.live.add(this.#holdings);
     this.#env.watchdog.watch(this.#keeper);
-    for (const claim of [...this.#claims]) claim.resume();
+    if (this.#claims.first) for (const claim of this.#claims.all()) claim.resume();
     this.#forgetIfIdle();
   }
 
   #forgetIfIdle(): void {
-    const idle =
-      this.#holdings.empty && this.#holdings.bare.length + this.#claims.size === 0 && this.#turns.idle;
+    const { empty, bare } = this.#holdings;
+    const idle = empty && bare.length === 0 && !this.#claims.first && this.#turns.idle;
     if (idle && this.#owner.stakes.get(this.lockKey) === this) this.#owner.stakes.delete(this.lockKey);
   }
 }

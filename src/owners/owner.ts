@@ -5,6 +5,7 @@
 import { checkFunction } from "../base/arguments.js";
 import { openFrame, type Party, runInside, type Stake } from "./context.js";
 
+/** Under this symbol an Owner has itself, and a Hold its owner: what `options.owner` may name. */
 const OWNER = Symbol.for("holdfast.owner");
 
 /** One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`, one for each bare call. */
@@ -13,8 +14,7 @@ export class Owner implements Party {
   readonly stakes: Map<string, Stake> = new Map();
 
   constructor() {
-    Object.defineProperty(this, OWNER, { value: this });
-    Object.defineProperty(this, "stakes", { enumerable: false });
+    standsFor(this, this);
   }
 
   /** Runs fn, and all that it awaits, as this owner; resolves with what fn returns. */
@@ -24,9 +24,10 @@ export class Owner implements Party {
   }
 }
 
-/** Marks a hold as standing for its owner in `options.owner`. */
-export function standsFor(hold: object, owner: Party): void {
-  Object.defineProperty(hold, OWNER, { value: owner });
+/** Lets an object stand for an owner in `options.owner`. */
+export function standsFor(object: object, owner: Party): void {
+  // Plain assignment: Object.defineProperty would cost more than the rest of the object.
+  (object as { [OWNER]?: Party })[OWNER] = owner;
 }
 
 /** The owner that `options.owner` names: an Owner, or a Hold (its owner, also after its unlock). */

@@ -1,6 +1,6 @@
 /** Makes an ioredis connection; the only place that needs the class. */
 import { createRequire } from "node:module";
-import type { Connection } from "./connection.js";
+import { type Connection, checkConnection } from "./connection.js";
 
 /** A connection to a URL (`redis://`, `rediss://`) or by an ioredis options object. */
 export function connect(target: string | object): Connection {
@@ -19,12 +19,29 @@ export function connect(target: string | object): Connection {
 function open(target: string | object): Connection {
   // In a CommonJS bundle import.meta is empty, and in an ES module there is no __filename.
   const load = createRequire(typeof __filename === "string" ? __filename : import.meta.url);
-  let ioredis: { Redis: new (target: string | object) => unknown };
+  let ioredis: { Redis: new (...options: (string | object)[]) => Connection };
   try {
     ioredis = load("ioredis") as typeof ioredis;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
     throw new Error("LockClient.connect needs the package ioredis: npm install ioredis", { cause: error });
   }
-  return new ioredis.Redis(target) as Connection;
+  // Lazily, so that one that is refused here has not connected yet. Of options that differ ioredis takes the first.
+  const redis = make(() => new ioredis.Redis({ lazyConnect: true }, target));
+  checkConnection(redis);
+  redis.connect().catch(() => {
+    // ioredis tells it by its `error` event, too.
+  });
+  return redis;
+}
+
+/** An error of the URL parser repeats the URL, and with it the password. */
+function make(connection: () => Connection): Connection {
+  try {
+    return connection();
+  } catch (error) {
+    throw new TypeError(
+      `connect cannot use that: ${error instanceof Error ? error.message : "unknown error"}`,
+    );
+  }
 }

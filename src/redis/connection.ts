@@ -34,6 +34,7 @@ export interface Connection {
   duplicate(...args: unknown[]): Connection;
   on(event: string, listener: Listener): unknown;
   off(event: string, listener: Listener): unknown;
+  connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
 }
 

@@ -25,7 +25,7 @@ const PASSING = new Set([
 ]);
 
 /** The error's text without what could carry arguments, as an error of its own. */
-function scrubbed(error: unknown): Error {
+export function scrubbed(error: unknown): Error {
   const message = error instanceof Error ? error.message : "unknown error";
   const clean = new Error(message.split(", with args beginning with")[0]);
   clean.name = error instanceof Error ? error.name : "Error";
@@ -42,7 +42,9 @@ function replyCode(message: string): string {
 }
 
 function lacksPermission(message: string): boolean {
-  return /^(NOPERM|NOAUTH|WRONGPASS)\b|ACL failure in script|has no permissions/.test(message);
+  return /^(NOPERM|NOAUTH|WRONGPASS)\b|ACL failure in script|has no permissions|user executing the script can't/.test(
+    message,
+  );
 }
 
 export function isMissingScript(error: unknown): boolean {
@@ -71,9 +73,4 @@ export function finalError(error: unknown, lockName: string): LockError | undefi
   }
   if (PASSING.has(replyCode(message))) return undefined;
   return new RedisUnavailableError(lockName, cause);
-}
-
-/** What to show as the cause of a call that never got a usable answer. */
-export function passingCause(error: unknown): Error {
-  return scrubbed(error);
 }

@@ -5,15 +5,13 @@
  * running it twice is as good as once, so a call may be sent again whenever its outcome is unknown.
  */
 import type { Clock } from "../base/clock.js";
-import { isLockError, RedisUnavailableError } from "../base/errors.js";
+import { type LockError, RedisUnavailableError } from "../base/errors.js";
+import { List } from "../base/list.js";
 import { TimeLimit } from "../base/time-limit.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import { type Connection, isCluster } from "./connection.js";
-import { Pursuit } from "./pursuit.js";
+import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
-
-/** Milliseconds before clean-up is tried again, the first time; doubled up to `commandTimeout`. */
-const FIRST_PAUSE = 10;
 
 export interface LinkOptions {
   readonly connection: Connection;
@@ -35,20 +33,24 @@ export interface Call<K extends KeyValues, A extends ArgumentValues> {
   readonly within?: number;
 }
 
-export class Link {
+/** How a call's reply is read. */
+export type Reader<T> = (reply: unknown) => T;
+
+export class Link implements PursuitHost {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly isCluster: boolean;
   readonly sender: Sender;
   /** `commandTimeout`, for all that runs under it. */
-  readonly limit: TimeLimit;
+  readonly limit: TimeLimit<AnyPursuit>;
   /** How often the connection was lost: a command that lived through a loss may have been sent twice. */
   losses = 0;
   #publish: "PUBLISH" | "SPUBLISH" | undefined;
   #closed = false;
-  /** Calls without an answer yet. */
-  readonly #pursuits = new Set<{ send(): void; close(): void }>();
+  /** Calls that do not run under the common limit. */
+  readonly #timed = new List<AnyPursuit>();
+  #unanswered = 0;
   #silentSince = 0;
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
@@ -72,7 +74,7 @@ export class Link {
     };
     const ready = () => {
       // Where ioredis is told not to send unanswered commands again, their promises may never settle.
-      if (!this.#resendsItself) for (const pursuit of [...this.#pursuits]) pursuit.send();
+      if (!this.#resendsItself) for (const pursuit of this.#pursuits()) pursuit.send();
       for (const callback of [...this.#onReady]) callback();
     };
     this.#listeners = [
@@ -97,21 +99,17 @@ export class Link {
   /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. */
   async prepare(lockName: string, within: number): Promise<void> {
     if (this.#publish) return;
-    this.#publish = await this.retried(lockName, within, async () => {
-      try {
-        await this.connection.call("PUBSUB", "SHARDNUMSUB");
-        return "SPUBLISH";
-      } catch (error) {
-        if (error instanceof Error && error.name === "ReplyError") return "PUBLISH";
-        throw error;
-      }
-    });
+    const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
+    this.#publish = await this.pursue<"PUBLISH" | "SPUBLISH">(
+      { lockName, send, read: () => "SPUBLISH", recover: () => "PUBLISH" },
+      within,
+    );
   }
 
   /** True while Redis does not answer: not connected, or silent for a tenth of `commandTimeout`. */
   get away(): boolean {
     if (this.connection.status !== "ready") return true;
-    return this.#pursuits.size > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
+    return this.#unanswered > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
   }
 
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */
@@ -122,94 +120,96 @@ export class Link {
 
   /**
    * Runs a script, and again while failures may pass.
-   * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
+   * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says, unless `recover`
+   * makes something of it
    */
-  call<K extends KeyValues, A extends ArgumentValues>(call: Call<K, A>): Promise<unknown> {
-    const { script, keys, args, lockName } = call;
-    return this.retried(lockName, call.within ?? this.commandTimeout, () =>
-      this.sender.send(script, keys, args),
-    );
+  call<K extends KeyValues, A extends ArgumentValues, T>(
+    call: Call<K, A>,
+    read: Reader<T>,
+    recover?: (error: LockError) => T | undefined,
+  ): Promise<T> {
+    const { script, keys, args, lockName, within = this.commandTimeout } = call;
+    const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
+    return this.pursue({ lockName, send, read, recover }, within);
+  }
+
+  /**
+   * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is made anew
+   * for each try; `onSilence` is told each time that one got no answer.
+   * @throws CLIENT_CLOSED when the link is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
+   */
+  insist<K extends KeyValues, A extends ArgumentValues, T>(
+    call: () => Call<K, A>,
+    read: Reader<T>,
+    onSilence: () => void,
+    recover?: (error: LockError) => T | undefined,
+  ): Promise<T> {
+    const send = (anew: boolean) => {
+      const { script, keys, args } = call();
+      return this.sender.send(script, keys, args, anew);
+    };
+    return this.pursue({ lockName: call().lockName, send, read, recover, onSilence }, this.commandTimeout);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
-    return this.retried("", this.commandTimeout, () => this.connection.call(name, ...args));
+    const send = () => this.connection.call(name, ...args);
+    return this.pursue({ lockName: "", send, read: (reply) => reply }, this.commandTimeout);
   }
 
   /** The outcome of work that goes on in any case, or UNAVAILABLE when it takes longer than `commandTimeout`. */
   limited<T>(lockName: string, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const cancel = this.limit.start(() => reject(new RedisUnavailableError(lockName)));
-      work.then(
-        (value) => {
+      const cancel = this.clock.after(this.commandTimeout, () => reject(new RedisUnavailableError(lockName)));
+      const settled =
+        <V>(settle: (value: V) => void) =>
+        (value: V) => {
           cancel();
-          resolve(value);
-        },
-        (error: unknown) => {
-          cancel();
-          reject(error);
-        },
-      );
+          settle(value);
+        };
+      work.then(settled(resolve), settled(reject));
     });
-  }
-
-  /**
-   * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is made anew
-   * for each try. Resolves with undefined when the link is closed first.
-   * @throws UNSUPPORTED, WRONG_DATA as the server says
-   */
-  async insist<K extends KeyValues, A extends ArgumentValues>(call: () => Call<K, A>): Promise<unknown> {
-    for (let pause = FIRST_PAUSE; !this.#closed; pause = Math.min(2 * pause, this.commandTimeout)) {
-      try {
-        return await this.call(call());
-      } catch (error) {
-        if (isLockError(error, "CLIENT_CLOSED")) return undefined;
-        if (!isLockError(error, "UNAVAILABLE")) throw error;
-        await this.#pauseUntilReady(pause);
-      }
-    }
-    return undefined;
   }
 
   /** Ends the retries and takes the listeners off the user's connection. */
   close(): void {
     this.#closed = true;
     for (const [event, listener] of this.#listeners) this.connection.off(event, listener);
-    for (const pursuit of [...this.#pursuits]) pursuit.close();
+    for (const pursuit of this.#pursuits()) pursuit.close();
     for (const callback of [...this.#onReady]) callback();
     this.#onReady.clear();
   }
 
-  #pauseUntilReady(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        cancel();
-        stop();
-        resolve();
-      };
-      const cancel = this.clock.after(ms, done);
-      const stop = this.onReady(done);
-    });
-  }
-
-  /** Tries `send` until it succeeds, fails for good, or `within` milliseconds are over. */
-  retried<T>(lockName: string, within: number, send: () => Promise<T>): Promise<T> {
+  /** Sends what is pursued until it is answered, fails for good, or `within` milliseconds are over. */
+  pursue<T>(pursued: Pursued<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { clock } = this;
-      const over = () => {
-        this.#pursuits.delete(pursuit);
-        cancel();
-      };
-      const answered = () => {
-        this.#silentSince = clock.mono();
-      };
-      const pursuit = new Pursuit({ clock, lockName, send, resolve, reject, over, answered });
-      const giveUp = () => pursuit.giveUp();
-      const cancel = within === this.limit.ms ? this.limit.start(giveUp) : clock.after(within, giveUp);
-      if (this.#pursuits.size === 0) this.#silentSince = clock.mono();
-      this.#pursuits.add(pursuit);
+      const pursuit = new Pursuit(this, pursued, resolve, reject);
+      if (this.#unanswered++ === 0) this.answered();
+      if (within === this.limit.ms) this.limit.start(pursuit);
+      else {
+        this.#timed.add(pursuit);
+        pursuit.cancel = this.clock.after(within, () => pursuit.expire());
+      }
       if (this.#closed) pursuit.close();
       else pursuit.send();
     });
+  }
+
+  answered(): void {
+    this.#silentSince = this.clock.mono();
+  }
+
+  over(pursuit: AnyPursuit): void {
+    this.#unanswered--;
+    if (!this.limit.running.remove(pursuit)) this.#timed.remove(pursuit);
+  }
+
+  goOn(pursuit: AnyPursuit): void {
+    this.limit.start(pursuit);
+  }
+
+  /** Calls without an answer yet. */
+  #pursuits(): AnyPursuit[] {
+    return [...this.limit.running.all(), ...this.#timed.all()];
   }
 }

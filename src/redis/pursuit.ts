@@ -1,70 +1,116 @@
 /** One call on its way to an answer: sent, and sent again while failures may pass, until it is answered or given up. */
 import type { Clock } from "../base/clock.js";
-import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
-import { finalError, passingCause } from "./failures.js";
+import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
+import type { Limited } from "../base/time-limit.js";
+import { finalError, isMissingScript, scrubbed } from "./failures.js";
 
+/** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 250;
 
-export interface PursuitOptions<T> {
+/** Who keeps the pursuits. */
+export interface PursuitHost {
   readonly clock: Clock;
-  readonly lockName: string;
-  readonly send: () => Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-  /** Called once, when the call is over in any way. */
-  readonly over: () => void;
-  /** Called at each answer that could be used. */
-  readonly answered: () => void;
+  /** An answer came that could be used. */
+  answered(): void;
+  /** The pursuit has ended, in whatever way. */
+  over(pursuit: AnyPursuit): void;
+  /** Its time is up, but it goes on. */
+  goOn(pursuit: AnyPursuit): void;
 }
 
-export class Pursuit<T> {
-  readonly #options: PursuitOptions<T>;
+/** What is pursued, and how. */
+export interface Pursued<T> {
+  readonly lockName: string;
+  /** Sends it once. `anew`: the server did not know the script. */
+  readonly send: (anew: boolean) => Promise<unknown>;
+  /** Reads the reply. */
+  readonly read: (reply: unknown) => T;
+  /** What a failure for good means, if it is not to be thrown. */
+  readonly recover?: ((error: LockError) => T | undefined) | undefined;
+  /** Goes on after its time is up, until it is answered; told each time, for who waits for the outcome. */
+  readonly onSilence?: (() => void) | undefined;
+}
+
+/** A pursuit of any result. */
+export interface AnyPursuit extends Limited {
+  /** Ends the timer of one that does not run under the common limit. */
+  cancel: (() => void) | undefined;
+  send(): void;
+  close(): void;
+}
+
+export class Pursuit<T> implements AnyPursuit {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  endsAt = 0;
+  cancel: (() => void) | undefined;
+  readonly #host: PursuitHost;
+  readonly #pursued: Pursued<T>;
+  readonly #resolve: (value: T) => void;
+  readonly #reject: (error: unknown) => void;
   #open = true;
   #cause: Error | undefined;
   #pause = FIRST_PAUSE;
   #cancelPause: (() => void) | undefined;
 
-  constructor(options: PursuitOptions<T>) {
-    this.#options = options;
+  constructor(
+    host: PursuitHost,
+    pursued: Pursued<T>,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#host = host;
+    this.#pursued = pursued;
+    this.#resolve = resolve;
+    this.#reject = reject;
   }
 
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
-  send(): void {
-    const { send, resolve, answered } = this.#options;
-    send().then(
-      (value) => {
-        answered();
-        if (this.#end()) resolve(value);
-      },
+  send(anew = false): void {
+    this.#pursued.send(anew).then(
+      (reply) => this.#succeeded(reply),
       (error: unknown) => this.#failed(error),
     );
   }
 
-  /** Nobody waits any longer: the outcome is unknown. */
-  giveUp(): void {
-    const { lockName, reject } = this.#options;
-    if (this.#end()) reject(new RedisUnavailableError(lockName, this.#cause));
+  /** Its time is up with the outcome unknown. */
+  expire(): void {
+    const { lockName, onSilence } = this.#pursued;
+    if (onSilence) {
+      onSilence();
+      this.#host.goOn(this);
+      this.send();
+    } else if (this.#end()) this.#reject(new RedisUnavailableError(lockName, this.#cause));
   }
 
   /** The link was closed. */
   close(): void {
-    const { lockName, reject } = this.#options;
-    if (this.#end()) reject(new ClientClosedError(lockName));
+    if (this.#end()) this.#reject(new ClientClosedError(this.#pursued.lockName));
+  }
+
+  #succeeded(reply: unknown): void {
+    this.#host.answered();
+    if (this.#end()) this.#resolve(this.#pursued.read(reply));
   }
 
   #failed(error: unknown): void {
     if (!this.#open) return;
-    const { clock, lockName, reject } = this.#options;
-    const final = finalError(error, lockName);
-    if (final) {
-      if (this.#end()) reject(final);
-      return;
-    }
-    this.#cause = passingCause(error);
+    if (isMissingScript(error)) return this.send(true);
+    const final = finalError(error, this.#pursued.lockName);
+    if (final) return this.#refused(final);
+    this.#cause = scrubbed(error);
     this.#cancelPause?.();
-    this.#cancelPause = clock.after(this.#pause, () => this.send());
+    this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
     this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+  }
+
+  #refused(error: LockError): void {
+    if (!this.#end()) return;
+    const value = this.#pursued.recover?.(error);
+    if (value === undefined) this.#reject(error);
+    else this.#resolve(value);
   }
 
   /** True the first time. */
@@ -72,7 +118,8 @@ export class Pursuit<T> {
     if (!this.#open) return false;
     this.#open = false;
     this.#cancelPause?.();
-    this.#options.over();
+    this.cancel?.();
+    this.#host.over(this);
     return true;
   }
 }

@@ -5,7 +5,13 @@
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import { encode } from "../scripts/script.js";
 import type { Connection } from "./connection.js";
-import { isMissingScript, isShebangRefused } from "./failures.js";
+import { isShebangRefused } from "./failures.js";
+
+/** A reply, and how many replicas have it. */
+export interface Acknowledged {
+  readonly reply: unknown;
+  readonly acknowledged: number;
+}
 
 export class Sender {
   readonly #connection: Connection;
@@ -19,32 +25,59 @@ export class Sender {
     this.#legacy = legacy;
   }
 
-  /** Sends one script once; rejects with the error of ioredis. */
-  async send<K extends KeyValues, A extends ArgumentValues>(
+  /** Sends one script once; rejects with the error of ioredis. `anew`: the server did not know it. */
+  send<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    keys: K,
+    args: A,
+    anew: boolean,
+  ): Promise<unknown> {
+    const { sha1 } = this.#legacy ? script.legacy : script.modern;
+    if (anew || !this.#known.has(sha1)) return this.#teach(script, keys, args);
+    const encoded = encode(script, keys, args);
+    this.#cork();
+    return this.#connection.evalsha(sha1, encoded.keys.length, ...encoded.keys, ...encoded.argv);
+  }
+
+  /**
+   * Sends one script and, behind it on the same connection, a WAIT for replicas: WAIT counts the writes of its own
+   * connection only. Resolves with the reply and how many replicas acknowledged.
+   */
+  async sendAndWait<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    keys: K,
+    args: A,
+    replicas: number,
+    timeout: number,
+  ): Promise<Acknowledged> {
+    const encoded = encode(script, keys, args);
+    const { text } = this.#legacy ? script.legacy : script.modern;
+    const results = await this.#connection
+      .pipeline()
+      .eval(text, encoded.keys.length, ...encoded.keys, ...encoded.argv)
+      .wait(replicas, timeout)
+      .exec();
+    const [ran, waited] = results ?? [];
+    if (ran?.[0]) throw ran[0];
+    if (!ran || !waited || waited[0]) throw waited?.[0] ?? new Error("no answer to WAIT");
+    return { reply: ran[1], acknowledged: Number(waited[1]) };
+  }
+
+  async #teach<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
     keys: K,
     args: A,
   ): Promise<unknown> {
-    const encoded = encode(script, keys, args);
-    const count = encoded.keys.length;
-    const rest = encoded.keys.concat(encoded.argv);
     const { text, sha1 } = this.#legacy ? script.legacy : script.modern;
-    this.#cork();
-    if (this.#known.has(sha1)) {
-      try {
-        return await this.#connection.evalsha(sha1, count, ...rest);
-      } catch (error) {
-        if (!isMissingScript(error)) throw error;
-      }
-    }
+    const encoded = encode(script, keys, args);
     try {
-      const reply = await this.#connection.eval(text, count, ...rest);
+      const reply = await this.#connection.eval(text, encoded.keys.length, ...encoded.keys, ...encoded.argv);
       this.#known.add(sha1);
       return reply;
     } catch (error) {
       if (this.#legacy || !isShebangRefused(error)) throw error;
       this.#legacy = true;
-      return this.send(script, keys, args);
+      return this.#teach(script, keys, args);
     }
   }
 
@@ -61,30 +94,5 @@ export class Sender {
       this.#corked = false;
       stream.uncork();
     });
-  }
-
-  /**
-   * Sends one script and, behind it on the same connection, a WAIT for replicas: WAIT counts the writes of its own
-   * connection only. Resolves with the reply and how many replicas acknowledged.
-   */
-  async sendAndWait<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: K,
-    args: A,
-    replicas: number,
-    timeout: number,
-  ): Promise<{ reply: unknown; acknowledged: number }> {
-    const encoded = encode(script, keys, args);
-    const rest = encoded.keys.concat(encoded.argv);
-    const { text } = this.#legacy ? script.legacy : script.modern;
-    const results = await this.#connection
-      .pipeline()
-      .eval(text, encoded.keys.length, ...rest)
-      .wait(replicas, timeout)
-      .exec();
-    const [script_, wait] = results ?? [];
-    if (script_?.[0]) throw script_[0];
-    if (!script_ || !wait || wait[0]) throw wait?.[0] ?? new Error("no answer to WAIT");
-    return { reply: script_[1], acknowledged: Number(wait[1]) };
   }
 }
