@@ -18,7 +18,12 @@ local owner, lease = ARGV[1], ARGV[2]
 
 if redis.call('EXISTS', lock, tombstone) == 0 then
   redis.call('HSET', lock, owner, 1)
-  redis.call('PEXPIRE', lock, lease)
+  -- A script is not rolled back: a lock whose TTL was refused must not stay without one.
+  local set = redis.pcall('PEXPIRE', lock, lease)
+  if set ~= 1 then
+    redis.call('HDEL', lock, owner)
+    return set
+  end
   return {1, 0}
 end
 if redis.call('EXISTS', tombstone) == 1 then

@@ -27,7 +27,7 @@ const PASSING = new Set([
 /** The error's text without what could carry arguments, as an error of its own. */
 export function scrubbed(error: unknown): Error {
   const message = error instanceof Error ? error.message : "unknown error";
-  const clean = new Error(message.split(", with args beginning with")[0]);
+  const clean = new Error(message.split(/, with args beginning with| script: [0-9a-f]{40}/)[0]);
   clean.name = error instanceof Error ? error.name : "Error";
   return clean;
 }
@@ -68,7 +68,7 @@ export function finalError(error: unknown, lockName: string): LockError | undefi
     return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause);
   }
   if (message.includes("WRONGTYPE")) {
-    const text = message.slice(message.indexOf("WRONGTYPE")).split(" script:")[0] ?? message;
+    const text = message.slice(message.indexOf("WRONGTYPE"));
     return new WrongDataError(lockName, Object.assign(new Error(text), { name: cause.name }));
   }
   if (PASSING.has(replyCode(message))) return undefined;

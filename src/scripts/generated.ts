@@ -43,7 +43,11 @@ local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock, tombstone) == 0 then
 redis.call('HSET', lock, owner, 1)
-redis.call('PEXPIRE', lock, lease)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('HDEL', lock, owner)
+return set
+end
 return {1, 0}
 end
 if redis.call('EXISTS', tombstone) == 1 then
@@ -54,7 +58,7 @@ raise_ttl(lock, lease)
 return {1, 0}
 end
 return {0, redis.call('PTTL', lock)}`,
-    sha1: "ddecc4789f40525786e143ded6f3f2defd4ba9a0",
+    sha1: "a773e9cd8fe61d8ec74ed2c8154925a2fa4e5180",
   },
 });
 

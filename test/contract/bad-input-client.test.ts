@@ -1,0 +1,295 @@
+/** Contract sections 1 and 6: wrong names, clients and client options throw before anything is sent. */
+import { Cluster } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
+import {
+  type CommandCounter,
+  countCommands,
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  startRedis,
+} from "../support/index.js";
+import { connectionsOf, failure, warmUp } from "./helpers.js";
+
+let server: RedisServer;
+let redis: ReturnType<RedisServer["connect"]>;
+let counter: CommandCounter;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.connect();
+  await redis.ping();
+  counter = await countCommands(server);
+});
+afterAll(async () => {
+  counter?.stop();
+  await server?.stop();
+});
+beforeEach(() => counter.reset());
+
+async function nothingSent(): Promise<void> {
+  await counter.settle();
+  expect(counter.all()).toEqual([]);
+}
+
+type Refusal = typeof TypeError | typeof RangeError;
+
+function throws(call: () => unknown, type: Refusal): Error {
+  let thrown: unknown;
+  try {
+    call();
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toBeInstanceOf(type);
+  expect((thrown as Error).name).toBe(type.name);
+  return thrown as Error;
+}
+
+const as = (value: unknown): never => value as never;
+
+const BAD_NAMES: readonly [title: string, name: unknown, type: Refusal][] = [
+  ["undefined", undefined, TypeError],
+  ["null", null, TypeError],
+  ["a number", 5, TypeError],
+  ["an object", {}, TypeError],
+  ["an array", ["a"], TypeError],
+  ["a symbol", Symbol("a"), TypeError],
+  ["a String object", new String("a"), TypeError],
+  ["a Buffer", Buffer.from("a"), TypeError],
+  ["empty", "", RangeError],
+  ["513 bytes", "a".repeat(513), RangeError],
+  ["514 bytes in 257 characters", "é".repeat(257), RangeError],
+  ["516 bytes in 129 characters", "😀".repeat(129), RangeError],
+  ["a lone high surrogate", "a\ud800", RangeError],
+  ["a lone low surrogate", "\udc00a", RangeError],
+  ["surrogates the wrong way round", "\udc00\ud800", RangeError],
+];
+
+describe("names", () => {
+  afterEach(nothingSent);
+  test.each(BAD_NAMES)("%s", (_, name, type) => {
+    const client = new LockClient(redis);
+    throws(() => client.getLock(as(name)), type);
+  });
+});
+
+test.each([
+  ["512 bytes", "a".repeat(512)],
+  ["512 bytes in 256 characters", "é".repeat(256)],
+  ["512 bytes in 128 characters", "😀".repeat(128)],
+  ["braces of every kind, on a standalone server", "}a{b{}c"],
+  ["blanks, line ends and NUL", " a\r\n\0\tb "],
+  ["__proto__", "__proto__"],
+  ["constructor", "constructor"],
+])("a good name: %s", async (_, name) => {
+  await using client = new LockClient(redis);
+  const lock = client.getLock(name);
+  expect(lock.name).toBe(name);
+  const hold = await lock.lock();
+  expect(hold.lockName).toBe(name);
+  expect(await redis.hget(name, hold.ownerId)).toBe("1");
+  await hold.unlock();
+  expect(await redis.exists(name)).toBe(0);
+});
+
+type Setting = readonly [option: string, value: unknown, type: Refusal];
+
+function integers(option: string, least: number): Setting[] {
+  const outOfRange = [least - 1, -1, least + 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53];
+  const wrongType = [String(least), null, BigInt(least), true, {}];
+  return [
+    ...outOfRange.map((value): Setting => [option, value, RangeError]),
+    ...wrongType.map((value): Setting => [option, value, TypeError]),
+  ];
+}
+
+const BAD_SETTINGS: readonly Setting[] = [
+  ...integers("watchdogTimeout", 300),
+  ...integers("pollCap", 1),
+  ...integers("fairWaitTimeout", 1),
+  ...integers("replicas", 0),
+  ...integers("replicasTimeout", 1),
+  ...integers("commandTimeout", 1),
+  ["prefix", 5, TypeError],
+  ["prefix", null, TypeError],
+  ["prefix", {}, TypeError],
+  ["prefix", "\ud800", RangeError],
+  ["shardedPubSub", "yes", TypeError],
+  ["shardedPubSub", null, TypeError],
+  ["shardedPubSub", 1, TypeError],
+  ["drift", -0.01, RangeError],
+  ["drift", 1, RangeError],
+  ["drift", Number.NaN, RangeError],
+  ["drift", "0.01", TypeError],
+  ["drift", null, TypeError],
+  ["leaseTime", 5, TypeError],
+  ["keyPrefix", "x:", TypeError],
+];
+
+describe("client options", () => {
+  afterEach(nothingSent);
+
+  test.each(BAD_SETTINGS)("%s: %s", (option, value, type) => {
+    const error = throws(() => new LockClient(redis, as({ [option]: value })), type);
+    expect(error.message).toContain(option);
+    throws(() => LockClient.connect(server.url, as({ [option]: value })), type);
+  });
+
+  test.each([[null], [5], ["x"], [[]], [true], [() => {}]])("options: %s", (options) => {
+    throws(() => new LockClient(redis, as(options)), TypeError);
+    throws(() => LockClient.connect(server.url, as(options)), TypeError);
+  });
+
+  test("an undefined option is an absent one", () => {
+    const absent = { watchdogTimeout: undefined, prefix: undefined, drift: undefined, replicas: undefined };
+    expect(() => new LockClient(redis, absent)).not.toThrow();
+    expect(() => new LockClient(redis, undefined)).not.toThrow();
+  });
+
+  test("the least and the greatest values are taken", () => {
+    const good: LockClientOptions[] = [
+      {
+        watchdogTimeout: 300,
+        pollCap: 1,
+        fairWaitTimeout: 1,
+        replicasTimeout: 1,
+        commandTimeout: 1,
+        drift: 0,
+      },
+      { watchdogTimeout: 2 ** 53 - 1, pollCap: 2 ** 53 - 1, commandTimeout: 2 ** 53 - 1, drift: 0.5 },
+    ];
+    for (const options of good) expect(() => new LockClient(redis, options)).not.toThrow();
+  });
+
+  test("a refused constructor leaves no listener on the user's connection", () => {
+    const before = listeners(redis);
+    throws(() => new LockClient(redis, as({ watchdogTimeout: 1 })), RangeError);
+    expect(listeners(redis)).toEqual(before);
+  });
+});
+
+function listeners(emitter: NodeJS.EventEmitter): [string, number][] {
+  return emitter.eventNames().map((name) => [String(name), emitter.listenerCount(name)]);
+}
+
+describe("the connection", () => {
+  afterEach(nothingSent);
+
+  test.each([
+    ["undefined", undefined],
+    ["null", null],
+    ["a URL, which is for connect", "redis://127.0.0.1"],
+    ["options, which are for connect", { host: "127.0.0.1" }],
+    ["a number", 6379],
+    ["another client", { get() {}, set() {}, on() {} }],
+  ])("new LockClient: %s", (_, value) => {
+    throws(() => new LockClient(as(value)), TypeError);
+  });
+
+  test.each([
+    ["undefined", undefined],
+    ["null", null],
+    ["a number", 6379],
+    ["an array", []],
+    ["another protocol", "http://127.0.0.1"],
+    ["a bare host", "127.0.0.1"],
+    ["empty", ""],
+  ])("LockClient.connect: %s", (_, value) => {
+    throws(() => LockClient.connect(as(value)), TypeError);
+  });
+});
+
+describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", () => {
+  const names = /`prefix`|"prefix"|'prefix'|\bprefix\b/;
+
+  test("standalone", async () => {
+    const prefixed = server.connect({ keyPrefix: "x:", lazyConnect: true });
+    expect(throws(() => new LockClient(prefixed), TypeError).message).toMatch(names);
+    expect(prefixed.status).toBe("wait");
+    await nothingSent();
+  });
+
+  test("an empty keyPrefix is none", () => {
+    const plain = server.connect({ keyPrefix: "", lazyConnect: true });
+    expect(() => new LockClient(plain)).not.toThrow();
+  });
+
+  test.each([
+    ["of the cluster", { keyPrefix: "x:" }],
+    ["of its nodes", { redisOptions: { keyPrefix: "x:" } }],
+  ])("cluster: %s", (_, options) => {
+    const cluster = new Cluster([{ host: server.host, port: server.port }], {
+      lazyConnect: true,
+      ...options,
+    });
+    expect(throws(() => new LockClient(cluster), TypeError).message).toMatch(names);
+    expect(cluster.status).toBe("wait");
+  });
+
+  test.each([
+    ["options", () => ({ host: server.host, port: server.port, keyPrefix: "x:" })],
+    ["URL", () => `${server.url}?keyPrefix=x:`],
+  ])("connect by %s, which leaves no connection behind", async (_, target) => {
+    const before = (await connectionsOf(server)).length;
+    expect(throws(() => LockClient.connect(target()), TypeError).message).toMatch(names);
+    await new Promise((resolve) => setTimeout(resolve, 150)); // a connection would be there by then
+    await nothingSent();
+    expect(await connectionsOf(server)).toHaveLength(before);
+  });
+});
+
+describe("a cluster of 3 masters", () => {
+  let cluster: RedisCluster;
+  let client: LockClient;
+  const counters: CommandCounter[] = [];
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    client = new LockClient(cluster.connect());
+    await client.ready();
+    await warmUp(client.getLock("a"));
+    for (const node of cluster.nodes) counters.push(await countCommands(node));
+  });
+  afterAll(async () => {
+    for (const each of counters) each.stop();
+    await client?.close({ timeout: 0 });
+    await cluster?.stop();
+  });
+
+  const SPREAD = ["a{b", "{", "a}b", "}", "{}", "a{}b", "{}{a}", "}{", "a}b{", "{ab"];
+
+  test.each(SPREAD)("%s would put the keys in different slots", async (name) => {
+    await Promise.all(counters.map((each) => each.reset()));
+    const error = await failure(() => client.getLock(name));
+    expect(error instanceof TypeError || error instanceof RangeError).toBe(true);
+    await Promise.all(counters.map((each) => each.settle()));
+    const sent = counters
+      .flatMap((each) => each.all())
+      .filter(([command]) => !/^(CLUSTER|PING|INFO)$/.test(command ?? ""));
+    expect(sent).toEqual([]);
+  });
+
+  test.each(["{a}", "a{b}c", "}a{b}", "a{b}{c}", "{a}{}", "{{a}", "{a}}", "plain", "é{ü}"])(
+    "%s works",
+    async (name) => {
+      const lock = client.getLock(name);
+      const hold = await lock.lock();
+      await client.scope(async () => expect(await lock.tryLock()).toBeNull());
+      await (await lock.lock({ owner: hold })).unlock();
+      await hold.unlock();
+      expect(await lock.isLocked()).toBe(false);
+    },
+  );
+
+  test("a prefix counts as part of the name", async () => {
+    await using braced = new LockClient(cluster.connect(), { prefix: "{app}" });
+    await warmUp(braced.getLock("a"));
+    await warmUp(braced.getLock("a{"));
+    const open = new LockClient(cluster.connect(), { prefix: "{app" });
+    expect(await failure(() => open.getLock("a"))).toBeInstanceOf(Error);
+    await warmUp(open.getLock("a}"));
+    await open.close();
+  });
+});

@@ -1,0 +1,296 @@
+/** Contract section 1: connect, ready, prefix, the one subscriber connection, and what is the user's. */
+import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { isLockError, LockClient } from "../../src/index.js";
+import { allKeys, type RedisServer, startProxy, startRedis, until, untilGone } from "../support/index.js";
+import { connectionsOf, failure, isBuilt, loadCjs, loadEsm, untilWaiting, warmUp } from "./helpers.js";
+
+let server: RedisServer;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = server.connect();
+  await redis.ping();
+});
+afterAll(() => server?.stop());
+beforeEach(() => redis.flushall());
+
+/** Resolves when the server has no other clients than these. */
+async function untilConnections(count: number): Promise<void> {
+  await until(`${count} connections`, async () => (await connectionsOf(server)).length === count);
+}
+
+/** Whatever is left on the server lapses within a minute. */
+async function onlyMarkers(): Promise<void> {
+  for (const state of (await allKeys(redis)).values()) {
+    expect(state.ttl).toBeGreaterThan(0);
+    expect(state.ttl).toBeLessThanOrEqual(60_000);
+  }
+}
+
+describe("LockClient.connect", () => {
+  test("to a URL: it is synchronous, and the client owns the connection", async () => {
+    const before = (await connectionsOf(server)).length;
+    {
+      await using client = LockClient.connect(server.url);
+      expect(client).toBeInstanceOf(LockClient);
+      await client.ready();
+      const hold = await client.getLock("a").lock();
+      expect(await redis.hgetall("a")).toEqual({ [hold.ownerId]: "1" });
+      await hold.unlock();
+      expect((await connectionsOf(server)).length).toBeGreaterThan(before);
+    }
+    await untilConnections(before);
+  });
+
+  test("by ioredis options, with options of the client", async () => {
+    const before = (await connectionsOf(server)).length;
+    {
+      const target = { host: server.host, port: server.port, db: 1 };
+      await using client = LockClient.connect(target, { watchdogTimeout: 5_000 });
+      const hold = await client.getLock("a").lock();
+      expect(hold.remaining).toBeLessThanOrEqual(5_000);
+      expect(await redis.exists("a")).toBe(0);
+      const second = server.connect({ db: 1 });
+      expect(await second.exists("a")).toBe(1);
+      second.disconnect();
+      await hold.unlock();
+    }
+    await untilConnections(before);
+  });
+
+  test("nobody need hear its connection's errors", async () => {
+    const client = LockClient.connect({ port: 1, host: "127.0.0.1" }, { commandTimeout: 100 });
+    expect(await failure(client.ready())).toMatchObject({ code: "UNAVAILABLE" });
+    await client.close();
+  });
+
+  test("its connection's errors are told by the error event", async () => {
+    const client = LockClient.connect({ port: 1, host: "127.0.0.1" }, { commandTimeout: 100 });
+    const heard = new Promise((resolve) => client.once("error", resolve));
+    expect(await heard).toMatchObject({ cause: expect.any(Error) });
+    await client.close();
+  });
+});
+
+test.each([
+  ["ioredis 6", () => new Redis(server.port)],
+  ["ioredis 6 on RESP2", () => new Redis({ port: server.port, protocol: 2 })],
+  ["ioredis 5", () => new Redis5(server.port)],
+])("new LockClient(redis) takes a connection of %s", async (_, connect) => {
+  const mine = connect();
+  const client = new LockClient(mine);
+  await client.ready();
+  const hold = await client.getLock("a").lock();
+  const waiter = await untilWaiting(client, () => client.getLock("a").lock());
+  await hold.unlock();
+  await (await waiter.done).unlock();
+  await client.close();
+  expect(await mine.ping()).toBe("PONG");
+  mine.disconnect();
+});
+
+describe("ready()", () => {
+  test("resolves when connected, as often as one likes, and leaves nothing that does not lapse", async () => {
+    await using client = LockClient.connect(server.url);
+    await client.ready();
+    await Promise.all([client.ready(), client.ready()]);
+    await onlyMarkers();
+  });
+
+  test("UNAVAILABLE when nobody listens", async () => {
+    await using proxy = await startProxy(server);
+    proxy.refuse();
+    const client = new LockClient(proxy.connect(), { commandTimeout: 200 });
+    const error = await failure(client.ready());
+    expect(error).toMatchObject({ code: "UNAVAILABLE", name: "RedisUnavailableError" });
+    proxy.restore();
+    await until("ready after all", () => client.ready().then(() => true));
+    await client.close();
+  });
+
+  test("UNAVAILABLE when the server is silent", async () => {
+    await using proxy = await startProxy(server);
+    const client = new LockClient(proxy.connect(), { commandTimeout: 200 });
+    await client.ready();
+    proxy.blackhole();
+    expect(await failure(client.ready())).toMatchObject({ code: "UNAVAILABLE" });
+    await client.close({ timeout: 0 });
+  });
+
+  const FORBIDDEN = ["eval", "hset", "pexpire", "hdel", "pttl", "set", "subscribe", "publish"];
+
+  test.each(FORBIDDEN)("UNSUPPORTED for a user who may not %s; it says which", async (command) => {
+    const rules = command === "eval" ? ["-eval", "-evalsha"] : [`-${command}`];
+    await server.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "&*", "+@all", ...rules);
+    const client = LockClient.connect({ port: server.port, username: "limited", password: "secret" });
+    const error = await failure(client.ready());
+    expect(error).toMatchObject({ code: "UNSUPPORTED", name: "UnsupportedServerError" });
+    expect(error.message.toLowerCase()).toContain(command);
+    await client.close({ timeout: 0 });
+    await onlyMarkers();
+  });
+
+  test("without ready(): a lock whose TTL the user may not set does not stay without one", async () => {
+    await server.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "&*", "+@all", "-pexpire");
+    const client = LockClient.connect({ port: server.port, username: "limited", password: "secret" });
+    expect(await failure(client.getLock("a").lock())).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
+    await client.close({ timeout: 0 });
+    await onlyMarkers();
+  });
+
+  test("UNSUPPORTED for a wrong password", async () => {
+    const client = LockClient.connect({ port: server.port, username: "nobody", password: "secret" });
+    const error = await failure(client.ready());
+    expect(isLockError(error, "UNSUPPORTED") || isLockError(error, "UNAVAILABLE")).toBe(true);
+    await client.close({ timeout: 0 });
+  });
+
+  test("a user with no more than the documented rights is ready, and can work", async () => {
+    await server.call(
+      "ACL",
+      "SETUSER",
+      "app",
+      "reset",
+      "on",
+      ">secret",
+      "~*",
+      "&*",
+      "+@all",
+      "-@admin",
+      "-@dangerous",
+      "+info",
+    );
+    await using client = LockClient.connect({ port: server.port, username: "app", password: "secret" });
+    await client.ready();
+    const hold = await client.getLock("a").lock();
+    const waiter = await untilWaiting(client, () => client.getLock("a").lock());
+    await hold.unlock();
+    await (await waiter.done).unlock();
+  });
+});
+
+describe("prefix", () => {
+  test("is put before every name, and names come without it", async () => {
+    await using client = new LockClient(redis, { prefix: "app" });
+    const lock = client.getLock("a");
+    expect(lock.name).toBe("a");
+    const hold = await lock.lock();
+    expect(hold.lockName).toBe("a");
+    expect(await redis.hgetall("app:a")).toEqual({ [hold.ownerId]: "1" });
+    expect(await redis.exists("a")).toBe(0);
+    const waiting = new Promise((resolve) => client.once("waiting", resolve));
+    const second = lock.lock();
+    expect(await waiting).toMatchObject({ lockName: "a" });
+    await until("the waiter listens on the full name's channel", async () =>
+      (await redis.pubsub("CHANNELS")).includes("redisson_lock__channel:{app:a}"),
+    );
+    await hold.unlock();
+    await (await second).unlock();
+    expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER", lockName: "a" });
+    for (const key of await redis.keys("*")) expect(key).toContain("app:a");
+  });
+
+  test("separates clients, and the same prefix joins them", async () => {
+    await using one = new LockClient(redis, { prefix: "one" });
+    await using two = new LockClient(redis, { prefix: "two" });
+    await using three = new LockClient(redis, { prefix: "one" });
+    const hold = await one.getLock("a").lock();
+    const other = await two.getLock("a").tryLock();
+    expect(other).not.toBeNull();
+    await other?.unlock();
+    expect(await three.getLock("a").tryLock()).toBeNull();
+    await using plain = new LockClient(redis);
+    expect(await plain.getLock("one:a").tryLock()).toBeNull();
+    await hold.unlock();
+  });
+});
+
+describe("connections", () => {
+  test("one subscriber connection however many locks and waiters there are", async () => {
+    const before = (await connectionsOf(server)).length;
+    const client = new LockClient(redis);
+    const holds = await Promise.all(Array.from({ length: 20 }, (_, i) => client.getLock(`l${i}`).lock()));
+    expect(await connectionsOf(server)).toHaveLength(before);
+    const waiters = await Promise.all(
+      holds.flatMap(({ lockName }) =>
+        [1, 2, 3].map(() => untilWaiting(client, () => client.getLock(lockName).run(() => "done"))),
+      ),
+    );
+    await until("all channels are subscribed", async () =>
+      (await connectionsOf(server)).some(({ subscribed }) => subscribed === 20),
+    );
+    const connections = await connectionsOf(server);
+    expect(connections).toHaveLength(before + 1);
+    expect(connections.filter(({ subscribed }) => subscribed > 0)).toHaveLength(1);
+    await Promise.all(holds.map((hold) => hold.unlock()));
+    await Promise.all(waiters.map(({ done }) => done));
+    await until("no channel is subscribed any more", async () =>
+      (await connectionsOf(server)).every(({ subscribed }) => subscribed === 0),
+    );
+    expect(await connectionsOf(server)).toHaveLength(before + 1);
+    await client.close();
+    await untilConnections(before);
+  });
+
+  test("the given connection is never changed: no commands, no listeners, no subscriptions of ours stay", async () => {
+    const mine = server.connect();
+    await mine.ping();
+    const shape = () => [
+      Object.keys(mine).sort(),
+      mine.eventNames().map((name) => [String(name), mine.listenerCount(name)]),
+      mine.status,
+      mine.mode,
+    ];
+    const options = JSON.stringify(mine.options);
+    const before = shape();
+    const client = new LockClient(mine);
+    const lock = client.getLock("a");
+    const hold = await lock.lock();
+    const waiter = await untilWaiting(client, () => lock.lock());
+    await hold.unlock();
+    await (await waiter.done).unlock();
+    await client.close();
+    expect(shape()).toEqual(before);
+    expect(JSON.stringify(mine.options)).toBe(options);
+    expect(await mine.get("x")).toBeNull();
+    mine.disconnect();
+  });
+});
+
+describe.skipIf(!isBuilt)("isLockError works across copies", () => {
+  test("for errors, codes and what is none", async () => {
+    const copies = [{ LockClient, isLockError }, await loadEsm(), loadCjs()];
+    for (const maker of copies) {
+      const client = new maker.LockClient(redis);
+      const error = await failure(client.getLock("a").unlock());
+      await client.close();
+      for (const judge of copies) {
+        expect(judge.isLockError(error)).toBe(true);
+        expect(judge.isLockError(error, "NOT_OWNER")).toBe(true);
+        expect(judge.isLockError(error, "LOCK_LOST")).toBe(false);
+      }
+    }
+    for (const { isLockError: judge } of copies) {
+      const others = [
+        undefined,
+        null,
+        "NOT_OWNER",
+        {},
+        new Error("x"),
+        Object.assign(new Error("x"), { code: "NOT_OWNER" }),
+      ];
+      for (const other of others) expect(judge(other)).toBe(false);
+    }
+  });
+});
+
+test("a client that nobody uses has no key and no connection of its own", async () => {
+  const before = (await connectionsOf(server)).length;
+  await using client = new LockClient(redis);
+  await warmUp(client.getLock("a"));
+  expect(await connectionsOf(server)).toHaveLength(before);
+  await untilGone(redis, "a");
+});

@@ -1,0 +1,97 @@
+/** Contract section 6: no timer of ours keeps an idle process alive, and no internal promise rejects unhandled. */
+import { execFile } from "node:child_process";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../support/index.js";
+import { distUrl, isBuilt } from "./helpers.js";
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+interface Ended {
+  readonly code: number;
+  readonly output: string;
+}
+
+/** Runs a program that has `redis`, `client` and `lock`; one that does not end by itself is killed, with code -1. */
+function run(body: string): Promise<Ended> {
+  const program = `
+    import { LockClient } from ${JSON.stringify(distUrl)};
+    import { Redis } from "ioredis";
+    process.on("unhandledRejection", (error) => { console.log("unhandled", error); process.exitCode = 3; });
+    const redis = new Redis(${server.port});
+    redis.on("error", () => {});
+    const client = new LockClient(redis, { watchdogTimeout: 900, commandTimeout: 5_000 });
+    const lock = client.getLock("name-" + process.pid);
+    ${body}
+    console.log("end of program");`;
+  return new Promise((resolve) => {
+    const args = ["--input-type=module", "-e", program];
+    const child = execFile(
+      process.execPath,
+      args,
+      { timeout: 15_000, cwd: import.meta.dirname },
+      (error, stdout, stderr) => {
+        const code = error ? (child.exitCode ?? -1) : 0;
+        resolve({ code, output: stdout + stderr });
+      },
+    );
+  });
+}
+
+const FINE = { code: 0, output: "end of program\n" };
+
+describe.skipIf(!isBuilt)("a process exits by itself", () => {
+  test.concurrent.each([
+    [
+      "a hold that the watchdog renews, when the user's connection is closed",
+      "await lock.lock(); redis.disconnect();",
+    ],
+    ["a hold with a long lease", "await lock.lock({ lease: 2 ** 40 }); redis.disconnect();"],
+    ["a hold given back", "await (await lock.lock()).unlock(); await redis.quit();"],
+    ["a client that was never used", "await redis.quit();"],
+    [
+      "waiters that timed out, and a subscriber connection, after close",
+      `const hold = await lock.lock();
+       await Promise.all([1, 2, 3].map(() => lock.tryLock(500)));
+       await hold.unlock(); await client.close(); await redis.quit();`,
+    ],
+    [
+      "waiters without limit, after close",
+      `const hold = await lock.lock(); const waiting = lock.lock({ wait: 3_600_000 }).catch(() => {});
+       await client.close({ timeout: 0 }); await waiting; await redis.quit();`,
+    ],
+    [
+      "close with a long grace that nothing needs",
+      "await client.close({ timeout: 3_600_000 }); await redis.quit();",
+    ],
+    [
+      "close with a long grace whose hold ends",
+      `const hold = await lock.lock(); const closing = client.close({ timeout: 3_600_000 });
+       await hold.unlock(); await closing; await redis.quit();`,
+    ],
+    [
+      "a client that owns its connection, after close",
+      `const own = LockClient.connect("redis://127.0.0.1:${"PORT"}"); await own.ready();
+       await own.getLock("x" + process.pid).run(() => {}); await own.close(); redis.disconnect();`,
+    ],
+    [
+      "a run whose hold was lost, and errors nobody hears",
+      `await lock.run(() => lock.forceUnlock()).catch(() => {}); await redis.quit();`,
+    ],
+    [
+      "losses that nobody asks about",
+      `await lock.lock({ lease: 500 }); await new Promise((done) => setTimeout(done, 600)); await redis.quit();`,
+    ],
+    [
+      "an unlock that gets no answer",
+      // Nobody waits for it: a timer that keeps the process alive for its sake would be one too many.
+      "const hold = await lock.lock(); redis.disconnect(); hold.unlock().catch(() => {});",
+    ],
+  ])("%s", async (_, body) => {
+    expect(await run(body.replace("PORT", String(server.port)))).toEqual(FINE);
+  });
+});

@@ -1,0 +1,103 @@
+/** The first call of a client has to find things out; abort, wait and close end it like any other. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import {
+  allKeys,
+  type ClusterProxy,
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  startClusterProxy,
+  startRedis,
+  until,
+} from "../support/index.js";
+import { failure, watch } from "./helpers.js";
+
+let server: RedisServer;
+let cluster: RedisCluster;
+let proxy: ClusterProxy;
+
+beforeAll(async () => {
+  [server, cluster] = await Promise.all([startRedis(), startCluster()]);
+  proxy = await startClusterProxy(cluster);
+});
+afterAll(async () => {
+  await proxy?.stop();
+  await cluster?.stop();
+  await server?.stop();
+});
+beforeEach(() => Promise.all([server, ...cluster.nodes].map((node) => node.call("FLUSHALL"))));
+
+describe.each([
+  ["standalone", () => server.connect()],
+  ["cluster", () => cluster.connect()],
+])("%s", (_, connect) => {
+  const nothingHeld = (redis: ReturnType<typeof connect>) =>
+    until(
+      "nothing is held",
+      async () => ![...(await allKeys(redis)).values()].some(({ type }) => type === "hash"),
+    );
+
+  test("abort right after the call", async () => {
+    const redis = connect();
+    const client = new LockClient(redis);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const lock = client.getLock("a");
+    const calls = [
+      lock.lock({ signal }),
+      lock.tryLock(0, 5_000, { signal }),
+      lock.run(() => "never", { signal }),
+    ];
+    for (const call of calls) watch(call);
+    const reason = new Error("enough");
+    controller.abort(reason);
+    for (const call of calls) expect(await failure(call)).toBe(reason);
+    await nothingHeld(redis);
+    expect((await lock.lock({ wait: 5_000 })).isHeld).toBe(true);
+    await client.close({ timeout: 0 });
+  });
+
+  test("close right after the call", async () => {
+    const redis = connect();
+    const client = new LockClient(redis);
+    const lock = client.getLock("a");
+    const calls = [lock.lock(), lock.tryLock(), lock.run(() => "never")];
+    for (const call of calls) watch(call);
+    await client.close({ timeout: 0 });
+    for (const call of calls)
+      expect(await failure(call)).toMatchObject({ code: "CLIENT_CLOSED", lockName: "a" });
+    await nothingHeld(redis);
+    expect(redis.status).toBe("ready");
+  });
+
+  test("close({ timeout: 0 }) has given back what it ended when it resolves", async () => {
+    const redis = connect();
+    const client = new LockClient(redis);
+    const hold = await client.getLock("a").lock();
+    await client.close({ timeout: 0 });
+    expect(hold.signal.aborted).toBe(true);
+    expect(await redis.exists("a")).toBe(0);
+  });
+});
+
+test("wait bounds the first call too, when the cluster does not answer", async () => {
+  const redis = proxy.connect();
+  await until("the cluster is there", () => redis.status === "ready");
+  const client = new LockClient(redis, { commandTimeout: 5_000 });
+  for (const each of proxy.proxies.values()) each.blackhole();
+  const began = performance.now();
+  const error = await failure(client.getLock("a").lock({ wait: 200 }));
+  expect(error).toMatchObject({ code: "UNAVAILABLE", lockName: "a" });
+  expect(performance.now() - began).toBeLessThan(3_000);
+  const controller = new AbortController();
+  const aborted = client.getLock("a").lock({ signal: controller.signal });
+  watch(aborted);
+  const reason = new Error("enough");
+  controller.abort(reason);
+  const since = performance.now();
+  expect(await failure(aborted)).toBe(reason);
+  expect(performance.now() - since).toBeLessThan(2_000);
+  for (const each of proxy.proxies.values()) each.restore();
+  await client.close({ timeout: 0 });
+});

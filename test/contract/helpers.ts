@@ -1,0 +1,185 @@
+/** What the tests of the contract share: how calls fail, which events come, and a clock that stands still. */
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Clock } from "../../src/base/clock.js";
+import type * as holdfast from "../../src/index.js";
+import type { Lock, LockClient, LockEventName, LockEvents } from "../../src/index.js";
+import { type Endpoint, redisCall } from "../support/index.js";
+
+/** What a call throws or rejects with; fails if it does neither. */
+export async function failure(call: Promise<unknown> | (() => unknown)): Promise<Error> {
+  let value: unknown;
+  try {
+    value = await (typeof call === "function" ? call() : call);
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error(`expected a failure, got ${String(value)}`);
+}
+
+export interface Deferred<T = void> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+}
+
+export function deferred<T = void>(): Deferred<T> {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+export interface Watched {
+  state: "pending" | "resolved" | "rejected";
+}
+
+/** How far a promise is; a rejection counts as handled. */
+export function watch(promise: Promise<unknown>): Watched {
+  const watched: Watched = { state: "pending" };
+  promise.then(
+    () => {
+      watched.state = "resolved";
+    },
+    () => {
+      watched.state = "rejected";
+    },
+  );
+  return watched;
+}
+
+/** The payload of the next event of that name. */
+export function nextEvent<E extends LockEventName>(client: LockClient, event: E): Promise<LockEvents[E]> {
+  return new Promise((resolve) => client.once(event, resolve));
+}
+
+export interface SeenEvent {
+  readonly name: LockEventName;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+const EVENTS: readonly LockEventName[] = [
+  "acquired",
+  "released",
+  "waiting",
+  "renewed",
+  "suspended",
+  "lost",
+  "error",
+];
+
+/** All events from now on. */
+export function recordEvents(client: LockClient): SeenEvent[] {
+  const seen: SeenEvent[] = [];
+  for (const name of EVENTS) client.on(name, (payload) => seen.push({ name, payload: { ...payload } }));
+  return seen;
+}
+
+/** A call that waits for a lock that somebody else holds: what it does, and that it has begun to wait. */
+export async function untilWaiting<T>(
+  client: LockClient,
+  call: () => Promise<T>,
+): Promise<{ done: Promise<T> }> {
+  const waiting = nextEvent(client, "waiting");
+  const done = call();
+  watch(done);
+  await waiting;
+  return { done };
+}
+
+/** How many holds the server counts on a lock, over all owners. */
+export async function countOf(server: Endpoint, key: string): Promise<number> {
+  const values = await redisCall(server, ["HVALS", key]);
+  return (values as unknown[]).map(Number).reduce((sum, count) => sum + count, 0);
+}
+
+/** Takes a lock and gives it back, so that a first call's extra work is behind. */
+export async function warmUp(lock: Lock): Promise<void> {
+  await (await lock.lock()).unlock();
+}
+
+export interface Connection {
+  readonly id: string;
+  readonly subscribed: number;
+}
+
+/** The clients of a server, without the one that asks. */
+export async function connectionsOf(server: Endpoint): Promise<Connection[]> {
+  const text = String(await redisCall(server, ["CLIENT", "LIST"]));
+  return text
+    .split("\n")
+    .filter((line) => line !== "" && !/ cmd=client(\|list)? /.test(line))
+    .map((line) => {
+      const field = (name: string) => new RegExp(`\\b${name}=(\\S*)`).exec(line)?.[1] ?? "";
+      return { id: field("id"), subscribed: Number(field("sub")) + Number(field("ssub") || 0) };
+    });
+}
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/** Both clocks of the library, moved by the test; timers fire in order when time passes them. */
+export class ManualClock implements Clock {
+  #mono = 1_000;
+  #wall = 1_700_000_000_000;
+  readonly #timers = new Set<Timer>();
+
+  mono(): number {
+    return this.#mono;
+  }
+
+  wall(): number {
+    return this.#wall;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#mono + ms, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** Time passes on both clocks. */
+  advance(ms: number): void {
+    this.stand(ms);
+    this.fire();
+  }
+
+  /** Time passes on both clocks, and no timer has had a chance to fire yet: a stalled event loop. */
+  stand(ms: number): void {
+    this.#mono += ms;
+    this.#wall += ms;
+  }
+
+  /** The wall clock alone moves: a suspend that the monotonic clock misses, or a step back. */
+  step(ms: number): void {
+    this.#wall += ms;
+  }
+
+  /** Fires what is due. */
+  fire(): void {
+    const due = [...this.#timers].filter((timer) => timer.at <= this.#mono).sort((a, b) => a.at - b.at);
+    for (const timer of due) if (this.#timers.delete(timer)) timer.callback();
+  }
+}
+
+const DIST = new URL("../../dist/", import.meta.url);
+
+/** Whether the package is built: `npm test` does that first. */
+export const isBuilt: boolean =
+  existsSync(new URL("index.js", DIST)) && existsSync(new URL("index.cjs", DIST));
+
+export type Copy = typeof holdfast;
+
+/** Another copy of the library in this process. */
+export async function loadEsm(): Promise<Copy> {
+  return (await import(/* @vite-ignore */ new URL("index.js", DIST).href)) as Copy;
+}
+
+export function loadCjs(): Copy {
+  return createRequire(import.meta.url)(new URL("index.cjs", DIST).pathname) as Copy;
+}
+
+/** For `import` in a child process. */
+export const distUrl: string = new URL("index.js", DIST).href;

@@ -1,0 +1,251 @@
+/** Contract section 6: no error text, event or log carries a password, a URL or script arguments. */
+import { inspect } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { type FaultProxy, named, type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+import { failure, recordEvents, type SeenEvent, warmUp } from "./helpers.js";
+
+const PASSWORD = "pa55-w0rd";
+const USER_PASSWORD = "u5er-s3cret";
+/** A lease that no other number looks like: it is a script argument. */
+const LEASE = 86_413_579;
+
+let server: RedisServer;
+let proxy: FaultProxy;
+const clients: LockClient[] = [];
+
+beforeAll(async () => {
+  server = await startRedis({ password: PASSWORD });
+});
+afterAll(() => server?.stop());
+beforeEach(async () => {
+  proxy = await startProxy(server);
+});
+afterEach(async () => {
+  proxy.restore();
+  await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
+  await proxy.stop();
+  await server.call("FLUSHALL");
+});
+
+interface Subject {
+  readonly client: LockClient;
+  readonly lock: Lock;
+  readonly events: SeenEvent[];
+}
+
+function url(user: string, password: string, port = proxy.port): string {
+  return `redis://${user}:${password}@127.0.0.1:${port}`;
+}
+
+function subject(target: string, options: LockClientOptions = { commandTimeout: 600 }): Subject {
+  const client = LockClient.connect(target, options);
+  clients.push(client);
+  return { client, lock: client.getLock("a"), events: recordEvents(client) };
+}
+
+function isClean(what: unknown): void {
+  const text =
+    typeof what === "string" ? what : inspect(what, { depth: 10, showHidden: true, getters: true });
+  for (const secret of [PASSWORD, USER_PASSWORD, String(LEASE), "redis.call"]) {
+    expect(text).not.toContain(secret);
+  }
+  expect(text).not.toMatch(/rediss?:\/\/[^\s,]/);
+  // `clientId:n` is an argument too; an error of a holder may tell it as ownerId, but no error here has one.
+  expect(text).not.toMatch(/args: \[/);
+}
+
+/** An error, what it is made of, and all events so far. */
+function areClean(error: Error, events: readonly SeenEvent[] = []): void {
+  isClean(error);
+  isClean(error.message);
+  isClean(error.stack ?? "");
+  isClean((error as { cause?: unknown }).cause);
+  isClean(JSON.stringify({ ...error, cause: (error as { cause?: unknown }).cause }));
+  for (const event of events) isClean(event);
+}
+
+describe("UNAVAILABLE", () => {
+  test("the server cannot be reached", async () => {
+    proxy.refuse();
+    const { lock, client, events } = subject(url("", PASSWORD));
+    for (const call of [
+      () => lock.lock({ lease: LEASE }),
+      () => lock.tryLock(0, LEASE),
+      () => client.ready(),
+    ]) {
+      const error = await failure(call);
+      expect(error).toMatchObject({ code: "UNAVAILABLE" });
+      areClean(error, events);
+    }
+  });
+
+  test("the server is silent", async () => {
+    const { lock, events } = subject(url("", PASSWORD));
+    await warmUp(lock);
+    proxy.blackhole();
+    const error = await failure(lock.lock({ lease: LEASE }));
+    expect(error).toMatchObject({ code: "UNAVAILABLE" });
+    areClean(error, events);
+  });
+
+  test("connections are cut again and again", async () => {
+    const { lock, events } = subject(url("", PASSWORD));
+    await warmUp(lock);
+    const fault = proxy.cutReplyOf(named("EVAL", "EVALSHA"), 1_000);
+    const error = await failure(lock.lock({ lease: LEASE }));
+    fault.cancel();
+    expect(error).toMatchObject({ code: "UNAVAILABLE" });
+    areClean(error, events);
+  });
+
+  test("the server answers with a passing error", async () => {
+    const { lock, events } = subject(url("", PASSWORD));
+    await warmUp(lock);
+    await server.call("CONFIG", "SET", "maxmemory", "1");
+    try {
+      const error = await failure(lock.lock({ lease: LEASE }));
+      expect(error).toMatchObject({ code: "UNAVAILABLE" });
+      areClean(error, events);
+    } finally {
+      await server.call("CONFIG", "SET", "maxmemory", "0");
+    }
+  });
+
+  test("a release that gets no answer, and a run that ends so", async () => {
+    const { lock, events } = subject(url("", PASSWORD));
+    const hold = await lock.lock({ lease: LEASE });
+    const run = client2().lock;
+    proxy.blackhole();
+    areClean(await failure(hold.unlock()), events);
+    areClean(await failure(run.lock({ lease: LEASE })));
+    proxy.restore();
+    await until("the release got through", async () => (await server.call("EXISTS", "a")) === 0);
+
+    await lock.run(() => proxy.blackhole(), { lease: LEASE });
+    await until("the error was told", () => events.some(({ name }) => name === "error"));
+    for (const event of events) isClean(event);
+  });
+
+  const client2 = () => subject(url("", PASSWORD));
+
+  test("a renewal that fails, and the loss that follows", async () => {
+    const { lock, events } = subject(url("", PASSWORD), { commandTimeout: 300, watchdogTimeout: 1_500 });
+    const hold = await lock.lock();
+    proxy.blackhole();
+    await until("it is lost", () => hold.signal.aborted);
+    expect(events.map(({ name }) => name)).toContain("suspended");
+    areClean(await failure(hold.unlock()), events);
+    isClean(hold.signal.reason);
+  });
+});
+
+describe("a wrong password", () => {
+  test("calls, ready and the error event", async () => {
+    const { lock, client, events } = subject(url("", USER_PASSWORD));
+    areClean(await failure(lock.lock({ lease: LEASE })), events);
+    areClean(await failure(client.ready()), events);
+    await until("the connection's error was told", () => events.some(({ name }) => name === "error"));
+    for (const event of events) isClean(event);
+  });
+
+  test("of an unknown user", async () => {
+    const { lock, events } = subject(url("nobody", USER_PASSWORD));
+    areClean(await failure(lock.lock({ lease: LEASE })), events);
+    await until("the connection's error was told", () => events.some(({ name }) => name === "error"));
+    for (const event of events) isClean(event);
+  });
+});
+
+describe("UNSUPPORTED", () => {
+  test.each([
+    ["no EVAL", ["-eval", "-evalsha"]],
+    ["no HSET", ["-hset"]],
+    ["no key of that name", ["resetkeys", "~x:*"]],
+  ])("a user who may not: %s", async (_, rules) => {
+    await server.call(
+      "ACL",
+      "SETUSER",
+      "limited",
+      "reset",
+      "on",
+      `>${USER_PASSWORD}`,
+      "~*",
+      "&*",
+      "+@all",
+      ...rules,
+    );
+    const { lock, events } = subject(url("limited", USER_PASSWORD));
+    const error = await failure(lock.lock({ lease: LEASE }));
+    expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
+    areClean(error, events);
+  });
+
+  test("a user who may not listen to the channel", async () => {
+    await server.call(
+      "ACL",
+      "SETUSER",
+      "deaf",
+      "reset",
+      "on",
+      `>${USER_PASSWORD}`,
+      "~*",
+      "resetchannels",
+      "+@all",
+    );
+    const { lock, events } = subject(url("deaf", USER_PASSWORD));
+    await server.call("HSET", "a", "somebody:1", "1");
+    const error = await failure(lock.lock({ lease: LEASE }));
+    expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
+    areClean(error, events);
+  });
+
+  test("a server that lacks a command, which then quotes its arguments", async () => {
+    await using odd = await startRedis({
+      args: ["--rename-command", "EVAL", "", "--rename-command", "EVALSHA", ""],
+    });
+    const { lock, client, events } = subject(odd.url);
+    const error = await failure(lock.lock({ lease: LEASE }));
+    expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
+    expect(error.message).toMatch(/eval/i);
+    areClean(error, events);
+    areClean(await failure(client.ready()), events);
+  });
+});
+
+test("a key that holds other data", async () => {
+  const { lock, events } = subject(url("", PASSWORD));
+  await server.call("SET", "a", "x");
+  for (const call of [() => lock.lock({ lease: LEASE }), () => lock.isLocked(), () => lock.forceUnlock()]) {
+    areClean(await failure(call), events);
+  }
+});
+
+test("the reconnecting subscriber of a waiter", async () => {
+  const { client, lock, events } = subject(url("", PASSWORD));
+  await server.call("HSET", "a", "somebody:1", "1");
+  const waiting = lock.lock({ lease: LEASE, wait: 400 });
+  proxy.cut();
+  areClean(await failure(waiting), events);
+  isClean(client); // what a log of the client itself would show
+});
+
+describe("arguments of connect", () => {
+  test.each([
+    ["another protocol", `http://:${PASSWORD}@127.0.0.1`],
+    ["no protocol", `:${PASSWORD}@127.0.0.1:6379`],
+    ["a port out of range", `redis://:${PASSWORD}@127.0.0.1:99999999`],
+    ["a host that is none", `redis://:${PASSWORD}@bad host:6379`],
+  ])("a URL with %s", async (_, target) => {
+    areClean(await failure(() => LockClient.connect(target)));
+  });
+
+  test("a URL with a keyPrefix", async () => {
+    areClean(await failure(() => LockClient.connect(`redis://:${PASSWORD}@127.0.0.1:1?keyPrefix=x:`)));
+  });
+
+  test("wrong client options", async () => {
+    const target = url("", PASSWORD);
+    areClean(await failure(() => LockClient.connect(target, { watchdogTimeout: 1 })));
+  });
+});
