@@ -143,7 +143,7 @@ export class LockClient {
    */
   async close(options?: CloseOptions): Promise<void> {
     const { timeout } = checkOptions(options, ["timeout"], "close");
-    const grace = checkWait(timeout) ?? 5_000;
+    const grace = checkWait(timeout, "timeout") ?? 5_000;
     this.#closing ??= this.#close(grace);
     return this.#closing;
   }
@@ -164,6 +164,8 @@ export class LockClient {
     this.#router.close();
     this.#link.close();
     env.replicas?.close();
+    // Once what the close itself caused has been sent.
+    await new Promise((resolve) => setImmediate(resolve));
     if (this.#owned) this.#connection.disconnect();
   }
 

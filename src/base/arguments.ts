@@ -30,10 +30,10 @@ export function checkName(value: unknown, what = "name"): string {
 }
 
 /** Milliseconds to wait: 0 or more, Infinity allowed. */
-export function checkWait(value: unknown): number | undefined {
+export function checkWait(value: unknown, what = "wait"): number | undefined {
   if (value === undefined) return undefined;
-  if (typeof value !== "number") throw new TypeError("wait must be a number of milliseconds");
-  if (!(value >= 0)) throw new RangeError("wait must be 0 or more milliseconds");
+  if (typeof value !== "number") throw new TypeError(`${what} must be a number of milliseconds`);
+  if (!(value >= 0)) throw new RangeError(`${what} must be 0 or more milliseconds`);
   return value;
 }
 

@@ -1,8 +1,10 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
+import type { Instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
 import type { Attempt, Contender } from "../engine/engine.js";
 import type { Frame } from "../owners/context.js";
-import type { Grant, Origin } from "./grant.js";
+import type { Env } from "./env.js";
+import { Grant, type Origin } from "./grant.js";
 import type { Primitive } from "./primitive.js";
 import { noop } from "./work.js";
 
@@ -61,6 +63,13 @@ export class Claim implements Contender<Grant>, Item {
     this.lease = options.lease;
     this.renewed = options.renewed;
     this.frame = options.frame;
+  }
+
+  /** The hold that this call was granted by a command sent at `sent`. */
+  granted(env: Env, wireId: string, sent: Instant, token: bigint | undefined): Grant {
+    const { primitive, origin, lease, renewed } = this;
+    const { drift } = env.settings;
+    return new Grant({ clock: env.clock, drift, primitive, wireId, origin, sent, lease, renewed, token });
   }
 
   get lockName(): string {

@@ -73,6 +73,11 @@ export class Env {
     return ++this.#minted;
   }
 
+  /** Fresh for each outermost acquisition, so that a late command can never touch a later hold. */
+  wireId(): string {
+    return `${this.clientId}:${this.mint()}`;
+  }
+
   assertOpen(lockName: string): void {
     if (this.closed) throw new ClientClosedError(lockName);
   }

@@ -44,7 +44,12 @@ export class HashRenewer implements Renewer {
   renew(renewals: readonly Renewal[]): Promise<readonly number[]> {
     const keys = { locks: renewals.map(({ key }) => key) };
     const args = { lease: this.#lease, owners: renewals.map(({ field }) => field) };
-    return this.#link.call({ lockName: renewals[0]?.key ?? "", script: lockRenew, keys, args }, words);
+    // Given up in time for another try within the lease.
+    const within = Math.min(this.#link.commandTimeout, this.#lease / 3);
+    return this.#link.call(
+      { lockName: renewals[0]?.key ?? "", script: lockRenew, keys, args, within },
+      words,
+    );
   }
 }
 

@@ -14,11 +14,11 @@ const LEASE = 1_000;
 export async function checkServer(env: Env, router: Router, probe: Primitive): Promise<void> {
   const { link } = env;
   await checkVersion(link);
-  const wireId = `${env.clientId}:${env.mint()}`;
+  const wireId = env.wireId();
   const commands = inner(probe.key, tombstone(probe.key, wireId));
   commands.push([link.publishCommand, probe.channel, "0"]);
   for (const [name = "", ...args] of commands) await permitted(link.command(name, ...args));
-  const other = `${env.clientId}:${env.mint()}`;
+  const other = env.wireId();
   await permitted(probe.acquire(other, LEASE, link.commandTimeout));
   await permitted(probe.release(other, () => ({ count: 0, left: 0 }), noop));
   await permitted(link.limited("", listening(router, probe.channel)));

@@ -11,7 +11,7 @@ import type { Attempt } from "../engine/engine.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import type { Claim, ClaimTaker } from "./claim.js";
 import type { Env } from "./env.js";
-import { Grant } from "./grant.js";
+import type { Grant } from "./grant.js";
 import { eventOf, Holdings } from "./holdings.js";
 import { Keeper } from "./keeper.js";
 import { DONE, OVER } from "./primitive.js";
@@ -72,7 +72,7 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   announce(claim: Claim): void {
-    claim.wireId ??= this.#mint();
+    claim.wireId ??= this.#env.wireId();
     this.#env.events.emit("waiting", { ...eventOf(claim.primitive), ownerId: this.wireId ?? claim.wireId });
   }
 
@@ -125,7 +125,7 @@ export class Tenure implements Stake, ClaimTaker {
     const { link, clock } = this.#env;
     const left = link.prepared ? within : await this.#prepare(claim, within);
     if (claim.over) return AGAIN;
-    claim.wireId ??= this.#mint();
+    claim.wireId ??= this.#env.wireId();
     const { wireId } = claim;
     const { losses } = link;
     const sent = instant(clock);
@@ -139,7 +139,7 @@ export class Tenure implements Stake, ClaimTaker {
         if (claim.over && claim.doubtful) void this.#undoOutermost(claim);
         return { granted: false, ttl: reply.ttl || 1 };
       }
-      const grant = this.#grant(claim, wireId, sent, reply.token);
+      const grant = claim.granted(this.#env, wireId, sent, reply.token);
       if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent);
     } catch (error) {
       claim.flying = false;
@@ -176,7 +176,7 @@ export class Tenure implements Stake, ClaimTaker {
         this.#holdings.loseAll(this.#holdings.absence(word));
         return answer.resolve(AGAIN);
       }
-      const grant = this.#grant(claim, wireId, sent, this.#holdings.token);
+      const grant = claim.granted(this.#env, wireId, sent, this.#holdings.token);
       if (!claim.over && grant.remaining > 0) return answer.resolve(this.#accept(claim, grant, sent));
       answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
       await undo();
@@ -186,27 +186,6 @@ export class Tenure implements Stake, ClaimTaker {
       answer.reject(error);
       await undone;
     }
-  }
-
-  /** A wire id is fresh for each outermost acquisition, so that a late command can never touch a later hold. */
-  #mint(): string {
-    return `${this.#env.clientId}:${this.#env.mint()}`;
-  }
-
-  #grant(claim: Claim, wireId: string, sent: Instant, token: bigint | undefined): Grant {
-    const { clock, settings } = this.#env;
-    const { primitive, origin, lease, renewed } = claim;
-    return new Grant({
-      clock,
-      drift: settings.drift,
-      primitive,
-      wireId,
-      origin,
-      sent,
-      lease,
-      renewed,
-      token,
-    });
   }
 
   /** Registers a hold everywhere before the call that wanted it resolves. */

@@ -190,8 +190,9 @@ export class Link implements PursuitHost {
         this.#timed.add(pursuit);
         pursuit.cancel = this.clock.after(within, () => pursuit.expire());
       }
+      // Clean-up that a close itself causes is sent once, and nobody waits for it.
+      if (!this.#closed || pursued.onSilence) pursuit.send();
       if (this.#closed) pursuit.close();
-      else pursuit.send();
     });
   }
 

@@ -410,7 +410,7 @@ return {redis.call('HLEN', lock) > 0 and 1 or 0, tonumber(redis.call('HGET', loc
  *
  * Replies:
  * - `1`: there was something to undo
- * - `0`: there was not
+ * - `0`: there was not, or an earlier run has undone it
  */
 export const lockUndo: Script<
   {
@@ -454,6 +454,10 @@ redis.pcall(publish, channel, '0')
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if redis.call('EXISTS', tombstone) == 1 then
+return 0
+end
+redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 local current = redis.call('HGET', lock, owner)
 if not current or tonumber(current) <= tonumber(count) then
@@ -467,7 +471,7 @@ end
 redis.call('HDEL', lock, owner)
 announce(publish, channel)
 return 1`,
-    sha1: "c559988a61026d57b1156229e295fdb2f580dacc",
+    sha1: "366660ffc8256c1be61f44097e333cd40c8105f0",
   },
   legacy: {
     text: `local function announce(publish, channel)
@@ -475,6 +479,10 @@ redis.pcall(publish, channel, '0')
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if redis.call('EXISTS', tombstone) == 1 then
+return 0
+end
+redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 local current = redis.call('HGET', lock, owner)
 if not current or tonumber(current) <= tonumber(count) then
@@ -488,6 +496,6 @@ end
 redis.call('HDEL', lock, owner)
 announce(publish, channel)
 return 1`,
-    sha1: "d442493eedc2503f1eefe2b109d379faacd4c323",
+    sha1: "15de55b5b319113c137f185609042d5d2dae6cbe",
   },
 });
