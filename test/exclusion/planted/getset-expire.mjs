@@ -1,0 +1,25 @@
+// Wrong: the lock is taken by one command and gets its end by another. Who dies between the two closes it for ever.
+import { Deadline, deleteOwn, newToken, poll } from "./shared.mjs";
+
+/** @returns {import("./shared.mjs").Adapter} */
+export function connect(redis) {
+  return {
+    take: (name, wait, lease) =>
+      poll(wait, async () => {
+        const token = newToken();
+        const deadline = new Deadline(lease);
+        if (await redis.exists(name)) return null;
+        if ((await redis.getset(name, token)) !== null) return null;
+        await redis.pexpire(name, lease);
+        return {
+          get remaining() {
+            return deadline.remaining;
+          },
+          get isHeld() {
+            return deadline.remaining > 0;
+          },
+          unlock: () => deleteOwn(redis, name, token),
+        };
+      }),
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * What the planted locks have in common. Each is wrong in one way only, which its own file shows.
+ *
+ * @typedef {object} PlantedHold
+ * @property {number} remaining ms to the deadline by the holder's own clock
+ * @property {boolean} isHeld
+ * @property {() => Promise<unknown>} unlock
+ *
+ * @typedef {object} Adapter
+ * @property {(name: string, wait: number, lease: number) => Promise<PlantedHold | null>} take
+ */
+import { randomUUID } from "node:crypto";
+
+const DELETE_OWN = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
+
+/** Gives back a lock that is a string with its owner's token: the right way to do it. */
+export function deleteOwn(redis, name, token) {
+  return redis.eval(DELETE_OWN, 1, name, token);
+}
+
+export function newToken() {
+  return randomUUID();
+}
+
+/** A deadline by the monotonic clock, counted from when it is made. */
+export class Deadline {
+  #end;
+
+  constructor(lease) {
+    this.#end = performance.now() + lease;
+  }
+
+  get remaining() {
+    return Math.max(0, this.#end - performance.now());
+  }
+}
+
+/** Tries until `attempt` gives something, for `wait` milliseconds. */
+export async function poll(wait, attempt) {
+  const end = performance.now() + wait;
+  for (;;) {
+    const hold = await attempt();
+    if (hold || performance.now() >= end) return hold;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

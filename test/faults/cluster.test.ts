@@ -1,0 +1,230 @@
+/** Wake-ups on a cluster: sharded and classic pub/sub, lost connections of nodes, and a slot that moves. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LockClientOptions } from "../../src/index.js";
+import { type Endpoint, type RedisServer, until } from "../support/index.js";
+import {
+  type Bed,
+  expectNothingLeft,
+  failOnUnhandledRejections,
+  Stage,
+  script,
+  turn,
+  watch,
+} from "./harness.js";
+
+const NEVER = 60_000;
+const SOON = 6_000;
+const topology = "cluster";
+
+let stage: Stage;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["cluster"]);
+}, 30_000);
+afterAll(() => stage[Symbol.asyncDispose]());
+
+const tries = (bed: Bed): number => bed.proxy.count(script("acquire", bed.name));
+
+/** The nodes where somebody listens to the lock's channel. */
+async function listening(own: Stage, name: string, command: "CHANNELS" | "SHARDCHANNELS"): Promise<number[]> {
+  const found = await Promise.all(
+    own.cluster.nodes.map(async (node) => {
+      const channels = await node.call("PUBSUB", command, `*${name}*`);
+      return Array.isArray(channels) && channels.length > 0 ? [node.port] : [];
+    }),
+  );
+  return found.flat();
+}
+
+describe.concurrent("a waiter of another client is woken", () => {
+  test.each<[LockClientOptions["shardedPubSub"], boolean]>([
+    ["auto", true],
+    [true, true],
+    [false, false],
+  ])("with shardedPubSub %s", async (shardedPubSub, sharded) => {
+    const client = { shardedPubSub, pollCap: NEVER };
+    await using other = await stage.bed({ topology, client });
+    await using bed = await stage.bed({ topology, client });
+    const theirs = await other.client.getLock(bed.name).lock();
+    const waiting = watch(bed.lock.lock());
+    const [on, off] = sharded
+      ? (["SHARDCHANNELS", "CHANNELS"] as const)
+      : (["CHANNELS", "SHARDCHANNELS"] as const);
+    await until("it listens", async () => (await listening(stage, bed.name, on)).length === 1);
+    await until("it has asked again", () => tries(bed) >= 2);
+    if (sharded) {
+      const master = await stage.cluster.masterFor(bed.name);
+      expect(await listening(stage, bed.name, on)).toEqual([master.port]);
+    }
+    expect(await listening(stage, bed.name, off)).toEqual([]);
+    await theirs.unlock();
+    await until("it has the lock", () => waiting.state !== "pending", { timeout: SOON });
+    expect(waiting.error).toBeUndefined();
+    await waiting.value?.unlock();
+    await until("nobody listens", async () => (await listening(stage, bed.name, on)).length === 0);
+    await expectNothingLeft(bed, 20_000);
+  });
+
+  test.each([true, false])("for locks all over the slots (shardedPubSub %s)", async (shardedPubSub) => {
+    const client = { shardedPubSub, pollCap: NEVER };
+    await using other = await stage.bed({ topology, client });
+    await using bed = await stage.bed({ topology, client });
+    const names = Array.from({ length: 60 }, (_, i) => `${bed.name}${i}`);
+    const masters = await Promise.all(names.map(async (name) => (await stage.cluster.masterFor(name)).port));
+    expect(new Set(masters).size).toBe(3);
+    const theirs = await Promise.all(names.map((name) => other.client.getLock(name).lock()));
+    let waits = 0;
+    bed.client.on("waiting", () => waits++);
+    const waiting = names.map((name) => watch(bed.client.getLock(name).lock()));
+    await until("all wait", () => waits === names.length);
+    await Promise.all(theirs.map((hold) => hold.unlock()));
+    await until("all have theirs", () => waiting.every(({ state }) => state !== "pending"), {
+      timeout: SOON,
+    });
+    expect(waiting.map(({ error }) => error)).toEqual(names.map(() => undefined));
+    await Promise.all(waiting.map(({ value }) => value?.unlock()));
+    await expectNothingLeft(bed, 20_000);
+  });
+
+  test("though ioredis was told stringNumbers and so knows only some of the slots", async () => {
+    const redis = stage.cluster.connect({ redisOptions: { stringNumbers: true } });
+    await using bed = await stage.bed({ topology });
+    const { LockClient } = await import("../../src/index.js");
+    await using client = new LockClient(redis, { pollCap: 1_000 });
+    const names = Array.from({ length: 9 }, (_, i) => `${bed.name}${i}`);
+    const theirs = await Promise.all(names.map((name) => bed.client.getLock(name).lock()));
+    const waiting = names.map((name) => watch(client.getLock(name).lock()));
+    await turn();
+    await Promise.all(theirs.map((hold) => hold.unlock()));
+    await until("all have theirs", () => waiting.every(({ state }) => state !== "pending"), {
+      timeout: SOON,
+    });
+    expect(waiting.map(({ error }) => error)).toEqual(names.map(() => undefined));
+    await Promise.all(waiting.map(({ value }) => value?.unlock()));
+    await client.close({ timeout: 0 });
+    redis.disconnect();
+  });
+});
+
+describe.concurrent("the first call of a client, which has to ask the server about sharded pub/sub,", () => {
+  /** A client that has not asked yet; its node answers PUBSUB after `ms`. */
+  async function fresh(ms: number, commandTimeout = 3_000) {
+    const bed = await stage.bed({ topology, client: { shardedPubSub: false } });
+    const { LockClient } = await import("../../src/index.js");
+    const client = new LockClient(bed.redis, { commandTimeout });
+    bed.delayAll(ms, ([verb]) => verb === "PUBSUB");
+    const dispose = async (): Promise<void> => {
+      await client.close({ timeout: 0 });
+      await bed.dispose();
+    };
+    return { bed, client, lock: client.getLock(bed.name), [Symbol.asyncDispose]: dispose };
+  }
+
+  test("is ended by its signal at once", async () => {
+    await using it = await fresh(800);
+    const controller = new AbortController();
+    const call = watch(it.lock.lock({ signal: controller.signal }));
+    await turn();
+    controller.abort("enough");
+    await turn();
+    expect(call.error).toBe("enough");
+  });
+
+  test("is ended by close, and holds nothing afterwards", async () => {
+    await using it = await fresh(300);
+    const call = watch(it.lock.lock());
+    await turn();
+    await it.client.close({ timeout: 0 });
+    await until("the call is over", () => call.state !== "pending");
+    expect(call.error).toMatchObject({ code: "CLIENT_CLOSED" });
+    await it.bed.redis.ping();
+    await expectNothingLeft(it.bed);
+  });
+
+  test("does not get its `wait` twice", async () => {
+    await using it = await fresh(1_500);
+    const theirs = await it.bed.lock.lock();
+    const call = watch(it.lock.tryLock(2_000));
+    await until("the call is over", () => call.state !== "pending");
+    expect(call.value).toBeNull();
+    expect(call.took).toBeLessThan(3_200); // 3 500 if the time before did not count
+    await theirs.unlock();
+  });
+});
+
+describe.concurrent("subscribers", () => {
+  test.each([true, false])(
+    "killed on every node at the moment of the release: no wake-up is lost (shardedPubSub %s)",
+    async (shardedPubSub) => {
+      await using own = await Stage.start(["cluster"]);
+      const client = { shardedPubSub, pollCap: NEVER };
+      await using other = await own.bed({ topology, client });
+      await using bed = await own.bed({ topology, client });
+      const channels = shardedPubSub ? "SHARDCHANNELS" : "CHANNELS";
+      for (let round = 0; round < 12; round++) {
+        const name = `${bed.name}${round}`;
+        const theirs = await other.client.getLock(name).lock();
+        const waiting = watch(bed.client.getLock(name).lock());
+        await until("it listens", async () => (await listening(own, name, channels)).length === 1);
+        const kills = own.cluster.nodes.map((node) => node.call("CLIENT", "KILL", "TYPE", "pubsub"));
+        await Promise.all(round % 2 ? [...kills, theirs.unlock()] : [theirs.unlock(), ...kills]);
+        await until("it has the lock", () => waiting.state !== "pending", { timeout: SOON });
+        expect(waiting.error).toBeUndefined();
+        await waiting.value?.unlock();
+      }
+      await expectNothingLeft(bed, 20_000);
+    },
+  );
+});
+
+describe.concurrent("the lock's slot moves to another master while a waiter waits", () => {
+  test.each([
+    ["auto", "before the release"],
+    [false, "before the release"],
+    ["auto", "after the holder died"],
+  ] as const)(
+    "shardedPubSub %s, %s: it gets the lock within pollCap and a bit",
+    async (shardedPubSub, when) => {
+      await using own = await Stage.start(["cluster"]);
+      const client = { shardedPubSub, pollCap: 1_500 };
+      await using other = await own.bed({ topology, client });
+      await using bed = await own.bed({ topology, client });
+      const lease = when === "after the holder died" ? { lease: 1_500 } : {};
+      const theirs = await other.client.getLock(bed.name).lock(lease);
+      const waiting = watch(bed.lock.lock());
+      const channels = shardedPubSub === false ? "CHANNELS" : "SHARDCHANNELS";
+      await until("it listens", async () => (await listening(own, bed.name, channels)).length === 1);
+      await migrate(own, bed.name);
+      if (when === "before the release") await theirs.unlock();
+      await until("it has the lock", () => waiting.state !== "pending", { timeout: 1_500 + SOON });
+      expect(waiting.error).toBeUndefined();
+      // It is a lock like any other there: renewed, woken, given back.
+      const next = watch(other.client.getLock(bed.name).lock());
+      await waiting.value?.unlock();
+      await until("the next one has it", () => next.state !== "pending", { timeout: 1_500 + SOON });
+      await next.value?.unlock();
+      await expectNothingLeft(bed, 20_000);
+    },
+  );
+});
+
+/** Moves the slot of a key, and all keys in it, to another master. */
+async function migrate({ cluster }: Stage, key: string): Promise<Endpoint> {
+  const from = await cluster.masterFor(key);
+  const to = cluster.nodes.find((node) => node !== from) as RedisServer;
+  const slot = Number(await from.call("CLUSTER", "KEYSLOT", key));
+  const [fromId, toId] = await Promise.all(
+    [from, to].map(async (node) => String(await node.call("CLUSTER", "MYID"))),
+  );
+  await to.call("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId ?? "");
+  await from.call("CLUSTER", "SETSLOT", slot, "MIGRATING", toId ?? "");
+  const keys = await from.call("CLUSTER", "GETKEYSINSLOT", slot, 100);
+  for (const each of Array.isArray(keys) ? keys : []) {
+    await from.call("MIGRATE", to.host, to.port, String(each), 0, 5_000);
+  }
+  for (const node of [to, from, ...cluster.nodes]) {
+    await node.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "");
+  }
+  return to;
+}

@@ -1,0 +1,132 @@
+/** A command that is executed but whose reply is lost, or that never arrives, counts once: every operation. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Fault, Matcher } from "../support/index.js";
+import {
+  type Bed,
+  expectHeld,
+  expectHeldBesidesMarkers,
+  expectNothingLeft,
+  failOnUnhandledRejections,
+  type ScriptName,
+  Stage,
+  script,
+  type Topology,
+  type Version,
+} from "./harness.js";
+
+let stage: Stage;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone", "cluster"]);
+}, 30_000);
+afterAll(() => stage[Symbol.asyncDispose]());
+
+type Strike = (bed: Bed, name: ScriptName) => Fault;
+const arm: Record<string, (bed: Bed, match: Matcher) => Fault> = {
+  "the reply is lost": (bed, match) => bed.proxy.cutReplyOf(match),
+  "the reply is lost twice": (bed, match) => bed.proxy.cutReplyOf(match, 2),
+  "the request is lost": (bed, match) => bed.proxy.dropRequest(match),
+};
+
+const operations: Record<string, (bed: Bed, strike: Strike) => Promise<void>> = {
+  acquire: async (bed, strike) => {
+    const fault = strike(bed, "acquire");
+    const hold = await bed.lock.lock();
+    await fault.done;
+    await expectHeld(bed, hold.ownerId, 1);
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+  },
+
+  "nested acquire": async (bed, strike) => {
+    await bed.client.scope(async () => {
+      const outer = await bed.lock.lock();
+      const fault = strike(bed, "reenter");
+      const inner = await bed.lock.lock();
+      await fault.done;
+      await expectHeld(bed, outer.ownerId, 2);
+      expect(await bed.lock.getHoldCount()).toBe(2);
+      await inner.unlock();
+      expect(await bed.lock.getHoldCount()).toBe(1);
+      await outer.unlock();
+      await expectNothingLeft(bed, 20_000);
+    });
+  },
+
+  renewal: async (bed, strike) => {
+    const hold = await bed.lock.lock();
+    const fault = strike(bed, "renew");
+    await new Promise<void>((resolve) => bed.client.once("renewed", () => resolve()));
+    await fault.done;
+    await expectHeld(bed, hold.ownerId, 1);
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+  },
+
+  extend: async (bed, strike) => {
+    const hold = await bed.lock.lock({ lease: 10_000 });
+    const fault = strike(bed, "extend");
+    await hold.extend(60_000);
+    await fault.done;
+    await expectHeld(bed, hold.ownerId, 1);
+    expect((await bed.keys())[bed.name]?.ttl).toBeGreaterThan(50_000);
+    expect(hold.remaining).toBeGreaterThan(50_000);
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+  },
+
+  "partial release": async (bed, strike) => {
+    await bed.client.scope(async () => {
+      const holds = [await bed.lock.lock(), await bed.lock.lock(), await bed.lock.lock()];
+      const fault = strike(bed, "release");
+      await bed.lock.unlock();
+      await fault.done;
+      // No marker while the count stays above 0.
+      await expectHeld(bed, holds[0]?.ownerId ?? "", 2);
+      await bed.lock.unlock();
+      // A marker may be needed by now, against the first release should it arrive once more.
+      await expectHeldBesidesMarkers(bed, holds[0]?.ownerId ?? "", 1);
+      await bed.lock.unlock();
+      await expectNothingLeft(bed, 20_000);
+    });
+  },
+
+  "full release": async (bed, strike) => {
+    const hold = await bed.lock.lock();
+    const fault = strike(bed, "release");
+    await hold.unlock();
+    await fault.done;
+    await expectNothingLeft(bed, 20_000);
+    const next = await bed.lock.tryLock();
+    await expect(next?.unlock()).resolves.toBeUndefined();
+  },
+
+  "release of two holds at once": async (bed, strike) => {
+    await bed.client.scope(async () => {
+      const [outer, inner] = [await bed.lock.lock(), await bed.lock.lock()];
+      const fault = strike(bed, "release");
+      await Promise.all([outer.unlock(), inner.unlock()]);
+      await fault.done;
+      await expectNothingLeft(bed, 20_000);
+    });
+  },
+};
+
+const combinations: [Topology, Version][] = [
+  ["standalone", 6],
+  ["standalone", 5],
+  ["cluster", 6],
+  ["cluster", 5],
+];
+
+describe.concurrent.each(combinations)("%s, ioredis %i", (topology, version) => {
+  describe.each(Object.entries(arm))("when %s", (_, armed) => {
+    test.each(Object.entries(operations))("%s counts once", async (_name, operate) => {
+      await using bed = await stage.bed({ topology, version, client: { watchdogTimeout: 4_500 } });
+      await operate(bed, (each, name) => armed(each, script(name, each.name)));
+      expect(bed.troubles).toEqual([]);
+    });
+  });
+});

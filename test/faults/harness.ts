@@ -1,0 +1,320 @@
+/**
+ * What the fault tests share: a lock behind a proxy of its own ("bed") on a real server or cluster, matchers for the
+ * library's scripts, and what may be on the server when all is over. Knows the scripts by name; nothing else of src.
+ */
+import { Cluster, Redis } from "ioredis";
+import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
+import { afterAll, beforeAll, expect } from "vitest";
+import { type Lock, LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
+import * as generated from "../../src/scripts/generated.js";
+import {
+  allKeys,
+  type ClientOptions,
+  type ClusterClientOptions,
+  type ClusterProxy,
+  type FaultProxy,
+  type KeyState,
+  type Matcher,
+  type RedisCluster,
+  type RedisServer,
+  type ScanClient,
+  type ScanCluster,
+  startCluster,
+  startClusterProxy,
+  startProxy,
+  startRedis,
+  until,
+} from "../support/index.js";
+
+export type ScriptName = "acquire" | "reenter" | "renew" | "extend" | "release" | "undo" | "state";
+
+interface ScriptLike {
+  readonly name: string;
+  readonly modern: { readonly text: string; readonly sha1: string };
+  readonly legacy: { readonly text: string; readonly sha1: string };
+}
+
+const scripts = Object.values(generated) as unknown as ScriptLike[];
+
+/** Matches one script of the plain lock, by EVAL or EVALSHA; with `word`, only where a key or argument contains it. */
+export function script(name: ScriptName, word = ""): Matcher {
+  const found = scripts.find((candidate) => candidate.name === `lock/${name}`);
+  if (found === undefined) throw new Error(`no script lock/${name}`);
+  const bodies = new Set([found.modern, found.legacy].flatMap(({ text, sha1 }) => [text, sha1]));
+  return ([verb = "", body = "", ...rest]) =>
+    /^EVAL(SHA)?$/.test(verb) && bodies.has(body) && rest.some((each) => each.includes(word));
+}
+
+/** The commands that the library sends of itself; the rest is how ioredis sets up connections. */
+export const ownCommand: Matcher = ([name = ""]) =>
+  ["EVAL", "EVALSHA", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PING", "PUBSUB"].includes(
+    name,
+  );
+
+/** A connection of the user, of any version of ioredis. */
+export interface UserRedis extends RedisConnection {
+  ping(): Promise<string>;
+  disconnect(): void;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+}
+
+export type Topology = "standalone" | "cluster";
+export type Version = 5 | 6;
+
+export interface BedOptions {
+  readonly topology?: Topology;
+  readonly version?: Version;
+  /** Options of the connection, or of those to the nodes. */
+  readonly redis?: ClientOptions;
+  readonly cluster?: ClusterClientOptions;
+  readonly client?: LockClientOptions;
+  /** Standalone: the client's subscriber goes through a proxy of its own. */
+  readonly split?: boolean;
+}
+
+/** One lock of one client behind a proxy of its own. */
+export interface Bed extends AsyncDisposable {
+  readonly name: string;
+  readonly redis: UserRedis;
+  readonly client: LockClient;
+  readonly lock: Lock;
+  /** In front of the server that has the lock. */
+  readonly proxy: FaultProxy;
+  /** In front of the server for the subscriber; the same one unless the bed is split. */
+  readonly subscribing: FaultProxy;
+  /** The connections that the client made for itself; filled when the bed is split. */
+  readonly subscribers: readonly Redis[];
+  /** Holds back replies of every server, until they are restored at the end. */
+  delayAll(ms: number, match: Matcher): void;
+  readonly observer: ScanClient | ScanCluster;
+  /** `lost` and `error` events of the client. */
+  readonly troubles: unknown[];
+  /** All keys that have to do with the lock. */
+  keys(): Promise<Record<string, KeyState>>;
+  dispose(): Promise<void>;
+}
+
+let names = 0;
+
+/** A lock's name that no other test has, and that is no part of another's. */
+export function freshName(): string {
+  return `lock-${process.pid}-${++names}.`;
+}
+
+export class Stage implements AsyncDisposable {
+  readonly #server: RedisServer | undefined;
+  readonly #cluster: RedisCluster | undefined;
+
+  private constructor(server: RedisServer | undefined, cluster: RedisCluster | undefined) {
+    this.#server = server;
+    this.#cluster = cluster;
+  }
+
+  static async start(topologies: readonly Topology[], args: readonly string[] = []): Promise<Stage> {
+    const [server, cluster] = await Promise.all([
+      topologies.includes("standalone") ? startRedis({ args }) : undefined,
+      topologies.includes("cluster") ? startCluster({ masters: 3, args }) : undefined,
+    ]);
+    // A late EVALSHA must not fail for a script that its node has never seen.
+    for (const node of [server, ...(cluster?.nodes ?? [])]) {
+      for (const { modern } of scripts) if (modern) await node?.call("SCRIPT", "LOAD", modern.text);
+    }
+    return new Stage(server, cluster);
+  }
+
+  get server(): RedisServer {
+    if (this.#server === undefined) throw new Error("this stage has no server");
+    return this.#server;
+  }
+
+  get cluster(): RedisCluster {
+    if (this.#cluster === undefined) throw new Error("this stage has no cluster");
+    return this.#cluster;
+  }
+
+  async bed(options: BedOptions = {}): Promise<Bed> {
+    return options.topology === "cluster" ? this.#onCluster(options) : this.#onServer(options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#server?.stop(), this.#cluster?.stop()]);
+  }
+
+  async #onServer({ version = 6, redis = {}, client = {}, split = false }: BedOptions): Promise<Bed> {
+    const proxy = await startProxy(this.server);
+    const subscribing = split ? await startProxy(this.server) : proxy;
+    const all = { host: proxy.host, port: proxy.port, ...redis };
+    const user = (version === 6 ? new Redis(all) : new Redis5(all as object)) as unknown as UserRedis;
+    const subscribers: Redis[] = [];
+    if (split) {
+      const duplicate = (overrides: object): Redis => {
+        const subscriber = new Redis({ ...all, ...overrides, port: subscribing.port });
+        subscribers.push(subscriber);
+        return subscriber;
+      };
+      Object.assign(user, { duplicate });
+    }
+    const observer = this.server.connect(redis.db === undefined ? {} : { db: redis.db });
+    const delayAll: Bed["delayAll"] = (ms, match) => proxy.delayReplies(ms, match);
+    const parts = { proxy, subscribing, subscribers, observer, delayAll };
+    return bedOf(freshName(), user, parts, client, async () => {
+      observer.disconnect();
+      await Promise.all([proxy.stop(), split && subscribing.stop()]);
+    });
+  }
+
+  async #onCluster({ version = 6, redis = {}, cluster = {}, client = {} }: BedOptions): Promise<Bed> {
+    const proxies: ClusterProxy = await startClusterProxy(this.cluster);
+    const all = { natMap: proxies.natMap, ...cluster, redisOptions: redis };
+    const user = (version === 6
+      ? new Cluster(proxies.startupNodes, all)
+      : new Cluster5(proxies.startupNodes, all as object)) as unknown as UserRedis;
+    const observer = this.cluster.connect();
+    const name = freshName();
+    const proxy = await proxies.proxyFor(name);
+    const delayAll: Bed["delayAll"] = (ms, match) => {
+      for (const each of proxies.proxies.values()) each.delayReplies(ms, match);
+    };
+    const parts = { proxy, subscribing: proxy, subscribers: [], observer, delayAll };
+    return bedOf(name, user, parts, client, async () => {
+      observer.disconnect();
+      await proxies.stop();
+    });
+  }
+}
+
+async function bedOf(
+  name: string,
+  redis: UserRedis,
+  parts: Pick<Bed, "proxy" | "subscribing" | "subscribers" | "observer" | "delayAll">,
+  options: LockClientOptions,
+  end: () => Promise<void>,
+): Promise<Bed> {
+  redis.on("error", () => {});
+  const client = new LockClient(redis, options);
+  const troubles: unknown[] = [];
+  client.on("lost", (event) => troubles.push(["lost", event]));
+  client.on("error", (event) => troubles.push(["error", event]));
+  await until("the client is ready", () => redis.status === "ready", { timeout: 15_000 });
+  // Again and again, for a client of little patience on a busy machine.
+  await until("it has asked the server", () => client.ready().then(() => true), { timeout: 15_000 });
+  const dispose = async (): Promise<void> => {
+    parts.proxy.restore();
+    parts.subscribing.restore();
+    await client.close({ timeout: 0 });
+    redis.disconnect();
+    await end();
+  };
+  return {
+    name,
+    redis,
+    client,
+    lock: client.getLock(name),
+    ...parts,
+    troubles,
+    keys: async () =>
+      Object.fromEntries([...(await allKeys(parts.observer))].filter(([key]) => key.includes(name))),
+    dispose,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+const isMarker = (key: string): boolean => key.startsWith("redisson_unlock_latch:");
+
+/** The lock is there with exactly this owner and count, it lapses by itself, and there is nothing besides. */
+export async function expectHeld(bed: Bed, ownerId: string, count: number): Promise<void> {
+  expect(await bed.keys()).toEqual({
+    [bed.name]: {
+      type: "hash",
+      value: { [ownerId]: String(count) },
+      ttl: expect.toSatisfy((ttl) => ttl > 0),
+    },
+  });
+}
+
+/** As {@link expectHeld}, but markers that lapse within `longest` ms may be there too. */
+export async function expectHeldBesidesMarkers(
+  bed: Bed,
+  ownerId: string,
+  count: number,
+  longest = 60_000,
+): Promise<void> {
+  const { [bed.name]: lock, ...rest } = await bed.keys();
+  expect(lock).toMatchObject({ type: "hash", value: { [ownerId]: String(count) } });
+  expect(lock?.value).toEqual({ [ownerId]: String(count) });
+  expect(lock?.ttl).toBeGreaterThan(0);
+  expectMarkers(rest, longest);
+}
+
+function expectMarkers(keys: Record<string, KeyState>, longest: number): void {
+  expect(Object.keys(keys).filter((key) => !isMarker(key))).toEqual([]);
+  for (const [key, { ttl }] of Object.entries(keys)) {
+    expect(ttl, key).toBeGreaterThan(0);
+    expect(ttl, key).toBeLessThanOrEqual(longest);
+  }
+}
+
+/** The lock is gone, and what is left of it are markers that lapse within `longest` ms. */
+export async function expectNothingLeft(bed: Bed, longest = 60_000): Promise<void> {
+  expectMarkers(await bed.keys(), longest);
+}
+
+/** As {@link expectNothingLeft}, as soon as what goes on in the background is done, and still after a close. */
+export async function expectNothingLeftSoon(bed: Bed, timeout = 5_000): Promise<void> {
+  await until(`${bed.name} is free`, async () => Object.keys(await bed.keys()).every(isMarker), { timeout });
+  await bed.client.close({ timeout: 0 });
+  await bed.redis.ping(); // what stood in the client's queues has been executed
+  await expectNothingLeft(bed);
+}
+
+/** How many listen to the lock's channel on the server of this call. */
+export async function listeners(server: RedisServer, name: string): Promise<number> {
+  const channel = `redisson_lock__channel:{${name}}`;
+  const reply = await server.call("PUBSUB", "NUMSUB", channel);
+  return Array.isArray(reply) ? Number(reply[1]) : 0;
+}
+
+/** What a promise has come to so far; never rejects. */
+export interface Watched<T> {
+  readonly promise: Promise<T>;
+  state: "pending" | "resolved" | "rejected";
+  value: T | undefined;
+  error: unknown;
+  /** Milliseconds it took. */
+  took: number;
+}
+
+export function watch<T>(promise: Promise<T>): Watched<T> {
+  const begun = performance.now();
+  const watched: Watched<T> = { promise, state: "pending", value: undefined, error: undefined, took: 0 };
+  promise.then(
+    (value) => Object.assign(watched, { state: "resolved", value, took: performance.now() - begun }),
+    (error: unknown) => Object.assign(watched, { state: "rejected", error, took: performance.now() - begun }),
+  );
+  return watched;
+}
+
+/** Lets all run that is due without any further input. */
+export async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Fails the file if any promise rejected with nobody to hear it. */
+export function failOnUnhandledRejections(): void {
+  const seen: unknown[] = [];
+  const note = (reason: unknown): void => {
+    seen.push(reason);
+  };
+  beforeAll(() => {
+    process.on("unhandledRejection", note);
+  });
+  afterAll(async () => {
+    await turn();
+    process.off("unhandledRejection", note);
+    expect(seen).toEqual([]);
+  });
+}

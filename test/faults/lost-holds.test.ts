@@ -1,0 +1,383 @@
+/** Holds that end before their unlock: how that is noticed, what is told, and what is never done afterwards. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Hold, isLockError, type LockLostError } from "../../src/index.js";
+import { startWorker, until } from "../support/index.js";
+import { bundledWorker } from "./build-worker.js";
+import {
+  type Bed,
+  expectNothingLeft,
+  failOnUnhandledRejections,
+  pause,
+  Stage,
+  script,
+  watch,
+} from "./harness.js";
+import type { Look, Stall } from "./holder-worker.js";
+
+/** Renewed every third of it. */
+const LEASE = 900;
+
+let stage: Stage;
+const worker = bundledWorker("./holder-worker.ts");
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone"]);
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+/** All ways to see that a hold is lost agree, and its unlock says so once. */
+async function expectLost(bed: Bed, hold: Hold, reason: string): Promise<void> {
+  expect(hold.isHeld).toBe(false);
+  expect(hold.remaining).toBe(0);
+  expect(hold.signal.aborted).toBe(true);
+  const loss = hold.signal.reason as LockLostError;
+  expect(isLockError(loss, "LOCK_LOST")).toBe(true);
+  expect(loss).toMatchObject({ reason, lockName: hold.lockName });
+  expect(Math.abs(Date.now() - loss.since)).toBeLessThan(20_000);
+  expect(() => hold.assertHeld()).toThrow(loss);
+  await expect(hold.extend(1_000)).rejects.toMatchObject({ code: "LOCK_LOST", reason });
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason });
+  expect(lostEvents(bed)).toEqual([expect.objectContaining({ lockName: hold.lockName, reason })]);
+  expect(lostEvents(bed)).toMatchObject([{ ownerId: hold.ownerId, kind: "lock" }]);
+}
+
+function lostEvents(bed: Bed): unknown[] {
+  return bed.troubles.flatMap((trouble) => {
+    const [kind, event] = trouble as [string, unknown];
+    return kind === "lost" ? [event] : [];
+  });
+}
+
+function untilAborted(hold: Hold, timeout = 5_000): Promise<unknown> {
+  return until("the hold's signal has aborted", () => hold.signal.aborted, { timeout });
+}
+
+/** Commands of the client that could keep the lock alive, from now on, over more than a renewal interval. */
+async function expectNoMoreRenewals(bed: Bed): Promise<void> {
+  await bed.redis.ping(); // what ioredis had queued is sent
+  bed.proxy.clear();
+  await pause(LEASE / 2);
+  expect(bed.proxy.count(script("renew"))).toBe(0);
+}
+
+/** Deletes the lock as FLUSHALL would, without disturbing the tests beside this one. */
+async function wipe(bed: Bed): Promise<void> {
+  expect(await stage.server.call("DEL", bed.name)).toBe(1);
+}
+
+/** Somebody else has the lock now. */
+async function takeOver(bed: Bed): Promise<void> {
+  // In one step: a renewal between two would find the lock gone, not taken.
+  const script =
+    "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'somebody:1', 1) return redis.call('PEXPIRE', KEYS[1], 30000)";
+  await stage.server.call("EVAL", script, 1, bed.name);
+}
+
+/** The other's lock is exactly as it was made. */
+async function expectTheirs(bed: Bed): Promise<void> {
+  const { [bed.name]: lock } = await bed.keys();
+  expect(lock?.value).toEqual({ "somebody:1": "1" });
+  expect(lock?.ttl).toBeLessThanOrEqual(30_000);
+  expect(lock?.ttl).toBeGreaterThan(0);
+}
+
+describe.concurrent("lost on the server", () => {
+  test("a wiped lock is noticed at the next renewal, and not renewed again", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: LEASE } });
+    const hold = await bed.lock.lock();
+    await wipe(bed);
+    await untilAborted(hold);
+    await expectLost(bed, hold, "expired");
+    await expectNoMoreRenewals(bed);
+    await expectNothingLeft(bed);
+  });
+
+  test("a lock that another has is noticed at the next renewal, and left alone", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: LEASE } });
+    const hold = await bed.lock.lock();
+    await takeOver(bed);
+    await untilAborted(hold);
+    await expectLost(bed, hold, "taken");
+    await expectNoMoreRenewals(bed);
+    await expectTheirs(bed);
+  });
+
+  test("a key that holds other data by now counts as taken, and the data stays", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: LEASE } });
+    const hold = await bed.lock.lock();
+    await stage.server.call("SET", bed.name, "data");
+    await untilAborted(hold);
+    await expectLost(bed, hold, "taken");
+    expect(await stage.server.call("GET", bed.name)).toBe("data");
+  });
+
+  test.each([
+    ["wiped", "expired", wipe],
+    ["taken by another", "taken", takeOver],
+  ])("%s: the unlock says so, once", async (_, reason, strike) => {
+    await using bed = await stage.bed();
+    const hold = await bed.lock.lock();
+    await strike(bed);
+    await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason });
+    await expectLost(bed, hold, reason);
+    if (reason === "taken") await expectTheirs(bed);
+  });
+
+  test.each([
+    ["wiped", "expired", wipe],
+    ["taken by another", "taken", takeOver],
+  ])("%s: extend says so and brings nothing back", async (_, reason, strike) => {
+    await using bed = await stage.bed();
+    const hold = await bed.lock.lock({ lease: 10_000 });
+    await strike(bed);
+    await expect(hold.extend(20_000)).rejects.toMatchObject({ code: "LOCK_LOST", reason });
+    await expectLost(bed, hold, reason);
+    if (reason === "taken") await expectTheirs(bed);
+    else await expectNothingLeft(bed);
+  });
+
+  test("a nested call notices it: the outer hold is lost, and the call starts afresh like a stranger", async () => {
+    await using bed = await stage.bed();
+    await bed.client.scope(async () => {
+      const outer = await bed.lock.lock();
+      await wipe(bed);
+      const next = await bed.lock.lock();
+      expect(outer.isHeld).toBe(false);
+      expect(outer.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      expect(next.ownerId).not.toBe(outer.ownerId);
+      expect((await bed.keys())[bed.name]?.value).toEqual({ [next.ownerId]: "1" });
+      // The lost hold stays on the stack until an unlock has told of it.
+      await bed.lock.unlock();
+      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "NOT_OWNER" });
+    });
+    await expectNothingLeft(bed);
+  });
+
+  test("lock.unlock() that reaches a lost hold rejects LOCK_LOST once and drops it", async () => {
+    await using bed = await stage.bed();
+    await bed.client.scope(async () => {
+      await bed.lock.lock();
+      await wipe(bed);
+      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "NOT_OWNER" });
+    });
+  });
+
+  test("all nested holds are lost together, one event each", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: LEASE } });
+    await bed.client.scope(async () => {
+      const holds = [await bed.lock.lock(), await bed.lock.lock(), await bed.lock.lock()];
+      await wipe(bed);
+      await untilAborted(holds[0] as Hold);
+      expect(holds.map((hold) => [hold.isHeld, hold.signal.aborted])).toEqual(holds.map(() => [false, true]));
+      expect(lostEvents(bed).length).toBe(3);
+      for (const hold of holds) await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    });
+  });
+
+  test("many holds lost at once (FLUSHALL) are all told, though nobody listens to most of them", async () => {
+    await using own = await Stage.start(["standalone"]);
+    await using bed = await own.bed({ client: { watchdogTimeout: LEASE } });
+    const locks = Array.from({ length: 250 }, (_, i) => bed.client.getLock(`${bed.name}-${i}`));
+    const holds = await Promise.all(locks.map((lock) => lock.lock()));
+    await own.server.call("FLUSHALL");
+    await until("all are lost", () => lostEvents(bed).length === holds.length);
+    expect(holds.some((hold) => hold.isHeld)).toBe(false);
+    expect(holds.every((hold) => hold.signal.aborted)).toBe(true); // read for the first time here
+    await expectNothingLeft(bed);
+  });
+});
+
+describe.concurrent("run", () => {
+  test("rejects LOCK_LOST with `result` when fn succeeded but the hold was lost", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: LEASE } });
+    const running = bed.lock.run(async (hold) => {
+      await wipe(bed);
+      await untilAborted(hold);
+      return { some: "result" };
+    });
+    await expect(running).rejects.toMatchObject({
+      code: "LOCK_LOST",
+      reason: "expired",
+      result: { some: "result" },
+    });
+    expect(lostEvents(bed).length).toBe(1);
+  });
+
+  test("rejects LOCK_LOST with `result` when only the release notices it", async () => {
+    await using bed = await stage.bed();
+    const running = bed.lock.run(async () => {
+      await takeOver(bed);
+      return 7;
+    });
+    await expect(running).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken", result: 7 });
+    await expectTheirs(bed);
+  });
+
+  test("fn's own error wins over the loss", async () => {
+    await using bed = await stage.bed();
+    const own = new Error("fn failed");
+    const running = bed.lock.run(async () => {
+      await wipe(bed);
+      throw own;
+    });
+    await expect(running).rejects.toBe(own);
+  });
+
+  test("fn that throws what its signal aborted with rejects with that", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: LEASE } });
+    const running = bed.lock.run(async (hold) => {
+      await wipe(bed);
+      await untilAborted(hold);
+      hold.signal.throwIfAborted();
+    });
+    await expect(running).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+  });
+});
+
+describe.concurrent("the local deadline", () => {
+  test("a leased hold ends at it, and what Redis would have kept is released", async () => {
+    await using bed = await stage.bed({ client: { drift: 0.5 } });
+    const begun = performance.now();
+    const hold = await bed.lock.lock({ lease: 2_000 });
+    await untilAborted(hold);
+    const ended = performance.now() - begun;
+    expect(ended).toBeGreaterThan(950);
+    expect(ended).toBeLessThan(1_900); // Redis would have kept it until 2 000
+    await until("it is released", async () => (await bed.keys())[bed.name] === undefined);
+    await expectLost(bed, hold, "expired");
+    await expectNothingLeft(bed, 20_000);
+  });
+
+  test.each([
+    ["refused", (bed: Bed) => bed.proxy.refuse(), 3_000],
+    ["swallowed", (bed: Bed) => bed.proxy.blackhole(), 3_000],
+    ["refused, with a short commandTimeout", (bed: Bed) => bed.proxy.refuse(), 200],
+    ["swallowed, with a short commandTimeout", (bed: Bed) => bed.proxy.blackhole(), 200],
+  ])(
+    "connections are %s beyond the lease: suspended, then lost as unreachable at the deadline",
+    async (_, strike, commandTimeout) => {
+      await using bed = await stage.bed({ client: { watchdogTimeout: LEASE, commandTimeout } });
+      const seen: string[] = [];
+      bed.client.on("suspended", ({ ownerId, cause }) => {
+        seen.push("suspended");
+        expect(ownerId).toBe(hold.ownerId);
+        expect(cause).toMatchObject({ code: "UNAVAILABLE" });
+      });
+      bed.client.on("lost", () => seen.push("lost"));
+      const hold = await bed.lock.lock();
+      const left = hold.remaining;
+      const since = performance.now();
+      strike(bed);
+      await untilAborted(hold);
+      const took = performance.now() - since;
+      expect(seen).toEqual(["suspended", "lost"]);
+      expect(took).toBeLessThan(left + 300);
+      await expectLost(bed, hold, "unreachable");
+      bed.proxy.restore();
+      await expectNoMoreRenewals(bed);
+      await until("nothing is left", async () => (await bed.keys())[bed.name] === undefined);
+    },
+  );
+
+  test("SIGSTOP of the server beyond the lease: lost as unreachable, and nothing is left when it goes on", async () => {
+    await using own = await Stage.start(["standalone"]);
+    await using bed = await own.bed({ client: { watchdogTimeout: LEASE } });
+    const hold = await bed.lock.lock();
+    own.server.pause();
+    await untilAborted(hold);
+    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "unreachable" });
+    own.server.resume();
+    await expectLost(bed, hold, "unreachable");
+    await until("nothing is left", async () => (await bed.keys())[bed.name] === undefined);
+  });
+
+  test("a short outage is survived: suspended, then renewed, and the hold was held all the time", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 3_000, commandTimeout: 300 } });
+    const hold = await bed.lock.lock();
+    const seen: string[] = [];
+    bed.client.on("suspended", () => seen.push("suspended"));
+    bed.client.on("renewed", () => seen.push("renewed"));
+    await until("the hold is soon to be renewed", () => hold.remaining < 2_200, { every: 10 });
+    bed.proxy.refuse();
+    await until("a renewal has failed", () => seen.includes("suspended"));
+    expect(hold.isHeld).toBe(true);
+    bed.proxy.restore();
+    await until("a renewal has succeeded", () => seen.at(-1) === "renewed");
+    expect(hold.isHeld).toBe(true);
+    expect(bed.troubles).toEqual([]);
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+  });
+});
+
+describe.concurrent("a holder that stands still", () => {
+  async function holder(watchdogTimeout: number) {
+    const bed = await stage.bed();
+    const process = await startWorker(worker());
+    const ownerId = await process.request<string>("take", {
+      port: stage.server.port,
+      name: bed.name,
+      watchdogTimeout,
+    });
+    const dispose = async (): Promise<void> => {
+      await process.kill();
+      await bed.dispose();
+    };
+    return { bed, process, ownerId, [Symbol.asyncDispose]: dispose };
+  }
+
+  test("event loop stalled beyond the lease: not held on the first line after, the signal follows", async () => {
+    await using it = await holder(1_500);
+    const {
+      first,
+      afterMicrotask,
+      later,
+      reason,
+      lostEvents: lost,
+    } = await it.process.request<Stall>("stall", 2_000);
+    expect(first).toMatchObject({ isHeld: false, thrown: "LOCK_LOST", remaining: 0 });
+    expect(afterMicrotask).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
+    expect(later).toMatchObject({ isHeld: false, aborted: true, thrown: "LOCK_LOST" });
+    expect(reason).toBe("expired");
+    expect(lost).toBe(1);
+    expect(await it.process.request("unlock")).toBe("LOCK_LOST");
+    await until("nothing is left", async () => (await it.bed.keys())[it.bed.name] === undefined);
+    expect(await it.process.request("unhandled")).toEqual([]);
+  });
+
+  test("event loop stalled for less than the lease: the hold goes on", async () => {
+    await using it = await holder(3_000);
+    const { first, later, lostEvents: lost } = await it.process.request<Stall>("stall", 1_300);
+    expect(first).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
+    expect(later).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
+    expect(lost).toBe(0);
+    expect(await it.process.request("unlock")).toBe("unlocked");
+  });
+
+  test("process stopped beyond the lease: another gets the lock, and the resumed one knows it lost it", async () => {
+    await using it = await holder(600);
+    it.process.pause();
+    const theirs = await it.bed.lock.lock({ wait: 10_000 });
+    it.process.resume();
+    const seen = await it.process.request<Look>("look");
+    expect(seen).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
+    expect(await it.process.request("unlock")).toBe("LOCK_LOST");
+    expect(theirs.isHeld).toBe(true);
+    expect((await it.bed.keys())[it.bed.name]?.value).toEqual({ [theirs.ownerId]: "1" });
+    await theirs.unlock();
+    expect(await it.process.request("unhandled")).toEqual([]);
+  });
+
+  test("process killed: its lock is free when the lease ends, and a waiter gets it then", async () => {
+    await using it = await holder(900);
+    const waiting = watch(it.bed.lock.lock({ wait: 10_000 }));
+    await it.process.kill();
+    await until("the waiter has it", () => waiting.state !== "pending", { timeout: 8_000 });
+    expect(waiting.error).toBeUndefined();
+    expect(waiting.took).toBeLessThan(900 + 1_500);
+    await waiting.value?.unlock();
+  });
+});

@@ -1,0 +1,343 @@
+/** Waiters are woken by message, lose no wake-up when connections break, and cost Redis nothing while they wait. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Hold, LockClientOptions } from "../../src/index.js";
+import { type Matcher, until } from "../support/index.js";
+import {
+  type Bed,
+  expectNothingLeft,
+  failOnUnhandledRejections,
+  listeners,
+  pause,
+  Stage,
+  script,
+  turn,
+  type Watched,
+  watch,
+} from "./harness.js";
+
+/** Far above any test's time: who is woken by the poll fails. The TTL of a watchdog's hold is 30 s. */
+const NEVER = 60_000;
+/** Generous for a loaded machine, far below 30 s. */
+const SOON = 5_000;
+
+failOnUnhandledRejections();
+
+const tries = (bed: Bed): number => bed.proxy.count(script("acquire", bed.name));
+
+/** The waiter's SUBSCRIBE; `ready()` has sent one too. */
+const subscribe =
+  ({ name }: Bed): Matcher =>
+  ([verb, channel]) =>
+    verb === "SUBSCRIBE" && channel?.includes(name) === true;
+
+/** Two clients, the first of which waits for what the second one holds. */
+interface Pair extends AsyncDisposable {
+  readonly bed: Bed;
+  readonly theirs: Hold;
+  readonly waiting: Watched<Hold>;
+}
+
+async function pair(stage: Stage, client: LockClientOptions = {}, subscribed = true): Promise<Pair> {
+  const bed = await stage.bed({ split: true, client: { pollCap: NEVER, ...client } });
+  const other = await stage.bed();
+  const theirs = await other.client.getLock(bed.name).lock();
+  const waiting = watch(bed.lock.lock());
+  if (subscribed) await untilParked(stage, bed);
+  return {
+    bed,
+    theirs,
+    waiting,
+    [Symbol.asyncDispose]: async () => {
+      await other.dispose();
+      await bed.dispose();
+    },
+  };
+}
+
+/** The waiter has been refused, has subscribed, and has been refused once more. */
+async function untilParked(stage: Stage, bed: Bed): Promise<void> {
+  await until("it listens", async () => (await listeners(stage.server, bed.name)) === 1);
+  await until("it has asked again", () => tries(bed) >= 2);
+  await bed.redis.ping();
+}
+
+async function expectSoon(waiting: Watched<Hold>, within = SOON): Promise<void> {
+  await until("the waiter has the lock", () => waiting.state !== "pending", { timeout: within });
+  expect(waiting.error).toBeUndefined();
+  await waiting.value?.unlock();
+}
+
+describe.concurrent("a waiter", () => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await Stage.start(["standalone"]);
+  });
+  afterAll(() => stage[Symbol.asyncDispose]());
+
+  test("is woken by the message of another client's release", async () => {
+    await using it = await pair(stage);
+    await it.theirs.unlock();
+    await expectSoon(it.waiting);
+    expect(tries(it.bed)).toBe(3);
+  });
+
+  test("is woken by forceUnlock of another client", async () => {
+    await using it = await pair(stage);
+    await using third = await stage.bed();
+    expect(await third.client.getLock(it.bed.name).forceUnlock()).toBe(true);
+    await expectSoon(it.waiting);
+  });
+
+  test("whose subscription is not confirmed yet when the lock is released tries again on the confirmation", async () => {
+    for (let round = 0; round < 5; round++) {
+      await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
+      await using other = await stage.bed();
+      const theirs = await other.client.getLock(bed.name).lock();
+      bed.subscribing.delayReplies(100, subscribe(bed));
+      const waiting = watch(bed.lock.lock());
+      await until("it has been refused", () => tries(bed) === 1);
+      await until("it subscribes", () => bed.subscribing.count(subscribe(bed)) === 1);
+      await pause(5 * round);
+      await theirs.unlock();
+      await expectSoon(waiting);
+    }
+  });
+
+  test("whose SUBSCRIBE reaches the server only after the release tries again on the confirmation", async () => {
+    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed();
+    const theirs = await other.client.getLock(bed.name).lock();
+    bed.subscribing.stall();
+    const waiting = watch(bed.lock.lock());
+    await until("it has been refused", () => tries(bed) === 1);
+    await theirs.unlock();
+    expect(await listeners(stage.server, bed.name)).toBe(0);
+    bed.subscribing.restore();
+    await expectSoon(waiting);
+  });
+
+  test("whose SUBSCRIBE is lost on the way subscribes again", async () => {
+    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed();
+    const theirs = await other.client.getLock(bed.name).lock();
+    const fault = bed.subscribing.dropRequest(subscribe(bed));
+    const waiting = watch(bed.lock.lock());
+    await fault.done;
+    await theirs.unlock();
+    await expectSoon(waiting);
+  });
+
+  test("behind a half-open subscriber connection is woken when the heartbeat has found it dead", async () => {
+    await using it = await pair(stage);
+    const subscriber = it.bed.subscribers[0];
+    it.bed.subscribing.blackhole();
+    const given = watch(
+      new Promise<void>((resolve) => {
+        subscriber?.once("close", () => {
+          it.bed.subscribing.restore();
+          resolve();
+        });
+      }),
+    );
+    await it.theirs.unlock();
+    await until("the connection is given up", () => given.state === "resolved", {
+      timeout: 16_000,
+      every: 50,
+    });
+    await expectSoon(it.waiting);
+  });
+
+  test("behind a half-open subscriber connection polls meanwhile", async () => {
+    await using it = await pair(stage, { pollCap: 500 });
+    it.bed.subscribing.blackhole();
+    await it.theirs.unlock();
+    await expectSoon(it.waiting, 500 + 2_500);
+  });
+
+  test("is harmed by no forged message: junk, 1 MB, binary cost a try each at most", async () => {
+    await using it = await pair(stage);
+    const channel = `redisson_lock__channel:{${it.bed.name}}`;
+    const forger = stage.server.connect();
+    const before = tries(it.bed);
+    const junk = [
+      "",
+      "0",
+      "1",
+      "unlocked",
+      "-1",
+      "{}",
+      "null",
+      "x".repeat(1_000_000),
+      Buffer.from([0, 255, 13, 10]),
+    ];
+    const messages = Array.from({ length: 10 }, () => junk).flat();
+    for (const message of messages) expect(await forger.publish(channel, message)).toBe(1);
+    await it.bed.redis.ping();
+    expect(it.waiting.state).toBe("pending");
+    expect(it.theirs.isHeld).toBe(true);
+    expect(tries(it.bed) - before).toBeLessThanOrEqual(messages.length + 1);
+    expect((await it.bed.keys())[it.bed.name]?.value).toEqual({ [it.theirs.ownerId]: "1" });
+    await it.theirs.unlock();
+    await expectSoon(it.waiting);
+  });
+
+  test("is woken by the end of the holder's lease when no message comes", async () => {
+    await using bed = await stage.bed({ client: { pollCap: NEVER } });
+    await stage.server.call("HSET", bed.name, "a-dead-process:1", 1);
+    await stage.server.call("PEXPIRE", bed.name, 800);
+    const waiting = watch(bed.lock.lock());
+    await until("the waiter has the lock", () => waiting.state !== "pending");
+    expect(waiting.took).toBeGreaterThan(700);
+    expect(waiting.took).toBeLessThan(800 + 1_500);
+    expect(tries(bed)).toBeLessThanOrEqual(4);
+    await waiting.value?.unlock();
+  });
+
+  test("is not kept by a holder whose key has no TTL: it polls every pollCap", async () => {
+    await using bed = await stage.bed({ client: { pollCap: 300 } });
+    await stage.server.call("HSET", bed.name, "foreign:1", 1);
+    const waiting = watch(bed.lock.lock());
+    await until("it has polled", () => tries(bed) >= 4);
+    await stage.server.call("DEL", bed.name);
+    await expectSoon(waiting);
+    expect(tries(bed)).toBeLessThan(40);
+  });
+
+  test("whose lock is released by a user without permission for the channel gets it within pollCap", async () => {
+    await stage.server.call("ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels");
+    await using bed = await stage.bed({ client: { pollCap: 600 } });
+    await using mute = await stage.bed({ redis: { username: "mute", password: "any" } });
+    const theirs = await mute.client.getLock(bed.name).lock();
+    const waiting = watch(bed.lock.lock());
+    await untilParked(stage, bed);
+    await expect(theirs.unlock()).resolves.toBeUndefined();
+    await expectSoon(waiting, 600 + 2_500);
+  });
+
+  test("that may not listen itself is told so: UNSUPPORTED, which says what is missing", async () => {
+    await stage.server.call("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "+@all", "resetchannels");
+    await using bed = await stage.bed();
+    await using deaf = await stage.bed({ redis: { username: "deaf", password: "any" } });
+    const theirs = await bed.lock.lock();
+    await expect(deaf.client.getLock(bed.name).lock({ wait: SOON })).rejects.toMatchObject({
+      code: "UNSUPPORTED",
+      message: expect.stringContaining("channel"),
+    });
+    await theirs.unlock();
+    await expectNothingLeft(bed);
+  });
+
+  test("that ran out of time rejects WAIT_TIMEOUT, or gets null from tryLock", async () => {
+    await using it = await pair(stage);
+    const second = await it.bed.client.scope(() => watch(it.bed.lock.lock({ wait: 300 })));
+    const third = watch(it.bed.lock.tryLock(300));
+    await until("both are over", () => second.state !== "pending" && third.state !== "pending");
+    expect(second.error).toMatchObject({ code: "WAIT_TIMEOUT", waited: expect.toSatisfy((ms) => ms > 290) });
+    expect(third.value).toBeNull();
+    for (const { took } of [second, third]) expect(took).toBeLessThan(300 + 1_500);
+    expect(it.waiting.state).toBe("pending");
+    await it.theirs.unlock();
+    await expectSoon(it.waiting);
+  });
+});
+
+describe.concurrent("a server of its own", () => {
+  const start = (): Promise<Stage> =>
+    Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
+
+  test("subscribers killed at the moment of the release, 50 times: every waiter resumes at once", async () => {
+    await using stage = await start();
+    await using other = await stage.bed();
+    await using one = await stage.bed({ client: { pollCap: NEVER } });
+    await using two = await stage.bed({ client: { pollCap: NEVER } });
+    const lock = other.lock;
+    let slowest = 0;
+    for (let round = 0; round < 50; round++) {
+      const hold = await lock.lock();
+      const waiting = [one, one, two].map(({ client }) => watch(client.getLock(other.name).run(() => {})));
+      await until("both clients listen", async () => (await listeners(stage.server, other.name)) === 2, {
+        every: 1,
+      });
+      const begun = performance.now();
+      const kill = stage.server.call("CLIENT", "KILL", "TYPE", "pubsub");
+      await Promise.all(round % 2 ? [kill, hold.unlock()] : [hold.unlock(), kill]);
+      await until("every waiter has had it", () => waiting.every(({ state }) => state !== "pending"), {
+        timeout: SOON,
+        every: 1,
+      });
+      expect(waiting.map(({ error }) => error)).toEqual([undefined, undefined, undefined]);
+      slowest = Math.max(slowest, performance.now() - begun);
+    }
+    expect(slowest).toBeLessThan(SOON);
+  }, 60_000);
+
+  test("a subscriber that the server drops for its output buffer subscribes again, and is woken", async () => {
+    await using stage = await start();
+    await stage.server.call("CONFIG", "SET", "client-output-buffer-limit", "pubsub 65536 32768 1");
+    await using it = await pair(stage);
+    const closed = watch(
+      new Promise<void>((resolve) => it.bed.subscribers[0]?.once("close", () => resolve())),
+    );
+    const forger = stage.server.connect();
+    const channel = `redisson_lock__channel:{${it.bed.name}}`;
+    it.bed.subscribing.stall();
+    await until("the server has dropped it", async () => {
+      await forger.publish(channel, "x".repeat(1_000_000));
+      return (await listeners(stage.server, it.bed.name)) === 0;
+    });
+    await it.theirs.unlock();
+    it.bed.subscribing.restore();
+    await until("the client has noticed", () => closed.state === "resolved");
+    await expectSoon(it.waiting);
+  });
+
+  test("an outage while they wait is survived: all are granted after the restart, one after the other", async () => {
+    await using stage = await start();
+    await using it = await pair(stage, { commandTimeout: 500 });
+    const behind = watch(it.bed.client.getLock(it.bed.name).lock());
+    await stage.server.kill();
+    await pause(1_000); // longer than commandTimeout
+    expect([it.waiting.state, behind.state]).toEqual(["pending", "pending"]);
+    await stage.server.restart();
+    await it.theirs.unlock();
+    await expectSoon(it.waiting);
+    await expectSoon(behind);
+    expect(it.bed.troubles).toEqual([]);
+  });
+
+  test("a wait that ends while Redis is away rejects UNAVAILABLE; after it is back, WAIT_TIMEOUT", async () => {
+    await using stage = await start();
+    await using it = await pair(stage);
+    await using third = await stage.bed({ client: { pollCap: NEVER } });
+    const lock = third.client.getLock(it.bed.name);
+    const short = [watch(lock.lock({ wait: 700 })), watch(lock.tryLock(700))];
+    const long = watch(lock.lock({ wait: 3_500 }));
+    await until("they wait", async () => (await listeners(stage.server, it.bed.name)) === 2);
+    await stage.server.kill();
+    await until("the short waits are over", () => short.every(({ state }) => state !== "pending"));
+    for (const { error, took } of short) {
+      expect(error).toMatchObject({ code: "UNAVAILABLE" });
+      expect(took).toBeLessThan(700 + 1_500);
+    }
+    await stage.server.restart();
+    await until("the long wait is over", () => long.state !== "pending");
+    expect(long.error).toMatchObject({ code: "WAIT_TIMEOUT" });
+    await it.theirs.unlock();
+    await expectSoon(it.waiting);
+  });
+
+  test("a wait that ends while the server is stopped rejects UNAVAILABLE", async () => {
+    await using stage = await start();
+    await using it = await pair(stage, { pollCap: 200 });
+    const call = watch(it.bed.client.getLock(it.bed.name).lock({ wait: 1_500 }));
+    await turn();
+    stage.server.pause();
+    await until("the call is over", () => call.state !== "pending");
+    expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(call.took).toBeLessThan(1_500 + 1_500);
+    expect(it.waiting.state).toBe("pending");
+    stage.server.resume();
+    await it.theirs.unlock();
+    await expectSoon(it.waiting);
+  });
+});

@@ -1,0 +1,234 @@
+/** Renewal: it outlives leases and outages, never creates a lock, never follows an unlock, and leaves no key without TTL. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allKeys, keyState, until } from "../support/index.js";
+import {
+  type Bed,
+  expectHeld,
+  expectNothingLeft,
+  failOnUnhandledRejections,
+  pause,
+  Stage,
+  script,
+} from "./harness.js";
+
+let stage: Stage;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone"]);
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+/** Watches a bed's lock without a pause; one whose TTL was ever missing fails the test. */
+function sampleTtls(bed: Bed): { readonly samples: () => number; stop(): Promise<void> } {
+  let running = true;
+  let samples = 0;
+  const immortal: string[] = [];
+  const sampling = (async () => {
+    for (; running; samples++) {
+      const state = await keyState(bed.observer, bed.name);
+      if (state.ttl === -1) immortal.push(JSON.stringify(state));
+    }
+  })();
+  sampling.catch(() => {}); // of a test that has failed already
+  return {
+    samples: () => samples,
+    stop: async () => {
+      running = false;
+      await sampling;
+      expect(immortal).toEqual([]);
+    },
+  };
+}
+
+describe.concurrent("the watchdog", () => {
+  test("keeps a hold without a lease for several leases, and others out", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 1_500 } });
+    const hold = await bed.lock.lock();
+    const end = performance.now() + 4_000;
+    while (performance.now() < end) {
+      expect(hold.isHeld).toBe(true);
+      expect(await bed.lock.tryLock()).toBeNull();
+      await expectHeld(bed, hold.ownerId, 1);
+      await pause(100);
+    }
+    expect(bed.proxy.count(script("renew"))).toBeGreaterThan(4);
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("renews many holds in few commands", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 1_500 } });
+    const locks = Array.from({ length: 200 }, (_, i) => bed.client.getLock(`${bed.name}-${i}`));
+    const holds = await Promise.all(locks.map((lock) => lock.lock()));
+    let renewed = 0;
+    bed.client.on("renewed", () => renewed++);
+    await until("all were renewed", () => renewed >= holds.length);
+    // A hundred to a command, and one round more where the machine was busy.
+    expect(bed.proxy.count(script("renew"))).toBeLessThanOrEqual(8);
+    expect(holds.every((hold) => hold.isHeld)).toBe(true);
+    await Promise.all(holds.map((hold) => hold.unlock()));
+    await expectNothingLeft(bed, 20_000);
+  });
+
+  test("never renews a hold that was given a lease", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 300 } });
+    const hold = await bed.lock.lock({ lease: 900 });
+    await until("it has ended", () => !hold.isHeld);
+    expect(bed.proxy.count(script("renew"))).toBe(0);
+    await until("it is free", async () => (await bed.keys())[bed.name] === undefined);
+  });
+
+  test("never brings back a lock that is gone, nor takes one that is another's", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 600 } });
+    const sampler = sampleTtls(bed);
+    const hold = await bed.lock.lock();
+    await stage.server.call("DEL", bed.name);
+    await until("the loss is noticed", () => hold.signal.aborted);
+    await pause(400);
+    expect(Object.keys(await bed.keys())).toEqual([]);
+    await sampler.stop();
+    expect(sampler.samples()).toBeGreaterThan(3);
+  });
+
+  test("survives a restart of the server that keeps its data", async () => {
+    await using own = await Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
+    await using bed = await own.bed({ client: { watchdogTimeout: 4_500 } });
+    const hold = await bed.lock.lock();
+    let renewed = 0;
+    bed.client.on("renewed", () => renewed++);
+    await own.server.restart();
+    expect(hold.isHeld).toBe(true);
+    await until("it is renewed after that", () => renewed > 0, { timeout: 8_000 });
+    await expectHeld(bed, hold.ownerId, 1);
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("a restart that loses the data loses the hold, and no renewal brings it back", async () => {
+    await using own = await Stage.start(["standalone"]);
+    await using bed = await own.bed({ client: { watchdogTimeout: 1_500 } });
+    const hold = await bed.lock.lock();
+    await own.server.restart();
+    await until("the loss is noticed", () => hold.signal.aborted);
+    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect([...(await allKeys(bed.observer)).keys()]).toEqual([]);
+    await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  });
+
+  test("never renews after an unlock: 20 unlocks around the moment of the renewal", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 600 } });
+    const log: [verb: string, key: string][] = [];
+    bed.proxy.onCommand(({ command }) => {
+      for (const verb of ["renew", "release"] as const) {
+        if (script(verb)(command)) for (const word of command) log.push([verb, word]);
+      }
+    });
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => {
+        const name = `${bed.name}-${i}`;
+        const hold = await bed.client.getLock(name).lock();
+        await pause(185 + 1.5 * i); // the renewal is due after 200 ms
+        await hold.unlock();
+      }),
+    );
+    await pause(300);
+    for (let i = 0; i < 20; i++) {
+      const name = `${bed.name}-${i}`;
+      const about = log.filter(([, word]) => word === name).map(([verb]) => verb);
+      expect(about.indexOf("release"), name).toBe(about.length - 1);
+    }
+    await expectNothingLeft(bed, 20_000);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("no key is ever without TTL, through nested holds, extends, partial releases, losses and aborts", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 450 } });
+    const sampler = sampleTtls(bed);
+    const end = performance.now() + 1_500;
+    for (let i = 0; performance.now() < end; i++) {
+      await bed.client.scope(async () => {
+        const outer = await bed.lock.lock(i % 2 ? {} : { lease: 2_000 });
+        await bed.lock.lock();
+        await outer.extend(3_000);
+        if (i % 5 === 4) await stage.server.call("DEL", bed.name);
+        await bed.lock.unlock().catch(() => {});
+        await pause(10);
+        await bed.lock.unlock().catch(() => {});
+      });
+      const controller = new AbortController();
+      const call = bed.lock.lock({ signal: controller.signal });
+      controller.abort("enough");
+      await expect(call).rejects.toBe("enough");
+    }
+    await sampler.stop();
+    expect(sampler.samples()).toBeGreaterThan(50);
+    await until("it is free", async () => (await bed.keys())[bed.name] === undefined);
+  });
+});
+
+describe.concurrent("extend", () => {
+  test("sets a leased hold's deadline up and down, on both sides", async () => {
+    await using bed = await stage.bed();
+    const hold = await bed.lock.lock({ lease: 5_000 });
+    await hold.extend(60_000);
+    expect(hold.remaining).toBeGreaterThan(55_000);
+    expect((await bed.keys())[bed.name]?.ttl).toBeGreaterThan(55_000);
+    await hold.extend(6_000);
+    expect(hold.remaining).toBeLessThanOrEqual(6_000);
+    expect((await bed.keys())[bed.name]?.ttl).toBeLessThanOrEqual(6_000);
+    expect((await bed.keys())[bed.name]?.ttl).toBeGreaterThan(0);
+    await hold.unlock();
+  });
+
+  test("never takes a hold of the watchdog below watchdogTimeout", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 10_000 } });
+    const hold = await bed.lock.lock();
+    await hold.extend(500);
+    expect(hold.remaining).toBeGreaterThan(8_000);
+    expect((await bed.keys())[bed.name]?.ttl).toBeGreaterThan(8_000);
+    await hold.unlock();
+  });
+
+  test("never shortens another hold of the owner", async () => {
+    await using bed = await stage.bed();
+    await bed.client.scope(async () => {
+      const outer = await bed.lock.lock({ lease: 30_000 });
+      const inner = await bed.lock.lock({ lease: 20_000 });
+      await inner.extend(500);
+      expect(inner.remaining).toBeLessThanOrEqual(500);
+      expect(outer.remaining).toBeGreaterThan(25_000);
+      expect((await bed.keys())[bed.name]?.ttl).toBeGreaterThan(25_000);
+      await until("the inner one has ended", () => !inner.isHeld);
+      expect(outer.isHeld).toBe(true);
+      await expect(inner.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      await until("its count is given back", async () => (await bed.lock.getHoldCount()) === 1);
+      await outer.unlock();
+    });
+    await expectNothingLeft(bed, 20_000);
+  });
+
+  test("of a hold that was given back rejects NOT_OWNER", async () => {
+    await using bed = await stage.bed();
+    const hold = await bed.lock.lock();
+    await hold.unlock();
+    await expect(hold.extend(1_000)).rejects.toMatchObject({ code: "NOT_OWNER" });
+  });
+
+  test.each([
+    [60_000, 20_000],
+    [10_000, 10_000],
+  ])("to %i ms without an answer: the earlier deadline counts locally", async (lease, longest) => {
+    await using bed = await stage.bed({ client: { commandTimeout: 1_000 } });
+    const hold = await bed.lock.lock({ lease: 20_000 });
+    bed.proxy.blackhole();
+    await expect(hold.extend(lease)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(hold.remaining).toBeLessThan(longest);
+    expect(hold.isHeld).toBe(true);
+    bed.proxy.restore();
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+  });
+});

@@ -1,0 +1,200 @@
+/**
+ * A server on which single scripts are tried: what is there before, what a script replies, what is there after, and
+ * what was announced. The scripts are those of generated.ts, unless HOLDFAST_LUA_OVERRIDE names a JSON file that maps
+ * their names to other texts: that is how tools/mutate-lua.mjs tests these tests.
+ */
+import { readFileSync } from "node:fs";
+import type { Redis } from "ioredis";
+import { expect } from "vitest";
+import {
+  type ArgumentValues,
+  encode,
+  type KeyValues,
+  type Script,
+  type ScriptText,
+} from "../../src/scripts/script.js";
+import {
+  allKeys,
+  findRedis,
+  hasFeaturesOf,
+  type KeyState,
+  type RedisServer,
+  startRedis,
+} from "../support/index.js";
+
+export const LOCK = "job";
+export const CHANNEL = "redisson_lock__channel:{job}";
+export const TOMBSTONE = "redisson_unlock_latch:{job}:client:1";
+export const ME = "client:1";
+export const OTHER = "client:2";
+export const MOST: number = Number.MAX_SAFE_INTEGER;
+
+/** How far a TTL may have run down since it was set. */
+const TOLERANCE = 8_000;
+
+const isModern = hasFeaturesOf(await findRedis(), "7.0.0");
+
+export type Form = "modern" | "legacy";
+
+/** The texts of a script that differ, as far as this server runs them. */
+export function forms(script: { readonly modern: ScriptText; readonly legacy: ScriptText }): Form[] {
+  if (!isModern) return ["legacy"];
+  return script.modern.text === script.legacy.text ? ["modern"] : ["modern", "legacy"];
+}
+
+/** How this server can announce a release. */
+export const publishers: Message["command"][] = isModern ? ["PUBLISH", "SPUBLISH"] : ["PUBLISH"];
+
+/** A key as it is to be, or was found; `ttl` -1: without end. */
+export interface State {
+  readonly value: KeyState["value"];
+  readonly ttl: number;
+}
+
+/** A lock's hash. */
+export function held(value: Record<string, string>, ttl: number): State {
+  return { value, ttl };
+}
+
+export function text(value: string, ttl: number): State {
+  return { value, ttl };
+}
+
+export type States = Readonly<Record<string, State>>;
+
+export interface Message {
+  readonly command: "PUBLISH" | "SPUBLISH";
+  readonly channel: string;
+  readonly payload: string;
+}
+
+export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
+
+export async function startBench(): Promise<Bench> {
+  const server = await startRedis();
+  const bench = new Bench(server);
+  await bench.subscribe();
+  return bench;
+}
+
+export class Bench {
+  readonly server: RedisServer;
+  readonly redis: Redis;
+  readonly #subscriber: Redis;
+  #messages: Message[] = [];
+
+  constructor(server: RedisServer) {
+    this.server = server;
+    this.redis = server.connect();
+    this.#subscriber = server.connect();
+  }
+
+  async subscribe(): Promise<void> {
+    const hear = (command: Message["command"]) => (channel: string, payload: string) => {
+      this.#messages.push({ command, channel, payload });
+    };
+    this.#subscriber.on("pmessage", (_pattern: string, channel: string, payload: string) =>
+      hear("PUBLISH")(channel, payload),
+    );
+    this.#subscriber.on("smessage", hear("SPUBLISH"));
+    await this.#subscriber.psubscribe("*");
+    if (isModern) await this.#subscriber.ssubscribe(CHANNEL);
+  }
+
+  /** Puts the server into a state: these keys and no others. */
+  async put(states: States): Promise<void> {
+    await this.redis.flushall();
+    for (const [key, { value, ttl }] of Object.entries(states)) {
+      if (typeof value === "string") await this.redis.set(key, value);
+      else if (Array.isArray(value)) await this.redis.rpush(key, ...value.map(String));
+      else if (value !== null) await this.redis.hset(key, value);
+      if (ttl > 0) await this.redis.pexpire(key, ttl);
+    }
+    await this.heard();
+  }
+
+  /** All keys of the server are as given, in type, value and TTL. */
+  async expect(states: States): Promise<void> {
+    const found = await allKeys(this.redis);
+    const seen = Object.fromEntries([...found].map(([key, { value }]) => [key, value]));
+    expect(seen).toEqual(Object.fromEntries(Object.entries(states).map(([key, { value }]) => [key, value])));
+    for (const [key, { ttl }] of Object.entries(states)) expectTtl(found.get(key)?.ttl, ttl);
+  }
+
+  /** What was announced since the last look. */
+  async heard(): Promise<Message[]> {
+    // What the server has sent before its answer is there by then.
+    await this.#subscriber.ping();
+    return this.#messages.splice(0);
+  }
+
+  /** The way to run a script: by EVALSHA, and EVAL where the server does not know it. */
+  runner<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    form: Form,
+    redis: Redis = this.redis,
+  ): Run<K, A> {
+    const { text: lua, sha1 } = scriptText(script, form);
+    return async (keys, args) => {
+      const encoded = encode(script, keys as NoInfer<K>, args as NoInfer<A>);
+      const rest = [...encoded.keys, ...encoded.argv];
+      try {
+        return await redis.evalsha(sha1, encoded.keys.length, ...rest);
+      } catch (error) {
+        if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+        return await redis.eval(lua, encoded.keys.length, ...rest);
+      }
+    };
+  }
+
+  /** While `fn` runs the server has no memory left. */
+  async outOfMemory(fn: () => Promise<void>): Promise<void> {
+    await this.redis.config("SET", "maxmemory", "1");
+    try {
+      await fn();
+    } finally {
+      await this.redis.config("SET", "maxmemory", "0");
+    }
+  }
+
+  /** A connection that may do everything but announce. */
+  async withoutChannels(): Promise<Redis> {
+    return this.#as("mute", "+@all", "allkeys", "resetchannels");
+  }
+
+  /** A connection that may do everything but this command. */
+  async without(command: string): Promise<Redis> {
+    return this.#as(`no-${command}`, "+@all", `-${command}`, "allkeys", "allchannels");
+  }
+
+  async #as(user: string, ...rules: string[]): Promise<Redis> {
+    await this.redis.acl("SETUSER", user, "reset", "on", "nopass", ...rules);
+    return this.server.connect({ username: user, password: "any" });
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop();
+  }
+}
+
+/** What a user hears who lacks a command that the script needs. */
+export const FORBIDDEN: RegExp = /NOPERM|no permissions|can't (run|access)/;
+
+/** A TTL that was set to `ttl` a short while ago. */
+export function expectTtl(found: unknown, ttl: number): void {
+  if (ttl < 0) expect(found).toBe(ttl);
+  else {
+    // ioredis reads 2^53-1 as 2^53.
+    expect(found).toBeLessThanOrEqual(ttl === MOST ? ttl + 1 : ttl);
+    expect(found).toBeGreaterThan(ttl - TOLERANCE);
+  }
+}
+
+type Texts = Readonly<Record<Form, ScriptText>>;
+
+const file = process.env.HOLDFAST_LUA_OVERRIDE;
+const overrides: Readonly<Record<string, Texts>> = file ? JSON.parse(readFileSync(file, "utf8")) : {};
+
+function scriptText(script: Texts & { readonly name: string }, form: Form): ScriptText {
+  return (overrides[script.name] ?? script)[form];
+}

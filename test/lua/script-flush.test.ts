@@ -1,0 +1,78 @@
+/** The scripts as the server keeps them: under the digest that was generated, and sent again when they are forgotten. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { INTERNALS } from "../../src/client-options.js";
+import { LockClient } from "../../src/index.js";
+import * as scripts from "../../src/scripts/generated.js";
+import {
+  allKeys,
+  type CommandCounter,
+  countCommands,
+  type RedisServer,
+  startRedis,
+} from "../support/index.js";
+
+let server: RedisServer;
+let counter: CommandCounter;
+beforeAll(async () => {
+  server = await startRedis();
+  counter = await countCommands(server);
+});
+afterAll(async () => {
+  counter?.stop();
+  await server?.stop();
+});
+beforeEach(() => server.call("FLUSHALL"));
+
+const forget = () => server.call("SCRIPT", "FLUSH");
+
+test.each(
+  Object.values(scripts).flatMap(({ name, modern, legacy }) => [
+    [`${name}, modern`, modern] as const,
+    [`${name}, legacy`, legacy] as const,
+  ]),
+)("%s has the digest that the server gives it", async (_, { text, sha1 }) => {
+  expect(await server.call("SCRIPT", "LOAD", text)).toBe(sha1);
+});
+
+describe.each([
+  ["modern", false],
+  ["legacy", true],
+])("a client that is %s", (_, legacyServer) => {
+  test("runs each script when the server has forgotten all", async () => {
+    const client = new LockClient(server.connect(), {
+      watchdogTimeout: 1_500,
+      [INTERNALS]: { legacyServer },
+    } as never);
+    const lock = client.getLock("job");
+    for (const known of [false, true]) {
+      await counter.reset();
+      // A forgotten script costs one EVALSHA more, in the first round it is an EVAL at once.
+      await forget();
+      const hold = await lock.lock({ lease: 60_000 });
+      await forget();
+      const nested = await lock.lock({ owner: hold });
+      expect(await server.call("HGET", "job", hold.ownerId)).toBe("2");
+      await forget();
+      await nested.extend(30_000);
+      await forget();
+      expect(await lock.getHoldCount({ owner: hold })).toBe(2);
+      const renewed = new Promise((resolve) => client.once("renewed", resolve));
+      await forget();
+      await renewed;
+      await forget();
+      await nested.unlock();
+      expect(await server.call("HGETALL", "job")).toEqual([hold.ownerId, "1"]);
+      await forget();
+      expect(await lock.forceUnlock()).toBe(true);
+      await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+      await forget();
+      await (await lock.lock()).unlock();
+      expect(await server.call("EXISTS", "job")).toBe(0);
+      await counter.settle();
+      expect(counter.of("EVAL")).toBeGreaterThan(6);
+      if (known) expect(counter.of("EVALSHA")).toBeGreaterThan(6);
+    }
+    await client.close();
+    for (const { ttl } of (await allKeys(server.connect())).values()) expect(ttl).toBeGreaterThan(0);
+  });
+});
