@@ -201,9 +201,6 @@ export class LockClient {
     connection.on("error", () => {
       // The calls on it report what is wrong.
     });
-    connection.on("close", () => {
-      this.#link.losses++;
-    });
     return new Replicas({ link: this.#link, connection, required, timeout, legacyServer });
   }
 }

@@ -4,7 +4,7 @@
 -- KEYS
 --   lock          hash     owner -> hold count
 --   channel       channel  where releases are announced
---   tombstone     string   exists once this wire id is over
+--   tombstone     string   exists once this wire id, or this call that leaves holds, is over
 -- ARGV
 --   owner         text     clientId:n
 --   count         int      holds left; 0 gives the lock back
@@ -23,6 +23,9 @@ local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if count ~= '0' and left ~= '0' then
+  if redis.call('EXISTS', tombstone) == 1 then
+    return 1
+  end
   if redis.call('HEXISTS', lock, owner) == 0 then
     return absence(lock)
   end

@@ -22,6 +22,14 @@ export function tombstone(name: string, wireId: string): string {
   return `${prefixed("redisson_unlock_latch", name)}:${wireId}`;
 }
 
+/**
+ * As {@link tombstone}, of one call of a wire id that lives on: a nested acquire, an extend, a release with holds left.
+ * A key of our own, since Redisson has none for it.
+ */
+export function callTombstone(name: string, callId: string): string {
+  return `${prefixed("holdfast_over", name)}:${callId}`;
+}
+
 /** True if all keys of a lock of this name share one slot of a cluster. */
 export function sharesOneSlot(name: string): boolean {
   const open = name.indexOf("{");

@@ -78,6 +78,11 @@ export class Env {
     return `${this.clientId}:${this.mint()}`;
   }
 
+  /** A name for one call of a wire id. */
+  callId(wireId: string): string {
+    return `${wireId}:${this.mint()}`;
+  }
+
   assertOpen(lockName: string): void {
     if (this.closed) throw new ClientClosedError(lockName);
   }

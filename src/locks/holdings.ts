@@ -2,6 +2,7 @@
  * The holds that one owner has on one lock, and how they are lost. Owns the list and the wire id; what has to happen
  * around a change (timers, waiters) is told to `changed`.
  */
+import { elapsedSince, instant } from "../base/clock.js";
 import type { LockLostError, LossReason } from "../base/errors.js";
 import type { LockEvent } from "../base/events.js";
 import { outside } from "../owners/context.js";
@@ -9,7 +10,7 @@ import type { Env, LiveHoldings } from "./env.js";
 import type { Grant } from "./grant.js";
 import { type Primitive, type Rest, TAKEN } from "./primitive.js";
 import type { Serial } from "./serial.js";
-import { noop } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 export function eventOf(primitive: Primitive): LockEvent {
   return { lockName: primitive.lockName, kind: primitive.kind };
@@ -34,11 +35,46 @@ export class Holdings implements LiveHoldings {
   /** Counted by the server, as far as is known; those on their way back included. */
   #grants: Grant[] = [];
   #wireId: string | undefined;
+  /** Writes the tombstones of commands that may arrive once more. */
+  #doubts: (() => Promise<void>)[] = [];
 
   constructor(env: Env, serial: Serial, changed: () => void) {
     this.#env = env;
     this.#serial = serial;
     this.#changed = changed;
+  }
+
+  /**
+   * Runs one command that changes the holds under an id of its own, `callId`. Commands before it that may arrive once
+   * more (the connection was lost meanwhile, or there was no answer) get a tombstone first, which refuses them then:
+   * a late one would set back the count, or cut the TTL that the hold believes in. With no hold left none is needed,
+   * since the wire id is over then.
+   */
+  async once<T>(primitive: Primitive, callId: string, command: () => Promise<T>): Promise<T> {
+    const { link, clock } = this.#env;
+    for (const doubt of this.#doubts.splice(0)) await doubt();
+    const wireId = this.#wireId;
+    const { losses } = link;
+    const begun = instant(clock);
+    let doubtful = true;
+    try {
+      const result = await command();
+      doubtful = link.losses !== losses || elapsedSince(clock, begun) > link.commandTimeout;
+      return result;
+    } finally {
+      // By the state of that moment there is nothing to undo, so this only leaves the tombstone.
+      const rest = () => this.rest(primitive);
+      if (doubtful && wireId !== undefined) {
+        this.#doubts.push(() => quietly(link.limited("", primitive.undo(wireId, callId, rest))));
+      }
+    }
+  }
+
+  /** Releases all holds of a side but `rest`. */
+  release(primitive: Primitive, wireId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
+    const callId = this.#env.callId(wireId);
+    const command = () => primitive.release(wireId, callId, rest, onSilence);
+    return rest().count > 0 ? this.once(primitive, callId, command) : command();
   }
 
   get empty(): boolean {
@@ -132,7 +168,7 @@ export class Holdings implements LiveHoldings {
     }
     this.#keep((grant) => grant.state !== "lost");
     for (const primitive of new Map(grants.map(({ primitive }) => [primitive.side, primitive])).values()) {
-      const release = () => primitive.release(wireId, () => this.rest(primitive), noop);
+      const release = () => this.release(primitive, wireId, () => this.rest(primitive), noop);
       // With no hold left the wire id is over, and nothing need wait for its release.
       this.#env.settle(this.empty ? release() : this.#serial.run(release));
     }
@@ -180,7 +216,10 @@ export class Holdings implements LiveHoldings {
 
   #keep(wanted: (grant: Grant) => boolean): void {
     this.#grants = this.#grants.filter(wanted);
-    if (this.empty) this.#wireId = undefined;
+    if (this.empty) {
+      this.#wireId = undefined;
+      this.#doubts = [];
+    }
     this.#changed();
   }
 }

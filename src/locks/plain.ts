@@ -1,7 +1,7 @@
 /** The plain lock on the wire: one hash, owner → hold count. Redisson's RLock. */
 import type { LockError } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
-import { lockChannel, tombstone } from "../base/names.js";
+import { callTombstone, lockChannel, tombstone } from "../base/names.js";
 import type { Link } from "../redis/link.js";
 import {
   lockAcquire,
@@ -96,38 +96,37 @@ export class PlainPrimitive implements Primitive {
     const call = { lockName, script: lockAcquire, keys, args: { owner: wireId, lease }, within };
     const { link, replicas } = this.#env;
     if (!replicas) return link.call(call, readAcquired);
-    return replicas.call(call, readAcquired, ({ granted }) => granted);
+    return replicas.call(this.key, call, readAcquired, ({ granted }) => granted);
   }
 
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
     const { lockName } = this;
-    const keys = { lock: this.key, tombstone: tombstone(this.key, callId) };
+    const keys = { lock: this.key, tombstone: callTombstone(this.key, callId) };
     const call = { lockName, script: lockReenter, keys, args: { owner: wireId, count, lease }, within };
     const { link, replicas } = this.#env;
     if (!replicas) return link.call(call, word, takenByOthers);
-    return replicas.call(call, word, (reply) => reply === DONE);
+    return replicas.call(this.key, call, word, (reply) => reply === DONE);
   }
 
-  release(wireId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
-    const keys = this.#keys(wireId);
-    const call = () => ({
-      lockName: this.lockName,
-      script: lockRelease,
-      keys,
-      args: this.#end(wireId, rest()),
-    });
+  release(wireId: string, callId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
+    const call = () => {
+      const { count, left } = rest();
+      // The wire id is over unless holds are left.
+      const marker = count > 0 && left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
+      return this.#ending(lockRelease, marker, wireId, { count, left });
+    };
     return this.#env.link.insist(call, word, onSilence, takenByOthers);
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
-    const keys = this.#keys(callId ?? wireId);
-    const call = () => ({ lockName: this.lockName, script: lockUndo, keys, args: this.#end(wireId, rest()) });
-    return this.#env.link.insist(call, word, noop);
+    const marker = callId === undefined ? tombstone(this.key, wireId) : callTombstone(this.key, callId);
+    return this.#env.link.insist(() => this.#ending(lockUndo, marker, wireId, rest()), word, noop);
   }
 
-  extend(wireId: string, lease: number): Promise<number> {
+  extend(wireId: string, callId: string, lease: number): Promise<number> {
     const { lockName, key } = this;
-    const call = { lockName, script: lockExtend, keys: { lock: key }, args: { owner: wireId, lease } };
+    const keys = { lock: key, tombstone: callTombstone(key, callId) };
+    const call = { lockName, script: lockExtend, keys, args: { owner: wireId, lease } };
     return this.#env.link.call(call, word, takenByOthers);
   }
 
@@ -146,11 +145,11 @@ export class PlainPrimitive implements Primitive {
     return { held: held === 1, count, ttl };
   }
 
-  #keys(id: string): { lock: string; channel: string; tombstone: string } {
-    return { lock: this.key, channel: this.channel, tombstone: tombstone(this.key, id) };
-  }
-
-  #end(owner: string, { count, left }: Rest) {
-    return { owner, count, left, tombstoneTtl: TOMBSTONE_TTL, publish: this.#env.link.publishCommand };
+  /** A command that ends a hold, or a call for one, and leaves `marker`. */
+  #ending(script: typeof lockRelease, marker: string, owner: string, { count, left }: Rest) {
+    const { lockName, key, channel } = this;
+    const keys = { lock: key, channel, tombstone: marker };
+    const publish = this.#env.link.publishCommand;
+    return { lockName, script, keys, args: { owner, count, left, tombstoneTtl: TOMBSTONE_TTL, publish } };
   }
 }

@@ -57,10 +57,10 @@ export interface Primitive {
    * Until answered. `rest` is asked for anew at each try; `onSilence` is told when one got no answer.
    * @throws CLIENT_CLOSED if the client is closed before
    */
-  release(wireId: string, rest: () => Rest, onSilence: () => void): Promise<number>;
+  release(wireId: string, callId: string, rest: () => Rest, onSilence: () => void): Promise<number>;
   /** As release, for a call whose outcome is unknown; `callId` for a nested one. */
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown>;
-  extend(wireId: string, lease: number): Promise<number>;
+  extend(wireId: string, callId: string, lease: number): Promise<number>;
   force(): Promise<boolean>;
   state(wireId: string): Promise<LockState>;
 }

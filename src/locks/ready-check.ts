@@ -20,7 +20,7 @@ export async function checkServer(env: Env, router: Router, probe: Primitive): P
   for (const [name = "", ...args] of commands) await permitted(link.command(name, ...args));
   const other = env.wireId();
   await permitted(probe.acquire(other, LEASE, link.commandTimeout));
-  await permitted(probe.release(other, () => ({ count: 0, left: 0 }), noop));
+  await permitted(probe.release(other, other, () => ({ count: 0, left: 0 }), noop));
   await permitted(link.limited("", listening(router, probe.channel)));
 }
 

@@ -1,11 +1,13 @@
 /**
  * Grants that replicas must acknowledge. WAIT counts the writes of its own connection and blocks it, so grants travel
- * on a connection of their own, each with its WAIT right behind it.
+ * on a connection of their own, with a WAIT behind them. Those that come while a WAIT blocks it share the next one:
+ * with a WAIT for each, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
-import type { Connection } from "../redis/connection.js";
+import { type Connection, isCluster } from "../redis/connection.js";
 import type { Call, Link, Reader } from "../redis/link.js";
-import { type Acknowledged, Sender } from "../redis/sender.js";
+import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
+import { slotOf } from "../redis/slots.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 export interface ReplicasOptions {
@@ -17,28 +19,50 @@ export interface ReplicasOptions {
   readonly legacyServer: boolean;
 }
 
+/** A grant that waits for its turn to be sent. */
+interface Grant {
+  readonly script: Prepared;
+  readonly resolve: (answer: Acknowledged) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The grants for one server. */
+interface Batch {
+  next: Grant[];
+  busy: boolean;
+}
+
 export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #sender: Sender;
+  readonly #batches = new Map<string, Batch>();
 
   constructor(options: ReplicasOptions) {
+    const { connection, legacyServer, link } = options;
     this.#options = options;
-    this.#sender = new Sender(options.connection, options.legacyServer);
+    this.#sender = new Sender(connection, legacyServer);
+    const lost = () => {
+      link.losses++;
+    };
+    for (const event of ["close", "node error", "-node"]) connection.on(event, lost);
   }
 
   /**
-   * Runs a granting script; `granted` says of what was read from its reply whether it was granted.
+   * Runs a granting script on the lock `key`; `granted` says of what was read from its reply whether it was granted.
    * @throws REPLICAS if it was granted and too few acknowledged: the caller undoes it
    */
   async call<K extends KeyValues, A extends ArgumentValues, T>(
+    key: string,
     call: Call<K, A>,
     read: Reader<T>,
     granted: (value: T) => boolean,
   ): Promise<T> {
     const { link, required, timeout } = this.#options;
     const { lockName, script, keys, args } = call;
-    const send = () => this.#sender.sendAndWait(script, keys, args, required, timeout);
-    const within = (call.within ?? link.commandTimeout) + timeout;
+    const prepared = this.#sender.prepare(script, keys, args);
+    const send = () => this.#enqueue(key, prepared);
+    // It may have to wait for the WAIT before its own.
+    const within = (call.within ?? link.commandTimeout) + 2 * timeout;
     const answer = await link.pursue({ lockName, send, read: (pair) => pair as Acknowledged }, within);
     const value = read(answer.reply);
     if (granted(value) && answer.acknowledged < required) {
@@ -49,5 +73,65 @@ export class Replicas {
 
   close(): void {
     this.#options.connection.disconnect();
+  }
+
+  #enqueue(key: string, script: Prepared): Promise<Acknowledged> {
+    const server = this.#serverOf(key);
+    let batch = this.#batches.get(server);
+    if (!batch) {
+      batch = { next: [], busy: false };
+      this.#batches.set(server, batch);
+    }
+    const { next } = batch;
+    const answer = new Promise<Acknowledged>((resolve, reject) => {
+      next.push({ script, resolve, reject });
+    });
+    if (!batch.busy) this.#start(server, batch);
+    return answer;
+  }
+
+  #start(server: string, batch: Batch): void {
+    batch.busy = true;
+    // Those of one tick travel together.
+    process.nextTick(() => {
+      const grants = batch.next;
+      batch.next = [];
+      const { clock, commandTimeout } = this.#options.link;
+      let open = true;
+      const done = () => {
+        if (!open) return;
+        open = false;
+        cancel();
+        batch.busy = false;
+        if (batch.next.length > 0) this.#start(server, batch);
+        else this.#batches.delete(server);
+      };
+      // A connection that does not answer must not hold the next ones up for ever.
+      const cancel = clock.after(commandTimeout + this.#options.timeout, done);
+      this.#send(grants).then(done, done);
+    });
+  }
+
+  async #send(grants: readonly Grant[]): Promise<void> {
+    const { required, timeout } = this.#options;
+    try {
+      const scripts = grants.map(({ script }) => script);
+      const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
+      for (const [i, { resolve, reject }] of grants.entries()) {
+        const [error, reply] = replies[i] ?? [new Error("no answer to the script"), undefined];
+        if (error) reject(error);
+        else resolve({ reply, acknowledged });
+      }
+    } catch (error) {
+      for (const { reject } of grants) reject(error);
+    }
+  }
+
+  /** Which server the key is on, as far as is known: one pipeline, and one WAIT, are for one server. */
+  #serverOf(key: string): string {
+    const { connection } = this.#options;
+    if (!isCluster(connection)) return "";
+    const slot = slotOf(key);
+    return connection.slots[slot]?.[0] ?? String(slot);
   }
 }

@@ -97,7 +97,7 @@ export class Returns {
     const begun = instant(this.#env.clock);
     try {
       const rest = () => holdings.rest(primitive, grant);
-      const word = await primitive.release(wireId, rest, () => grant.onSilence?.());
+      const word = await holdings.release(primitive, wireId, rest, () => grant.onSilence?.());
       // So late, an earlier run of this command may have done it and its tombstone have lapsed since.
       const late = elapsedSince(this.#env.clock, begun) > TOMBSTONE_TTL;
       if (word !== DONE && !late) {
@@ -125,9 +125,10 @@ export class Returns {
     // Should the outcome stay unknown, the earlier of the two deadlines is the one that surely holds.
     grant.lowerTerm(sent, term);
     this.#changed();
-    const word = await grant.primitive.extend(
-      grant.wireId,
-      Math.max(term, this.#holdings.longestLeft(grant)),
+    const { primitive, wireId } = grant;
+    const callId = this.#env.callId(wireId);
+    const word = await this.#holdings.once(primitive, callId, () =>
+      primitive.extend(wireId, callId, Math.max(term, this.#holdings.longestLeft(grant))),
     );
     if (word !== DONE) this.#holdings.loseAll(this.#holdings.absence(word));
     assertUsable(grant);

@@ -164,12 +164,14 @@ export class Tenure implements Stake, ClaimTaker {
     const { primitive, lease } = claim;
     const { clock } = this.#env;
     const wireId = this.#holdings.wireId as string;
-    const callId = `${wireId}:${this.#env.mint()}`;
+    const callId = this.#env.callId(wireId);
     const others = () => this.#holdings.rest(primitive);
     const undo = () => quietly(primitive.undo(wireId, callId, others));
     const sent = instant(clock);
     try {
-      const word = await primitive.reenter(wireId, callId, others().count + 1, lease, within);
+      const word = await this.#holdings.once(primitive, callId, () =>
+        primitive.reenter(wireId, callId, others().count + 1, lease, within),
+      );
       if (word === OVER)
         throw new RedisUnavailableError(claim.lockName, new Error("its hold count was changed by others"));
       if (word !== DONE) {

@@ -13,6 +13,13 @@ export interface Acknowledged {
   readonly acknowledged: number;
 }
 
+/** An EVAL that is ready to be sent. */
+export interface Prepared {
+  readonly text: string;
+  readonly keys: number;
+  readonly rest: readonly string[];
+}
+
 export class Sender {
   readonly #connection: Connection;
   #legacy: boolean;
@@ -39,28 +46,28 @@ export class Sender {
     return this.#connection.evalsha(sha1, encoded.keys.length, ...encoded.keys, ...encoded.argv);
   }
 
-  /**
-   * Sends one script and, behind it on the same connection, a WAIT for replicas: WAIT counts the writes of its own
-   * connection only. Resolves with the reply and how many replicas acknowledged.
-   */
-  async sendAndWait<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: K,
-    args: A,
-    replicas: number,
-    timeout: number,
-  ): Promise<Acknowledged> {
+  prepare<K extends KeyValues, A extends ArgumentValues>(script: Script<K, A>, keys: K, args: A): Prepared {
     const encoded = encode(script, keys, args);
     const { text } = this.#legacy ? script.legacy : script.modern;
-    const results = await this.#connection
-      .pipeline()
-      .eval(text, encoded.keys.length, ...encoded.keys, ...encoded.argv)
-      .wait(replicas, timeout)
-      .exec();
-    const [ran, waited] = results ?? [];
-    if (ran?.[0]) throw ran[0];
-    if (!ran || !waited || waited[0]) throw waited?.[0] ?? new Error("no answer to WAIT");
-    return { reply: ran[1], acknowledged: Number(waited[1]) };
+    return { text, keys: encoded.keys.length, rest: encoded.keys.concat(encoded.argv) };
+  }
+
+  /**
+   * Sends scripts and, behind them on the same connection, a WAIT for replicas: WAIT counts the writes of its own
+   * connection only. On a cluster all keys must be on one server. Resolves with the error or reply of each script, and
+   * how many replicas acknowledged all of them.
+   */
+  async sendAndWait(
+    scripts: readonly Prepared[],
+    replicas: number,
+    timeout: number,
+  ): Promise<{ replies: [Error | null, unknown][]; acknowledged: number }> {
+    const pipeline = this.#connection.pipeline();
+    for (const { text, keys, rest } of scripts) pipeline.eval(text, keys, ...rest);
+    const replies = (await pipeline.wait(replicas, timeout).exec()) ?? [];
+    const waited = replies.pop();
+    if (!waited || waited[0]) throw waited?.[0] ?? new Error("no answer to WAIT");
+    return { replies, acknowledged: Number(waited[1]) };
   }
 
   async #teach<K extends KeyValues, A extends ArgumentValues>(

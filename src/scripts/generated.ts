@@ -66,7 +66,7 @@ return {0, redis.call('PTTL', lock)}`,
  * Sets the TTL of a lock that the owner has, up or down.
  *
  * Replies:
- * - `1`: done
+ * - `1`: done, now or by an earlier run
  * - `0`: the lock is gone
  * - `-1`: another holds it
  */
@@ -74,6 +74,8 @@ export const lockExtend: Script<
   {
     /** hash: owner -> hold count */
     lock: string;
+    /** string: exists once this call is over */
+    tombstone: string;
   },
   {
     /** text: clientId:n */
@@ -83,7 +85,10 @@ export const lockExtend: Script<
   }
 > = defineScript({
   name: "lock/extend",
-  keys: [{ name: "lock", type: "hash" }],
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "tombstone", type: "string" },
+  ],
   args: [
     { name: "owner", type: "text" },
     { name: "lease", type: "ms" },
@@ -92,14 +97,17 @@ export const lockExtend: Script<
     text: `local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
-local lock = KEYS[1]
+local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
+if redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
 if redis.call('HEXISTS', lock, owner) == 0 then
 return absence(lock)
 end
 redis.call('PEXPIRE', lock, lease)
 return 1`,
-    sha1: "e784e3934ad65bd0127ae483ecbf4e65ba98327d",
+    sha1: "56a235779c8c1f87b35f5fb66be4afb3d80e200c",
   },
 });
 
@@ -239,7 +247,7 @@ export const lockRelease: Script<
     lock: string;
     /** channel: where releases are announced */
     channel: string;
-    /** string: exists once this wire id is over */
+    /** string: exists once this wire id, or this call that leaves holds, is over */
     tombstone: string;
   },
   {
@@ -279,6 +287,9 @@ end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if count ~= '0' and left ~= '0' then
+if redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
 if redis.call('HEXISTS', lock, owner) == 0 then
 return absence(lock)
 end
@@ -295,7 +306,7 @@ if redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 return absence(lock)`,
-    sha1: "f126ab198e64501966342158601b2ac9b4292f78",
+    sha1: "988a58e0372c2be1db292308940695512753760c",
   },
   legacy: {
     text: `local function announce(publish, channel)
@@ -307,6 +318,9 @@ end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if count ~= '0' and left ~= '0' then
+if redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
 if redis.call('HEXISTS', lock, owner) == 0 then
 return absence(lock)
 end
@@ -323,7 +337,7 @@ if redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 return absence(lock)`,
-    sha1: "10d8272a3ef9e6108251bdf7630e8d76dc8cd7d9",
+    sha1: "b5111f9dcc2fc51e0725fffd8f60ada279ba2c5d",
   },
 });
 

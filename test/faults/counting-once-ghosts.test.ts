@@ -125,6 +125,20 @@ describe.concurrent.each(topologies)("%s: a late acquire", (topology) => {
 });
 
 describe.concurrent.each(topologies)("%s: a late nested acquire", (topology) => {
+  test("that was sent again and granted counts once, also after it was given back", async () => {
+    await using bed = await stage.bed({ topology });
+    await bed.client.scope(async () => {
+      const outer = await bed.lock.lock();
+      const ghost = hold(bed, "reenter");
+      await bed.lock.lock();
+      await bed.lock.unlock();
+      await ghost.deliver();
+      await expectHeldBesidesMarkers(bed, outer.ownerId, 1);
+      await bed.lock.unlock();
+    });
+    await expectNothingLeft(bed);
+  });
+
   test("that arrives after all was given back gets nothing", async () => {
     await using bed = await stage.bed({ topology });
     const ghost = hold(bed, "reenter");
@@ -182,6 +196,35 @@ describe.concurrent.each(topologies)("%s: a late nested acquire", (topology) => 
 });
 
 describe.concurrent.each(topologies)("%s: a late release, extend, renewal or clean-up", (topology) => {
+  test("partial release: takes nothing from a hold that was nested since", async () => {
+    await using bed = await stage.bed({ topology });
+    await bed.client.scope(async () => {
+      const outer = await bed.lock.lock();
+      await bed.lock.lock();
+      const ghost = hold(bed, "release");
+      await bed.lock.unlock();
+      const nested = await bed.lock.lock({ lease: 90_000 });
+      await ghost.deliver();
+      await expectHeldBesidesMarkers(bed, outer.ownerId, 2);
+      expect((await bed.keys())[bed.name]?.ttl).toBeGreaterThan(nested.remaining);
+      await bed.lock.unlock();
+      await bed.lock.unlock();
+    });
+    await expectNothingLeft(bed);
+  });
+
+  test("extend: never shortens what a later extend has set", async () => {
+    await using bed = await stage.bed({ topology });
+    const held = await bed.lock.lock({ lease: 20_000 });
+    const ghost = hold(bed, "extend");
+    await held.extend(15_000);
+    await held.extend(60_000);
+    await ghost.deliver();
+    expect((await bed.keys())[bed.name]?.ttl).toBeGreaterThan(held.remaining);
+    await held.unlock();
+    await expectNothingLeft(bed);
+  });
+
   test("full release: never frees a later hold of the same owner", async () => {
     await using bed = await stage.bed({ topology });
     const ghost = hold(bed, "release");

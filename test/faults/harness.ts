@@ -219,7 +219,7 @@ async function bedOf(
   };
 }
 
-const isMarker = (key: string): boolean => key.startsWith("redisson_unlock_latch:");
+const isMarker = (key: string): boolean => /^(redisson_unlock_latch|holdfast_over):/.test(key);
 
 /** The lock is there with exactly this owner and count, it lapses by itself, and there is nothing besides. */
 export async function expectHeld(bed: Bed, ownerId: string, count: number): Promise<void> {

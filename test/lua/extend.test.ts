@@ -8,8 +8,11 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
+const OVER = "holdfast_over:{job}:call";
+const KEYS = { lock: LOCK, tombstone: OVER };
+
 describe.each(forms(lockExtend))("lock/extend, %s", (form) => {
-  const extend = (lease: number) => bench.runner(lockExtend, form)({ lock: LOCK }, { owner: ME, lease });
+  const extend = (lease: number) => bench.runner(lockExtend, form)(KEYS, { owner: ME, lease });
 
   test.each([
     ["up", 60_000],
@@ -36,6 +39,12 @@ describe.each(forms(lockExtend))("lock/extend, %s", (form) => {
     await bench.expect({ [LOCK]: held({ [OTHER]: "1" }, 30_000) });
   });
 
+  test("1: a call that is over changes nothing", async () => {
+    await bench.put({ [LOCK]: held({ [ME]: "1" }, 30_000), [OVER]: text("1", 20_000) });
+    expect(await extend(60_000)).toBe(1);
+    await bench.expect({ [LOCK]: held({ [ME]: "1" }, 30_000), [OVER]: text("1", 20_000) });
+  });
+
   test("a key with other data stays as it is", async () => {
     await bench.put({ [LOCK]: text("theirs", 60_000) });
     await expect(extend(90_000)).rejects.toThrow("WRONGTYPE");
@@ -53,13 +62,13 @@ describe.each(forms(lockExtend))("lock/extend, %s", (form) => {
   test.each(["hexists", "pexpire"])("who may not %s is told so", async (command) => {
     const limited = bench.runner(lockExtend, form, await bench.without(command));
     await bench.put({ [LOCK]: held({ [ME]: "1" }, 30_000) });
-    await expect(limited({ lock: LOCK }, { owner: ME, lease: 60_000 })).rejects.toThrow(FORBIDDEN);
+    await expect(limited(KEYS, { owner: ME, lease: 60_000 })).rejects.toThrow(FORBIDDEN);
     await bench.expect({ [LOCK]: held({ [ME]: "1" }, 30_000) });
   });
 
   test("who may not ask why it is gone is told so", async () => {
     const limited = bench.runner(lockExtend, form, await bench.without("exists"));
     await bench.put({});
-    await expect(limited({ lock: LOCK }, { owner: ME, lease: 60_000 })).rejects.toThrow(FORBIDDEN);
+    await expect(limited(KEYS, { owner: ME, lease: 60_000 })).rejects.toThrow(FORBIDDEN);
   });
 });

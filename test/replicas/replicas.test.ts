@@ -69,7 +69,7 @@ describe("a master and a replica", () => {
     for (const key of keys.keys()) if (key === "step" || key.includes("{holdfast-ready")) keys.delete(key);
     expect(keys.size).toBe(count);
     for (const [key, { ttl }] of keys) {
-      expect(key).toMatch(/^redisson_unlock_latch:\{job\}:/);
+      expect(key).toMatch(/^(redisson_unlock_latch|holdfast_over):\{job\}:/);
       expect(ttl).toBeGreaterThan(0);
       expect(ttl).toBeLessThanOrEqual(60_000);
     }
@@ -239,13 +239,12 @@ describe("a master and a replica", () => {
     await client.ready();
     link.stall();
     const begun = performance.now();
-    const names = Array.from({ length: 4 }, (_, i) => `job-${i}`);
+    const names = Array.from({ length: 8 }, (_, i) => `job-${i}`);
     const outcomes = await Promise.allSettled(names.map((name) => client.getLock(name).lock()));
     expect(
       outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : outcome.status)),
     ).toEqual(names.map(() => "REPLICAS"));
-    // One after the other: WAIT blocks its connection.
-    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(performance.now() - begun).toBeLessThan(3_500); // one after the other they take 4 s
     for (const name of names) expect(await direct.exists(name)).toBe(0);
   });
 });
