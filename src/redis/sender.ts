@@ -7,6 +7,8 @@ import { encode } from "../scripts/script.js";
 import type { Connection } from "./connection.js";
 import { isShebangRefused } from "./failures.js";
 
+const COMMANDS_PER_WRITE = 16;
+
 /** A reply, and how many replicas have it. */
 export interface Acknowledged {
   readonly reply: unknown;
@@ -23,7 +25,8 @@ export interface Prepared {
 export class Sender {
   readonly #connection: Connection;
   #legacy: boolean;
-  #corked = false;
+  /** Commands of this tick. */
+  #corked = 0;
   /** Scripts that this client has run: the first run of each is an EVAL, so that it costs one command. */
   readonly #known = new Set<string>();
 
@@ -89,16 +92,23 @@ export class Sender {
   }
 
   /**
-   * Lets the commands of one tick travel in one write: a write of its own for each costs more than all else here. A
-   * lone command is not delayed, for the tick ends when the code that sent it has run.
+   * Lets the commands of one tick travel in few writes: a write of its own for each costs more than all else here. A
+   * lone command is not delayed, for the tick ends when the code that sent it has run; and not all wait for the last
+   * one, so that the server works while the rest is written.
    */
   #cork(): void {
     const { stream } = this.#connection;
-    if (this.#corked || !stream) return;
-    this.#corked = true;
+    if (!stream) return;
+    if (this.#corked > 0) {
+      if (this.#corked++ % COMMANDS_PER_WRITE > 0) return;
+      stream.uncork();
+      stream.cork();
+      return;
+    }
+    this.#corked = 1;
     stream.cork();
     process.nextTick(() => {
-      this.#corked = false;
+      this.#corked = 0;
       stream.uncork();
     });
   }
