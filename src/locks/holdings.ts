@@ -5,6 +5,7 @@
 import { elapsedSince, instant } from "../base/clock.js";
 import type { LockLostError, LossReason } from "../base/errors.js";
 import type { LockEvent } from "../base/events.js";
+import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import type { Env, LiveHoldings } from "./env.js";
 import type { Grant } from "./grant.js";
@@ -184,6 +185,7 @@ export class Holdings implements LiveHoldings {
     if (grant.loss) return grant.loss;
     const { held, primitive, wireId } = grant;
     const loss = grant.lose(reason);
+    trace('lock "%s": lost by %s, %s', grant.lockName, wireId, reason);
     outside(() => grant.abort());
     this.#env.events.emit("lost", { ...eventOf(primitive), ownerId: wireId, reason, held });
     return loss;

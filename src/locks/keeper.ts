@@ -1,5 +1,6 @@
 /** When an owner's holds on a lock are to be renewed or have ended, and what the watchdog's news mean for them. */
 import { elapsedSince, type Instant } from "../base/clock.js";
+import { trace } from "../base/trace.js";
 import type { Guarded, Renewal } from "../watchdog/watchdog.js";
 import type { Env } from "./env.js";
 import { eventOf, type Holdings } from "./holdings.js";
@@ -68,6 +69,7 @@ export class Keeper implements Guarded {
   }
 
   notRenewed(cause: unknown): void {
+    trace("a renewal got no answer");
     this.#holdings.renewing = false;
     this.#renewAt = this.#env.clock.mono() + this.#interval / RETRIES;
     const [first] = this.#holdings.held;

@@ -1,6 +1,7 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
 import { elapsedSince, instant } from "../base/clock.js";
 import { isLockError, LockNotOwnerError, RedisUnavailableError } from "../base/errors.js";
+import { trace } from "../base/trace.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
 import { eventOf, type Holdings } from "./holdings.js";
@@ -105,6 +106,7 @@ export class Returns {
         holdings.loseAll(reason);
         throw holdings.lose(grant, reason);
       }
+      trace('lock "%s": given back by %s', grant.lockName, wireId);
       if (grant.announced && this.#env.events.heard("released")) {
         this.#env.events.emit("released", { ...eventOf(primitive), ownerId: wireId, held: grant.held });
       }

@@ -7,6 +7,7 @@
 import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
+import { trace } from "../base/trace.js";
 import type { Attempt } from "../engine/engine.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import type { Claim, ClaimTaker } from "./claim.js";
@@ -73,6 +74,7 @@ export class Tenure implements Stake, ClaimTaker {
 
   announce(claim: Claim): void {
     claim.wireId ??= this.#env.wireId();
+    trace('lock "%s": %s waits', claim.lockName, claim.wireId);
     this.#env.events.emit("waiting", { ...eventOf(claim.primitive), ownerId: this.wireId ?? claim.wireId });
   }
 
@@ -192,6 +194,7 @@ export class Tenure implements Stake, ClaimTaker {
 
   /** Registers a hold everywhere before the call that wanted it resolves. */
   #accept(claim: Claim, grant: Grant, sent: Instant): Attempt<Grant> {
+    trace('lock "%s": granted to %s', claim.lockName, grant.wireId);
     claim.grant = grant;
     claim.doubtful = false;
     if (claim.frame) this.#turns.begin(claim.frame, claim.primitive.sharing);
