@@ -1,5 +1,4 @@
 // Every process that the demo starts. None outlives it, however it ends.
-import { once } from "node:events";
 
 const children = [];
 
@@ -16,7 +15,8 @@ export function isAlive(child) {
 /** SIGKILL; resolves when the process is gone. */
 export async function kill(child) {
   if (!isAlive(child)) return;
-  const gone = once(child, "exit");
+  // Not by once() of node:events: it rejects if a message to the dying process fails first.
+  const gone = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGKILL");
   await gone;
 }
