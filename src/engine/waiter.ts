@@ -24,7 +24,6 @@ export class Waiter {
   prev: this | undefined;
   list: object | undefined;
   readonly lockName: string;
-  readonly startedAt: number;
   /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
   seasoned = false;
   /** Whether the `waiting` event was sent. */
@@ -42,15 +41,10 @@ export class Waiter {
     const { clock, wait, signal } = options;
     this.lockName = options.lockName;
     this.#clock = clock;
-    this.startedAt = clock.mono();
     if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
       this.#cancelTimer = clock.after(wait, () => this.end(TIME_IS_UP));
     }
     if (signal) this.#stopListening = onAbort(signal, () => this.end(signal.reason));
-  }
-
-  get waited(): number {
-    return this.#clock.mono() - this.startedAt;
   }
 
   /** Ends the call with this reason, now or at its next wait. The first end counts. */

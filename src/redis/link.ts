@@ -176,7 +176,6 @@ export class Link implements PursuitHost {
     this.#closed = true;
     for (const [event, listener] of this.#listeners) this.connection.off(event, listener);
     for (const pursuit of this.#pursuits()) pursuit.close();
-    for (const callback of [...this.#onReady]) callback();
     this.#onReady.clear();
   }
 

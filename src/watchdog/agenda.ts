@@ -14,10 +14,6 @@ export class Agenda<E extends Entry> {
     return this.#heap[0];
   }
 
-  get size(): number {
-    return this.#heap.length;
-  }
-
   [Symbol.iterator](): Iterator<E> {
     return [...this.#heap][Symbol.iterator]();
   }

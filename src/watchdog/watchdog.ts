@@ -65,10 +65,6 @@ export class Watchdog {
     this.#arm();
   }
 
-  unwatch(holder: Guarded): void {
-    this.#agenda.remove(holder);
-  }
-
   close(): void {
     this.#cancel?.();
     for (const holder of this.#agenda) this.#agenda.remove(holder);
