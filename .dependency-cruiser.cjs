@@ -3,9 +3,13 @@
 
 // Top layer first. Above them stand index.ts, client.ts and its parts client-*.ts, the only files beside the folders.
 const LAYERS = {
+  kinds: {
+    may: ["locks", "engine", "watchdog", "owners", "redis", "scripts", "base"],
+    comment: "A kind says how its steps look on the wire; what is the same for all kinds does not know them.",
+  },
   locks: {
     may: ["engine", "watchdog", "owners", "pubsub", "redis", "scripts", "base"],
-    comment: "A kind of lock is built from everything below; who makes it (the client) is not its business.",
+    comment: "What a lock does is the same for every kind, so it knows none; nor does it know who makes it.",
   },
   engine: {
     may: ["watchdog", "pubsub", "redis", "scripts", "base"],

@@ -2,13 +2,17 @@
 import { checkName, checkOptions, checkWait } from "./base/arguments.js";
 import { Events, type LockEventName, type LockListener } from "./base/events.js";
 import { clientId } from "./base/ids.js";
-import { sharesOneSlot } from "./base/names.js";
+import { lockChannel, sharesOneSlot } from "./base/names.js";
 import { type CheckedOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
 import { Engine } from "./engine/engine.js";
+import { FairLock, FairPrimitive } from "./kinds/fair.js";
+import { FencedLock, FencedPrimitive } from "./kinds/fenced.js";
+import { HashPrimitive, type PrimitiveParts } from "./kinds/hash.js";
+import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
+import { makeRenewers, type Renewers } from "./kinds/renewers.js";
 import { Env } from "./locks/env.js";
 import { onForce } from "./locks/force.js";
 import { Lock } from "./locks/lock.js";
-import { HashRenewer, PlainPrimitive } from "./locks/plain.js";
 import { checkServer } from "./locks/ready-check.js";
 import { Replicas } from "./locks/replicas.js";
 import { outside } from "./owners/context.js";
@@ -37,7 +41,7 @@ export class LockClient {
   readonly #engine: Engine;
   readonly #watchdog: Watchdog;
   readonly #env: Env;
-  readonly #renewer: HashRenewer;
+  readonly #renewers: Renewers;
   readonly #stopListening: () => void;
   #closing: Promise<void> | undefined;
 
@@ -67,7 +71,7 @@ export class LockClient {
     const groupOf = isCluster(connection) ? slotOf : () => 0;
     // Holds that were taken one after the other soon share their renewals.
     this.#watchdog = new Watchdog({ clock, slack: watchdogTimeout / 12, groupOf, outside });
-    this.#renewer = new HashRenewer(link, watchdogTimeout);
+    this.#renewers = makeRenewers(link, watchdogTimeout);
     this.#env = new Env({
       clientId: clientId(),
       settings: checked,
@@ -95,8 +99,31 @@ export class LockClient {
 
   /** A reentrant lock, not fair. */
   getLock(name: string): Lock {
+    return new Lock(this.#env, new HashPrimitive(this.#parts(name)));
+  }
+
+  /** A reentrant lock that is granted first come first served over all processes. */
+  getFairLock(name: string): FairLock {
+    return new FairLock(this.#env, new FairPrimitive(this.#parts(name)));
+  }
+
+  /** A reentrant lock whose holds carry a fencing token. */
+  getFencedLock(name: string): FencedLock {
+    return new FencedLock(this.#env, new FencedPrimitive(this.#parts(name)));
+  }
+
+  /** Many readers or one writer. */
+  getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
+    const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
+    if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
     const key = this.#key(name);
-    return new Lock(this.#env, new PlainPrimitive(this.#env, name, key, this.#renewer));
+    return new ReadWriteLock({
+      env: this.#env,
+      lockName: name,
+      key,
+      renewers: this.#renewers,
+      preferWriters,
+    });
   }
 
   /** Runs fn, and all that it awaits, as one new owner; resolves with what fn returns. */
@@ -133,8 +160,7 @@ export class LockClient {
     this.#env.assertOpen("");
     await this.#link.prepare("", this.#options.commandTimeout);
     const name = `holdfast-ready-${clientId()}`;
-    const probe = new PlainPrimitive(this.#env, name, this.#key(name), this.#renewer);
-    await checkServer(this.#env, this.#router, probe);
+    await checkServer(this.#env, this.#router, new HashPrimitive(this.#parts(name)));
   }
 
   /**
@@ -180,6 +206,12 @@ export class LockClient {
         resolve();
       });
     });
+  }
+
+  /** What the locks of one key are made of. */
+  #parts(name: string): PrimitiveParts {
+    const key = this.#key(name);
+    return { env: this.#env, lockName: name, key, channel: lockChannel(key), renewer: this.#renewers.lock };
   }
 
   #key(name: string): string {

@@ -11,20 +11,14 @@
 --   {1, 0}     granted
 --   {0, pttl}  held by another; its remaining time in ms, -1 if it has no end
 --   {2, 0}     this wire id is over
+-- INCLUDE shared/create
 -- INCLUDE shared/raise_ttl
 
 local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
 
 if redis.call('EXISTS', lock, tombstone) == 0 then
-  redis.call('HSET', lock, owner, 1)
-  -- A script is not rolled back: a lock whose TTL was refused must not stay without one.
-  local set = redis.pcall('PEXPIRE', lock, lease)
-  if set ~= 1 then
-    redis.call('HDEL', lock, owner)
-    return set
-  end
-  return {1, 0}
+  return create(lock, lease, owner, 1) or {1, 0}
 end
 if redis.call('EXISTS', tombstone) == 1 then
   return {2, 0}

@@ -19,5 +19,5 @@ if redis.call('HLEN', lock) == 0 then
   return 0
 end
 redis.call('DEL', lock)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1

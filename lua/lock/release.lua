@@ -18,24 +18,17 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
 -- INCLUDE shared/absence
+-- INCLUDE shared/keep
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if count ~= '0' and left ~= '0' then
-  if redis.call('EXISTS', tombstone) == 1 then
-    return 1
-  end
-  if redis.call('HEXISTS', lock, owner) == 0 then
-    return absence(lock)
-  end
-  redis.call('PEXPIRE', lock, left)
-  redis.call('HSET', lock, owner, count)
-  return 1
+  return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
 end
 if redis.call('HDEL', lock, owner) == 1 then
   redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-  announce(publish, channel)
+  announce(publish, channel, '0')
   return 1
 end
 if redis.call('EXISTS', tombstone) == 1 then

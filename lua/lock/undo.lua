@@ -16,16 +16,14 @@
 --   0             there was not, or an earlier run has undone it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/bury
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if redis.call('EXISTS', tombstone) == 1 then
+if not bury(tombstone, tombstoneTtl) then
   return 0
 end
--- A write that needs no memory comes first: before Redis 7 it lets the next one pass where memory is short.
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 local current = redis.call('HGET', lock, owner)
 if not current or tonumber(current) <= tonumber(count) then
   return 0
@@ -36,5 +34,5 @@ if count ~= '0' and left ~= '0' then
   return 1
 end
 redis.call('HDEL', lock, owner)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1

@@ -15,14 +15,15 @@ export class List<T extends Item> {
   first: T | undefined;
   last: T | undefined;
 
-  /** Puts an item at the end, unless it is in already. */
-  add(item: T): void {
-    if (item.list) return;
+  /** Puts an item at the end; false if it was in already. */
+  add(item: T): boolean {
+    if (item.list) return false;
     item.list = this;
     item.prev = this.last;
     if (this.last) this.last.next = item;
     else this.first = item;
     this.last = item;
+    return true;
   }
 
   /** Takes an item out; false if it was not in. */

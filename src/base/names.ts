@@ -8,9 +8,54 @@ function prefixed(prefix: string, name: string): string {
   return name.includes("{") ? `${prefix}:${name}` : `${prefix}:{${name}}`;
 }
 
-/** Where releases of a plain or fenced lock, and of the head of a fair queue, are announced. */
+/** `N:S`, braced likewise. */
+function suffixed(name: string, suffix: string): string {
+  return name.includes("{") ? `${name}:${suffix}` : `{${name}}:${suffix}`;
+}
+
+/** Where releases of a plain or fenced lock are announced; with a waiter's name, where one of a fair lock is woken. */
 export function lockChannel(name: string): string {
   return prefixed("redisson_lock__channel", name);
+}
+
+/** Where releases of both sides of a read-write lock are announced. */
+export function readWriteChannel(name: string): string {
+  return prefixed("redisson_rwlock", name);
+}
+
+/** The counter of fencing tokens. */
+export function tokenCounter(name: string): string {
+  return prefixed("redisson_lock_token", name);
+}
+
+/** The waiters of a fair lock in their order. */
+export function fairQueue(name: string): string {
+  return prefixed("redisson_lock_queue", name);
+}
+
+/** When each place in that queue lapses. */
+export function fairTimeouts(name: string): string {
+  return prefixed("redisson_lock_timeout", name);
+}
+
+/** Until when each waiter of this library in that queue counts as alive. */
+export function fairAlive(name: string): string {
+  return prefixed("holdfast_alive", name);
+}
+
+/** Until when each waiting writer of this library counts as alive. */
+export function waitingWriters(name: string): string {
+  return prefixed("holdfast_writers", name);
+}
+
+/** The field of a writer in a read-write lock's hash. */
+export function writeField(wireId: string): string {
+  return `${wireId}:write`;
+}
+
+/** The key that lives as long as the `number`-th read hold of an owner. */
+export function readHold(name: string, wireId: string, number: number): string {
+  return suffixed(name, `${wireId}:rwlock_timeout:${number}`);
 }
 
 /**

@@ -15,32 +15,9 @@ import {
 import { type Item, List } from "../base/list.js";
 import type { Router } from "../pubsub/router.js";
 import type { Link } from "../redis/link.js";
+import type { Attempt, Contender } from "./contender.js";
 import { Line } from "./line.js";
 import { TIME_IS_UP, Waiter } from "./waiter.js";
-
-/** What a try came to. `ttl`: ms until the holder's lease ends, -1 if it has no end, 0 to try again at once. */
-export type Attempt<G> =
-  | { readonly granted: true; readonly value: G; readonly lease: number }
-  | { readonly granted: false; readonly ttl: number };
-
-/** One call that wants something, as the engine sees it. */
-export interface Contender<G> {
-  readonly lockName: string;
-  /** Where releases are announced; names the line to stand in. */
-  readonly channel: string;
-  /** False while it is another's turn (of the same owner). */
-  admitted(): boolean;
-  /** True if it needs no place in the line: its owner has the lock already. */
-  reenters(): boolean;
-  /** Tries once. Rejects UNAVAILABLE without an answer within `within` milliseconds. */
-  attempt(within: number): Promise<Attempt<G>>;
-  /** The call begins; `resume` is to be called whenever `admitted` or `reenters` may have changed. */
-  enter(resume: () => void): void;
-  /** The call has to wait; called once. */
-  waiting(): void;
-  /** The call is over. With `taken` false nobody receives what it was or is granted: it is to be undone. */
-  leave(taken: boolean): void;
-}
 
 export interface EngineOptions {
   readonly link: Link;
@@ -92,7 +69,7 @@ export class Engine {
     signal: AbortSignal | undefined,
   ): Promise<G | undefined> {
     const { clock, link } = this.#options;
-    const waiter = new Waiter({ lockName: contender.lockName, clock, wait, signal });
+    const waiter = new Waiter({ contender, clock, wait, signal });
     const call = new Call(waiter);
     this.#calls.add(call);
     let taken = false;
@@ -122,14 +99,14 @@ export class Engine {
           this.#onIdle = resolve;
         })
       : Promise.resolve();
-    for (const { waiter } of this.#calls.all()) waiter.end(new ClientClosedError(waiter.lockName));
+    for (const { waiter } of this.#calls.all()) waiter.end(new ClientClosedError(waiter.contender.lockName));
     return idle;
   }
 
   /** One try, past the line; not at all when it is another's turn. */
   async #once<G>(contender: Contender<G>, waiter: Waiter): Promise<G | undefined> {
     while (contender.admitted()) {
-      const attempt = await waiter.during(contender.attempt(this.#options.link.commandTimeout));
+      const attempt = await waiter.during(contender.attempt(this.#options.link.commandTimeout, undefined));
       if (attempt.granted) return attempt.value;
       if (attempt.ttl !== 0) return undefined;
     }
@@ -141,52 +118,58 @@ export class Engine {
     let undecided = false;
     try {
       for (;;) {
-        if (!this.#mayTry(contender, waiter, line)) {
+        const fellows = this.#mayTry(contender, waiter, line);
+        if (typeof fellows === "number") {
           this.#announce(contender, waiter);
           waiter.seasoned = true;
-          await waiter.park();
-          continue;
-        }
-        const quiet = contender.reenters() ? 0 : line.quiet;
-        if (quiet > 0) {
-          await waiter.park(quiet);
+          await waiter.park(fellows);
           continue;
         }
         undecided = true;
-        line.trying();
-        const attempt = await waiter.during(this.#try(contender, waiter, wait));
+        const attempt = await waiter.during(this.#try(contender, waiter, wait, fellows));
         undecided = false;
         if (attempt.granted) {
-          if (line.isHead(waiter)) line.granted(Math.min(attempt.lease, this.#options.pollCap));
+          line.granted(waiter, Math.min(attempt.lease, this.#options.pollCap));
           return attempt.value;
         }
         if (attempt.ttl === 0) {
-          line.hint();
+          line.again(waiter);
           continue;
         }
         waiter.seasoned = true;
         this.#announce(contender, waiter);
-        line.refused(this.#sleep(attempt.ttl));
+        line.refused(waiter, this.#sleep(attempt.ttl), attempt.overlooked ?? []);
       }
     } finally {
       line.leave(waiter, undecided);
-      if (--line.calls === 0) this.#lines.delete(contender.channel);
+      if (--line.calls === 0) this.#lines.delete(contender.line);
     }
   }
 
-  /** True when it is this call's turn, and it re-enters or heads the line. */
-  #mayTry(contender: Contender<unknown>, waiter: Waiter, line: Line): boolean {
-    if (!contender.admitted()) return false;
-    if (contender.reenters()) return true;
+  /** The places to refresh by the try that is due now, or the milliseconds for which none is. */
+  #mayTry(contender: Contender<unknown>, waiter: Waiter, line: Line): readonly string[] | number {
+    if (!contender.admitted()) {
+      // It must not hold up those behind it.
+      line.leave(waiter, false);
+      contender.withdraw();
+      return Number.POSITIVE_INFINITY;
+    }
+    if (contender.reenters()) return [];
     line.enter(waiter);
-    return line.isHead(waiter);
+    const pause = line.pause(waiter);
+    return pause > 0 ? pause : line.trying(waiter);
   }
 
   /** One try; a call that has waited before takes silence for a refusal, and goes on when Redis is back. */
-  #try<G>(contender: Contender<G>, waiter: Waiter, wait: number): Promise<Attempt<G>> {
+  #try<G>(
+    contender: Contender<G>,
+    waiter: Waiter,
+    wait: number,
+    fellows: readonly string[],
+  ): Promise<Attempt<G>> {
     const { commandTimeout } = this.#options.link;
-    if (!waiter.seasoned) return contender.attempt(Math.min(commandTimeout, wait));
-    return contender.attempt(commandTimeout).catch((error: unknown) => {
+    if (!waiter.seasoned) return contender.attempt(Math.min(commandTimeout, wait), fellows);
+    return contender.attempt(commandTimeout, fellows).catch((error: unknown) => {
       if (!isLockError(error, "UNAVAILABLE")) throw error;
       return { granted: false, ttl: -1 };
     });
@@ -205,18 +188,17 @@ export class Engine {
     return Math.min(pollCap, Math.max(SHORTEST_SLEEP, ttl + MARGIN + jitter));
   }
 
-  #line(contender: Contender<unknown>): Line {
-    const { channel, lockName } = contender;
-    let line = this.#lines.get(channel);
+  #line({ line: name, lockName }: Contender<unknown>): Line {
+    let line = this.#lines.get(name);
     if (!line) {
-      const { router, clock } = this.#options;
+      const { router, clock, pollCap } = this.#options;
       const refused = (error: unknown) =>
         new UnsupportedServerError(
           lockName,
           `the server forbids the channel: ${error instanceof Error ? error.message : "unknown error"}`,
         );
-      line = new Line({ channel, router, clock, refused });
-      this.#lines.set(channel, line);
+      line = new Line({ router, clock, refreshEvery: pollCap / 2, refused });
+      this.#lines.set(name, line);
     }
     line.calls++;
     return line;

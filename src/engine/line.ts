@@ -1,6 +1,6 @@
 /**
- * The waiters of one process for one name, first come first served. Only the head talks to Redis, so that ten thousand
- * waiters cost one server try for each release.
+ * The waiters of one process for one thing, first come first served. Only the first talks to Redis, so that ten
+ * thousand waiters cost one server try for each release; where the server keeps places, each tries once to get one.
  */
 import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
@@ -8,9 +8,10 @@ import type { Router } from "../pubsub/router.js";
 import type { Waiter } from "./waiter.js";
 
 export interface LineOptions {
-  readonly channel: string;
   readonly router: Router;
   readonly clock: Clock;
+  /** Milliseconds: places are refreshed with the first try after so long. */
+  readonly refreshEvery: number;
   /** The server forbids the channel: nobody here can be woken. */
   readonly refused: (error: unknown) => unknown;
 }
@@ -21,16 +22,18 @@ export class Line {
   readonly #options: LineOptions;
   /** In order of arrival. */
   readonly #waiters = new List<Waiter>();
-  /** Something may have changed since the last try began. */
+  /** Something may have changed since the last try of the first one began. */
   #hinted = true;
   /** Until then no try is due unless there is a hint: the lock is known to be held. */
   #quietUntil = 0;
+  #refreshedAt: number;
   #unsubscribe: (() => void) | undefined;
-  /** The server has confirmed the subscription, so a release since then is a hint. */
+  /** The server has confirmed the common subscription, so a release since then is a hint. */
   #listening = false;
 
   constructor(options: LineOptions) {
     this.#options = options;
+    this.#refreshedAt = options.clock.mono();
   }
 
   isHead(waiter: Waiter): boolean {
@@ -38,12 +41,14 @@ export class Line {
   }
 
   enter(waiter: Waiter): void {
-    this.#waiters.add(waiter);
+    if (this.#waiters.add(waiter) && waiter.contender.standing.places) waiter.hinted = true;
   }
 
   /** `undecided`: the waiter leaves while a try of its own is in flight. */
   leave(waiter: Waiter, undecided: boolean): void {
     const wasHead = this.isHead(waiter);
+    waiter.unsubscribe?.();
+    waiter.unsubscribe = undefined;
     this.#waiters.remove(waiter);
     if (!wasHead) return;
     if (undecided) this.#hinted = true;
@@ -51,37 +56,68 @@ export class Line {
     else this.#stop();
   }
 
-  /** Milliseconds for which no try is due; 0 when one is. */
-  get quiet(): number {
-    if (this.#hinted) return 0;
-    return Math.max(0, this.#quietUntil - this.#options.clock.mono());
+  /** Milliseconds for which no try of this waiter is due: 0 when one is, Infinity until it is woken. */
+  pause(waiter: Waiter): number {
+    if (waiter.hinted) return 0;
+    if (!this.isHead(waiter)) return Number.POSITIVE_INFINITY;
+    return this.#hinted ? 0 : Math.max(0, this.#quietUntil - this.#options.clock.mono());
   }
 
-  /** A try begins: hints up to here are spent on it. */
-  trying(): void {
+  /** A try begins: hints up to here are spent on it. Returns the places that it has to refresh. */
+  trying(waiter: Waiter): readonly string[] {
+    waiter.hinted = false;
+    if (!this.isHead(waiter)) return [];
     this.#hinted = false;
+    const now = this.#options.clock.mono();
+    if (!waiter.contender.standing.places || now - this.#refreshedAt < this.#options.refreshEvery) return [];
+    this.#refreshedAt = now;
+    return this.#waiters.all().flatMap((other) => (other === waiter ? [] : (other.contender.place ?? [])));
   }
 
-  /** The head has the lock now, for at most `ms` unless renewed. Without a subscription the next one has to look. */
-  granted(ms: number): void {
-    if (this.#listening) this.#quietUntil = this.#options.clock.mono() + ms;
+  /** The outcome of a try is not to be taken: another one is due at once. */
+  again(waiter: Waiter): void {
+    if (this.isHead(waiter) || !waiter.contender.standing.places) this.hint();
+    else waiter.hinted = true;
+  }
+
+  /** A waiter has the lock now, for at most `ms` unless renewed. */
+  granted(waiter: Waiter, ms: number): void {
+    const { apart, together } = waiter.contender.standing;
+    if (together && waiter.list) return this.#hintAll();
+    if (!this.isHead(waiter)) return;
+    // Who is not told of its release has to look.
+    if (this.#listening || apart) this.#quietUntil = this.#options.clock.mono() + ms;
     else this.#hinted = true;
   }
 
-  /** The lock is held by another: no try for `ms` but on a hint. */
-  refused(ms: number): void {
-    this.#quietUntil = this.#options.clock.mono() + ms;
-    this.#unsubscribe ??= this.#subscribe();
+  /** The lock is held by another: no try for `ms` but on a hint, except by waiters that were overlooked. */
+  refused(waiter: Waiter, ms: number, overlooked: readonly string[]): void {
+    if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
+    if (waiter.contender.standing.apart) waiter.unsubscribe ??= this.#subscribeOne(waiter);
+    else this.#unsubscribe ??= this.#subscribe(waiter.contender.channel);
+    if (overlooked.length > 0) this.#hintPlaces(new Set(overlooked));
   }
 
-  /** Something may have changed: the head tries again. */
+  /** Something may have changed: the first one tries again. */
   hint(): void {
     this.#hinted = true;
     this.#waiters.first?.resume();
   }
 
-  #subscribe(): () => void {
-    const { router, channel, refused } = this.#options;
+  #hintAll(): void {
+    this.#hinted = true;
+    for (const waiter of this.#waiters.all()) waiter.hint();
+  }
+
+  #hintPlaces(places: ReadonlySet<string>): void {
+    for (const waiter of this.#waiters.all()) {
+      const { place } = waiter.contender;
+      if (place !== undefined && places.has(place)) waiter.hint();
+    }
+  }
+
+  #subscribe(channel: string): () => void {
+    const { router, refused } = this.#options;
     return router.subscribe(channel, {
       hint: () => {
         this.#listening = true;
@@ -93,9 +129,19 @@ export class Line {
     });
   }
 
+  #subscribeOne(waiter: Waiter): () => void {
+    const { router, refused } = this.#options;
+    const hint = () => waiter.hint();
+    return router.subscribe(waiter.contender.channel, {
+      hint,
+      refused: (error) => waiter.end(refused(error)),
+    });
+  }
+
   #stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
     this.#listening = false;
+    this.#hinted = true;
   }
 }

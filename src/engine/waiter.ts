@@ -6,12 +6,13 @@
  */
 import type { Clock } from "../base/clock.js";
 import { onAbort } from "./abort-hub.js";
+import type { Contender } from "./contender.js";
 
 /** Thrown inside the engine when the call's `wait` is over. */
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
 export interface WaiterOptions {
-  readonly lockName: string;
+  readonly contender: Contender<unknown>;
   readonly clock: Clock;
   /** Milliseconds; Infinity without limit. */
   readonly wait: number;
@@ -23,7 +24,11 @@ export class Waiter {
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
-  readonly lockName: string;
+  readonly contender: Contender<unknown>;
+  /** It was told to try, whether it is the first of its line or not. */
+  hinted = false;
+  /** Ends its own subscription, if it has one. */
+  unsubscribe: (() => void) | undefined;
   /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
   seasoned = false;
   /** Whether the `waiting` event was sent. */
@@ -39,7 +44,7 @@ export class Waiter {
 
   constructor(options: WaiterOptions) {
     const { clock, wait, signal } = options;
-    this.lockName = options.lockName;
+    this.contender = options.contender;
     this.#clock = clock;
     if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
       this.#cancelTimer = clock.after(wait, () => this.end(TIME_IS_UP));
@@ -57,6 +62,12 @@ export class Waiter {
   resume(): void {
     if (this.#wake) this.#wake();
     else this.#resumed = true;
+  }
+
+  /** As {@link resume}, and a try is due. */
+  hint(): void {
+    this.hinted = true;
+    this.resume();
   }
 
   /** Sleeps until {@link resume}, at most `ms`. */

@@ -1,6 +1,6 @@
 /** The options of a lock's calls, and one call with all of them checked. */
 import { checkLease, checkSignal, checkWait, type Options } from "../base/arguments.js";
-import { ambientOwner, type Frame, type Party } from "../owners/context.js";
+import { ambientOwner, currentFrame, type Frame, type Party } from "../owners/context.js";
 import { checkOwner, Owner } from "../owners/owner.js";
 import type { Origin } from "./grant.js";
 import type { Hold } from "./hold.js";
@@ -37,6 +37,8 @@ export interface Ask {
   readonly origin: Origin;
   /** Of a `run`. */
   readonly frame?: Frame;
+  /** The run or scope that the call is made in. */
+  readonly caller: Frame | undefined;
 }
 
 /** Checks the values of a call on the lock of this key, and finds out whose it is. */
@@ -45,5 +47,5 @@ export function checkAsk(options: Options, lockKey: string, origin: Origin): Ask
   const lease = checkLease(options.lease);
   const signal = checkSignal(options.signal);
   const owner = checkOwner(options.owner) ?? ambientOwner(lockKey) ?? new Owner();
-  return { wait, lease, signal, owner, origin };
+  return { wait, lease, signal, owner, origin, caller: currentFrame() };
 }

@@ -1,7 +1,7 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
 import type { Instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
-import type { Attempt, Contender } from "../engine/engine.js";
+import type { Attempt, Contender, Standing } from "../engine/contender.js";
 import type { Frame } from "../owners/context.js";
 import type { Env } from "./env.js";
 import { Grant, type Origin } from "./grant.js";
@@ -10,13 +10,18 @@ import { noop } from "./work.js";
 
 /** Who answers the engine for a claim: the owner's tenure of the lock. */
 export interface ClaimTaker {
-  /** False while it is the turn of a run that does not enclose the claim's. */
+  /**
+   * False while it is the turn of a run that does not enclose the claim's.
+   * @throws UPGRADE_REFUSED
+   */
   admits(claim: Claim): boolean;
   /** True while the owner has a live hold, so that a further call re-enters. */
   holding(): boolean;
-  attempt(claim: Claim, within: number): Promise<Attempt<Grant>>;
+  attempt(claim: Claim, within: number, fellows: readonly string[] | undefined): Promise<Attempt<Grant>>;
   enter(claim: Claim): void;
   announce(claim: Claim): void;
+  /** Gives up what the server may keep of its tries. */
+  withdraw(claim: Claim): void;
   /** The engine is done with a claim; what nobody takes is undone. */
   leave(claim: Claim, taken: boolean): void;
 }
@@ -30,6 +35,8 @@ export interface ClaimOptions {
   readonly renewed: boolean;
   /** Of a `run`: it takes turns with the runs that do not enclose it. */
   readonly frame?: Frame | undefined;
+  /** The run or scope that the call was made in. */
+  readonly caller?: Frame | undefined;
 }
 
 export class Claim implements Contender<Grant>, Item {
@@ -42,11 +49,12 @@ export class Claim implements Contender<Grant>, Item {
   readonly lease: number;
   readonly renewed: boolean;
   readonly frame: Frame | undefined;
+  readonly caller: Frame | undefined;
   /** Of its outermost tries; minted at the first. */
   wireId: string | undefined;
   /** Nobody waits for the result any more. */
   over = false;
-  /** A try of it may have been executed, or may yet be, without our knowing. */
+  /** The server may have something of its tries, or may yet get it: a grant that we did not hear of, a place. */
   doubtful = false;
   /** A try is on its way. */
   flying = false;
@@ -63,21 +71,46 @@ export class Claim implements Contender<Grant>, Item {
     this.lease = options.lease;
     this.renewed = options.renewed;
     this.frame = options.frame;
+    this.caller = options.caller;
   }
 
   /** The hold that this call was granted by a command sent at `sent`. */
   granted(env: Env, wireId: string, sent: Instant, token: bigint | undefined): Grant {
     const { primitive, origin, lease, renewed } = this;
     const { drift } = env.settings;
-    return new Grant({ clock: env.clock, drift, primitive, wireId, origin, sent, lease, renewed, token });
+    const { frame } = this;
+    return new Grant({
+      clock: env.clock,
+      drift,
+      primitive,
+      wireId,
+      origin,
+      frame,
+      sent,
+      lease,
+      renewed,
+      token,
+    });
   }
 
   get lockName(): string {
     return this.primitive.lockName;
   }
 
+  get line(): string {
+    return `${this.primitive.channel}/${this.primitive.side}`;
+  }
+
+  get standing(): Standing {
+    return this.primitive.standing;
+  }
+
   get channel(): string {
-    return this.primitive.channel;
+    return this.primitive.wakesOn(this.wireId ?? "");
+  }
+
+  get place(): string | undefined {
+    return this.doubtful ? this.wireId : undefined;
   }
 
   admitted(): boolean {
@@ -88,8 +121,8 @@ export class Claim implements Contender<Grant>, Item {
     return this.#tenure.holding();
   }
 
-  attempt(within: number): Promise<Attempt<Grant>> {
-    return this.#tenure.attempt(this, within);
+  attempt(within: number, fellows: readonly string[] | undefined): Promise<Attempt<Grant>> {
+    return this.#tenure.attempt(this, within, fellows);
   }
 
   enter(resume: () => void): void {
@@ -99,6 +132,10 @@ export class Claim implements Contender<Grant>, Item {
 
   waiting(): void {
     this.#tenure.announce(this);
+  }
+
+  withdraw(): void {
+    this.#tenure.withdraw(this);
   }
 
   leave(taken: boolean): void {

@@ -13,6 +13,8 @@ export interface Settings {
   readonly watchdogTimeout: number;
   readonly drift: number;
   readonly commandTimeout: number;
+  readonly pollCap: number;
+  readonly fairWaitTimeout: number;
 }
 
 /** The holds of one owner on one lock, as what happens to the whole lock or the whole client sees them. */

@@ -4,6 +4,7 @@
  */
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
 import { LockLostError, type LossReason } from "../base/errors.js";
+import type { Frame } from "../owners/context.js";
 import type { Primitive } from "./primitive.js";
 
 /** How a call came to a hold. Only `bare` ones are given back by `lock.unlock()`. */
@@ -15,6 +16,8 @@ export interface GrantOptions {
   readonly primitive: Primitive;
   readonly wireId: string;
   readonly origin: Origin;
+  /** Of a `run`. */
+  readonly frame?: Frame | undefined;
   /** When the command that took it was sent. */
   readonly sent: Instant;
   /** Milliseconds. */
@@ -31,6 +34,7 @@ export class Grant {
   readonly primitive: Primitive;
   readonly wireId: string;
   readonly origin: Origin;
+  readonly frame: Frame | undefined;
   readonly renewed: boolean;
   readonly token: bigint | undefined;
   readonly acquiredAt: number;
@@ -57,6 +61,7 @@ export class Grant {
     this.primitive = options.primitive;
     this.wireId = options.wireId;
     this.origin = options.origin;
+    this.frame = options.frame;
     this.renewed = options.renewed;
     this.token = options.token;
     this.#sent = options.sent;
@@ -66,6 +71,11 @@ export class Grant {
 
   get lockName(): string {
     return this.primitive.lockName;
+  }
+
+  /** The holder's field in the lock's hash. */
+  get field(): string {
+    return this.primitive.field(this.wireId);
   }
 
   get isHeld(): boolean {

@@ -9,7 +9,7 @@ import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import type { Env, LiveHoldings } from "./env.js";
 import type { Grant } from "./grant.js";
-import { type Primitive, type Rest, TAKEN } from "./primitive.js";
+import { type Primitive, type Rest, type Side, TAKEN } from "./primitive.js";
 import type { Serial } from "./serial.js";
 import { noop, quietly } from "./work.js";
 
@@ -28,8 +28,8 @@ export class Holdings implements LiveHoldings {
   forced = false;
   /** The last renewal got no answer: the likely cause, should the deadline pass. */
   suspended = false;
-  /** A renewal is on its way: likewise. */
-  renewing = false;
+  /** Renewals on their way: likewise. */
+  renewing = 0;
   readonly #env: Env;
   readonly #serial: Serial;
   readonly #changed: () => void;
@@ -71,11 +71,11 @@ export class Holdings implements LiveHoldings {
     }
   }
 
-  /** Releases all holds of a side but `rest`. */
+  /** Releases all holds of a side but `rest`: the wire id lives on while any hold does. */
   release(primitive: Primitive, wireId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
     const callId = this.#env.callId(wireId);
     const command = () => primitive.release(wireId, callId, rest, onSilence);
-    return rest().count > 0 ? this.once(primitive, callId, command) : command();
+    return rest().left > 0 ? this.once(primitive, callId, command) : command();
   }
 
   get empty(): boolean {
@@ -131,20 +131,26 @@ export class Holdings implements LiveHoldings {
     if (index >= 0) this.bare.splice(index, 1);
   }
 
-  /** The holds on one side but for one, as the server is to count them. */
+  /** The holds but for one, as a command on this side is to leave them. */
   rest(primitive: Primitive, without?: Grant): Rest {
-    const rest = { count: 0, left: 0 };
-    for (const grant of this.#grants) {
-      if (grant === without || grant.primitive.side !== primitive.side) continue;
-      rest.count++;
-      rest.left = Math.max(rest.left, grant.serverLeft);
-    }
-    return rest;
+    return this.#terms(primitive, (grant) => (grant === without ? undefined : grant.serverLeft));
   }
 
-  /** Milliseconds that the longest hold but for one has to go on the server. */
-  longestLeft(without: Grant): number {
-    return Math.max(0, ...this.#grants.map((grant) => (grant === without ? 0 : grant.serverLeft)));
+  /** The holds with `term` milliseconds for one of them, and no less than it has for each other. */
+  extended(extended: Grant, term: number): Rest {
+    return this.#terms(extended.primitive, (grant) => (grant === extended ? term : grant.serverLeft));
+  }
+
+  #terms(primitive: Primitive, termOf: (grant: Grant) => number | undefined): Rest {
+    const terms: number[] = [];
+    let left = 0;
+    for (const grant of this.#grants) {
+      const term = termOf(grant);
+      if (term === undefined) continue;
+      if (grant.primitive.side === primitive.side) terms.push(term);
+      left = Math.max(left, term);
+    }
+    return { terms, left };
   }
 
   // Losing
@@ -164,7 +170,7 @@ export class Holdings implements LiveHoldings {
     for (const grant of grants) {
       this.lose(
         grant,
-        reason ?? (grant.renewed && (this.suspended || this.renewing) ? "unreachable" : "expired"),
+        reason ?? (grant.renewed && (this.suspended || this.renewing > 0) ? "unreachable" : "expired"),
       );
     }
     this.#keep((grant) => grant.state !== "lost");
@@ -175,9 +181,14 @@ export class Holdings implements LiveHoldings {
     }
   }
 
-  /** The server does not know the owner any more: every live hold is lost. Those on their way back will be told so. */
-  loseAll(reason: LossReason): void {
-    for (const grant of this.held) this.lose(grant, reason);
+  /**
+   * The server does not know the owner any more, on one side or on any: every live hold there is lost. Those on their
+   * way back will be told so.
+   */
+  loseAll(reason: LossReason, side?: Side): void {
+    for (const grant of this.held) {
+      if (side === undefined || grant.primitive.side === side) this.lose(grant, reason);
+    }
     this.#keep((grant) => grant.state !== "lost");
   }
 
@@ -200,11 +211,13 @@ export class Holdings implements LiveHoldings {
   // What happens to the whole lock or the whole client
 
   wireIdOn(primitive: Primitive): string | undefined {
-    return this.held.some((grant) => grant.primitive.key === primitive.key) ? this.#wireId : undefined;
+    const { key, side } = primitive;
+    const isOn = (grant: Grant) => grant.primitive.key === key && grant.primitive.side === side;
+    return this.held.some(isOn) ? this.#wireId : undefined;
   }
 
   loseByForce(primitive: Primitive, wireId: string): void {
-    if (this.wireIdOn(primitive) === wireId) this.loseAll("forced");
+    if (this.wireIdOn(primitive) === wireId) this.loseAll("forced", primitive.side);
   }
 
   hearOfForce(key: string): void {

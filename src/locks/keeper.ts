@@ -38,29 +38,31 @@ export class Keeper implements Guarded {
     for (const grant of this.#holdings) {
       if (grant.state !== "held") continue;
       next = Math.min(next, now + grant.remaining);
-      if (grant.renewed && !this.#holdings.renewing) next = Math.min(next, this.#renewAt);
+      if (grant.renewed && this.#holdings.renewing === 0) next = Math.min(next, this.#renewAt);
     }
     return next;
   }
 
   due(now: number): readonly Renewal[] {
     this.#holdings.dropExpired();
-    if (this.#holdings.renewing || this.#renewAt > now) return [];
-    const renewed = this.#holdings.held.find((grant) => grant.renewed);
-    if (!renewed) return [];
-    this.#holdings.renewing = true;
-    const { renewer, key } = renewed.primitive;
-    return [{ holder: this, renewer, key, field: renewed.primitive.field(renewed.wireId) }];
+    if (this.#holdings.renewing > 0 || this.#renewAt > now) return [];
+    const renewals = new Map<string, Renewal>();
+    for (const { renewed, primitive, field } of this.#holdings.held) {
+      const { renewer, key } = primitive;
+      if (renewed) renewals.set(field, { holder: this, renewer, key, field });
+    }
+    this.#holdings.renewing = renewals.size;
+    return [...renewals.values()];
   }
 
   renewed(renewal: Renewal, word: number, sent: Instant): void {
-    this.#holdings.renewing = false;
-    const { held } = this.#holdings;
+    this.#holdings.renewing--;
+    const held = this.#holdings.held.filter(({ field }) => field === renewal.field);
     const [first] = held;
     const { settings, events, watchdog } = this.#env;
     // The holds may have been given back, or be others by now.
-    if (!first || first.primitive.field(first.wireId) !== renewal.field) return watchdog.watch(this);
-    if (word !== DONE) return this.#holdings.loseAll(this.#holdings.absence(word));
+    if (!first) return watchdog.watch(this);
+    if (word !== DONE) return this.#holdings.loseAll(this.#holdings.absence(word), first.primitive.side);
     this.#holdings.suspended = false;
     for (const grant of held) if (grant.renewed) grant.raiseTerm(sent, settings.watchdogTimeout);
     this.#renewAt = this.#sentAt(sent) + this.#interval;
@@ -70,7 +72,7 @@ export class Keeper implements Guarded {
 
   notRenewed(cause: unknown): void {
     trace("a renewal got no answer");
-    this.#holdings.renewing = false;
+    this.#holdings.renewing--;
     this.#renewAt = this.#env.clock.mono() + this.#interval / RETRIES;
     const [first] = this.#holdings.held;
     if (first && !this.#holdings.suspended) {

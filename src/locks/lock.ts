@@ -31,8 +31,8 @@ interface Taken {
   readonly tenure: Tenure;
 }
 
-/** A reentrant lock, not fair. The lock is its client and name, not this object. */
-export class Lock {
+/** A reentrant lock, not fair. The lock is its client and name, not this object. `H`: what its holds are. */
+export class Lock<H extends Hold = Hold> {
   readonly name: string;
   readonly #env: Env;
   readonly #primitive: Primitive;
@@ -49,9 +49,10 @@ export class Lock {
   /**
    * Waits until the lock is granted.
    * @throws WAIT_TIMEOUT if `wait` milliseconds were not enough; `signal.reason` if the signal aborts first
-   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late)
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late),
+   * UPGRADE_REFUSED (of a write side)
    */
-  async lock(options?: LockOptions): Promise<Hold> {
+  async lock(options?: LockOptions): Promise<H> {
     const begun = this.#env.clock.mono();
     const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key, "bare");
     return this.#hold(this.#require(await this.#acquire(ask), begun), ask);
@@ -62,7 +63,7 @@ export class Lock {
    * Resolves with null if the lock stayed with others.
    * @throws as {@link lock}, but for WAIT_TIMEOUT
    */
-  async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<Hold | null> {
+  async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
     const ask = checkAsk({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key, "bare");
     const taken = await this.#acquire(ask);
@@ -74,7 +75,7 @@ export class Lock {
    * owner take turns. What fn throws always wins.
    * @throws as {@link lock}, and LOCK_LOST if fn succeeded but the hold was lost before its end
    */
-  async run<T>(fn: (hold: Hold) => T | Promise<T>, options?: LockOptions): Promise<T> {
+  async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {
     checkFunction(fn, "fn");
     const checked = checkOptions(options, LOCK_OPTIONS, "run");
     const ask = checkAsk(checked, this.#key, "run");
@@ -149,11 +150,11 @@ export class Lock {
   }
 
   /** How holds of this kind look to users. */
-  protected makeHold(grant: Grant, tenure: Tenure, owner: Party): Hold {
-    return new Hold(grant, tenure, owner);
+  protected makeHold(grant: Grant, tenure: Tenure, owner: Party): H {
+    return new Hold(grant, tenure, owner) as H;
   }
 
-  #hold({ grant, tenure }: Taken, { owner }: Ask): Hold {
+  #hold({ grant, tenure }: Taken, { owner }: Ask): H {
     return this.makeHold(grant, tenure, owner);
   }
 
@@ -175,6 +176,7 @@ export class Lock {
       lease: ask.lease ?? settings.watchdogTimeout,
       renewed: ask.lease === undefined,
       frame: ask.frame,
+      caller: ask.caller,
     });
     const grant = await engine.acquire(claim, ask.wait, ask.signal);
     if (!grant) return undefined;

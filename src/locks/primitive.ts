@@ -3,6 +3,7 @@
  * time; it names keys and scripts and reads their replies. A new kind is one primitive and its Lua files.
  */
 import type { LockKind } from "../base/events.js";
+import type { Standing } from "../engine/contender.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { Sharing } from "./turns.js";
 
@@ -19,20 +20,39 @@ export const OVER = 2;
  */
 export const TOMBSTONE_TTL = 20_000;
 
+/** One try for an outermost hold. */
+export interface Try {
+  readonly wireId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** Milliseconds after which it is given up, with its outcome unknown. */
+  readonly within: number;
+  /** The fellow waiters whose places with the server it refreshes; undefined for a call that does not wait. */
+  readonly fellows: readonly string[] | undefined;
+}
+
 /** What an outermost acquire came to. */
 export type Acquired =
   | { readonly granted: true; readonly token?: bigint | undefined }
-  /** `ttl`: ms until the holder's lease ends; -1 if it has no end. */
-  | { readonly granted: false; readonly ttl: number };
+  /** `ttl`: ms until the holder's lease ends; -1 if it has no end. `overlooked`: fellows that should try themselves. */
+  | { readonly granted: false; readonly ttl: number; readonly overlooked?: readonly string[] };
 
-/** The other holds of an owner, as a release leaves them. */
+/** Holds of an owner, as a command leaves them. */
 export interface Rest {
-  readonly count: number;
-  /** Milliseconds that the longest of them has to go. */
+  /** Milliseconds that each of them on the same side has to go, in the order of their grants. */
+  readonly terms: readonly number[];
+  /** Milliseconds that the longest of them on either side has to go; 0 if none lies ahead. */
   readonly left: number;
 }
 
-/** A read-write lock has two, all others one. */
+export const NOTHING_LEFT: Rest = { terms: [], left: 0 };
+
+/** How many holds stay on the side: none if the server has let go of all. */
+export function countOf({ terms }: Rest): number {
+  return terms.some((term) => term > 0) ? terms.length : 0;
+}
+
+/** A read-write lock has two, all others one. Holds of both share the owner's wire id. */
 export type Side = "only" | "read" | "write";
 
 export interface Primitive {
@@ -48,9 +68,13 @@ export interface Primitive {
   readonly side: Side;
   /** How its runs share a turn with their siblings. */
   readonly sharing: Sharing;
+  /** How those who wait for it stand in line. */
+  readonly standing: Standing;
   /** The field of an owner in the lock's hash. */
   field(wireId: string): string;
-  acquire(wireId: string, lease: number, within: number): Promise<Acquired>;
+  /** Where the waiter of this wire id is woken. */
+  wakesOn(wireId: string): string;
+  acquire(attempt: Try): Promise<Acquired>;
   /** Adds the `count`-th hold. `callId` names this call alone. */
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number>;
   /**
@@ -60,7 +84,8 @@ export interface Primitive {
   release(wireId: string, callId: string, rest: () => Rest, onSilence: () => void): Promise<number>;
   /** As release, for a call whose outcome is unknown; `callId` for a nested one. */
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown>;
-  extend(wireId: string, callId: string, lease: number): Promise<number>;
+  /** Sets the owner's holds to these terms. */
+  extend(wireId: string, callId: string, holds: Rest): Promise<number>;
   force(): Promise<boolean>;
   state(wireId: string): Promise<LockState>;
 }

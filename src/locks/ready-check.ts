@@ -4,7 +4,7 @@ import { tombstone } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
 import type { Link } from "../redis/link.js";
 import type { Env } from "./env.js";
-import type { Primitive } from "./primitive.js";
+import { NOTHING_LEFT, type Primitive } from "./primitive.js";
 import { noop } from "./work.js";
 
 const OLDEST: readonly [major: number, minor: number] = [6, 2];
@@ -19,8 +19,10 @@ export async function checkServer(env: Env, router: Router, probe: Primitive): P
   commands.push([link.publishCommand, probe.channel, "0"]);
   for (const [name = "", ...args] of commands) await permitted(link.command(name, ...args));
   const other = env.wireId();
-  await permitted(probe.acquire(other, LEASE, link.commandTimeout));
-  await permitted(probe.release(other, other, () => ({ count: 0, left: 0 }), noop));
+  await permitted(
+    probe.acquire({ wireId: other, lease: LEASE, within: link.commandTimeout, fellows: undefined }),
+  );
+  await permitted(probe.release(other, other, () => NOTHING_LEFT, noop));
   await permitted(link.limited("", listening(router, probe.channel)));
 }
 

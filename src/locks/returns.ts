@@ -5,7 +5,7 @@ import { trace } from "../base/trace.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
 import { eventOf, type Holdings } from "./holdings.js";
-import { DONE, TOMBSTONE_TTL } from "./primitive.js";
+import { countOf, DONE, TOMBSTONE_TTL } from "./primitive.js";
 import type { Serial } from "./serial.js";
 import { quietly } from "./work.js";
 
@@ -103,7 +103,7 @@ export class Returns {
       const late = elapsedSince(this.#env.clock, begun) > TOMBSTONE_TTL;
       if (word !== DONE && !late) {
         const reason = holdings.absence(word);
-        holdings.loseAll(reason);
+        holdings.loseAll(reason, primitive.side);
         throw holdings.lose(grant, reason);
       }
       trace('lock "%s": given back by %s', grant.lockName, wireId);
@@ -112,7 +112,7 @@ export class Returns {
       }
       // The script found none of the others' deadlines ahead, and released it.
       const others = holdings.rest(primitive, grant);
-      if (others.count > 0 && others.left === 0) holdings.loseAll("expired");
+      if (others.terms.length > 0 && countOf(others) === 0) holdings.loseAll("expired", primitive.side);
     } finally {
       holdings.remove(grant);
     }
@@ -130,9 +130,9 @@ export class Returns {
     const { primitive, wireId } = grant;
     const callId = this.#env.callId(wireId);
     const word = await this.#holdings.once(primitive, callId, () =>
-      primitive.extend(wireId, callId, Math.max(term, this.#holdings.longestLeft(grant))),
+      primitive.extend(wireId, callId, this.#holdings.extended(grant, term)),
     );
-    if (word !== DONE) this.#holdings.loseAll(this.#holdings.absence(word));
+    if (word !== DONE) this.#holdings.loseAll(this.#holdings.absence(word), primitive.side);
     assertUsable(grant);
     grant.setTerm(sent, term);
     this.#changed();

@@ -8,17 +8,18 @@ import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { trace } from "../base/trace.js";
-import type { Attempt } from "../engine/engine.js";
+import type { Attempt } from "../engine/contender.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import type { Claim, ClaimTaker } from "./claim.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
 import { eventOf, Holdings } from "./holdings.js";
 import { Keeper } from "./keeper.js";
-import { DONE, OVER } from "./primitive.js";
+import { DONE, NOTHING_LEFT, OVER } from "./primitive.js";
 import { Returns } from "./returns.js";
 import { Serial } from "./serial.js";
 import { Turns } from "./turns.js";
+import { admitsUpgrade } from "./upgrade.js";
 import { quietly } from "./work.js";
 
 /** Try again at once: things have changed since the try was asked for. */
@@ -69,6 +70,7 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   admits(claim: Claim): boolean {
+    if (!admitsUpgrade(claim, this.#holdings)) return false;
     return !claim.frame || this.#turns.admit(claim.frame, claim.primitive.sharing);
   }
 
@@ -78,13 +80,17 @@ export class Tenure implements Stake, ClaimTaker {
     this.#env.events.emit("waiting", { ...eventOf(claim.primitive), ownerId: this.wireId ?? claim.wireId });
   }
 
+  withdraw(claim: Claim): void {
+    if (claim.doubtful && !claim.flying) void this.#undoOutermost(claim);
+  }
+
   leave(claim: Claim, taken: boolean): void {
     this.#claims.remove(claim);
     if (taken) return;
     if (claim.flight) this.#env.settle(claim.flight);
     // Granted after all, while the call was being ended.
     if (claim.grant) void quietly(this.returns.release(claim.grant));
-    else if (claim.doubtful && !claim.flying) void this.#undoOutermost(claim);
+    else this.withdraw(claim);
     this.endRun(claim.frame);
     this.#forgetIfIdle();
   }
@@ -95,10 +101,10 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   /** Tries once. What the try leaves behind when it fails or is given up is settled before the next command. */
-  attempt(claim: Claim, within: number): Promise<Attempt<Grant>> {
+  attempt(claim: Claim, within: number, fellows: readonly string[] | undefined): Promise<Attempt<Grant>> {
     this.#holdings.dropExpired();
     if (!this.#serial.busy && this.#holdings.empty) {
-      const flight = this.#serial.run(() => this.#outermost(claim, within));
+      const flight = this.#serial.run(() => this.#outermost(claim, within, fellows));
       claim.flight = flight;
       return flight;
     }
@@ -114,7 +120,7 @@ export class Tenure implements Stake, ClaimTaker {
         this.#holdings.dropExpired();
         if (stale || claim.over || !this.admits(claim)) return resolve(AGAIN);
         // Also a hold on its way back is re-entered: its unlock was called later than this call.
-        if (this.#holdings.empty) resolve(await this.#outermost(claim, within));
+        if (this.#holdings.empty) resolve(await this.#outermost(claim, within, fellows));
         else await this.#nested(claim, within, { resolve, reject });
       });
       flight.catch(reject);
@@ -122,7 +128,11 @@ export class Tenure implements Stake, ClaimTaker {
     });
   }
 
-  async #outermost(claim: Claim, within: number): Promise<Attempt<Grant>> {
+  async #outermost(
+    claim: Claim,
+    within: number,
+    fellows: readonly string[] | undefined,
+  ): Promise<Attempt<Grant>> {
     const { primitive, lease } = claim;
     const { link, clock } = this.#env;
     const left = link.prepared ? within : await this.#prepare(claim, within);
@@ -133,13 +143,14 @@ export class Tenure implements Stake, ClaimTaker {
     const sent = instant(clock);
     claim.flying = true;
     try {
-      const reply = await primitive.acquire(wireId, lease, left);
+      const reply = await primitive.acquire({ wireId, lease, within: left, fellows });
       claim.flying = false;
       // A command that lived through a lost connection may arrive once more.
       claim.doubtful ||= link.losses !== losses;
       if (!reply.granted) {
-        if (claim.over && claim.doubtful) void this.#undoOutermost(claim);
-        return { granted: false, ttl: reply.ttl || 1 };
+        claim.doubtful ||= fellows !== undefined && primitive.standing.places;
+        if (claim.over) this.withdraw(claim);
+        return { ...reply, ttl: reply.ttl || 1 };
       }
       const grant = claim.granted(this.#env, wireId, sent, reply.token);
       if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent);
@@ -172,12 +183,14 @@ export class Tenure implements Stake, ClaimTaker {
     const sent = instant(clock);
     try {
       const word = await this.#holdings.once(primitive, callId, () =>
-        primitive.reenter(wireId, callId, others().count + 1, lease, within),
+        primitive.reenter(wireId, callId, others().terms.length + 1, lease, within),
       );
       if (word === OVER)
         throw new RedisUnavailableError(claim.lockName, new Error("its hold count was changed by others"));
       if (word !== DONE) {
-        this.#holdings.loseAll(this.#holdings.absence(word));
+        // A further hold on the write side needs that side, one on the read side any.
+        const side = primitive.side === "write" ? "write" : undefined;
+        this.#holdings.loseAll(this.#holdings.absence(word), side);
         return answer.resolve(AGAIN);
       }
       const grant = claim.granted(this.#env, wireId, sent, this.#holdings.token);
@@ -196,6 +209,8 @@ export class Tenure implements Stake, ClaimTaker {
   #accept(claim: Claim, grant: Grant, sent: Instant): Attempt<Grant> {
     trace('lock "%s": granted to %s', claim.lockName, grant.wireId);
     claim.grant = grant;
+    // A nested call needs nothing of its outermost tries any more.
+    if (grant.wireId !== claim.wireId) this.withdraw(claim);
     claim.doubtful = false;
     if (claim.frame) this.#turns.begin(claim.frame, claim.primitive.sharing);
     this.#holdings.add(grant);
@@ -211,7 +226,7 @@ export class Tenure implements Stake, ClaimTaker {
     claim.wireId = undefined;
     claim.doubtful = false;
     if (!wireId) return Promise.resolve();
-    const undone = quietly(claim.primitive.undo(wireId, undefined, () => ({ count: 0, left: 0 })));
+    const undone = quietly(claim.primitive.undo(wireId, undefined, () => NOTHING_LEFT));
     this.#env.settle(undone);
     return undone;
   }

@@ -1,5 +1,5 @@
 /** Whose turn it is among the runs of one lock by one owner. */
-import { type Frame, isInside } from "../owners/context.js";
+import { encloses, type Frame } from "../owners/context.js";
 
 /** How a run shares its turn: sibling reads do, everything else does not. */
 export type Sharing = "shared" | "exclusive";
@@ -16,7 +16,7 @@ export class Turns {
   admit(frame: Frame, sharing: Sharing): boolean {
     for (const [other, theirs] of this.#active ?? []) {
       const share = sharing === "shared" && theirs === "shared";
-      if (!share && !isInside(frame, other)) return false;
+      if (!share && !encloses(other, frame.parent)) return false;
     }
     return true;
   }

@@ -72,10 +72,14 @@ export function scopeOwner(): Party | undefined {
   return undefined;
 }
 
-/** True if `inner` was opened inside `outer`. */
-export function isInside(inner: Frame, outer: Frame): boolean {
-  for (let frame: Frame | undefined = inner.parent; frame; frame = frame.parent) {
-    if (frame === outer) return true;
-  }
+/** The innermost scope or run that the current call is made in. */
+export function currentFrame(): Frame | undefined {
+  const frame = store.getStore();
+  return frame?.open ? frame : undefined;
+}
+
+/** True if what `frame` is the innermost one of happens inside `outer`. */
+export function encloses(outer: Frame, frame: Frame | undefined): boolean {
+  for (let each = frame; each; each = each.parent) if (each === outer) return true;
   return false;
 }

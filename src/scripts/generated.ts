@@ -2,6 +2,790 @@
 import { defineScript, type Script } from "./script.js";
 
 /**
+ * Takes a free lock for a fresh wire id if nobody is before it in the queue. Refused, a call that waits gets a place at
+ * the end, or keeps the one that it has; it keeps those of its fellow waiters of the same process as well. Running it
+ * again is as good as once.
+ *
+ * Replies:
+ * - `{1, 0}`: granted
+ * - `{0, ms, i...}`: refused; when it may be free, -1 if never; fellows, counted from 1, that lost their place or are next
+ * - `{2, 0}`: this wire id is over
+ */
+export const fairAcquire: Script<
+  {
+    /** hash: owner -> hold count */
+    lock: string;
+    /** list: waiters in their order */
+    queue: string;
+    /** zset: waiter -> ms of the server's clock at which its place lapses */
+    timeouts: string;
+    /** zset: waiter of this library -> ms of the server's clock until which it counts as alive */
+    alive: string;
+    /** string: exists once this wire id is over */
+    tombstone: string;
+    /** channel: with ":" and a waiter's name: where it is woken */
+    channel: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** ms: TTL of the lock */
+    lease: number;
+    /** ms: what Redisson grants each waiter to take its turn */
+    grace: number;
+    /** int: ms for which a waiter that is not heard of counts as alive; 0 if this one does not wait */
+    patience: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+    /** text: waiters whose places are to be kept */
+    fellows: readonly string[];
+  }
+> = defineScript({
+  name: "fair/acquire",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "queue", type: "list" },
+    { name: "timeouts", type: "zset" },
+    { name: "alive", type: "zset" },
+    { name: "tombstone", type: "string" },
+    { name: "channel", type: "channel" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "grace", type: "ms" },
+    { name: "patience", type: "int" },
+    { name: "publish", type: "text" },
+    { name: "fellows", type: "text", variadic: true },
+  ],
+  modern: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set
+end
+end
+local function deadline_of(timeouts, alive, waiter)
+local timeout = redis.call('ZSCORE', timeouts, waiter)
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
+end
+local function prune(queue, timeouts, alive, now)
+local dropped = 0
+local head = redis.call('LINDEX', queue, 0)
+while head do
+local deadline = deadline_of(timeouts, alive, head)
+if deadline and deadline > now then
+break
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, head)
+redis.call('ZREM', alive, head)
+dropped = dropped + 1
+head = redis.call('LINDEX', queue, 0)
+end
+return dropped
+end
+local function move_up(timeouts, waiters, grace)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -grace, waiter)
+end
+end
+local function wake_next(queue, channel, publish)
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0')
+end
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, lease, grace, patience, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local LONGEST_LOOK_AWAY = 1000
+if redis.call('EXISTS', tombstone) == 1 then
+return {2, 0}
+end
+if redis.call('HEXISTS', lock, owner) == 1 then
+raise_ttl(lock, lease)
+return {1, 0}
+end
+local now = server_time()
+local dropped = prune(queue, timeouts, alive, now)
+local free = redis.call('EXISTS', lock) == 0
+local head = redis.call('LINDEX', queue, 0)
+if free and (not head or head == owner) then
+local failure = create(lock, lease, owner, 1)
+if failure then
+return failure
+end
+if head then
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, owner)
+redis.call('ZREM', alive, owner)
+move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
+end
+return {1, 0}
+end
+local reply = {0, redis.call('PTTL', lock)}
+if free then
+reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
+if dropped > 0 then
+wake_next(queue, channel, publish)
+end
+end
+if patience == '0' then
+return reply
+end
+local term = now + math.max(0, redis.call('PTTL', lock)) + grace
+if not redis.call('ZSCORE', timeouts, owner) then
+local last = redis.call('LINDEX', queue, -1)
+local before = last and redis.call('ZSCORE', timeouts, last)
+redis.call('ZADD', timeouts, before and before + grace or term, owner)
+redis.call('RPUSH', queue, owner)
+end
+redis.call('ZADD', timeouts, 'XX', 'GT', term, owner)
+redis.call('ZADD', alive, now + patience, owner)
+for i = 6, #ARGV do
+local fellow = ARGV[i]
+if not redis.call('ZSCORE', timeouts, fellow) then
+reply[#reply + 1] = i - 5
+else
+redis.call('ZADD', timeouts, 'XX', 'GT', term, fellow)
+redis.call('ZADD', alive, now + patience, fellow)
+if free and fellow == head then
+reply[#reply + 1] = i - 5
+end
+end
+end
+local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
+raise_ttl(alive, math.max(patience, latest - now))
+return reply`,
+    sha1: "bbbd3ce3c40503095c2b11b7a14eb2d43bf49f79",
+  },
+});
+
+/**
+ * Gives a lock back, whoever holds it, and wakes the next waiter. The queue stays.
+ *
+ * Replies:
+ * - `1`: it was held
+ * - `0`: it was free
+ */
+export const fairForce: Script<
+  {
+    /** hash: owner -> hold count */
+    lock: string;
+    /** list: waiters in their order */
+    queue: string;
+    /** zset: waiter -> ms of the server's clock at which its place lapses */
+    timeouts: string;
+    /** zset: waiter of this library -> ms of the server's clock until which it counts as alive */
+    alive: string;
+    /** channel: with ":" and a waiter's name: where it is woken */
+    channel: string;
+  },
+  {
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "fair/force",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "queue", type: "list" },
+    { name: "timeouts", type: "zset" },
+    { name: "alive", type: "zset" },
+    { name: "channel", type: "channel" },
+  ],
+  args: [{ name: "publish", type: "text" }],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function deadline_of(timeouts, alive, waiter)
+local timeout = redis.call('ZSCORE', timeouts, waiter)
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
+end
+local function prune(queue, timeouts, alive, now)
+local dropped = 0
+local head = redis.call('LINDEX', queue, 0)
+while head do
+local deadline = deadline_of(timeouts, alive, head)
+if deadline and deadline > now then
+break
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, head)
+redis.call('ZREM', alive, head)
+dropped = dropped + 1
+head = redis.call('LINDEX', queue, 0)
+end
+return dropped
+end
+local function move_up(timeouts, waiters, grace)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -grace, waiter)
+end
+end
+local function wake_next(queue, channel, publish)
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0')
+end
+end
+local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local publish = ARGV[1]
+if redis.call('HLEN', lock) == 0 then
+return 0
+end
+redis.call('DEL', lock)
+prune(queue, timeouts, alive, server_time())
+wake_next(queue, channel, publish)
+return 1`,
+    sha1: "ac769a34b0cd4f1cb571866910df26b81e0a2b13",
+  },
+  legacy: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function deadline_of(timeouts, alive, waiter)
+local timeout = redis.call('ZSCORE', timeouts, waiter)
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
+end
+local function prune(queue, timeouts, alive, now)
+local dropped = 0
+local head = redis.call('LINDEX', queue, 0)
+while head do
+local deadline = deadline_of(timeouts, alive, head)
+if deadline and deadline > now then
+break
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, head)
+redis.call('ZREM', alive, head)
+dropped = dropped + 1
+head = redis.call('LINDEX', queue, 0)
+end
+return dropped
+end
+local function move_up(timeouts, waiters, grace)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -grace, waiter)
+end
+end
+local function wake_next(queue, channel, publish)
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0')
+end
+end
+local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local publish = ARGV[1]
+if redis.call('HLEN', lock) == 0 then
+return 0
+end
+redis.call('DEL', lock)
+prune(queue, timeouts, alive, server_time())
+wake_next(queue, channel, publish)
+return 1`,
+    sha1: "06786e80235ffac2b853940a5e7585e7742d2b68",
+  },
+});
+
+/**
+ * Gives back one hold. With holds left, the count and the TTL are set to theirs; without, the lock is deleted and the
+ * next waiter woken, and a tombstone says so: a release that is sent again finds it and answers as the first one did.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ * - `0`: the lock is gone
+ * - `-1`: another holds it
+ */
+export const fairRelease: Script<
+  {
+    /** hash: owner -> hold count */
+    lock: string;
+    /** list: waiters in their order */
+    queue: string;
+    /** zset: waiter -> ms of the server's clock at which its place lapses */
+    timeouts: string;
+    /** zset: waiter of this library -> ms of the server's clock until which it counts as alive */
+    alive: string;
+    /** channel: with ":" and a waiter's name: where it is woken */
+    channel: string;
+    /** string: exists once this wire id, or this call that leaves holds, is over */
+    tombstone: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** int: holds left; 0 gives the lock back */
+    count: number;
+    /** int: ms that the longest hold left has to go; unused with count 0 */
+    left: number;
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "fair/release",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "queue", type: "list" },
+    { name: "timeouts", type: "zset" },
+    { name: "alive", type: "zset" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "count", type: "int" },
+    { name: "left", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keep(lock, tombstone, owner, count, left)
+if redis.call('EXISTS', tombstone) == 1 then
+return true
+end
+if redis.call('HEXISTS', lock, owner) == 0 then
+return false
+end
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, owner, count)
+return true
+end
+local function deadline_of(timeouts, alive, waiter)
+local timeout = redis.call('ZSCORE', timeouts, waiter)
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
+end
+local function prune(queue, timeouts, alive, now)
+local dropped = 0
+local head = redis.call('LINDEX', queue, 0)
+while head do
+local deadline = deadline_of(timeouts, alive, head)
+if deadline and deadline > now then
+break
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, head)
+redis.call('ZREM', alive, head)
+dropped = dropped + 1
+head = redis.call('LINDEX', queue, 0)
+end
+return dropped
+end
+local function move_up(timeouts, waiters, grace)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -grace, waiter)
+end
+end
+local function wake_next(queue, channel, publish)
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0')
+end
+end
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if count ~= '0' and left ~= '0' then
+return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
+end
+local held = redis.call('HDEL', lock, owner) == 1
+if held then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+end
+if redis.call('EXISTS', lock) == 0 then
+prune(queue, timeouts, alive, server_time())
+wake_next(queue, channel, publish)
+end
+if held or redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
+return absence(lock)`,
+    sha1: "50fd62af7bb23a4d6e30d4ee7655496d01c27e03",
+  },
+  legacy: {
+    text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keep(lock, tombstone, owner, count, left)
+if redis.call('EXISTS', tombstone) == 1 then
+return true
+end
+if redis.call('HEXISTS', lock, owner) == 0 then
+return false
+end
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, owner, count)
+return true
+end
+local function deadline_of(timeouts, alive, waiter)
+local timeout = redis.call('ZSCORE', timeouts, waiter)
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
+end
+local function prune(queue, timeouts, alive, now)
+local dropped = 0
+local head = redis.call('LINDEX', queue, 0)
+while head do
+local deadline = deadline_of(timeouts, alive, head)
+if deadline and deadline > now then
+break
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, head)
+redis.call('ZREM', alive, head)
+dropped = dropped + 1
+head = redis.call('LINDEX', queue, 0)
+end
+return dropped
+end
+local function move_up(timeouts, waiters, grace)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -grace, waiter)
+end
+end
+local function wake_next(queue, channel, publish)
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0')
+end
+end
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if count ~= '0' and left ~= '0' then
+return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
+end
+local held = redis.call('HDEL', lock, owner) == 1
+if held then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+end
+if redis.call('EXISTS', lock) == 0 then
+prune(queue, timeouts, alive, server_time())
+wake_next(queue, channel, publish)
+end
+if held or redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
+return absence(lock)`,
+    sha1: "b79ae49199be2cf6c76e33f916724ff43d3fe7d1",
+  },
+});
+
+/**
+ * Undoes one acquire or nested acquire whose outcome is unknown or unwanted, and leaves a tombstone that refuses it
+ * should it arrive later still. A waiter that gives up leaves the queue by it. A nested call is undone alone: the
+ * owner's other holds stay as they are.
+ *
+ * Replies:
+ * - `1`: there was something to undo
+ * - `0`: there was not, or an earlier run has undone it
+ */
+export const fairUndo: Script<
+  {
+    /** hash: owner -> hold count */
+    lock: string;
+    /** list: waiters in their order */
+    queue: string;
+    /** zset: waiter -> ms of the server's clock at which its place lapses */
+    timeouts: string;
+    /** zset: waiter of this library -> ms of the server's clock until which it counts as alive */
+    alive: string;
+    /** channel: with ":" and a waiter's name: where it is woken */
+    channel: string;
+    /** string: of the wire id, or of the nested call */
+    tombstone: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** int: holds without the undone one; 0 gives the lock back */
+    count: number;
+    /** int: ms that the longest other hold has to go; unused with count 0 */
+    left: number;
+    /** ms: how long a command may be late */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+    /** ms: what Redisson grants each waiter to take its turn */
+    grace: number;
+  }
+> = defineScript({
+  name: "fair/undo",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "queue", type: "list" },
+    { name: "timeouts", type: "zset" },
+    { name: "alive", type: "zset" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "count", type: "int" },
+    { name: "left", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+    { name: "grace", type: "ms" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function deadline_of(timeouts, alive, waiter)
+local timeout = redis.call('ZSCORE', timeouts, waiter)
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
+end
+local function prune(queue, timeouts, alive, now)
+local dropped = 0
+local head = redis.call('LINDEX', queue, 0)
+while head do
+local deadline = deadline_of(timeouts, alive, head)
+if deadline and deadline > now then
+break
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, head)
+redis.call('ZREM', alive, head)
+dropped = dropped + 1
+head = redis.call('LINDEX', queue, 0)
+end
+return dropped
+end
+local function move_up(timeouts, waiters, grace)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -grace, waiter)
+end
+end
+local function wake_next(queue, channel, publish)
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0')
+end
+end
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if not bury(tombstone, tombstoneTtl) then
+return 0
+end
+local undone = 0
+local place = redis.call('LPOS', queue, owner)
+if place then
+move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)
+redis.call('LREM', queue, 1, owner)
+redis.call('ZREM', timeouts, owner)
+redis.call('ZREM', alive, owner)
+undone = 1
+end
+local current = redis.call('HGET', lock, owner)
+if current and tonumber(current) > tonumber(count) then
+if count ~= '0' and left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, owner, count)
+else
+redis.call('HDEL', lock, owner)
+end
+undone = 1
+end
+if undone == 1 and redis.call('EXISTS', lock) == 0 then
+prune(queue, timeouts, alive, server_time())
+wake_next(queue, channel, publish)
+end
+return undone`,
+    sha1: "8fdef7a0697d722841e33d2280ddbd7e310cdf92",
+  },
+  legacy: {
+    text: `local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function deadline_of(timeouts, alive, waiter)
+local timeout = redis.call('ZSCORE', timeouts, waiter)
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
+end
+local function prune(queue, timeouts, alive, now)
+local dropped = 0
+local head = redis.call('LINDEX', queue, 0)
+while head do
+local deadline = deadline_of(timeouts, alive, head)
+if deadline and deadline > now then
+break
+end
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, head)
+redis.call('ZREM', alive, head)
+dropped = dropped + 1
+head = redis.call('LINDEX', queue, 0)
+end
+return dropped
+end
+local function move_up(timeouts, waiters, grace)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -grace, waiter)
+end
+end
+local function wake_next(queue, channel, publish)
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0')
+end
+end
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if not bury(tombstone, tombstoneTtl) then
+return 0
+end
+local undone = 0
+local place = redis.call('LPOS', queue, owner)
+if place then
+move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)
+redis.call('LREM', queue, 1, owner)
+redis.call('ZREM', timeouts, owner)
+redis.call('ZREM', alive, owner)
+undone = 1
+end
+local current = redis.call('HGET', lock, owner)
+if current and tonumber(current) > tonumber(count) then
+if count ~= '0' and left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, owner, count)
+else
+redis.call('HDEL', lock, owner)
+end
+undone = 1
+end
+if undone == 1 and redis.call('EXISTS', lock) == 0 then
+prune(queue, timeouts, alive, server_time())
+wake_next(queue, channel, publish)
+end
+return undone`,
+    sha1: "ab33da352658c12cd903b02359f0104fe90b3641",
+  },
+});
+
+/**
+ * Takes a free lock for a fresh wire id and draws a fencing token: one more than the last, and at least the server's
+ * clock in microseconds, so that a server that has forgotten the last one cannot fall behind it. Running it again is as
+ * good as once: an owner that has the lock keeps its count and its token, and the TTL is only raised.
+ *
+ * Replies:
+ * - `{1, token}`: granted; the token as text, since a client may round large numbers
+ * - `{0, pttl}`: held by another; its remaining time in ms, -1 if it has no end
+ * - `{2, 0}`: this wire id is over
+ */
+export const fencedAcquire: Script<
+  {
+    /** hash: owner -> hold count */
+    lock: string;
+    /** string: exists once this wire id is over */
+    tombstone: string;
+    /** string: the last token; without TTL */
+    counter: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** ms: TTL of the lock */
+    lease: number;
+  }
+> = defineScript({
+  name: "fenced/acquire",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "tombstone", type: "string" },
+    { name: "counter", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "lease", type: "ms" },
+  ],
+  modern: {
+    text: `local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set
+end
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
+local owner, lease = ARGV[1], ARGV[2]
+local function draw()
+local drawn = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if drawn < floor then
+redis.call('SET', counter, string.format('%.0f', floor))
+end
+end
+if redis.call('EXISTS', lock, tombstone) == 0 then
+draw()
+return create(lock, lease, owner, 1) or {1, redis.call('GET', counter)}
+end
+if redis.call('EXISTS', tombstone) == 1 then
+return {2, 0}
+end
+if redis.call('HEXISTS', lock, owner) == 1 then
+raise_ttl(lock, lease)
+if redis.call('EXISTS', counter) == 0 then
+draw()
+end
+return {1, redis.call('GET', counter)}
+end
+return {0, redis.call('PTTL', lock)}`,
+    sha1: "34baf18eafda6abbf540fc62979f7cae03edb95a",
+  },
+});
+
+/**
  * Takes a free lock for a fresh wire id. Running it again is as good as once: an owner that has the lock keeps its
  * count, and the TTL is only raised. A call that was given up has left a tombstone and gets nothing.
  *
@@ -34,7 +818,15 @@ export const lockAcquire: Script<
     { name: "lease", type: "ms" },
   ],
   modern: {
-    text: `local function raise_ttl(key, ttl)
+    text: `local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set
+end
+end
+local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
@@ -42,13 +834,7 @@ end
 local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock, tombstone) == 0 then
-redis.call('HSET', lock, owner, 1)
-local set = redis.pcall('PEXPIRE', lock, lease)
-if set ~= 1 then
-redis.call('HDEL', lock, owner)
-return set
-end
-return {1, 0}
+return create(lock, lease, owner, 1) or {1, 0}
 end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0}
@@ -58,7 +844,7 @@ raise_ttl(lock, lease)
 return {1, 0}
 end
 return {0, redis.call('PTTL', lock)}`,
-    sha1: "a773e9cd8fe61d8ec74ed2c8154925a2fa4e5180",
+    sha1: "853c37f368a3d60555e750955cd93334eb160158",
   },
 });
 
@@ -138,8 +924,8 @@ export const lockForce: Script<
   args: [{ name: "publish", type: "text" }],
   modern: {
     text: `#!lua flags=allow-oom
-local function announce(publish, channel)
-redis.pcall(publish, channel, '0')
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
 end
 local lock, channel = KEYS[1], KEYS[2]
 local publish = ARGV[1]
@@ -147,13 +933,13 @@ if redis.call('HLEN', lock) == 0 then
 return 0
 end
 redis.call('DEL', lock)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1`,
-    sha1: "b8cc1122a25a147d215940a86435ba9c9b06385a",
+    sha1: "97718a7b25f766556b1a1f232ebab030ba72d15d",
   },
   legacy: {
-    text: `local function announce(publish, channel)
-redis.pcall(publish, channel, '0')
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
 end
 local lock, channel = KEYS[1], KEYS[2]
 local publish = ARGV[1]
@@ -161,9 +947,9 @@ if redis.call('HLEN', lock) == 0 then
 return 0
 end
 redis.call('DEL', lock)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1`,
-    sha1: "c7c3ffc1b65342a7a8be1ab1aa5c00132e6cf0f2",
+    sha1: "c536cb370471a34a810e20c49fdd1e77a90f8cad",
   },
 });
 
@@ -278,66 +1064,72 @@ export const lockRelease: Script<
   ],
   modern: {
     text: `#!lua flags=allow-oom
-local function announce(publish, channel)
-redis.pcall(publish, channel, '0')
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
 end
 local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if count ~= '0' and left ~= '0' then
+local function keep(lock, tombstone, owner, count, left)
 if redis.call('EXISTS', tombstone) == 1 then
-return 1
+return true
 end
 if redis.call('HEXISTS', lock, owner) == 0 then
-return absence(lock)
+return false
 end
 redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
-return 1
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if count ~= '0' and left ~= '0' then
+return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
 end
 if redis.call('HDEL', lock, owner) == 1 then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1
 end
 if redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 return absence(lock)`,
-    sha1: "988a58e0372c2be1db292308940695512753760c",
+    sha1: "5242536aaa117858ae9346d09edc0a31d879ea1d",
   },
   legacy: {
-    text: `local function announce(publish, channel)
-redis.pcall(publish, channel, '0')
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
 end
 local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if count ~= '0' and left ~= '0' then
+local function keep(lock, tombstone, owner, count, left)
 if redis.call('EXISTS', tombstone) == 1 then
-return 1
+return true
 end
 if redis.call('HEXISTS', lock, owner) == 0 then
-return absence(lock)
+return false
 end
 redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
-return 1
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if count ~= '0' and left ~= '0' then
+return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
 end
 if redis.call('HDEL', lock, owner) == 1 then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1
 end
 if redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 return absence(lock)`,
-    sha1: "b5111f9dcc2fc51e0725fffd8f60ada279ba2c5d",
+    sha1: "b6197f3435d9e6676ba7f7dcdfdab255440c50d8",
   },
 });
 
@@ -463,16 +1255,22 @@ export const lockUndo: Script<
   ],
   modern: {
     text: `#!lua flags=allow-oom
-local function announce(publish, channel)
-redis.pcall(publish, channel, '0')
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if redis.call('EXISTS', tombstone) == 1 then
+if not bury(tombstone, tombstoneTtl) then
 return 0
 end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 local current = redis.call('HGET', lock, owner)
 if not current or tonumber(current) <= tonumber(count) then
 return 0
@@ -483,21 +1281,27 @@ redis.call('HSET', lock, owner, count)
 return 1
 end
 redis.call('HDEL', lock, owner)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1`,
-    sha1: "366660ffc8256c1be61f44097e333cd40c8105f0",
+    sha1: "4829ebe03e12f2e00a29a2be4c4ae15e134a7d00",
   },
   legacy: {
-    text: `local function announce(publish, channel)
-redis.pcall(publish, channel, '0')
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if redis.call('EXISTS', tombstone) == 1 then
+if not bury(tombstone, tombstoneTtl) then
 return 0
 end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 local current = redis.call('HGET', lock, owner)
 if not current or tonumber(current) <= tonumber(count) then
 return 0
@@ -508,8 +1312,1939 @@ redis.call('HSET', lock, owner, count)
 return 1
 end
 redis.call('HDEL', lock, owner)
-announce(publish, channel)
+announce(publish, channel, '0')
 return 1`,
-    sha1: "15de55b5b319113c137f185609042d5d2dae6cbe",
+    sha1: "fed9777ae23c0ac7b2fec952416115df43c16792",
+  },
+});
+
+/**
+ * Takes the read side for a fresh wire id, unless another owner writes or, where writers go first, a writer waits.
+ * Running it again is as good as once.
+ *
+ * Replies:
+ * - `{1, 0}`: granted
+ * - `{0, ms}`: refused; when the side may be free, -1 if never
+ * - `{2, 0}`: this wire id is over
+ */
+export const readAcquire: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** string: exists once this wire id is over */
+    tombstone: string;
+    /** string: lives as long as the lease of this hold */
+    hold: string;
+    /** zset: waiting writer -> ms of the server's clock until which it counts as alive */
+    writers: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** ms: of the hold; TTL of the lock, at least */
+    lease: number;
+    /** int: 1 if waiting writers go first */
+    yield: number;
+  }
+> = defineScript({
+  name: "read/acquire",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "tombstone", type: "string" },
+    { name: "hold", type: "string" },
+    { name: "writers", type: "zset" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "yield", type: "int" },
+  ],
+  modern: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set
+end
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local lock, tombstone, hold, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, lease, yield = ARGV[1], ARGV[2], ARGV[3]
+local mode = redis.call('HGET', lock, 'mode')
+if redis.call('EXISTS', tombstone) == 1 then
+return {2, 0}
+end
+local again = redis.call('HEXISTS', lock, owner) == 1
+if mode ~= 'read' and not again and redis.call('EXISTS', lock) == 1 then
+return {0, redis.call('PTTL', lock)}
+end
+if yield == '1' and not again then
+local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]
+local wait = last and last - server_time() or 0
+if wait > 0 then
+return {0, wait}
+end
+end
+if redis.call('PTTL', hold) < tonumber(lease) then
+redis.call('SET', hold, '1', 'PX', lease)
+end
+if not mode then
+return create(lock, lease, 'mode', 'read', owner, 1) or {1, 0}
+end
+if not again then
+redis.call('HSET', lock, owner, 1)
+end
+raise_ttl(lock, lease)
+return {1, 0}`,
+    sha1: "96ddd0a819d8bb3d3321716e9597d74e1cc1f633",
+  },
+});
+
+/**
+ * Sets the terms of an owner's read holds, up or down.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ * - `0`: the owner's read holds are gone
+ * - `-1`: they are gone, and another holds the lock
+ */
+export const readExtend: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** string: exists once this call is over */
+    tombstone: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** int: ms that the owner's longest hold, on either side, has to go */
+    left: number;
+    /** int: ms that each of its read holds has to go */
+    terms: readonly number[];
+  }
+> = defineScript({
+  name: "read/extend",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "left", type: "int" },
+    { name: "terms", type: "int", variadic: true },
+  ],
+  modern: {
+    text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, tombstone = KEYS[1], KEYS[2]
+local owner, left = ARGV[1], ARGV[2]
+if redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
+if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
+return absence(lock)
+end
+set_reads(lock, owner, {unpack(ARGV, 3)})
+settle_reads(lock, left)
+return 1`,
+    sha1: "2f310ec4b521b78710051856c998ea797fb4ef22",
+  },
+});
+
+/**
+ * Gives the read side back, whoever holds it. A writer that reads as well keeps its write side.
+ *
+ * Replies:
+ * - `1`: it was held
+ * - `0`: it was free
+ */
+export const readForce: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+  },
+  {
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "read/force",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+  ],
+  args: [{ name: "publish", type: "text" }],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel = KEYS[1], KEYS[2]
+local publish = ARGV[1]
+local mode = redis.call('HGET', lock, 'mode')
+local held = all_reads_left(lock) > 0 and 1 or 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
+set_reads(lock, fields[i], {})
+end
+end
+if mode == 'read' then
+redis.call('DEL', lock)
+announce(publish, channel, '0')
+end
+return held`,
+    sha1: "60264a0be83ad7933f03a8623da10e500757076e",
+  },
+  legacy: {
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel = KEYS[1], KEYS[2]
+local publish = ARGV[1]
+local mode = redis.call('HGET', lock, 'mode')
+local held = all_reads_left(lock) > 0 and 1 or 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
+set_reads(lock, fields[i], {})
+end
+end
+if mode == 'read' then
+redis.call('DEL', lock)
+announce(publish, channel, '0')
+end
+return held`,
+    sha1: "0790a3a5e7de845ffdd9646dc6485504bfeb3d3a",
+  },
+});
+
+/**
+ * Adds one read hold to those of an owner that reads or writes already. The count is absolute, since only the owner's
+ * process changes it, so that a command that is sent twice counts once. Never creates a lock, never lowers its TTL.
+ *
+ * Replies:
+ * - `1`: granted
+ * - `0`: the owner has nothing any more, nor has anybody else
+ * - `-1`: the owner has nothing any more, but another has
+ * - `2`: this call is over, or came out of order
+ */
+export const readReenter: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** string: exists once this call was given up */
+    tombstone: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** text: clientId:n:write */
+    field: string;
+    /** int: read holds with this one */
+    count: number;
+    /** ms: of this hold; TTL of the lock from now on, at least */
+    lease: number;
+  }
+> = defineScript({
+  name: "read/reenter",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "field", type: "text" },
+    { name: "count", type: "int" },
+    { name: "lease", type: "ms" },
+  ],
+  modern: {
+    text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, tombstone = KEYS[1], KEYS[2]
+local owner, field, count, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('EXISTS', tombstone) == 1 then
+return 2
+end
+local current = redis.call('HGET', lock, owner) or 0
+if reads_left(lock, owner, current) == 0 and redis.call('HEXISTS', lock, field) == 0 then
+return absence(lock)
+end
+local missing = tonumber(count) - tonumber(current)
+if missing ~= 0 and missing ~= 1 then
+return 2
+end
+local hold = read_hold(lock, owner, count)
+if redis.call('PTTL', hold) < tonumber(lease) then
+redis.call('SET', hold, '1', 'PX', lease)
+end
+redis.call('HSET', lock, owner, count)
+raise_ttl(lock, lease)
+return 1`,
+    sha1: "0d5e54288dd5afb0d8ea1ce9fb61256a2d46278d",
+  },
+});
+
+/**
+ * Gives back one read hold: sets the owner's read holds to those that are left. The last reader deletes the lock and
+ * announces it. A tombstone is left when the owner has no hold on either side any more: a release that is sent again
+ * finds it and answers as the first one did.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ * - `0`: the lock is gone
+ * - `-1`: another holds it
+ */
+export const readRelease: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+    /** string: exists once this wire id, or this call that leaves holds, is over */
+    tombstone: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** text: clientId:n:write */
+    field: string;
+    /** int: ms that the owner's longest hold left, on either side, has to go; 0 if there is none */
+    left: number;
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+    /** int: ms that each of the read holds left has to go */
+    terms: readonly number[];
+  }
+> = defineScript({
+  name: "read/release",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "field", type: "text" },
+    { name: "left", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+    { name: "terms", type: "int", variadic: true },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local terms = {unpack(ARGV, 6)}
+if redis.call('HEXISTS', lock, owner) == 0 then
+if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, field) == 1 then
+return 1
+end
+return absence(lock)
+end
+if left == '0' then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+elseif redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
+set_reads(lock, owner, terms)
+if settle_reads(lock, left) then
+announce(publish, channel, '0')
+end
+return 1`,
+    sha1: "3b05a6f1e00c07bcf7c4521d260f02cec8e6909a",
+  },
+  legacy: {
+    text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local terms = {unpack(ARGV, 6)}
+if redis.call('HEXISTS', lock, owner) == 0 then
+if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, field) == 1 then
+return 1
+end
+return absence(lock)
+end
+if left == '0' then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+elseif redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
+set_reads(lock, owner, terms)
+if settle_reads(lock, left) then
+announce(publish, channel, '0')
+end
+return 1`,
+    sha1: "9ca73b70a43222a4125fef374991564d6a1531cb",
+  },
+});
+
+/**
+ * Renews the read holds of many locks, each for its owner and for nobody else. A hold whose key has lapsed is not made
+ * anew: a writer may have come by since. Never lowers a TTL. A key that holds other data by now counts as taken.
+ *
+ * Replies:
+ * - `{r, ...}`: for each lock 1 renewed, 0 gone, -1 taken by another
+ */
+export const readRenew: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    locks: readonly string[];
+  },
+  {
+    /** ms: TTL of each read hold and its lock from now on, at least */
+    lease: number;
+    /** text: clientId:n, one for each lock */
+    owners: readonly string[];
+  }
+> = defineScript({
+  name: "read/renew",
+  keys: [{ name: "locks", type: "hash", variadic: true }],
+  args: [
+    { name: "lease", type: "ms" },
+    { name: "owners", type: "text", variadic: true },
+  ],
+  modern: {
+    text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local locks = KEYS
+local lease = ARGV[1]
+local replies = {}
+for i, lock in ipairs(locks) do
+local owner = ARGV[i + 1]
+local count = redis.pcall('HGET', lock, owner)
+if type(count) == 'table' or reads_left(lock, owner, count) == 0 then
+replies[i] = absence(lock)
+else
+for number = 1, tonumber(count) do
+raise_ttl(read_hold(lock, owner, number), lease)
+end
+raise_ttl(lock, lease)
+replies[i] = 1
+end
+end
+return replies`,
+    sha1: "a2ef869ede7562889bd4189e17c742a23a87006f",
+  },
+});
+
+/**
+ * What is known of the read side and of one owner in it. A script, so that it is read from the master.
+ *
+ * Replies:
+ * - `{held, count, pttl}`: 1 or 0, the owner's read holds, ms left (-2 if nobody reads)
+ */
+export const readState: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+  },
+  {
+    /** text: clientId:n; empty for nobody */
+    owner: string;
+  }
+> = defineScript({
+  name: "read/state",
+  keys: [{ name: "lock", type: "hash" }],
+  args: [{ name: "owner", type: "text" }],
+  modern: {
+    text: `local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock = KEYS[1]
+local owner = ARGV[1]
+local count = tonumber(redis.call('HGET', lock, owner) or 0)
+if all_reads_left(lock) == 0 then
+return {0, count, -2}
+end
+return {1, count, redis.call('PTTL', lock)}`,
+    sha1: "75ba6a16cdd45b545dfdcba03790d84b76891597",
+  },
+});
+
+/**
+ * Undoes one acquire or nested acquire of the read side whose outcome is unknown or unwanted, and leaves a tombstone
+ * that refuses it should it arrive later still. A nested call is undone alone: the owner's other holds stay.
+ *
+ * Replies:
+ * - `1`: there was something to undo
+ * - `0`: there was not, or an earlier run has undone it
+ */
+export const readUndo: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+    /** string: of the wire id, or of the nested call */
+    tombstone: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** int: ms that the owner's longest other hold, on either side, has to go; 0 if there is none */
+    left: number;
+    /** ms: how long a command may be late */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+    /** int: ms that each of the other read holds has to go */
+    terms: readonly number[];
+  }
+> = defineScript({
+  name: "read/undo",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "left", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+    { name: "terms", type: "int", variadic: true },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local terms = {unpack(ARGV, 5)}
+if not bury(tombstone, tombstoneTtl) then
+return 0
+end
+if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then
+return 0
+end
+set_reads(lock, owner, terms)
+if settle_reads(lock, left) then
+announce(publish, channel, '0')
+end
+return 1`,
+    sha1: "80635308449ce8ad81b4767ee5d2d32fb096902c",
+  },
+  legacy: {
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local terms = {unpack(ARGV, 5)}
+if not bury(tombstone, tombstoneTtl) then
+return 0
+end
+if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then
+return 0
+end
+set_reads(lock, owner, terms)
+if settle_reads(lock, left) then
+announce(publish, channel, '0')
+end
+return 1`,
+    sha1: "6eb721d35bd696340af0e4b5d4e75e9ee9d6ed05",
+  },
+});
+
+/**
+ * Takes the write side of a free lock for a fresh wire id. A lock whose readers have all lapsed is free, though its key
+ * may be there. Refused, a call that waits is marked as a waiting writer, and so are its fellows of the same process
+ * as long as they are marked. Running it again is as good as once.
+ *
+ * Replies:
+ * - `{1, 0}`: granted
+ * - `{0, pttl, i...} held by others; ms until the lock lapses, -1 if never; fellows, counted from 1, that lost their mark`
+ * - `{2, 0}`: this wire id is over
+ */
+export const writeAcquire: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** string: exists once this wire id is over */
+    tombstone: string;
+    /** zset: waiting writer -> ms of the server's clock until which it counts as alive */
+    writers: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** text: clientId:n:write */
+    field: string;
+    /** ms: TTL of the lock */
+    lease: number;
+    /** int: ms for which a waiter that is not heard of counts as alive; 0 if this one is not to be marked */
+    patience: number;
+    /** text: waiters whose marks are to be kept */
+    fellows: readonly string[];
+  }
+> = defineScript({
+  name: "write/acquire",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "tombstone", type: "string" },
+    { name: "writers", type: "zset" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "field", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "patience", type: "int" },
+    { name: "fellows", type: "text", variadic: true },
+  ],
+  modern: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set
+end
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
+local owner, field, lease, patience = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('HGET', lock, 'mode') == 'read' and all_reads_left(lock) == 0 then
+redis.call('DEL', lock)
+end
+if redis.call('EXISTS', tombstone) == 1 then
+return {2, 0}
+end
+if redis.call('EXISTS', lock) == 0 then
+redis.call('ZREM', writers, owner)
+return create(lock, lease, 'mode', 'write', field, 1) or {1, 0}
+end
+if redis.call('HEXISTS', lock, field) == 1 then
+raise_ttl(lock, lease)
+return {1, 0}
+end
+local reply = {0, redis.call('PTTL', lock)}
+if patience == '0' then
+return reply
+end
+local now = server_time()
+redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
+redis.call('ZADD', writers, now + patience, owner)
+for i = 5, #ARGV do
+if redis.call('ZSCORE', writers, ARGV[i]) then
+redis.call('ZADD', writers, now + patience, ARGV[i])
+else
+reply[#reply + 1] = i - 4
+end
+end
+raise_ttl(writers, patience)
+return reply`,
+    sha1: "7812c96dd3064f6012f81754025e3dc764e9e572",
+  },
+});
+
+/**
+ * Gives the write side back, whoever holds it. A writer that reads as well keeps its read side.
+ *
+ * Replies:
+ * - `1`: it was held
+ * - `0`: it was free
+ */
+export const writeForce: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+  },
+  {
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "write/force",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+  ],
+  args: [{ name: "publish", type: "text" }],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function end_write(lock, field, longest)
+if longest > 0 then
+redis.call('HDEL', lock, field)
+redis.call('HSET', lock, 'mode', 'read')
+redis.call('PEXPIRE', lock, longest)
+else
+redis.call('DEL', lock)
+end
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel = KEYS[1], KEYS[2]
+local publish = ARGV[1]
+if redis.call('HGET', lock, 'mode') ~= 'write' then
+return 0
+end
+for _, field in ipairs(redis.call('HKEYS', lock)) do
+if string.find(field, ':write$') then
+end_write(lock, field, all_reads_left(lock))
+end
+end
+announce(publish, channel, '1')
+return 1`,
+    sha1: "c8cdcad26892f82f00cbe3be2cc161ba288ff684",
+  },
+  legacy: {
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function end_write(lock, field, longest)
+if longest > 0 then
+redis.call('HDEL', lock, field)
+redis.call('HSET', lock, 'mode', 'read')
+redis.call('PEXPIRE', lock, longest)
+else
+redis.call('DEL', lock)
+end
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel = KEYS[1], KEYS[2]
+local publish = ARGV[1]
+if redis.call('HGET', lock, 'mode') ~= 'write' then
+return 0
+end
+for _, field in ipairs(redis.call('HKEYS', lock)) do
+if string.find(field, ':write$') then
+end_write(lock, field, all_reads_left(lock))
+end
+end
+announce(publish, channel, '1')
+return 1`,
+    sha1: "89098c89438942e90185a58a50c2fd6448403aca",
+  },
+});
+
+/**
+ * Gives back one write hold. With write holds left, their count and the TTL are set; without, the read holds of the
+ * writer keep the lock, which is a downgrade, or it is deleted; both are announced to everybody who waits. A tombstone
+ * is left when the owner has no hold on either side any more: a release that is sent again finds it and answers as the
+ * first one did.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ * - `0`: the lock is gone
+ * - `-1`: another holds it
+ */
+export const writeRelease: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+    /** string: exists once this wire id, or this call that leaves holds, is over */
+    tombstone: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** text: clientId:n:write */
+    field: string;
+    /** int: write holds left */
+    count: number;
+    /** int: ms that the owner's longest hold left, on either side, has to go; 0 if there is none */
+    left: number;
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "write/release",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "field", type: "text" },
+    { name: "count", type: "int" },
+    { name: "left", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function end_write(lock, field, longest)
+if longest > 0 then
+redis.call('HDEL', lock, field)
+redis.call('HSET', lock, 'mode', 'read')
+redis.call('PEXPIRE', lock, longest)
+else
+redis.call('DEL', lock)
+end
+end
+local function keep(lock, tombstone, owner, count, left)
+if redis.call('EXISTS', tombstone) == 1 then
+return true
+end
+if redis.call('HEXISTS', lock, owner) == 0 then
+return false
+end
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, owner, count)
+return true
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if count ~= '0' then
+return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
+end
+if redis.call('HEXISTS', lock, field) == 0 then
+if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, owner) == 1 then
+return 1
+end
+return absence(lock)
+end
+if left == '0' then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+elseif redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
+end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
+announce(publish, channel, '1')
+return 1`,
+    sha1: "cf2e336c03e259aadfcb73fcb39ef3238373bc3c",
+  },
+  legacy: {
+    text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function end_write(lock, field, longest)
+if longest > 0 then
+redis.call('HDEL', lock, field)
+redis.call('HSET', lock, 'mode', 'read')
+redis.call('PEXPIRE', lock, longest)
+else
+redis.call('DEL', lock)
+end
+end
+local function keep(lock, tombstone, owner, count, left)
+if redis.call('EXISTS', tombstone) == 1 then
+return true
+end
+if redis.call('HEXISTS', lock, owner) == 0 then
+return false
+end
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, owner, count)
+return true
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if count ~= '0' then
+return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
+end
+if redis.call('HEXISTS', lock, field) == 0 then
+if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, owner) == 1 then
+return 1
+end
+return absence(lock)
+end
+if left == '0' then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+elseif redis.call('EXISTS', tombstone) == 1 then
+return 1
+end
+end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
+announce(publish, channel, '1')
+return 1`,
+    sha1: "5981b4e832b44998f7f395219fbe8b1a5726485d",
+  },
+});
+
+/**
+ * What is known of the write side and of one owner in it. A script, so that it is read from the master.
+ *
+ * Replies:
+ * - `{held, count, pttl}`: 1 or 0, the owner's write holds, ms left (-2 if nobody writes)
+ */
+export const writeState: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+  },
+  {
+    /** text: clientId:n:write; or of nobody */
+    field: string;
+  }
+> = defineScript({
+  name: "write/state",
+  keys: [{ name: "lock", type: "hash" }],
+  args: [{ name: "field", type: "text" }],
+  modern: {
+    text: `local lock = KEYS[1]
+local field = ARGV[1]
+if redis.call('HGET', lock, 'mode') ~= 'write' then
+return {0, 0, -2}
+end
+return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}`,
+    sha1: "c08f06b776488e6bc1bec4b7536e1f9123f0327e",
+  },
+});
+
+/**
+ * Undoes one acquire or nested acquire of the write side whose outcome is unknown or unwanted, and leaves a tombstone
+ * that refuses it should it arrive later still. A waiting writer that gives up loses its mark by it, and when it was the
+ * last the readers are told. A nested call is undone alone: the owner's other holds stay.
+ *
+ * Replies:
+ * - `1`: there was something to undo
+ * - `0`: there was not, or an earlier run has undone it
+ */
+export const writeUndo: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+    /** string: of the wire id, or of the nested call */
+    tombstone: string;
+    /** zset: waiting writer -> ms of the server's clock until which it counts as alive */
+    writers: string;
+  },
+  {
+    /** text: clientId:n */
+    owner: string;
+    /** text: clientId:n:write */
+    field: string;
+    /** int: write holds without the undone one */
+    count: number;
+    /** int: ms that the owner's longest other hold, on either side, has to go; 0 if there is none */
+    left: number;
+    /** ms: how long a command may be late */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "write/undo",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+    { name: "writers", type: "zset" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "field", type: "text" },
+    { name: "count", type: "int" },
+    { name: "left", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local function end_write(lock, field, longest)
+if longest > 0 then
+redis.call('HDEL', lock, field)
+redis.call('HSET', lock, 'mode', 'read')
+redis.call('PEXPIRE', lock, longest)
+else
+redis.call('DEL', lock)
+end
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if not bury(tombstone, tombstoneTtl) then
+return 0
+end
+local unmarked = redis.call('ZREM', writers, owner)
+if unmarked == 1 and redis.call('EXISTS', writers) == 0 then
+announce(publish, channel, '1')
+end
+local current = redis.call('HGET', lock, field)
+if not current or tonumber(current) <= tonumber(count) then
+return unmarked
+end
+if count ~= '0' then
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, field, count)
+return 1
+end
+end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
+announce(publish, channel, '1')
+return 1`,
+    sha1: "8740d3e1072f9eb59b1fd6fbeaa713c96a75d60b",
+  },
+  legacy: {
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local function end_write(lock, field, longest)
+if longest > 0 then
+redis.call('HDEL', lock, field)
+redis.call('HSET', lock, 'mode', 'read')
+redis.call('PEXPIRE', lock, longest)
+else
+redis.call('DEL', lock)
+end
+end
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+end
+return longest
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0)
+for number = 1, math.max(before, #terms) do
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', read_hold(lock, owner, number))
+else
+redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function settle_reads(lock, left)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = all_reads_left(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local lock, channel, tombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if not bury(tombstone, tombstoneTtl) then
+return 0
+end
+local unmarked = redis.call('ZREM', writers, owner)
+if unmarked == 1 and redis.call('EXISTS', writers) == 0 then
+announce(publish, channel, '1')
+end
+local current = redis.call('HGET', lock, field)
+if not current or tonumber(current) <= tonumber(count) then
+return unmarked
+end
+if count ~= '0' then
+redis.call('PEXPIRE', lock, left)
+redis.call('HSET', lock, field, count)
+return 1
+end
+end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
+announce(publish, channel, '1')
+return 1`,
+    sha1: "4297689173101261932eadcca3ef729cc2c17523",
   },
 });

@@ -1,0 +1,96 @@
+-- Takes a free lock for a fresh wire id if nobody is before it in the queue. Refused, a call that waits gets a place at
+-- the end, or keeps the one that it has; it keeps those of its fellow waiters of the same process as well. Running it
+-- again is as good as once.
+--
+-- KEYS
+--   lock        hash     owner -> hold count
+--   queue       list     waiters in their order
+--   timeouts    zset     waiter -> ms of the server's clock at which its place lapses
+--   alive       zset     waiter of this library -> ms of the server's clock until which it counts as alive
+--   tombstone   string   exists once this wire id is over
+--   channel     channel  with ":" and a waiter's name: where it is woken
+-- ARGV
+--   owner       text     clientId:n
+--   lease       ms       TTL of the lock
+--   grace       ms       what Redisson grants each waiter to take its turn
+--   patience    int      ms for which a waiter that is not heard of counts as alive; 0 if this one does not wait
+--   publish     text     PUBLISH or SPUBLISH
+--   fellows...  text     waiters whose places are to be kept
+-- REPLY
+--   {1, 0}         granted
+--   {0, ms, i...}  refused; when it may be free, -1 if never; fellows, counted from 1, that lost their place or are next
+--   {2, 0}         this wire id is over
+-- INCLUDE shared/clock
+-- INCLUDE shared/create
+-- INCLUDE shared/queue
+-- INCLUDE shared/raise_ttl
+
+local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, lease, grace, patience, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+-- A waiter whose turn it is was told so; should it not come, look again soon.
+local LONGEST_LOOK_AWAY = 1000
+
+if redis.call('EXISTS', tombstone) == 1 then
+  return {2, 0}
+end
+if redis.call('HEXISTS', lock, owner) == 1 then
+  raise_ttl(lock, lease)
+  return {1, 0}
+end
+local now = server_time()
+local dropped = prune(queue, timeouts, alive, now)
+local free = redis.call('EXISTS', lock) == 0
+local head = redis.call('LINDEX', queue, 0)
+
+if free and (not head or head == owner) then
+  local failure = create(lock, lease, owner, 1)
+  if failure then
+    return failure
+  end
+  if head then
+    redis.call('LPOP', queue)
+    redis.call('ZREM', timeouts, owner)
+    redis.call('ZREM', alive, owner)
+    move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
+  end
+  return {1, 0}
+end
+
+local reply = {0, redis.call('PTTL', lock)}
+if free then
+  reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
+  if dropped > 0 then
+    wake_next(queue, channel, publish)
+  end
+end
+if patience == '0' then
+  return reply
+end
+
+local term = now + math.max(0, redis.call('PTTL', lock)) + grace
+if not redis.call('ZSCORE', timeouts, owner) then
+  local last = redis.call('LINDEX', queue, -1)
+  local before = last and redis.call('ZSCORE', timeouts, last)
+  redis.call('ZADD', timeouts, before and before + grace or term, owner)
+  redis.call('RPUSH', queue, owner)
+end
+-- Never lowered: Redisson takes its own grace off every place at each grant.
+redis.call('ZADD', timeouts, 'XX', 'GT', term, owner)
+redis.call('ZADD', alive, now + patience, owner)
+for i = 6, #ARGV do
+  local fellow = ARGV[i]
+  if not redis.call('ZSCORE', timeouts, fellow) then
+    reply[#reply + 1] = i - 5
+  else
+    redis.call('ZADD', timeouts, 'XX', 'GT', term, fellow)
+    redis.call('ZADD', alive, now + patience, fellow)
+    if free and fellow == head then
+      reply[#reply + 1] = i - 5
+    end
+  end
+end
+-- The word on who is alive lasts as long as the last place: without it a dead waiter would look like one of Redisson's.
+local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
+raise_ttl(alive, math.max(patience, latest - now))
+return reply

@@ -1,0 +1,44 @@
+-- Gives back one hold. With holds left, the count and the TTL are set to theirs; without, the lock is deleted and the
+-- next waiter woken, and a tombstone says so: a release that is sent again finds it and answers as the first one did.
+--
+-- KEYS
+--   lock          hash     owner -> hold count
+--   queue         list     waiters in their order
+--   timeouts      zset     waiter -> ms of the server's clock at which its place lapses
+--   alive         zset     waiter of this library -> ms of the server's clock until which it counts as alive
+--   channel       channel  with ":" and a waiter's name: where it is woken
+--   tombstone     string   exists once this wire id, or this call that leaves holds, is over
+-- ARGV
+--   owner         text     clientId:n
+--   count         int      holds left; 0 gives the lock back
+--   left          int      ms that the longest hold left has to go; unused with count 0
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
+-- REPLY
+--   1             done, now or by an earlier run
+--   0             the lock is gone
+--   -1            another holds it
+-- FLAGS allow-oom
+-- INCLUDE shared/absence
+-- INCLUDE shared/clock
+-- INCLUDE shared/keep
+-- INCLUDE shared/queue
+
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+if count ~= '0' and left ~= '0' then
+  return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
+end
+local held = redis.call('HDEL', lock, owner) == 1
+if held then
+  redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+end
+if redis.call('EXISTS', lock) == 0 then
+  prune(queue, timeouts, alive, server_time())
+  wake_next(queue, channel, publish)
+end
+if held or redis.call('EXISTS', tombstone) == 1 then
+  return 1
+end
+return absence(lock)

@@ -1,0 +1,32 @@
+-- Renews the read holds of many locks, each for its owner and for nobody else. A hold whose key has lapsed is not made
+-- anew: a writer may have come by since. Never lowers a TTL. A key that holds other data by now counts as taken.
+--
+-- KEYS
+--   locks...   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds
+-- ARGV
+--   lease      ms    TTL of each read hold and its lock from now on, at least
+--   owners...  text  clientId:n, one for each lock
+-- REPLY
+--   {r, ...}   for each lock 1 renewed, 0 gone, -1 taken by another
+-- INCLUDE shared/absence
+-- INCLUDE shared/raise_ttl
+-- INCLUDE shared/reads
+
+local locks = KEYS
+local lease = ARGV[1]
+
+local replies = {}
+for i, lock in ipairs(locks) do
+  local owner = ARGV[i + 1]
+  local count = redis.pcall('HGET', lock, owner)
+  if type(count) == 'table' or reads_left(lock, owner, count) == 0 then
+    replies[i] = absence(lock)
+  else
+    for number = 1, tonumber(count) do
+      raise_ttl(read_hold(lock, owner, number), lease)
+    end
+    raise_ttl(lock, lease)
+    replies[i] = 1
+  end
+end
+return replies

@@ -1,0 +1,18 @@
+-- What is known of the read side and of one owner in it. A script, so that it is read from the master.
+--
+-- KEYS
+--   lock   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds
+-- ARGV
+--   owner  text  clientId:n; empty for nobody
+-- REPLY
+--   {held, count, pttl}  1 or 0, the owner's read holds, ms left (-2 if nobody reads)
+-- INCLUDE shared/reads
+
+local lock = KEYS[1]
+local owner = ARGV[1]
+
+local count = tonumber(redis.call('HGET', lock, owner) or 0)
+if all_reads_left(lock) == 0 then
+  return {0, count, -2}
+end
+return {1, count, redis.call('PTTL', lock)}

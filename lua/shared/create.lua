@@ -1,0 +1,10 @@
+-- Creates a lock of these fields and values. A script is not rolled back: a lock whose TTL was refused must not stay
+-- without one. Returns what was wrong then.
+local function create(lock, lease, ...)
+  redis.call('HSET', lock, ...)
+  local set = redis.pcall('PEXPIRE', lock, lease)
+  if set ~= 1 then
+    redis.call('DEL', lock)
+    return set
+  end
+end

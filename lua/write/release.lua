@@ -1,0 +1,48 @@
+-- Gives back one write hold. With write holds left, their count and the TTL are set; without, the read holds of the
+-- writer keep the lock, which is a downgrade, or it is deleted; both are announced to everybody who waits. A tombstone
+-- is left when the owner has no hold on either side any more: a release that is sent again finds it and answers as the
+-- first one did.
+--
+-- KEYS
+--   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
+--   channel       channel  where releases are announced
+--   tombstone     string   exists once this wire id, or this call that leaves holds, is over
+-- ARGV
+--   owner         text     clientId:n
+--   field         text     clientId:n:write
+--   count         int      write holds left
+--   left          int      ms that the owner's longest hold left, on either side, has to go; 0 if there is none
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
+-- REPLY
+--   1             done, now or by an earlier run
+--   0             the lock is gone
+--   -1            another holds it
+-- FLAGS allow-oom
+-- INCLUDE shared/absence
+-- INCLUDE shared/announce
+-- INCLUDE shared/end_write
+-- INCLUDE shared/keep
+-- INCLUDE shared/reads
+
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+
+if count ~= '0' then
+  return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
+end
+if redis.call('HEXISTS', lock, field) == 0 then
+  -- While the owner reads, only an earlier run of this command can have ended its writing.
+  if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, owner) == 1 then
+    return 1
+  end
+  return absence(lock)
+end
+if left == '0' then
+  redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+elseif redis.call('EXISTS', tombstone) == 1 then
+  return 1
+end
+end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
+announce(publish, channel, '1')
+return 1

@@ -1,0 +1,16 @@
+-- What is known of the write side and of one owner in it. A script, so that it is read from the master.
+--
+-- KEYS
+--   lock   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds
+-- ARGV
+--   field  text  clientId:n:write; or of nobody
+-- REPLY
+--   {held, count, pttl}  1 or 0, the owner's write holds, ms left (-2 if nobody writes)
+
+local lock = KEYS[1]
+local field = ARGV[1]
+
+if redis.call('HGET', lock, 'mode') ~= 'write' then
+  return {0, 0, -2}
+end
+return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}

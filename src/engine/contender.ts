@@ -1,0 +1,46 @@
+/** What the engine has to know of a call that wants something. */
+
+/** What a try came to. `ttl`: ms until the holder's lease ends, -1 if it has no end, 0 to try again at once. */
+export type Attempt<G> =
+  | { readonly granted: true; readonly value: G; readonly lease: number }
+  /** `overlooked`: places of fellows that should try themselves. */
+  | { readonly granted: false; readonly ttl: number; readonly overlooked?: readonly string[] };
+
+/** How the waiters of one line are woken, and what the server keeps of them. */
+export interface Standing {
+  /** The server keeps a place for each: each tries once to get it, and the first one's tries refresh all. */
+  readonly places: boolean;
+  /** Each is woken on a channel of its own; else the first is, on a common one. */
+  readonly apart: boolean;
+  /** What one is granted, the others can be granted beside it. */
+  readonly together: boolean;
+}
+
+/** One call that wants something, as the engine sees it. */
+export interface Contender<G> {
+  readonly lockName: string;
+  /** Those who want the same stand in one line. */
+  readonly line: string;
+  readonly standing: Standing;
+  /** Where it is woken; known after its first try. */
+  readonly channel: string;
+  /** The name of its place with the server, if it may have one. */
+  readonly place: string | undefined;
+  /** False while it is another's turn (of the same owner). @throws if its turn can never come */
+  admitted(): boolean;
+  /** True if it needs no place in the line: its owner has the lock already. */
+  reenters(): boolean;
+  /**
+   * Tries once. Rejects UNAVAILABLE without an answer within `within` milliseconds. `fellows`: places to refresh by it;
+   * undefined for a call that will not wait.
+   */
+  attempt(within: number, fellows: readonly string[] | undefined): Promise<Attempt<G>>;
+  /** The call begins; `resume` is to be called whenever `admitted` or `reenters` may have changed. */
+  enter(resume: () => void): void;
+  /** The call has to wait; called once. */
+  waiting(): void;
+  /** It is another's turn: a place with the server is given up meanwhile. */
+  withdraw(): void;
+  /** The call is over. With `taken` false nobody receives what it was or is granted: it is to be undone. */
+  leave(taken: boolean): void;
+}

@@ -1,0 +1,61 @@
+/**
+ * The fair lock: a queue on the server, in which each waiter has a place and is woken on its own channel. Redisson's
+ * format, with a key of ours that says which waiters are alive: Redisson's word alone takes minutes.
+ */
+import { fairAlive, fairQueue, fairTimeouts, lockChannel, tombstone } from "../base/names.js";
+import type { Standing } from "../engine/contender.js";
+import { Lock } from "../locks/lock.js";
+import type { Try } from "../locks/primitive.js";
+import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
+import { type AnyCall, type Ending, HashPrimitive } from "./hash.js";
+import { patience } from "./patience.js";
+
+export class FairPrimitive extends HashPrimitive {
+  override readonly kind = "fair";
+  override readonly standing: Standing = { places: true, apart: true, together: false };
+
+  override wakesOn(wireId: string): string {
+    return `${lockChannel(this.key)}:${wireId}`;
+  }
+
+  protected override acquiring({ wireId, lease, fellows }: Try): AnyCall {
+    const { settings } = this.env;
+    const keys = { ...this.#keys(), tombstone: tombstone(this.key, wireId) };
+    const args = {
+      owner: wireId,
+      lease,
+      grace: settings.fairWaitTimeout,
+      patience: fellows ? patience(settings) : 0,
+      publish: this.publish,
+      fellows: fellows ?? [],
+    };
+    return this.call({ script: fairAcquire, keys, args });
+  }
+
+  protected override releasing(ending: Ending): AnyCall {
+    const keys = { ...this.#keys(), tombstone: ending.over };
+    return this.call({ script: fairRelease, keys, args: this.ending(ending) });
+  }
+
+  protected override undoing(ending: Ending): AnyCall {
+    const keys = { ...this.#keys(), tombstone: ending.over };
+    const args = { ...this.ending(ending), grace: this.env.settings.fairWaitTimeout };
+    return this.call({ script: fairUndo, keys, args });
+  }
+
+  protected override forcing(): AnyCall {
+    return this.call({ script: fairForce, keys: this.#keys(), args: { publish: this.publish } });
+  }
+
+  #keys() {
+    const { key: lock, channel } = this;
+    const queue = fairQueue(lock);
+    return { lock, queue, timeouts: fairTimeouts(lock), alive: fairAlive(lock), channel };
+  }
+}
+
+/**
+ * A reentrant lock that is granted first come first served over all processes: by the order in which the first tries
+ * reach the server, whose clock alone counts. A waiter that dies is skipped after three times `pollCap`.
+ */
+export class FairLock extends Lock {}

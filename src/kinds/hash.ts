@@ -1,0 +1,217 @@
+/**
+ * What all kinds have in common on the wire: a hash whose fields are owners and their hold counts. The steps that do
+ * not differ are here, for the plain lock; each kind overrides what does.
+ */
+import type { LockError } from "../base/errors.js";
+import type { LockKind } from "../base/events.js";
+import { callTombstone, tombstone } from "../base/names.js";
+import type { Standing } from "../engine/contender.js";
+import type { Env } from "../locks/env.js";
+import {
+  type Acquired,
+  countOf,
+  DONE,
+  type LockState,
+  type Primitive,
+  type Rest,
+  type Side,
+  TAKEN,
+  TOMBSTONE_TTL,
+  type Try,
+} from "../locks/primitive.js";
+import type { Sharing } from "../locks/turns.js";
+import { noop } from "../locks/work.js";
+import type { Call } from "../redis/link.js";
+import {
+  lockAcquire,
+  lockExtend,
+  lockForce,
+  lockReenter,
+  lockRelease,
+  lockState,
+  lockUndo,
+} from "../scripts/generated.js";
+import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { Renewer } from "../watchdog/watchdog.js";
+
+/** A call of some script, whose keys and arguments were checked against each other where it was made. */
+export type AnyCall = Call<KeyValues, ArgumentValues>;
+
+/** What ends a hold, or a call for one. */
+export interface Ending {
+  readonly wireId: string;
+  /** The key of the tombstone that says so. */
+  readonly over: string;
+  readonly rest: Rest;
+}
+
+/** Of all scripts that end something. */
+export interface EndingArguments {
+  readonly owner: string;
+  readonly count: number;
+  readonly left: number;
+  readonly tombstoneTtl: number;
+  readonly publish: string;
+}
+
+export interface PrimitiveParts {
+  readonly env: Env;
+  /** As users know it. */
+  readonly lockName: string;
+  readonly key: string;
+  readonly channel: string;
+  readonly renewer: Renewer;
+}
+
+/** The server's word on a hold. */
+const word = Number;
+
+/** All numbers of a reply. */
+function words(reply: unknown): number[] {
+  return (reply as unknown[]).map(Number);
+}
+
+/** A key that holds other data by now was taken from its holder. */
+function takenByOthers(error: LockError): number | undefined {
+  return error.code === "WRONG_DATA" ? TAKEN : undefined;
+}
+
+const GRANTED: Acquired = { granted: true };
+
+export class HashPrimitive implements Primitive {
+  readonly kind: LockKind = "lock";
+  readonly side: Side = "only";
+  readonly sharing: Sharing = "exclusive";
+  readonly standing: Standing = { places: false, apart: false, together: false };
+  readonly lockName: string;
+  readonly key: string;
+  readonly channel: string;
+  readonly renewer: Renewer;
+  protected readonly env: Env;
+
+  constructor({ env, lockName, key, channel, renewer }: PrimitiveParts) {
+    this.env = env;
+    this.lockName = lockName;
+    this.key = key;
+    this.channel = channel;
+    this.renewer = renewer;
+  }
+
+  field(wireId: string): string {
+    return wireId;
+  }
+
+  wakesOn(_wireId: string): string {
+    return this.channel;
+  }
+
+  acquire(attempt: Try): Promise<Acquired> {
+    const call = { ...this.acquiring(attempt), within: attempt.within };
+    const read = (reply: unknown) => this.readAcquired(reply, attempt);
+    const { link, replicas } = this.env;
+    if (!replicas) return link.call(call, read);
+    return replicas.call(this.key, call, read, ({ granted }) => granted);
+  }
+
+  reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
+    const call = this.reentering(wireId, callTombstone(this.key, callId), count, lease);
+    const { link, replicas } = this.env;
+    if (!replicas) return link.call({ ...call, within }, word, takenByOthers);
+    return replicas.call(this.key, { ...call, within }, word, (reply) => reply === DONE);
+  }
+
+  release(wireId: string, callId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
+    const call = () => {
+      const left = rest();
+      // The wire id is over unless holds are left.
+      const over = left.left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
+      return this.releasing({ wireId, over, rest: left });
+    };
+    return this.env.link.insist(call, word, onSilence, takenByOthers);
+  }
+
+  undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
+    const over = callId === undefined ? tombstone(this.key, wireId) : callTombstone(this.key, callId);
+    const call = () => this.undoing({ wireId, over, rest: rest() });
+    return this.env.link.insist(call, word, noop);
+  }
+
+  extend(wireId: string, callId: string, holds: Rest): Promise<number> {
+    const call = this.extending(wireId, callTombstone(this.key, callId), holds);
+    return this.env.link.call(call, word, takenByOthers);
+  }
+
+  async force(): Promise<boolean> {
+    return (await this.env.link.call(this.forcing(), word)) === DONE;
+  }
+
+  async state(wireId: string): Promise<LockState> {
+    const [held = 0, count = 0, ttl = 0] = await this.env.link.call(this.stating(wireId), words);
+    return { held: held === 1, count, ttl };
+  }
+
+  // The calls themselves, as the plain lock makes them
+
+  protected acquiring({ wireId, lease }: Try): AnyCall {
+    const keys = { lock: this.key, tombstone: tombstone(this.key, wireId) };
+    return this.call({ script: lockAcquire, keys, args: { owner: this.field(wireId), lease } });
+  }
+
+  /** `{1, …}` granted, `{_, ttl, i…}` refused; i: fellows, counted from 1, that were overlooked. */
+  protected readAcquired(reply: unknown, { fellows = [] }: Try): Acquired {
+    const [granted, ttl = 0, ...indices] = words(reply);
+    if (granted === DONE) return GRANTED;
+    if (indices.length === 0) return { granted: false, ttl };
+    return { granted: false, ttl, overlooked: indices.flatMap((i) => fellows[i - 1] ?? []) };
+  }
+
+  protected reentering(wireId: string, over: string, count: number, lease: number): AnyCall {
+    const keys = { lock: this.key, tombstone: over };
+    return this.call({ script: lockReenter, keys, args: { owner: this.field(wireId), count, lease } });
+  }
+
+  protected releasing(ending: Ending): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
+    return this.call({ script: lockRelease, keys, args: this.ending(ending) });
+  }
+
+  protected undoing(ending: Ending): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
+    return this.call({ script: lockUndo, keys, args: this.ending(ending) });
+  }
+
+  protected extending(wireId: string, over: string, { left: lease }: Rest): AnyCall {
+    const keys = { lock: this.key, tombstone: over };
+    return this.call({ script: lockExtend, keys, args: { owner: this.field(wireId), lease } });
+  }
+
+  protected forcing(): AnyCall {
+    const { key: lock, channel } = this;
+    return this.call({ script: lockForce, keys: { lock, channel }, args: { publish: this.publish } });
+  }
+
+  protected stating(wireId: string): AnyCall {
+    return this.call({ script: lockState, keys: { lock: this.key }, args: { owner: wireId } });
+  }
+
+  // What the kinds make their calls with
+
+  protected call<K extends KeyValues, A extends ArgumentValues>(call: Omit<Call<K, A>, "lockName">): AnyCall {
+    return { ...call, lockName: this.lockName } as unknown as AnyCall;
+  }
+
+  protected get publish(): string {
+    return this.env.link.publishCommand;
+  }
+
+  /** The arguments of an ending that all kinds share. */
+  protected ending({ wireId, rest }: Ending): EndingArguments {
+    return {
+      owner: this.field(wireId),
+      count: countOf(rest),
+      left: rest.left,
+      tombstoneTtl: TOMBSTONE_TTL,
+      publish: this.publish,
+    };
+  }
+}
