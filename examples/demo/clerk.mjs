@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { kill, own } from "./children.mjs";
+import { kill, own } from "../children.mjs";
 import { now } from "./clock.mjs";
 
 const WORKER = fileURLToPath(new URL("worker.mjs", import.meta.url));

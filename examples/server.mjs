@@ -1,4 +1,4 @@
-// A Redis server for the demo alone: on a free port of this machine, with nothing written to disk. One that runs
+// A Redis server for an example alone: on a free port of this machine, with nothing written to disk. One that runs
 // already, on 6379 or elsewhere, is not touched.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ export async function startServer(directory) {
     }
   }
   throw new Error(
-    "the demo needs redis-server or valkey-server on the PATH, or its path in HOLDFAST_REDIS_SERVER",
+    "this needs redis-server or valkey-server on the PATH, or its path in HOLDFAST_REDIS_SERVER",
     { cause: failure },
   );
 }

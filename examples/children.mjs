@@ -1,4 +1,4 @@
-// Every process that the demo starts. None outlives it, however it ends.
+// Every process that an example starts. None outlives it, however it ends.
 
 const children = [];
 
