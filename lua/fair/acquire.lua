@@ -39,6 +39,26 @@ if redis.call('HEXISTS', lock, owner) == 1 then
   return {1, 0}
 end
 local now = server_time()
+local term = now + math.max(0, redis.call('PTTL', lock)) + grace
+-- Marks a waiter as alive; false if it has no place. Its time with Redisson is never lowered: that takes its own grace
+-- off every place at each grant.
+local function hear_of(waiter)
+  if not redis.call('ZSCORE', timeouts, waiter) then
+    return false
+  end
+  redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
+  redis.call('ZADD', alive, now + patience, waiter)
+  return true
+end
+
+-- First of all, so that nobody who is heard of is taken for dead.
+local placed = patience ~= '0' and hear_of(owner)
+local reply = {0, 0}
+for i = 6, #ARGV do
+  if not hear_of(ARGV[i]) then
+    reply[#reply + 1] = i - 5
+  end
+end
 local dropped = prune(queue, timeouts, alive, now)
 local free = redis.call('EXISTS', lock) == 0
 local head = redis.call('LINDEX', queue, 0)
@@ -57,40 +77,28 @@ if free and (not head or head == owner) then
   return {1, 0}
 end
 
-local reply = {0, redis.call('PTTL', lock)}
+reply[2] = redis.call('PTTL', lock)
 if free then
   reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
   if dropped > 0 then
     wake_next(queue, channel, publish)
   end
-end
-if patience == '0' then
-  return reply
-end
-
-local term = now + math.max(0, redis.call('PTTL', lock)) + grace
-if not redis.call('ZSCORE', timeouts, owner) then
-  local last = redis.call('LINDEX', queue, -1)
-  local before = last and redis.call('ZSCORE', timeouts, last)
-  redis.call('ZADD', timeouts, before and before + grace or term, owner)
-  redis.call('RPUSH', queue, owner)
-end
--- Never lowered: Redisson takes its own grace off every place at each grant.
-redis.call('ZADD', timeouts, 'XX', 'GT', term, owner)
-redis.call('ZADD', alive, now + patience, owner)
-for i = 6, #ARGV do
-  local fellow = ARGV[i]
-  if not redis.call('ZSCORE', timeouts, fellow) then
-    reply[#reply + 1] = i - 5
-  else
-    redis.call('ZADD', timeouts, 'XX', 'GT', term, fellow)
-    redis.call('ZADD', alive, now + patience, fellow)
-    if free and fellow == head then
+  for i = 6, #ARGV do
+    if ARGV[i] == head then
       reply[#reply + 1] = i - 5
     end
   end
 end
--- The word on who is alive lasts as long as the last place: without it a dead waiter would look like one of Redisson's.
-local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-raise_ttl(alive, math.max(patience, latest - now))
+if patience ~= '0' and not placed then
+  local last = redis.call('LINDEX', queue, -1)
+  local before = last and redis.call('ZSCORE', timeouts, last)
+  redis.call('ZADD', timeouts, before and before + grace or term, owner)
+  redis.call('RPUSH', queue, owner)
+  redis.call('ZADD', alive, now + patience, owner)
+end
+if patience ~= '0' then
+  -- The word on who is alive lasts as long as the last place: without it a dead waiter would look like Redisson's.
+  local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
+  raise_ttl(alive, math.max(patience, latest - now))
+end
 return reply

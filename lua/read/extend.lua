@@ -23,6 +23,6 @@ end
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
   return absence(lock)
 end
-set_reads(lock, owner, {unpack(ARGV, 3)})
+set_reads(lock, owner, terms_from(ARGV, 3))
 settle_reads(lock, left)
 return 1

@@ -24,7 +24,7 @@
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local terms = {unpack(ARGV, 6)}
+local terms = terms_from(ARGV, 6)
 
 if redis.call('HEXISTS', lock, owner) == 0 then
   -- While the owner writes, only an earlier run of this command can have ended its reading.

@@ -19,7 +19,12 @@ local replies = {}
 for i, lock in ipairs(locks) do
   local owner = ARGV[i + 1]
   local count = redis.pcall('HGET', lock, owner)
-  if type(count) == 'table' or reads_left(lock, owner, count) == 0 then
+  if type(count) == 'table' then
+    replies[i] = -1
+  elseif reads_left(lock, owner, count) == 0 then
+    if count then
+      set_reads(lock, owner, {})
+    end
     replies[i] = absence(lock)
   else
     for number = 1, tonumber(count) do

@@ -21,7 +21,7 @@
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local terms = {unpack(ARGV, 5)}
+local terms = terms_from(ARGV, 5)
 
 if not bury(tombstone, tombstoneTtl) then
   return 0

@@ -25,6 +25,15 @@ local function all_reads_left(lock)
   return longest
 end
 
+-- The terms that follow the other arguments. Not by unpack, which fails for some thousands.
+local function terms_from(arguments, first)
+  local terms = {}
+  for i = first, #arguments do
+    terms[#terms + 1] = arguments[i]
+  end
+  return terms
+end
+
 -- Sets an owner's read holds to these terms (ms each has to go), whatever they were.
 local function set_reads(lock, owner, terms)
   local before = tonumber(redis.call('HGET', lock, owner) or 0)

@@ -156,6 +156,7 @@ export class Engine {
     }
     if (contender.reenters()) return [];
     line.enter(waiter);
+    if (!line.isHead(waiter)) waiter.seasoned = true;
     const pause = line.pause(waiter);
     return pause > 0 ? pause : line.trying(waiter);
   }

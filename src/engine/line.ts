@@ -92,6 +92,8 @@ export class Line {
 
   /** The lock is held by another: no try for `ms` but on a hint, except by waiters that were overlooked. */
   refused(waiter: Waiter, ms: number, overlooked: readonly string[]): void {
+    // Not in line yet, it tries again as soon as it is.
+    if (!waiter.list) return;
     if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
     if (waiter.contender.standing.apart) waiter.unsubscribe ??= this.#subscribeOne(waiter);
     else this.#unsubscribe ??= this.#subscribe(waiter.contender.channel);

@@ -118,6 +118,22 @@ raise_ttl(lock, lease)
 return {1, 0}
 end
 local now = server_time()
+local term = now + math.max(0, redis.call('PTTL', lock)) + grace
+local function hear_of(waiter)
+if not redis.call('ZSCORE', timeouts, waiter) then
+return false
+end
+redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
+redis.call('ZADD', alive, now + patience, waiter)
+return true
+end
+local placed = patience ~= '0' and hear_of(owner)
+local reply = {0, 0}
+for i = 6, #ARGV do
+if not hear_of(ARGV[i]) then
+reply[#reply + 1] = i - 5
+end
+end
 local dropped = prune(queue, timeouts, alive, now)
 local free = redis.call('EXISTS', lock) == 0
 local head = redis.call('LINDEX', queue, 0)
@@ -134,41 +150,31 @@ move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
 end
 return {1, 0}
 end
-local reply = {0, redis.call('PTTL', lock)}
+reply[2] = redis.call('PTTL', lock)
 if free then
 reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
 if dropped > 0 then
 wake_next(queue, channel, publish)
 end
+for i = 6, #ARGV do
+if ARGV[i] == head then
+reply[#reply + 1] = i - 5
 end
-if patience == '0' then
-return reply
 end
-local term = now + math.max(0, redis.call('PTTL', lock)) + grace
-if not redis.call('ZSCORE', timeouts, owner) then
+end
+if patience ~= '0' and not placed then
 local last = redis.call('LINDEX', queue, -1)
 local before = last and redis.call('ZSCORE', timeouts, last)
 redis.call('ZADD', timeouts, before and before + grace or term, owner)
 redis.call('RPUSH', queue, owner)
-end
-redis.call('ZADD', timeouts, 'XX', 'GT', term, owner)
 redis.call('ZADD', alive, now + patience, owner)
-for i = 6, #ARGV do
-local fellow = ARGV[i]
-if not redis.call('ZSCORE', timeouts, fellow) then
-reply[#reply + 1] = i - 5
-else
-redis.call('ZADD', timeouts, 'XX', 'GT', term, fellow)
-redis.call('ZADD', alive, now + patience, fellow)
-if free and fellow == head then
-reply[#reply + 1] = i - 5
 end
-end
-end
+if patience ~= '0' then
 local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
 raise_ttl(alive, math.max(patience, latest - now))
+end
 return reply`,
-    sha1: "bbbd3ce3c40503095c2b11b7a14eb2d43bf49f79",
+    sha1: "dd6f0731b5e7b56c6a8f153027864421429902d7",
   },
 });
 
@@ -1466,6 +1472,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -1505,10 +1518,10 @@ end
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
 return absence(lock)
 end
-set_reads(lock, owner, {unpack(ARGV, 3)})
+set_reads(lock, owner, terms_from(ARGV, 3))
 settle_reads(lock, left)
 return 1`,
-    sha1: "2f310ec4b521b78710051856c998ea797fb4ef22",
+    sha1: "3b05d9e3d950e4efde825f242ea9a4d8916d9573",
   },
 });
 
@@ -1561,6 +1574,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -1607,7 +1627,7 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return held`,
-    sha1: "60264a0be83ad7933f03a8623da10e500757076e",
+    sha1: "6f1982df7f6041a399c5b13d08e40052cd8928a7",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -1632,6 +1652,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -1678,7 +1705,7 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return held`,
-    sha1: "0790a3a5e7de845ffdd9646dc6485504bfeb3d3a",
+    sha1: "71f273f41d1a02f4b48385a32f9760ef93d535f0",
   },
 });
 
@@ -1749,6 +1776,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -1800,7 +1834,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-    sha1: "0d5e54288dd5afb0d8ea1ce9fb61256a2d46278d",
+    sha1: "c74fd4f0a598c25b0dd5dc8e38d0af1c7de0042a",
   },
 });
 
@@ -1879,6 +1913,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -1912,7 +1953,7 @@ return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local terms = {unpack(ARGV, 6)}
+local terms = terms_from(ARGV, 6)
 if redis.call('HEXISTS', lock, owner) == 0 then
 if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, field) == 1 then
 return 1
@@ -1929,7 +1970,7 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "3b05a6f1e00c07bcf7c4521d260f02cec8e6909a",
+    sha1: "ee1873d18ef3715bbb2ccc3ae9986a4279fb08c2",
   },
   legacy: {
     text: `local function absence(lock)
@@ -1957,6 +1998,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -1990,7 +2038,7 @@ return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local terms = {unpack(ARGV, 6)}
+local terms = terms_from(ARGV, 6)
 if redis.call('HEXISTS', lock, owner) == 0 then
 if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, field) == 1 then
 return 1
@@ -2007,7 +2055,7 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "9ca73b70a43222a4125fef374991564d6a1531cb",
+    sha1: "0e672b08cf610d97327ea0e299ab09d14d4b8c33",
   },
 });
 
@@ -2064,6 +2112,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2101,7 +2156,12 @@ local replies = {}
 for i, lock in ipairs(locks) do
 local owner = ARGV[i + 1]
 local count = redis.pcall('HGET', lock, owner)
-if type(count) == 'table' or reads_left(lock, owner, count) == 0 then
+if type(count) == 'table' then
+replies[i] = -1
+elseif reads_left(lock, owner, count) == 0 then
+if count then
+set_reads(lock, owner, {})
+end
 replies[i] = absence(lock)
 else
 for number = 1, tonumber(count) do
@@ -2112,7 +2172,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "a2ef869ede7562889bd4189e17c742a23a87006f",
+    sha1: "f938200a5c47d6fdafe6a81de562c14b5400ce3d",
   },
 });
 
@@ -2155,6 +2215,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2193,7 +2260,7 @@ if all_reads_left(lock) == 0 then
 return {0, count, -2}
 end
 return {1, count, redis.call('PTTL', lock)}`,
-    sha1: "75ba6a16cdd45b545dfdcba03790d84b76891597",
+    sha1: "b55e37aede191f8b333b80f73b480f94e3bb18d8",
   },
 });
 
@@ -2272,6 +2339,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2305,7 +2379,7 @@ return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local terms = {unpack(ARGV, 5)}
+local terms = terms_from(ARGV, 5)
 if not bury(tombstone, tombstoneTtl) then
 return 0
 end
@@ -2317,7 +2391,7 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "80635308449ce8ad81b4767ee5d2d32fb096902c",
+    sha1: "72f77ab073ccd887924ee8c6541aee760a463254",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -2350,6 +2424,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2383,7 +2464,7 @@ return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local terms = {unpack(ARGV, 5)}
+local terms = terms_from(ARGV, 5)
 if not bury(tombstone, tombstoneTtl) then
 return 0
 end
@@ -2395,7 +2476,7 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "6eb721d35bd696340af0e4b5d4e75e9ee9d6ed05",
+    sha1: "2a23c460b690900b0d5b310bd423b6928f085bb0",
   },
 });
 
@@ -2481,6 +2562,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2544,7 +2632,7 @@ end
 end
 raise_ttl(writers, patience)
 return reply`,
-    sha1: "7812c96dd3064f6012f81754025e3dc764e9e572",
+    sha1: "c92838576600f14137badaba047621ac28484c36",
   },
 });
 
@@ -2606,6 +2694,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2649,7 +2744,7 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "c8cdcad26892f82f00cbe3be2cc161ba288ff684",
+    sha1: "6880795283d5953b79745ff6afa27232fed2dda5",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -2683,6 +2778,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2726,7 +2828,7 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "89098c89438942e90185a58a50c2fd6448403aca",
+    sha1: "eaa99bbe3206bcbdaa109dc1669bb619f8496b21",
   },
 });
 
@@ -2826,6 +2928,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2876,7 +2985,7 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "cf2e336c03e259aadfcb73fcb39ef3238373bc3c",
+    sha1: "d55f5d2c8af316868762c73004cfcdacd35a6ba7",
   },
   legacy: {
     text: `local function absence(lock)
@@ -2924,6 +3033,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -2974,7 +3090,7 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "5981b4e832b44998f7f395219fbe8b1a5726485d",
+    sha1: "6a17ba3d6bb6b39dd338ccc083d2f285936b2ac9",
   },
 });
 
@@ -3099,6 +3215,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -3151,7 +3274,7 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "8740d3e1072f9eb59b1fd6fbeaa713c96a75d60b",
+    sha1: "ef6a074083ee54d2919d8a2438f04cf3267fbd86",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -3193,6 +3316,13 @@ longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
 end
 return longest
 end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
 local function set_reads(lock, owner, terms)
 local before = tonumber(redis.call('HGET', lock, owner) or 0)
 for number = 1, math.max(before, #terms) do
@@ -3245,6 +3375,6 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "4297689173101261932eadcca3ef729cc2c17523",
+    sha1: "a56a22d9429b0f5db13eb01c12c0212805ddd25b",
   },
 });
