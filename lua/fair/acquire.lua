@@ -68,7 +68,7 @@ if free and (not head or head == owner) then
   if failure then
     return failure
   end
-  if head then
+  if placed then
     redis.call('LPOP', queue)
     redis.call('ZREM', timeouts, owner)
     redis.call('ZREM', alive, owner)

@@ -142,7 +142,7 @@ local failure = create(lock, lease, owner, 1)
 if failure then
 return failure
 end
-if head then
+if placed then
 redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, owner)
 redis.call('ZREM', alive, owner)
@@ -174,7 +174,7 @@ local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
 raise_ttl(alive, math.max(patience, latest - now))
 end
 return reply`,
-    sha1: "dd6f0731b5e7b56c6a8f153027864421429902d7",
+    sha1: "8b06789dc3092f6901a6677c755650937cb50790",
   },
 });
 
