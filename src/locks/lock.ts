@@ -104,7 +104,7 @@ export class Lock<H extends Hold = Hold> {
    */
   async unlock(options?: OwnerOptions): Promise<void> {
     const owner = checkOwner(checkOptions(options, OWNER_OPTIONS, "unlock").owner) ?? scopeOwner();
-    const released = this.#stake(owner)?.returns.releaseInnermost();
+    const released = this.#stake(owner)?.returns.releaseInnermost(this.#primitive.side);
     if (released) return released;
     throw new LockNotOwnerError(
       this.name,

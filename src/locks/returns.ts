@@ -5,7 +5,7 @@ import { trace } from "../base/trace.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
 import { eventOf, type Holdings } from "./holdings.js";
-import { countOf, DONE, TOMBSTONE_TTL } from "./primitive.js";
+import { countOf, DONE, type Side, TOMBSTONE_TTL } from "./primitive.js";
 import type { Serial } from "./serial.js";
 import { quietly } from "./work.js";
 
@@ -56,10 +56,10 @@ export class Returns {
     });
   }
 
-  /** Gives back the innermost hold taken by `lock()` or `tryLock()`; undefined if there is none. */
-  releaseInnermost(): Promise<void> | undefined {
+  /** Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none. */
+  releaseInnermost(side: Side): Promise<void> | undefined {
     const { bare } = this.#holdings;
-    const grant = bare.at(-1);
+    const grant = bare.filter(({ primitive }) => primitive.side === side).at(-1);
     if (!grant) return undefined;
     grant.takenBack = true;
     return this.release(grant).catch((error: unknown) => {
