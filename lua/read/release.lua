@@ -1,6 +1,6 @@
 -- Gives back one read hold: sets the owner's read holds to those that are left. The last reader deletes the lock and
--- announces it. A tombstone is left when the owner has no hold on either side any more: a release that is sent again
--- finds it and answers as the first one did.
+-- announces it. A tombstone is left when the owner reads no more: a release that is sent again finds it and answers as
+-- the first one did.
 --
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
@@ -8,7 +8,6 @@
 --   tombstone     string   exists once this wire id, or this call that leaves holds, is over
 -- ARGV
 --   owner         text     clientId:n
---   field         text     clientId:n:write
 --   left          int      ms that the owner's longest hold left, on either side, has to go; 0 if there is none
 --   tombstoneTtl  ms       how long a command may be sent again
 --   publish       text     PUBLISH or SPUBLISH
@@ -23,20 +22,17 @@
 -- INCLUDE shared/reads
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local terms = terms_from(ARGV, 6)
+local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local terms = terms_from(ARGV, 5)
 
 if redis.call('HEXISTS', lock, owner) == 0 then
-  -- While the owner writes, only an earlier run of this command can have ended its reading.
-  if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, field) == 1 then
-    return 1
-  end
-  return absence(lock)
+  return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
 end
-if left == '0' then
-  redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-elseif redis.call('EXISTS', tombstone) == 1 then
+if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1
+end
+if #terms == 0 then
+  redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 end
 set_reads(lock, owner, terms)
 if settle_reads(lock, left) then

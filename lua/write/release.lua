@@ -1,7 +1,6 @@
 -- Gives back one write hold. With write holds left, their count and the TTL are set; without, the read holds of the
 -- writer keep the lock, which is a downgrade, or it is deleted; both are announced to everybody who waits. A tombstone
--- is left when the owner has no hold on either side any more: a release that is sent again finds it and answers as the
--- first one did.
+-- is left when the owner writes no more: a release that is sent again finds it and answers as the first one did.
 --
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
@@ -32,17 +31,12 @@ if count ~= '0' then
   return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
 end
 if redis.call('HEXISTS', lock, field) == 0 then
-  -- While the owner reads, only an earlier run of this command can have ended its writing.
-  if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, owner) == 1 then
-    return 1
-  end
-  return absence(lock)
+  return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
 end
-if left == '0' then
-  redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-elseif redis.call('EXISTS', tombstone) == 1 then
+if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1

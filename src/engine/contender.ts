@@ -6,6 +6,9 @@ export type Attempt<G> =
   /** `overlooked`: places of fellows that should try themselves. */
   | { readonly granted: false; readonly ttl: number; readonly overlooked?: readonly string[] };
 
+/** Places of fellow waiters that a try refreshes; undefined for a call that will not wait. */
+export type Fellows = readonly string[] | undefined;
+
 /** How the waiters of one line are woken, and what the server keeps of them. */
 export interface Standing {
   /** The server keeps a place for each: each tries once to get it, and the first one's tries refresh all. */
@@ -30,11 +33,8 @@ export interface Contender<G> {
   admitted(): boolean;
   /** True if it needs no place in the line: its owner has the lock already. */
   reenters(): boolean;
-  /**
-   * Tries once. Rejects UNAVAILABLE without an answer within `within` milliseconds. `fellows`: places to refresh by it;
-   * undefined for a call that will not wait.
-   */
-  attempt(within: number, fellows: readonly string[] | undefined): Promise<Attempt<G>>;
+  /** Tries once. Rejects UNAVAILABLE without an answer within `within` milliseconds. */
+  attempt(within: number, fellows: Fellows): Promise<Attempt<G>>;
   /** The call begins; `resume` is to be called whenever `admitted` or `reenters` may have changed. */
   enter(resume: () => void): void;
   /** The call has to wait; called once. */

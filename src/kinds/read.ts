@@ -49,8 +49,7 @@ export class ReadPrimitive extends HashPrimitive {
 
   protected override releasing(ending: Ending): AnyCall {
     const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
-    const args = { ...this.#ending(ending), field: writeField(ending.wireId) };
-    return this.call({ script: readRelease, keys, args });
+    return this.call({ script: readRelease, keys, args: this.#ending(ending) });
   }
 
   protected override undoing(ending: Ending): AnyCall {

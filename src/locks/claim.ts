@@ -1,7 +1,7 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
 import type { Instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
-import type { Attempt, Contender, Standing } from "../engine/contender.js";
+import type { Attempt, Contender, Fellows, Standing } from "../engine/contender.js";
 import type { Frame } from "../owners/context.js";
 import type { Env } from "./env.js";
 import { Grant, type Origin } from "./grant.js";
@@ -17,7 +17,7 @@ export interface ClaimTaker {
   admits(claim: Claim): boolean;
   /** True while the owner has a live hold, so that a further call re-enters. */
   holding(): boolean;
-  attempt(claim: Claim, within: number, fellows: readonly string[] | undefined): Promise<Attempt<Grant>>;
+  attempt(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>>;
   enter(claim: Claim): void;
   announce(claim: Claim): void;
   /** Gives up what the server may keep of its tries. */
@@ -121,7 +121,7 @@ export class Claim implements Contender<Grant>, Item {
     return this.#tenure.holding();
   }
 
-  attempt(within: number, fellows: readonly string[] | undefined): Promise<Attempt<Grant>> {
+  attempt(within: number, fellows: Fellows): Promise<Attempt<Grant>> {
     return this.#tenure.attempt(this, within, fellows);
   }
 

@@ -202,10 +202,12 @@ export class Holdings implements LiveHoldings {
     return loss;
   }
 
-  /** Why the server says that the owner has nothing. */
-  absence(word: number): LossReason {
+  /** Why the server says that the owner has nothing, on a side or on any. */
+  absence(word: number, side: Side | undefined): LossReason {
     if (this.forced) return "forced";
-    return word === TAKEN ? "taken" : "expired";
+    // The key may be there on account of the owner's other side.
+    const isBeside = side !== undefined && this.held.some((grant) => grant.primitive.side !== side);
+    return word === TAKEN && !isBeside ? "taken" : "expired";
   }
 
   // What happens to the whole lock or the whole client

@@ -62,7 +62,8 @@ export class Keeper implements Guarded {
     const { settings, events, watchdog } = this.#env;
     // The holds may have been given back, or be others by now.
     if (!first) return watchdog.watch(this);
-    if (word !== DONE) return this.#holdings.loseAll(this.#holdings.absence(word), first.primitive.side);
+    const { side } = first.primitive;
+    if (word !== DONE) return this.#holdings.loseAll(this.#holdings.absence(word, side), side);
     this.#holdings.suspended = false;
     for (const grant of held) if (grant.renewed) grant.raiseTerm(sent, settings.watchdogTimeout);
     this.#renewAt = this.#sentAt(sent) + this.#interval;

@@ -3,7 +3,7 @@
  * time; it names keys and scripts and reads their replies. A new kind is one primitive and its Lua files.
  */
 import type { LockKind } from "../base/events.js";
-import type { Standing } from "../engine/contender.js";
+import type { Fellows, Standing } from "../engine/contender.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { Sharing } from "./turns.js";
 
@@ -27,8 +27,7 @@ export interface Try {
   readonly lease: number;
   /** Milliseconds after which it is given up, with its outcome unknown. */
   readonly within: number;
-  /** The fellow waiters whose places with the server it refreshes; undefined for a call that does not wait. */
-  readonly fellows: readonly string[] | undefined;
+  readonly fellows: Fellows;
 }
 
 /** What an outermost acquire came to. */

@@ -102,7 +102,7 @@ export class Returns {
       // So late, an earlier run of this command may have done it and its tombstone have lapsed since.
       const late = elapsedSince(this.#env.clock, begun) > TOMBSTONE_TTL;
       if (word !== DONE && !late) {
-        const reason = holdings.absence(word);
+        const reason = holdings.absence(word, primitive.side);
         holdings.loseAll(reason, primitive.side);
         throw holdings.lose(grant, reason);
       }
@@ -132,7 +132,8 @@ export class Returns {
     const word = await this.#holdings.once(primitive, callId, () =>
       primitive.extend(wireId, callId, this.#holdings.extended(grant, term)),
     );
-    if (word !== DONE) this.#holdings.loseAll(this.#holdings.absence(word), primitive.side);
+    const { side } = primitive;
+    if (word !== DONE) this.#holdings.loseAll(this.#holdings.absence(word, side), side);
     assertUsable(grant);
     grant.setTerm(sent, term);
     this.#changed();

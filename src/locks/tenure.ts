@@ -8,7 +8,7 @@ import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { trace } from "../base/trace.js";
-import type { Attempt } from "../engine/contender.js";
+import type { Attempt, Fellows } from "../engine/contender.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import type { Claim, ClaimTaker } from "./claim.js";
 import type { Env } from "./env.js";
@@ -101,7 +101,7 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   /** Tries once. What the try leaves behind when it fails or is given up is settled before the next command. */
-  attempt(claim: Claim, within: number, fellows: readonly string[] | undefined): Promise<Attempt<Grant>> {
+  attempt(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
     this.#holdings.dropExpired();
     if (!this.#serial.busy && this.#holdings.empty) {
       const flight = this.#serial.run(() => this.#outermost(claim, within, fellows));
@@ -128,11 +128,7 @@ export class Tenure implements Stake, ClaimTaker {
     });
   }
 
-  async #outermost(
-    claim: Claim,
-    within: number,
-    fellows: readonly string[] | undefined,
-  ): Promise<Attempt<Grant>> {
+  async #outermost(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
     const { primitive, lease } = claim;
     const { link, clock } = this.#env;
     const left = link.prepared ? within : await this.#prepare(claim, within);
@@ -190,7 +186,7 @@ export class Tenure implements Stake, ClaimTaker {
       if (word !== DONE) {
         // A further hold on the write side needs that side, one on the read side any.
         const side = primitive.side === "write" ? "write" : undefined;
-        this.#holdings.loseAll(this.#holdings.absence(word), side);
+        this.#holdings.loseAll(this.#holdings.absence(word, side), side);
         return answer.resolve(AGAIN);
       }
       const grant = claim.granted(this.#env, wireId, sent, this.#holdings.token);
@@ -235,8 +231,6 @@ export class Tenure implements Stake, ClaimTaker {
   #awhile(work: Promise<unknown>): Promise<void> {
     return quietly(this.#env.link.limited("", work));
   }
-
-  // Bookkeeping
 
   /** After holds, turns or deadlines have changed: whoever depends on them looks again. */
   #changed(): void {

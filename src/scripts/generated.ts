@@ -1840,8 +1840,8 @@ return 1`,
 
 /**
  * Gives back one read hold: sets the owner's read holds to those that are left. The last reader deletes the lock and
- * announces it. A tombstone is left when the owner has no hold on either side any more: a release that is sent again
- * finds it and answers as the first one did.
+ * announces it. A tombstone is left when the owner reads no more: a release that is sent again finds it and answers as
+ * the first one did.
  *
  * Replies:
  * - `1`: done, now or by an earlier run
@@ -1860,8 +1860,6 @@ export const readRelease: Script<
   {
     /** text: clientId:n */
     owner: string;
-    /** text: clientId:n:write */
-    field: string;
     /** int: ms that the owner's longest hold left, on either side, has to go; 0 if there is none */
     left: number;
     /** ms: how long a command may be sent again */
@@ -1880,7 +1878,6 @@ export const readRelease: Script<
   ],
   args: [
     { name: "owner", type: "text" },
-    { name: "field", type: "text" },
     { name: "left", type: "int" },
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
@@ -1952,25 +1949,23 @@ redis.call('DEL', lock)
 return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local terms = terms_from(ARGV, 6)
+local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local terms = terms_from(ARGV, 5)
 if redis.call('HEXISTS', lock, owner) == 0 then
-if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, field) == 1 then
+return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+end
+if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
-return absence(lock)
-end
-if left == '0' then
+if #terms == 0 then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-elseif redis.call('EXISTS', tombstone) == 1 then
-return 1
 end
 set_reads(lock, owner, terms)
 if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "ee1873d18ef3715bbb2ccc3ae9986a4279fb08c2",
+    sha1: "b19fc8062cc889d8132e324b43bf15214409c411",
   },
   legacy: {
     text: `local function absence(lock)
@@ -2037,25 +2032,23 @@ redis.call('DEL', lock)
 return true
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, field, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local terms = terms_from(ARGV, 6)
+local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local terms = terms_from(ARGV, 5)
 if redis.call('HEXISTS', lock, owner) == 0 then
-if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, field) == 1 then
+return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+end
+if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
-return absence(lock)
-end
-if left == '0' then
+if #terms == 0 then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-elseif redis.call('EXISTS', tombstone) == 1 then
-return 1
 end
 set_reads(lock, owner, terms)
 if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "0e672b08cf610d97327ea0e299ab09d14d4b8c33",
+    sha1: "27b8857b8f97a415a983068acf7d70eb03f1d563",
   },
 });
 
@@ -2835,8 +2828,7 @@ return 1`,
 /**
  * Gives back one write hold. With write holds left, their count and the TTL are set; without, the read holds of the
  * writer keep the lock, which is a downgrade, or it is deleted; both are announced to everybody who waits. A tombstone
- * is left when the owner has no hold on either side any more: a release that is sent again finds it and answers as the
- * first one did.
+ * is left when the owner writes no more: a release that is sent again finds it and answers as the first one did.
  *
  * Replies:
  * - `1`: done, now or by an earlier run
@@ -2972,20 +2964,16 @@ if count ~= '0' then
 return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
 end
 if redis.call('HEXISTS', lock, field) == 0 then
-if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, owner) == 1 then
+return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+end
+if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
-return absence(lock)
-end
-if left == '0' then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-elseif redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "d55f5d2c8af316868762c73004cfcdacd35a6ba7",
+    sha1: "2db89c5aca491add17d010d58d180645119fa7e8",
   },
   legacy: {
     text: `local function absence(lock)
@@ -3077,20 +3065,16 @@ if count ~= '0' then
 return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
 end
 if redis.call('HEXISTS', lock, field) == 0 then
-if redis.call('EXISTS', tombstone) == 1 or redis.call('HEXISTS', lock, owner) == 1 then
+return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+end
+if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
-return absence(lock)
-end
-if left == '0' then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-elseif redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "6a17ba3d6bb6b39dd338ccc083d2f285936b2ac9",
+    sha1: "eac059636636c46defe016240ae852d16483379b",
   },
 });
 
