@@ -99,6 +99,6 @@ end
 if patience ~= '0' then
   -- The word on who is alive lasts as long as the last place: without it a dead waiter would look like Redisson's.
   local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-  raise_ttl(alive, math.max(patience, latest - now))
+  raise_ttl(alive, math.max(patience, math.min(latest - now, 2 ^ 52)))
 end
 return reply

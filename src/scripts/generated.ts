@@ -171,10 +171,10 @@ redis.call('ZADD', alive, now + patience, owner)
 end
 if patience ~= '0' then
 local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-raise_ttl(alive, math.max(patience, latest - now))
+raise_ttl(alive, math.max(patience, math.min(latest - now, 2 ^ 52)))
 end
 return reply`,
-    sha1: "8b06789dc3092f6901a6677c755650937cb50790",
+    sha1: "b77d956804953441be01acccd840b56c5dbbe897",
   },
 });
 
