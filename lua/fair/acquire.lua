@@ -50,6 +50,11 @@ local function hear_of(waiter)
   redis.call('ZADD', alive, now + patience, waiter)
   return true
 end
+-- The word on who is alive lasts as long as the last place: without it a dead waiter would look like Redisson's.
+local function keep_word()
+  local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
+  raise_ttl(alive, math.max(patience, math.min((latest or now) - now, 2 ^ 52)))
+end
 
 -- First of all, so that nobody who is heard of is taken for dead.
 local placed = patience ~= '0' and hear_of(owner)
@@ -74,6 +79,9 @@ if free and (not head or head == owner) then
     redis.call('ZREM', alive, owner)
     move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
   end
+  if patience ~= '0' then
+    keep_word()
+  end
   return {1, 0}
 end
 
@@ -97,8 +105,6 @@ if patience ~= '0' and not placed then
   redis.call('ZADD', alive, now + patience, owner)
 end
 if patience ~= '0' then
-  -- The word on who is alive lasts as long as the last place: without it a dead waiter would look like Redisson's.
-  local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-  raise_ttl(alive, math.max(patience, math.min(latest - now, 2 ^ 52)))
+  keep_word()
 end
 return reply

@@ -11,7 +11,6 @@
 --   1      done, now or by an earlier run
 --   0      the owner's read holds are gone
 --   -1     they are gone, and another holds the lock
--- INCLUDE shared/absence
 -- INCLUDE shared/reads
 
 local lock, tombstone = KEYS[1], KEYS[2]
@@ -21,7 +20,7 @@ if redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
-  return absence(lock)
+  return read_absence(lock, owner)
 end
 set_reads(lock, owner, terms_from(ARGV, 3))
 settle_reads(lock, left)

@@ -14,7 +14,6 @@
 --   0          the owner has nothing any more, nor has anybody else
 --   -1         the owner has nothing any more, but another has
 --   2          this call is over, or came out of order
--- INCLUDE shared/absence
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/reads
 
@@ -26,7 +25,7 @@ if redis.call('EXISTS', tombstone) == 1 then
 end
 local current = redis.call('HGET', lock, owner) or 0
 if reads_left(lock, owner, current) == 0 and redis.call('HEXISTS', lock, field) == 0 then
-  return absence(lock)
+  return read_absence(lock, owner)
 end
 local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then

@@ -17,7 +17,6 @@
 --   0             the lock is gone
 --   -1            another holds it
 -- FLAGS allow-oom
--- INCLUDE shared/absence
 -- INCLUDE shared/announce
 -- INCLUDE shared/reads
 
@@ -26,7 +25,7 @@ local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
 
 if redis.call('HEXISTS', lock, owner) == 0 then
-  return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+  return redis.call('EXISTS', tombstone) == 1 and 1 or read_absence(lock, owner)
 end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1

@@ -8,7 +8,6 @@
 --   owners...  text  clientId:n, one for each lock
 -- REPLY
 --   {r, ...}   for each lock 1 renewed, 0 gone, -1 taken by another
--- INCLUDE shared/absence
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/reads
 
@@ -25,7 +24,7 @@ for i, lock in ipairs(locks) do
     if count then
       set_reads(lock, owner, {})
     end
-    replies[i] = absence(lock)
+    replies[i] = read_absence(lock, owner)
   else
     for number = 1, tonumber(count) do
       raise_ttl(read_hold(lock, owner, number), lease)

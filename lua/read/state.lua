@@ -5,14 +5,14 @@
 -- ARGV
 --   owner  text  clientId:n; empty for nobody
 -- REPLY
---   {held, count, pttl}  1 or 0, the owner's read holds, ms left (-2 if nobody reads)
+--   {held, count, pttl}  1 or 0, the owner's read holds unless they have lapsed, ms left (-2 if nobody reads)
 -- INCLUDE shared/reads
 
 local lock = KEYS[1]
 local owner = ARGV[1]
 
-local count = tonumber(redis.call('HGET', lock, owner) or 0)
 if all_reads_left(lock) == 0 then
-  return {0, count, -2}
+  return {0, 0, -2}
 end
-return {1, count, redis.call('PTTL', lock)}
+local count = tonumber(redis.call('HGET', lock, owner) or 0)
+return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}

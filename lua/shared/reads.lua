@@ -69,3 +69,17 @@ local function settle_reads(lock, left)
   redis.call('DEL', lock)
   return true
 end
+
+-- Why an owner does not read: -1 if others hold the lock, 0 if nobody does.
+local function read_absence(lock, owner)
+  local mode = redis.call('HGET', lock, 'mode')
+  local others
+  if mode == 'read' then
+    others = all_reads_left(lock) > 0
+  elseif mode == 'write' then
+    others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+  else
+    others = redis.call('EXISTS', lock) == 1
+  end
+  return others and -1 or 0
+end

@@ -132,9 +132,13 @@ export class Returns {
     const word = await this.#holdings.once(primitive, callId, () =>
       primitive.extend(wireId, callId, this.#holdings.extended(grant, term)),
     );
-    const { side } = primitive;
-    if (word !== DONE) this.#holdings.loseAll(this.#holdings.absence(word, side), side);
-    assertUsable(grant);
+    if (word !== DONE) {
+      const reason = this.#holdings.absence(word, primitive.side);
+      this.#holdings.loseAll(reason, primitive.side);
+      throw this.#holdings.lose(grant, reason);
+    }
+    // Given back meanwhile, it was extended all the same: the unlock was called later.
+    if (grant.loss) throw grant.loss;
     grant.setTerm(sent, term);
     this.#changed();
   }

@@ -55,12 +55,23 @@ export class Router {
   /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
   subscribe(channel: string, listener: Listener): () => void {
     const known = this.#listeners.get(channel);
-    if (known) known.add(listener);
-    else {
+    if (known) {
+      known.add(listener);
+      this.#welcome(channel, listener);
+    } else {
       this.#listeners.set(channel, new Set([listener]));
       this.#options.outside(() => this.#place(channel));
     }
     return () => this.#unsubscribe(channel, listener);
+  }
+
+  /** What was announced on a confirmed channel before this listener came has passed it by. */
+  #welcome(channel: string, listener: Listener): void {
+    const confirmed = [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
+    if (!confirmed) return;
+    queueMicrotask(() => {
+      if (this.#listeners.get(channel)?.has(listener)) listener.hint();
+    });
   }
 
   close(): void {

@@ -65,6 +65,11 @@ export class Subscriber {
     return this.#channels.has(channel);
   }
 
+  /** Whether the server has confirmed it. */
+  listensTo(channel: string): boolean {
+    return this.#channels.get(channel) === true;
+  }
+
   add(channel: string): void {
     this.#channels.set(channel, false);
     if (this.#connection.status === "ready") this.#subscribe(channel);

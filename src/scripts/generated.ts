@@ -127,6 +127,10 @@ redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
 redis.call('ZADD', alive, now + patience, waiter)
 return true
 end
+local function keep_word()
+local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
+raise_ttl(alive, math.max(patience, math.min((latest or now) - now, 2 ^ 52)))
+end
 local placed = patience ~= '0' and hear_of(owner)
 local reply = {0, 0}
 for i = 6, #ARGV do
@@ -147,6 +151,9 @@ redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, owner)
 redis.call('ZREM', alive, owner)
 move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
+end
+if patience ~= '0' then
+keep_word()
 end
 return {1, 0}
 end
@@ -170,11 +177,10 @@ redis.call('RPUSH', queue, owner)
 redis.call('ZADD', alive, now + patience, owner)
 end
 if patience ~= '0' then
-local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-raise_ttl(alive, math.max(patience, math.min(latest - now, 2 ^ 52)))
+keep_word()
 end
 return reply`,
-    sha1: "b77d956804953441be01acccd840b56c5dbbe897",
+    sha1: "4fe6871e975f432c4292d64ffa3a9a728d06a5ad",
   },
 });
 
@@ -1450,10 +1456,7 @@ export const readExtend: Script<
     { name: "terms", type: "int", variadic: true },
   ],
   modern: {
-    text: `local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
-local function read_hold(lock, owner, number)
+    text: `local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
@@ -1510,18 +1513,30 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, tombstone = KEYS[1], KEYS[2]
 local owner, left = ARGV[1], ARGV[2]
 if redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
-return absence(lock)
+return read_absence(lock, owner)
 end
 set_reads(lock, owner, terms_from(ARGV, 3))
 settle_reads(lock, left)
 return 1`,
-    sha1: "3b05d9e3d950e4efde825f242ea9a4d8916d9573",
+    sha1: "b2db8666ce7f97cf84151fb46653b8719da96d89",
   },
 });
 
@@ -1612,6 +1627,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel = KEYS[1], KEYS[2]
 local publish = ARGV[1]
 local mode = redis.call('HGET', lock, 'mode')
@@ -1627,7 +1654,7 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return held`,
-    sha1: "6f1982df7f6041a399c5b13d08e40052cd8928a7",
+    sha1: "22d3d525a98146e0eccbac8773c1a6bfcef153fb",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -1690,6 +1717,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel = KEYS[1], KEYS[2]
 local publish = ARGV[1]
 local mode = redis.call('HGET', lock, 'mode')
@@ -1705,7 +1744,7 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return held`,
-    sha1: "71f273f41d1a02f4b48385a32f9760ef93d535f0",
+    sha1: "9c6fc3e1003916a59cec8c1772f1d96682746580",
   },
 });
 
@@ -1749,10 +1788,7 @@ export const readReenter: Script<
     { name: "lease", type: "ms" },
   ],
   modern: {
-    text: `local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
-local function raise_ttl(key, ttl)
+    text: `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
@@ -1814,6 +1850,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, tombstone = KEYS[1], KEYS[2]
 local owner, field, count, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('EXISTS', tombstone) == 1 then
@@ -1821,7 +1869,7 @@ return 2
 end
 local current = redis.call('HGET', lock, owner) or 0
 if reads_left(lock, owner, current) == 0 and redis.call('HEXISTS', lock, field) == 0 then
-return absence(lock)
+return read_absence(lock, owner)
 end
 local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then
@@ -1834,7 +1882,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-    sha1: "c74fd4f0a598c25b0dd5dc8e38d0af1c7de0042a",
+    sha1: "02d7dfb6e5066026f1f41f49933cac6fb359f3bb",
   },
 });
 
@@ -1885,9 +1933,6 @@ export const readRelease: Script<
   ],
   modern: {
     text: `#!lua flags=allow-oom
-local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
@@ -1948,11 +1993,23 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
 if redis.call('HEXISTS', lock, owner) == 0 then
-return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+return redis.call('EXISTS', tombstone) == 1 and 1 or read_absence(lock, owner)
 end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
@@ -1965,13 +2022,10 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "b19fc8062cc889d8132e324b43bf15214409c411",
+    sha1: "eeb3e7c13e442a91dc8c7378c45a459728f46c52",
   },
   legacy: {
-    text: `local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
-local function announce(publish, channel, message)
+    text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function read_hold(lock, owner, number)
@@ -2031,11 +2085,23 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
 if redis.call('HEXISTS', lock, owner) == 0 then
-return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+return redis.call('EXISTS', tombstone) == 1 and 1 or read_absence(lock, owner)
 end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
@@ -2048,7 +2114,7 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "27b8857b8f97a415a983068acf7d70eb03f1d563",
+    sha1: "abb20b7827a055dd53476597dedf03523a76a17b",
   },
 });
 
@@ -2078,10 +2144,7 @@ export const readRenew: Script<
     { name: "owners", type: "text", variadic: true },
   ],
   modern: {
-    text: `local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
-local function raise_ttl(key, ttl)
+    text: `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
@@ -2143,6 +2206,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local locks = KEYS
 local lease = ARGV[1]
 local replies = {}
@@ -2155,7 +2230,7 @@ elseif reads_left(lock, owner, count) == 0 then
 if count then
 set_reads(lock, owner, {})
 end
-replies[i] = absence(lock)
+replies[i] = read_absence(lock, owner)
 else
 for number = 1, tonumber(count) do
 raise_ttl(read_hold(lock, owner, number), lease)
@@ -2165,7 +2240,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "f938200a5c47d6fdafe6a81de562c14b5400ce3d",
+    sha1: "cba27f961a64af6ca0ea17c5bf999bd5aa25edc3",
   },
 });
 
@@ -2173,7 +2248,7 @@ return replies`,
  * What is known of the read side and of one owner in it. A script, so that it is read from the master.
  *
  * Replies:
- * - `{held, count, pttl}`: 1 or 0, the owner's read holds, ms left (-2 if nobody reads)
+ * - `{held, count, pttl}`: 1 or 0, the owner's read holds unless they have lapsed, ms left (-2 if nobody reads)
  */
 export const readState: Script<
   {
@@ -2246,14 +2321,26 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock = KEYS[1]
 local owner = ARGV[1]
-local count = tonumber(redis.call('HGET', lock, owner) or 0)
 if all_reads_left(lock) == 0 then
-return {0, count, -2}
+return {0, 0, -2}
 end
-return {1, count, redis.call('PTTL', lock)}`,
-    sha1: "b55e37aede191f8b333b80f73b480f94e3bb18d8",
+local count = tonumber(redis.call('HGET', lock, owner) or 0)
+return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
+    sha1: "0feb9ab3f13bbbb4d48f13e7da4e6ca593849aee",
   },
 });
 
@@ -2370,6 +2457,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
@@ -2384,7 +2483,7 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "72f77ab073ccd887924ee8c6541aee760a463254",
+    sha1: "20fd6ce08f914474bed15ec134c6dc342f226b65",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -2455,6 +2554,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
@@ -2469,7 +2580,7 @@ if settle_reads(lock, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "2a23c460b690900b0d5b310bd423b6928f085bb0",
+    sha1: "c550f8e065e1a5f370c20b7400b1b2fedcc3b85e",
   },
 });
 
@@ -2593,6 +2704,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, lease, patience = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('HGET', lock, 'mode') == 'read' and all_reads_left(lock) == 0 then
@@ -2625,7 +2748,7 @@ end
 end
 raise_ttl(writers, patience)
 return reply`,
-    sha1: "c92838576600f14137badaba047621ac28484c36",
+    sha1: "ca39a14c65b7e83c65756e74f01bfd6bce9a48b1",
   },
 });
 
@@ -2725,6 +2848,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel = KEYS[1], KEYS[2]
 local publish = ARGV[1]
 if redis.call('HGET', lock, 'mode') ~= 'write' then
@@ -2737,7 +2872,7 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "6880795283d5953b79745ff6afa27232fed2dda5",
+    sha1: "817aa986406666a73af0668e0cc8309f3f95f48f",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -2809,6 +2944,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel = KEYS[1], KEYS[2]
 local publish = ARGV[1]
 if redis.call('HGET', lock, 'mode') ~= 'write' then
@@ -2821,7 +2968,7 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "eaa99bbe3206bcbdaa109dc1669bb619f8496b21",
+    sha1: "88e25575494609e61d5a1ae5a00e9bc42258c321",
   },
 });
 
@@ -2958,6 +3105,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if count ~= '0' then
@@ -2973,7 +3132,7 @@ redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "2db89c5aca491add17d010d58d180645119fa7e8",
+    sha1: "ee2b91cdc56c5f0406cc4a5856fb23e90222bfe2",
   },
   legacy: {
     text: `local function absence(lock)
@@ -3059,6 +3218,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if count ~= '0' then
@@ -3074,7 +3245,7 @@ redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "eac059636636c46defe016240ae852d16483379b",
+    sha1: "c2976be53c2cbf52c3248cffb42b01f96195f9bc",
   },
 });
 
@@ -3237,6 +3408,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if not bury(tombstone, tombstoneTtl) then
@@ -3258,7 +3441,7 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "ef6a074083ee54d2919d8a2438f04cf3267fbd86",
+    sha1: "bd2a9217de6f45244dc0bfea4c40d3a8f61f96ef",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -3338,6 +3521,18 @@ end
 redis.call('DEL', lock)
 return true
 end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
 local lock, channel, tombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if not bury(tombstone, tombstoneTtl) then
@@ -3359,6 +3554,6 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "a56a22d9429b0f5db13eb01c12c0212805ddd25b",
+    sha1: "728d305a8b32809d9f8804783945de6770730fc8",
   },
 });
