@@ -35,7 +35,9 @@ import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 
 /** A call of some script, whose keys and arguments were checked against each other where it was made. */
-export type AnyCall = Call<KeyValues, ArgumentValues>;
+export interface AnyCall extends Call<KeyValues, ArgumentValues> {
+  within?: number;
+}
 
 /** What ends a hold, or a call for one. */
 export interface Ending {
@@ -106,7 +108,8 @@ export class HashPrimitive implements Primitive {
   }
 
   acquire(attempt: Try): Promise<Acquired> {
-    const call = { ...this.acquiring(attempt), within: attempt.within };
+    const call = this.acquiring(attempt);
+    call.within = attempt.within;
     const read = (reply: unknown) => this.readAcquired(reply, attempt);
     const { link, replicas } = this.env;
     if (!replicas) return link.call(call, read);
@@ -115,9 +118,10 @@ export class HashPrimitive implements Primitive {
 
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
     const call = this.reentering(wireId, callTombstone(this.key, callId), count, lease);
+    call.within = within;
     const { link, replicas } = this.env;
-    if (!replicas) return link.call({ ...call, within }, word, takenByOthers);
-    return replicas.call(this.key, { ...call, within }, word, (reply) => reply === DONE);
+    if (!replicas) return link.call(call, word, takenByOthers);
+    return replicas.call(this.key, call, word, (reply) => reply === DONE);
   }
 
   release(wireId: string, callId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
@@ -196,8 +200,11 @@ export class HashPrimitive implements Primitive {
 
   // What the kinds make their calls with
 
-  protected call<K extends KeyValues, A extends ArgumentValues>(call: Omit<Call<K, A>, "lockName">): AnyCall {
-    return { ...call, lockName: this.lockName } as unknown as AnyCall;
+  protected call<K extends KeyValues, A extends ArgumentValues>(
+    call: Pick<Call<K, A>, "script" | "keys" | "args">,
+  ): AnyCall {
+    const { script, keys, args } = call;
+    return { lockName: this.lockName, script, keys, args } as unknown as AnyCall;
   }
 
   protected get publish(): string {
