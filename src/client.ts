@@ -82,8 +82,8 @@ export class LockClient {
       events: this.#events,
       replicas: this.#makeReplicas(),
     });
-    this.#stopListening = onForce((key, by) => {
-      if (by !== this.#env) for (const holdings of this.#env.live.all()) holdings.hearOfForce(key);
+    this.#stopListening = onForce((primitive, by) => {
+      if (by !== this.#env) for (const holdings of this.#env.live.all()) holdings.hearOfForce(primitive);
     });
   }
 

@@ -56,7 +56,8 @@ local function keep_word()
   raise_ttl(alive, math.max(patience, math.min((latest or now) - now, 2 ^ 52)))
 end
 
--- First of all, so that nobody who is heard of is taken for dead.
+-- First of all, so that nobody who is heard of is taken for dead. While the lock is held nobody is dropped at all:
+-- after a stall of the server all have the time to be heard of.
 local placed = patience ~= '0' and hear_of(owner)
 local reply = {0, 0}
 for i = 6, #ARGV do
@@ -64,8 +65,8 @@ for i = 6, #ARGV do
     reply[#reply + 1] = i - 5
   end
 end
-local dropped = prune(queue, timeouts, alive, now)
 local free = redis.call('EXISTS', lock) == 0
+local dropped = free and prune(queue, timeouts, alive, now) or 0
 local head = redis.call('LINDEX', queue, 0)
 
 if free and (not head or head == owner) then

@@ -1,28 +1,34 @@
 -- Gives a lock back, whoever holds it, and wakes the next waiter. The queue stays.
 --
 -- KEYS
---   lock      hash     owner -> hold count
---   queue     list     waiters in their order
---   timeouts  zset     waiter -> ms of the server's clock at which its place lapses
---   alive     zset     waiter of this library -> ms of the server's clock until which it counts as alive
---   channel   channel  with ":" and a waiter's name: where it is woken
+--   lock          hash     owner -> hold count
+--   queue         list     waiters in their order
+--   timeouts      zset     waiter -> ms of the server's clock at which its place lapses
+--   alive         zset     waiter of this library -> ms of the server's clock until which it counts as alive
+--   channel       channel  with ":" and a waiter's name: where it is woken
+--   tombstone     string   exists once this call is over
 -- ARGV
---   publish   text     PUBLISH or SPUBLISH
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
 -- REPLY
---   1         it was held
---   0         it was free
+--   1             it was held
+--   0             it was free
 -- FLAGS allow-oom
+-- INCLUDE shared/bury
 -- INCLUDE shared/clock
 -- INCLUDE shared/queue
 
-local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local publish = ARGV[1]
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
 -- HLEN refuses a key that holds other data; DEL would delete it.
 if redis.call('HLEN', lock) == 0 then
-  return 0
+  return redis.call('EXISTS', tombstone)
 end
-redis.call('DEL', lock)
-prune(queue, timeouts, alive, server_time())
-wake_next(queue, channel, publish)
+-- Sent again, it must not take the lock from the next holder.
+if bury(tombstone, tombstoneTtl) then
+  redis.call('DEL', lock)
+  prune(queue, timeouts, alive, server_time())
+  wake_next(queue, channel, publish)
+end
 return 1

@@ -31,10 +31,10 @@ if not bury(tombstone, tombstoneTtl) then
   return 0
 end
 local undone = 0
-local place = redis.call('LPOS', queue, owner)
+local place = redis.call('LPOS', queue, owner, 'RANK', -1)
 if place then
   move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)
-  redis.call('LREM', queue, 1, owner)
+  redis.call('LREM', queue, -1, owner)
   redis.call('ZREM', timeouts, owner)
   redis.call('ZREM', alive, owner)
   undone = 1

@@ -1,23 +1,29 @@
 -- Gives a lock back, whoever holds it.
 --
 -- KEYS
---   lock     hash     owner -> hold count
---   channel  channel  where releases are announced
+--   lock          hash     owner -> hold count
+--   channel       channel  where releases are announced
+--   tombstone     string   exists once this call is over
 -- ARGV
---   publish  text     PUBLISH or SPUBLISH
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
 -- REPLY
---   1        it was held
---   0        it was free
+--   1             it was held
+--   0             it was free
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/bury
 
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
 -- HLEN refuses a key that holds other data; DEL would delete it.
 if redis.call('HLEN', lock) == 0 then
-  return 0
+  return redis.call('EXISTS', tombstone)
 end
-redis.call('DEL', lock)
-announce(publish, channel, '0')
+-- Sent again, it must not take the lock from the next holder.
+if bury(tombstone, tombstoneTtl) then
+  redis.call('DEL', lock)
+  announce(publish, channel, '0')
+end
 return 1

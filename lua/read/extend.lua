@@ -22,6 +22,5 @@ end
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
   return read_absence(lock, owner)
 end
-set_reads(lock, owner, terms_from(ARGV, 3))
-settle_reads(lock, left)
+change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1

@@ -1,22 +1,31 @@
 -- Gives the read side back, whoever holds it. A writer that reads as well keeps its write side.
 --
 -- KEYS
---   lock     hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
---   channel  channel  where releases are announced
+--   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
+--   channel       channel  where releases are announced
+--   tombstone     string   exists once this call is over
 -- ARGV
---   publish  text     PUBLISH or SPUBLISH
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
 -- REPLY
---   1        it was held
---   0        it was free
+--   1             it was held
+--   0             it was free
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/bury
 -- INCLUDE shared/reads
 
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
+if all_reads_left(lock) == 0 then
+  return redis.call('EXISTS', tombstone)
+end
+-- Sent again, it must not take the lock from the next holder.
+if not bury(tombstone, tombstoneTtl) then
+  return 1
+end
 local mode = redis.call('HGET', lock, 'mode')
-local held = all_reads_left(lock) > 0 and 1 or 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
   if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
@@ -27,4 +36,4 @@ if mode == 'read' then
   redis.call('DEL', lock)
   announce(publish, channel, '0')
 end
-return held
+return 1

@@ -14,6 +14,7 @@
 --   0          the owner has nothing any more, nor has anybody else
 --   -1         the owner has nothing any more, but another has
 --   2          this call is over, or came out of order
+--   3          its read holds are gone, but it writes
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/reads
 
@@ -24,8 +25,15 @@ if redis.call('EXISTS', tombstone) == 1 then
   return 2
 end
 local current = redis.call('HGET', lock, owner) or 0
-if reads_left(lock, owner, current) == 0 and redis.call('HEXISTS', lock, field) == 0 then
-  return read_absence(lock, owner)
+if reads_left(lock, owner, current) == 0 then
+  if redis.call('HEXISTS', lock, field) == 0 then
+    return read_absence(lock, owner)
+  end
+  set_reads(lock, owner, {})
+  if count ~= '1' then
+    return 3
+  end
+  current = 0
 end
 local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then

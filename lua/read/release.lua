@@ -18,6 +18,7 @@
 --   -1            another holds it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/bury
 -- INCLUDE shared/reads
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
@@ -31,10 +32,9 @@ if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
 if #terms == 0 then
-  redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+  bury(tombstone, tombstoneTtl)
 end
-set_reads(lock, owner, terms)
-if settle_reads(lock, left) then
+if change_reads(lock, owner, terms, left) then
   announce(publish, channel, '0')
 end
 return 1

@@ -29,8 +29,7 @@ end
 if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then
   return 0
 end
-set_reads(lock, owner, terms)
-if settle_reads(lock, left) then
+if change_reads(lock, owner, terms, left) then
   announce(publish, channel, '0')
 end
 return 1

@@ -15,12 +15,20 @@ local function reads_left(lock, owner, count)
   return longest
 end
 
--- As reads_left, over all owners.
+-- As reads_left, over all owners. No hold has longer to go than the lock, so the first that has as long is the longest.
 local function all_reads_left(lock)
+  local mode = redis.call('HGET', lock, 'mode')
+  if mode ~= 'read' and mode ~= 'write' then
+    return 0
+  end
+  local most = redis.call('PTTL', lock)
   local longest = 0
   local fields = redis.call('HGETALL', lock)
   for i = 1, #fields, 2 do
     longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+    if longest >= most then
+      return longest
+    end
   end
   return longest
 end
@@ -36,13 +44,14 @@ end
 
 -- Sets an owner's read holds to these terms (ms each has to go), whatever they were.
 local function set_reads(lock, owner, terms)
-  local before = tonumber(redis.call('HGET', lock, owner) or 0)
+  local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
   for number = 1, math.max(before, #terms) do
+    local hold = read_hold(lock, owner, number)
     local term = terms[number] or '0'
     if term == '0' then
-      redis.call('DEL', read_hold(lock, owner, number))
-    else
-      redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+      redis.call('DEL', hold)
+    elseif redis.call('PEXPIRE', hold, term) == 0 then
+      redis.call('SET', hold, '1', 'PX', term)
     end
   end
   if #terms == 0 then
@@ -52,16 +61,26 @@ local function set_reads(lock, owner, terms)
   end
 end
 
--- After read holds of an owner have changed: sets the TTL to the longest hold, or deletes the lock when no reader is
--- left alive and returns true. In mode write all holds are the owner's; `left` is the longest of them.
-local function settle_reads(lock, left)
+-- As set_reads, for a lock that others may read as well: its TTL is that of the longest hold, and it is deleted when no
+-- reader is left alive; true then. In mode write all holds are the owner's; `left` is the longest of them.
+local function change_reads(lock, owner, terms, left)
+  local most = redis.call('PTTL', lock)
+  local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+  set_reads(lock, owner, terms)
   if redis.call('HGET', lock, 'mode') == 'write' then
     if left ~= '0' then
       redis.call('PEXPIRE', lock, left)
     end
     return false
   end
-  local longest = all_reads_left(lock)
+  local longest = reads_left(lock, owner, #terms)
+  if longest < most then
+    -- Somebody else has the longest to go: there is nothing to be found out.
+    if before < most - 1 and redis.call('HLEN', lock) > 1 then
+      return false
+    end
+    longest = all_reads_left(lock)
+  end
   if longest > 0 then
     redis.call('PEXPIRE', lock, longest)
     return false
@@ -70,12 +89,15 @@ local function settle_reads(lock, left)
   return true
 end
 
--- Why an owner does not read: -1 if others hold the lock, 0 if nobody does.
+-- Why an owner does not read: -1 if others hold the lock, 0 if nobody does. What is left of the dead is cleared away.
 local function read_absence(lock, owner)
   local mode = redis.call('HGET', lock, 'mode')
   local others
   if mode == 'read' then
     others = all_reads_left(lock) > 0
+    if not others then
+      redis.call('DEL', lock)
+    end
   elseif mode == 'write' then
     others = redis.call('HEXISTS', lock, owner .. ':write') == 0
   else

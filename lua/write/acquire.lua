@@ -1,21 +1,19 @@
 -- Takes the write side of a free lock for a fresh wire id. A lock whose readers have all lapsed is free, though its key
--- may be there. Refused, a call that waits is marked as a waiting writer, and so are its fellows of the same process
--- as long as they are marked. Running it again is as good as once.
+-- may be there. Refused, a call that waits is marked as a waiting writer. Running it again is as good as once.
 --
 -- KEYS
---   lock        hash    "mode" -> read or write; owner -> read holds; owner:write -> write holds
---   tombstone   string  exists once this wire id is over
---   writers     zset    waiting writer -> ms of the server's clock until which it counts as alive
+--   lock       hash    "mode" -> read or write; owner -> read holds; owner:write -> write holds
+--   tombstone  string  exists once this wire id is over
+--   writers    zset    waiting writer -> ms of the server's clock until which it counts as alive
 -- ARGV
---   owner       text    clientId:n
---   field       text    clientId:n:write
---   lease       ms      TTL of the lock
---   patience    int     ms for which a waiter that is not heard of counts as alive; 0 if this one is not to be marked
---   fellows...  text    waiters whose marks are to be kept
+--   owner      text    clientId:n
+--   field      text    clientId:n:write
+--   lease      ms      TTL of the lock
+--   patience   int     ms for which a waiter that is not heard of counts as alive; 0 if this one is not to be marked
 -- REPLY
---   {1, 0}          granted
---   {0, pttl, i...} held by others; ms until the lock lapses, -1 if never; fellows, counted from 1, that lost their mark
---   {2, 0}          this wire id is over
+--   {1, 0}     granted
+--   {0, pttl}  held by others; ms until the lock lapses, -1 if never
+--   {2, 0}     this wire id is over
 -- INCLUDE shared/clock
 -- INCLUDE shared/create
 -- INCLUDE shared/raise_ttl
@@ -39,19 +37,12 @@ if redis.call('HEXISTS', lock, field) == 1 then
   return {1, 0}
 end
 
-local reply = {0, redis.call('PTTL', lock)}
-if patience == '0' then
-  return reply
+-- An owner that reads can never wait to write: then this is a copy of the command by which it came to write, before it
+-- went on as a reader.
+if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
+  local now = server_time()
+  redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
+  redis.call('ZADD', writers, now + patience, owner)
+  raise_ttl(writers, patience)
 end
-local now = server_time()
-redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
-redis.call('ZADD', writers, now + patience, owner)
-for i = 5, #ARGV do
-  if redis.call('ZSCORE', writers, ARGV[i]) then
-    redis.call('ZADD', writers, now + patience, ARGV[i])
-  else
-    reply[#reply + 1] = i - 4
-  end
-end
-raise_ttl(writers, patience)
-return reply
+return {0, redis.call('PTTL', lock)}

@@ -1,23 +1,30 @@
 -- Gives the write side back, whoever holds it. A writer that reads as well keeps its read side.
 --
 -- KEYS
---   lock     hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
---   channel  channel  where releases are announced
+--   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
+--   channel       channel  where releases are announced
+--   tombstone     string   exists once this call is over
 -- ARGV
---   publish  text     PUBLISH or SPUBLISH
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
 -- REPLY
---   1        it was held
---   0        it was free
+--   1             it was held
+--   0             it was free
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/bury
 -- INCLUDE shared/end_write
 -- INCLUDE shared/reads
 
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
 if redis.call('HGET', lock, 'mode') ~= 'write' then
-  return 0
+  return redis.call('EXISTS', tombstone)
+end
+-- Sent again, it must not take the lock from the next holder.
+if not bury(tombstone, tombstoneTtl) then
+  return 1
 end
 for _, field in ipairs(redis.call('HKEYS', lock)) do
   if string.find(field, ':write$') then

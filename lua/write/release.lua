@@ -20,6 +20,7 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/absence
 -- INCLUDE shared/announce
+-- INCLUDE shared/bury
 -- INCLUDE shared/end_write
 -- INCLUDE shared/keep
 -- INCLUDE shared/reads
@@ -36,7 +37,7 @@ end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1

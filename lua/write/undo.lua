@@ -20,6 +20,7 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
 -- INCLUDE shared/bury
+-- INCLUDE shared/clock
 -- INCLUDE shared/end_write
 -- INCLUDE shared/reads
 
@@ -30,6 +31,7 @@ if not bury(tombstone, tombstoneTtl) then
   return 0
 end
 local unmarked = redis.call('ZREM', writers, owner)
+redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
 if unmarked == 1 and redis.call('EXISTS', writers) == 0 then
   announce(publish, channel, '1')
 end

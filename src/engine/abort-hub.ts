@@ -8,7 +8,8 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
   if (!entry) {
     const callbacks = new Set<() => void>();
     const listener = () => {
-      for (const each of [...callbacks]) each();
+      // The last first: who leaves a queue from its end moves nobody up.
+      for (const each of [...callbacks].reverse()) each();
     };
     entry = { callbacks, listener };
     hub.set(signal, entry);

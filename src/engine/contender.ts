@@ -11,10 +11,13 @@ export type Fellows = readonly string[] | undefined;
 
 /** How the waiters of one line are woken, and what the server keeps of them. */
 export interface Standing {
-  /** The server keeps a place for each: each tries once to get it, and the first one's tries refresh all. */
+  /**
+   * The server keeps a place for each and wakes each on a channel of its own: each tries once to get it, and the first
+   * one's tries refresh all. Else the first is woken, on a common channel.
+   */
   readonly places: boolean;
-  /** Each is woken on a channel of its own; else the first is, on a common one. */
-  readonly apart: boolean;
+  /** The server knows that the first one waits: who becomes the first tries once, to be known. */
+  readonly marked: boolean;
   /** What one is granted, the others can be granted beside it. */
   readonly together: boolean;
 }

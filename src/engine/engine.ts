@@ -99,7 +99,8 @@ export class Engine {
           this.#onIdle = resolve;
         })
       : Promise.resolve();
-    for (const { waiter } of this.#calls.all()) waiter.end(new ClientClosedError(waiter.contender.lockName));
+    for (const { waiter } of this.#calls.all().reverse())
+      waiter.end(new ClientClosedError(waiter.contender.lockName));
     return idle;
   }
 

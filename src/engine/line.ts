@@ -51,8 +51,9 @@ export class Line {
     waiter.unsubscribe = undefined;
     this.#waiters.remove(waiter);
     if (!wasHead) return;
-    if (undecided) this.#hinted = true;
-    if (this.#waiters.first) this.#waiters.first.resume();
+    const { first } = this.#waiters;
+    if (undecided || first?.contender.standing.marked) this.#hinted = true;
+    if (first) first.resume();
     else this.#stop();
   }
 
@@ -82,11 +83,11 @@ export class Line {
 
   /** A waiter has the lock now, for at most `ms` unless renewed. */
   granted(waiter: Waiter, ms: number): void {
-    const { apart, together } = waiter.contender.standing;
+    const { places, together } = waiter.contender.standing;
     if (together && waiter.list) return this.#hintAll();
     if (!this.isHead(waiter)) return;
     // Who is not told of its release has to look.
-    if (this.#listening || apart) this.#quietUntil = this.#options.clock.mono() + ms;
+    if (this.#listening || places) this.#quietUntil = this.#options.clock.mono() + ms;
     else this.#hinted = true;
   }
 
@@ -95,7 +96,7 @@ export class Line {
     // Not in line yet, it tries again as soon as it is.
     if (!waiter.list) return;
     if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
-    if (waiter.contender.standing.apart) waiter.unsubscribe ??= this.#subscribeOne(waiter);
+    if (waiter.contender.standing.places) waiter.unsubscribe ??= this.#subscribeOne(waiter);
     else this.#unsubscribe ??= this.#subscribe(waiter.contender.channel);
     if (overlooked.length > 0) this.#hintPlaces(new Set(overlooked));
   }

@@ -12,7 +12,7 @@ import { patience } from "./patience.js";
 
 export class FairPrimitive extends HashPrimitive {
   override readonly kind = "fair";
-  override readonly standing: Standing = { places: true, apart: true, together: false };
+  override readonly standing: Standing = { places: true, marked: false, together: false };
 
   override wakesOn(wireId: string): string {
     return `${lockChannel(this.key)}:${wireId}`;
@@ -43,8 +43,9 @@ export class FairPrimitive extends HashPrimitive {
     return this.call({ script: fairUndo, keys, args });
   }
 
-  protected override forcing(): AnyCall {
-    return this.call({ script: fairForce, keys: this.#keys(), args: { publish: this.publish } });
+  protected override forcing(over: string): AnyCall {
+    const keys = { ...this.#keys(), tombstone: over };
+    return this.call({ script: fairForce, keys, args: this.forceArguments });
   }
 
   #keys() {

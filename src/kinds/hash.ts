@@ -84,7 +84,7 @@ export class HashPrimitive implements Primitive {
   readonly kind: LockKind = "lock";
   readonly side: Side = "only";
   readonly sharing: Sharing = "exclusive";
-  readonly standing: Standing = { places: false, apart: false, together: false };
+  readonly standing: Standing = { places: false, marked: false, together: false };
   readonly lockName: string;
   readonly key: string;
   readonly channel: string;
@@ -145,8 +145,8 @@ export class HashPrimitive implements Primitive {
     return this.env.link.call(call, word, takenByOthers);
   }
 
-  async force(): Promise<boolean> {
-    return (await this.env.link.call(this.forcing(), word)) === DONE;
+  async force(callId: string): Promise<boolean> {
+    return (await this.env.link.call(this.forcing(callTombstone(this.key, callId)), word)) === DONE;
   }
 
   async state(wireId: string): Promise<LockState> {
@@ -189,9 +189,9 @@ export class HashPrimitive implements Primitive {
     return this.call({ script: lockExtend, keys, args: { owner: this.field(wireId), lease } });
   }
 
-  protected forcing(): AnyCall {
-    const { key: lock, channel } = this;
-    return this.call({ script: lockForce, keys: { lock, channel }, args: { publish: this.publish } });
+  protected forcing(over: string): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, tombstone: over };
+    return this.call({ script: lockForce, keys, args: this.forceArguments });
   }
 
   protected stating(wireId: string): AnyCall {
@@ -209,6 +209,10 @@ export class HashPrimitive implements Primitive {
 
   protected get publish(): string {
     return this.env.link.publishCommand;
+  }
+
+  protected get forceArguments(): { readonly tombstoneTtl: number; readonly publish: string } {
+    return { tombstoneTtl: TOMBSTONE_TTL, publish: this.publish };
   }
 
   /** The arguments of an ending that all kinds share. */

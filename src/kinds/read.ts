@@ -17,7 +17,7 @@ export class ReadPrimitive extends HashPrimitive {
   override readonly kind = "readwrite";
   override readonly side = "read";
   override readonly sharing = "shared";
-  override readonly standing: Standing = { places: false, apart: false, together: true };
+  override readonly standing: Standing = { places: false, marked: false, together: true };
   readonly #yields: boolean;
 
   /** `yields`: whether it lets waiting writers go first. */
@@ -62,9 +62,9 @@ export class ReadPrimitive extends HashPrimitive {
     return this.call({ script: readExtend, keys, args: { owner: wireId, left, terms } });
   }
 
-  protected override forcing(): AnyCall {
-    const { key: lock, channel } = this;
-    return this.call({ script: readForce, keys: { lock, channel }, args: { publish: this.publish } });
+  protected override forcing(over: string): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, tombstone: over };
+    return this.call({ script: readForce, keys, args: this.forceArguments });
   }
 
   protected override stating(wireId: string): AnyCall {

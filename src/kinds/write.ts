@@ -14,7 +14,7 @@ export class WritePrimitive extends HashPrimitive {
   /** `first`: whether it goes before readers that come later. */
   constructor(parts: PrimitiveParts, first: boolean) {
     super(parts);
-    this.standing = { places: first, apart: false, together: false };
+    this.standing = { places: false, marked: first, together: false };
   }
 
   override field(wireId: string): string {
@@ -28,8 +28,7 @@ export class WritePrimitive extends HashPrimitive {
       owner: wireId,
       field: writeField(wireId),
       lease,
-      patience: fellows && standing.places ? patience(this.env.settings) : 0,
-      fellows: fellows ?? [],
+      patience: fellows && standing.marked ? patience(this.env.settings) : 0,
     };
     return this.call({ script: writeAcquire, keys, args });
   }
@@ -45,9 +44,9 @@ export class WritePrimitive extends HashPrimitive {
     return this.call({ script: writeUndo, keys, args: this.#ending(ending) });
   }
 
-  protected override forcing(): AnyCall {
-    const { key: lock, channel } = this;
-    return this.call({ script: writeForce, keys: { lock, channel }, args: { publish: this.publish } });
+  protected override forcing(over: string): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, tombstone: over };
+    return this.call({ script: writeForce, keys, args: this.forceArguments });
   }
 
   protected override stating(wireId: string): AnyCall {

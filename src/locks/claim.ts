@@ -98,7 +98,13 @@ export class Claim implements Contender<Grant>, Item {
   }
 
   get line(): string {
-    return `${this.primitive.channel}/${this.primitive.side}`;
+    const { channel, side, standing } = this.primitive;
+    return `${channel}/${side}/${standing.marked}`;
+  }
+
+  /** The server knows of it while it waits. */
+  get known(): boolean {
+    return this.standing.places || this.standing.marked;
   }
 
   get standing(): Standing {

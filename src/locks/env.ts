@@ -23,8 +23,8 @@ export interface LiveHoldings extends Item {
   wireIdOn(primitive: Primitive): string | undefined;
   /** This client gave the lock back by force while the owner held it under this wire id. */
   loseByForce(primitive: Primitive, wireId: string): void;
-  /** Another client of this process gave a lock of this key back by force. */
-  hearOfForce(key: string): void;
+  /** Another client of this process gave this side of the lock back by force. */
+  hearOfForce(primitive: Primitive): void;
   /** The client closes: live holds end now and are given back. */
   loseByClose(): void;
 }

@@ -8,7 +8,7 @@ globals[CLIENTS] ??= new Set();
 const listeners = globals[CLIENTS];
 
 /** Told that this process gave a lock back by force; `env` is that of the client that did. */
-export type ForceListener = (key: string, by: object) => void;
+export type ForceListener = (primitive: Primitive, by: object) => void;
 
 /** Registers a client's listener until the returned function is called. */
 export function onForce(listener: ForceListener): () => void {
@@ -23,9 +23,9 @@ export async function forceUnlock(env: Env, primitive: Primitive): Promise<boole
     const wireId = holdings.wireIdOn(primitive);
     return wireId === undefined ? [] : [{ holdings, wireId }];
   });
-  const forced = await primitive.force();
+  const forced = await primitive.force(env.callId(env.wireId()));
   if (!forced) return false;
   for (const { holdings, wireId } of holders) holdings.loseByForce(primitive, wireId);
-  for (const listener of listeners) listener(primitive.key, env);
+  for (const listener of listeners) listener(primitive, env);
   return true;
 }

@@ -24,8 +24,8 @@ export class Holdings implements LiveHoldings {
   list: object | undefined;
   /** Taken by `lock()` or `tryLock()` and not given back, lost ones among them; the innermost is last. */
   readonly bare: Grant[] = [];
-  /** Another client of this process gave the lock back by force: the likely cause, should the key be gone. */
-  forced = false;
+  /** A side that another client of this process gave back by force: the likely cause, should it be gone. */
+  forced: Side | undefined;
   /** The last renewal got no answer: the likely cause, should the deadline pass. */
   suspended = false;
   /** Renewals on their way: likewise. */
@@ -114,7 +114,7 @@ export class Holdings implements LiveHoldings {
   add(grant: Grant): void {
     if (this.empty) {
       this.#wireId = grant.wireId;
-      this.forced = false;
+      this.forced = undefined;
       this.suspended = false;
     }
     this.#grants.push(grant);
@@ -133,12 +133,20 @@ export class Holdings implements LiveHoldings {
 
   /** The holds but for one, as a command on this side is to leave them. */
   rest(primitive: Primitive, without?: Grant): Rest {
-    return this.#terms(primitive, (grant) => (grant === without ? undefined : grant.serverLeft));
+    return this.#terms(primitive, (grant) => (grant === without ? undefined : this.#leftOf(grant)));
   }
 
   /** The holds with `term` milliseconds for one of them, and no less than it has for each other. */
   extended(extended: Grant, term: number): Rest {
-    return this.#terms(extended.primitive, (grant) => (grant === extended ? term : grant.serverLeft));
+    return this.#terms(extended.primitive, (grant) => (grant === extended ? term : this.#leftOf(grant)));
+  }
+
+  /**
+   * What a command grants a hold that it leaves. One that is renewed gets its full lease: a renewal may have been
+   * executed that we have not heard of yet, and a TTL below what it will make us believe would let another in.
+   */
+  #leftOf({ renewed, serverLeft }: Grant): number {
+    return renewed && serverLeft > 0 ? Math.max(serverLeft, this.#env.settings.watchdogTimeout) : serverLeft;
   }
 
   #terms(primitive: Primitive, termOf: (grant: Grant) => number | undefined): Rest {
@@ -204,7 +212,7 @@ export class Holdings implements LiveHoldings {
 
   /** Why the server says that the owner has nothing, on a side or on any. */
   absence(word: number, side: Side | undefined): LossReason {
-    if (this.forced) return "forced";
+    if (this.forced && (side ?? this.forced) === this.forced) return "forced";
     // The key may be there on account of the owner's other side.
     const isBeside = side !== undefined && this.held.some((grant) => grant.primitive.side !== side);
     return word === TAKEN && !isBeside ? "taken" : "expired";
@@ -222,8 +230,8 @@ export class Holdings implements LiveHoldings {
     if (this.wireIdOn(primitive) === wireId) this.loseAll("forced", primitive.side);
   }
 
-  hearOfForce(key: string): void {
-    if (this.held.some((grant) => grant.primitive.key === key)) this.forced = true;
+  hearOfForce(primitive: Primitive): void {
+    if (this.wireIdOn(primitive) !== undefined) this.forced = primitive.side;
   }
 
   loseByClose(): void {

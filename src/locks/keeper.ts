@@ -52,6 +52,7 @@ export class Keeper implements Guarded {
       if (renewed) renewals.set(field, { holder: this, renewer, key, field });
     }
     this.#holdings.renewing = renewals.size;
+    if (renewals.size > 0) this.#renewAt = Number.POSITIVE_INFINITY;
     return [...renewals.values()];
   }
 
@@ -66,7 +67,7 @@ export class Keeper implements Guarded {
     if (word !== DONE) return this.#holdings.loseAll(this.#holdings.absence(word, side), side);
     this.#holdings.suspended = false;
     for (const grant of held) if (grant.renewed) grant.raiseTerm(sent, settings.watchdogTimeout);
-    this.#renewAt = this.#sentAt(sent) + this.#interval;
+    this.#renewBy(this.#sentAt(sent) + this.#interval);
     events.emit("renewed", { ...eventOf(first.primitive), ownerId: first.wireId });
     watchdog.watch(this);
   }
@@ -74,13 +75,18 @@ export class Keeper implements Guarded {
   notRenewed(cause: unknown): void {
     trace("a renewal got no answer");
     this.#holdings.renewing--;
-    this.#renewAt = this.#env.clock.mono() + this.#interval / RETRIES;
+    this.#renewBy(this.#env.clock.mono() + this.#interval / RETRIES);
     const [first] = this.#holdings.held;
     if (first && !this.#holdings.suspended) {
       this.#holdings.suspended = true;
       this.#env.events.emit("suspended", { ...eventOf(first.primitive), ownerId: first.wireId, cause });
     }
     this.#env.watchdog.watch(this);
+  }
+
+  /** The two sides of a read-write lock are renewed together, so the earlier time counts. */
+  #renewBy(at: number): void {
+    this.#renewAt = Math.min(this.#renewAt, at);
   }
 
   /** On the monotonic clock, earlier if the wall clock says that more time has passed. */

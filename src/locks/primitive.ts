@@ -13,6 +13,8 @@ export const GONE = 0;
 export const TAKEN = -1;
 /** The call came too late or out of order: its tombstone stands, or the count has moved on. */
 export const OVER = 2;
+/** The holds on this side are gone, those on the other are not. */
+export const SIDE_GONE = 3;
 
 /**
  * How long a command may be sent again after its first execution (Redisson: 16 to 20 s). A tombstone is not deleted,
@@ -85,7 +87,8 @@ export interface Primitive {
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown>;
   /** Sets the owner's holds to these terms. */
   extend(wireId: string, callId: string, holds: Rest): Promise<number>;
-  force(): Promise<boolean>;
+  /** `callId` names this call alone. */
+  force(callId: string): Promise<boolean>;
   state(wireId: string): Promise<LockState>;
 }
 

@@ -98,9 +98,11 @@ export class Returns {
     const begun = instant(this.#env.clock);
     try {
       const rest = () => holdings.rest(primitive, grant);
+      const { left } = rest();
       const word = await holdings.release(primitive, wireId, rest, () => grant.onSilence?.());
-      // So late, an earlier run of this command may have done it and its tombstone have lapsed since.
-      const late = elapsedSince(this.#env.clock, begun) > TOMBSTONE_TTL;
+      // So late, an earlier run of this command may have done it, and its tombstone or all holds left have lapsed since.
+      const late =
+        elapsedSince(this.#env.clock, begun) > (left > 0 ? Math.min(left, TOMBSTONE_TTL) : TOMBSTONE_TTL);
       if (word !== DONE && !late) {
         const reason = holdings.absence(word, primitive.side);
         holdings.loseAll(reason, primitive.side);

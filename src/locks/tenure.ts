@@ -15,7 +15,7 @@ import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
 import { eventOf, Holdings } from "./holdings.js";
 import { Keeper } from "./keeper.js";
-import { DONE, NOTHING_LEFT, OVER } from "./primitive.js";
+import { DONE, NOTHING_LEFT, OVER, SIDE_GONE } from "./primitive.js";
 import { Returns } from "./returns.js";
 import { Serial } from "./serial.js";
 import { Turns } from "./turns.js";
@@ -70,6 +70,7 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   admits(claim: Claim): boolean {
+    this.#holdings.dropExpired();
     if (!admitsUpgrade(claim, this.#holdings)) return false;
     return !claim.frame || this.#turns.admit(claim.frame, claim.primitive.sharing);
   }
@@ -135,7 +136,7 @@ export class Tenure implements Stake, ClaimTaker {
     if (claim.over) return AGAIN;
     claim.wireId ??= this.#env.wireId();
     const { wireId } = claim;
-    const { losses } = link;
+    const losses = link.losses;
     const sent = instant(clock);
     claim.flying = true;
     try {
@@ -144,7 +145,7 @@ export class Tenure implements Stake, ClaimTaker {
       // A command that lived through a lost connection may arrive once more.
       claim.doubtful ||= link.losses !== losses;
       if (!reply.granted) {
-        claim.doubtful ||= fellows !== undefined && primitive.standing.places;
+        claim.doubtful ||= fellows !== undefined && claim.known;
         if (claim.over) this.withdraw(claim);
         return { ...reply, ttl: reply.ttl || 1 };
       }
@@ -161,7 +162,7 @@ export class Tenure implements Stake, ClaimTaker {
     throw new LockLostError(claim.lockName, "expired", clock.wall());
   }
 
-  /** What the first call of all has to find out; returns the milliseconds left. */
+  /** Finds out what the first call of all has to; returns the milliseconds left. */
   async #prepare(claim: Claim, within: number): Promise<number> {
     const { link, clock } = this.#env;
     const begun = instant(clock);
@@ -185,7 +186,7 @@ export class Tenure implements Stake, ClaimTaker {
         throw new RedisUnavailableError(claim.lockName, new Error("its hold count was changed by others"));
       if (word !== DONE) {
         // A further hold on the write side needs that side, one on the read side any.
-        const side = primitive.side === "write" ? "write" : undefined;
+        const side = primitive.side === "write" || word === SIDE_GONE ? primitive.side : undefined;
         this.#holdings.loseAll(this.#holdings.absence(word, side), side);
         return answer.resolve(AGAIN);
       }

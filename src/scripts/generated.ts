@@ -138,8 +138,8 @@ if not hear_of(ARGV[i]) then
 reply[#reply + 1] = i - 5
 end
 end
-local dropped = prune(queue, timeouts, alive, now)
 local free = redis.call('EXISTS', lock) == 0
+local dropped = free and prune(queue, timeouts, alive, now) or 0
 local head = redis.call('LINDEX', queue, 0)
 if free and (not head or head == owner) then
 local failure = create(lock, lease, owner, 1)
@@ -180,7 +180,7 @@ if patience ~= '0' then
 keep_word()
 end
 return reply`,
-    sha1: "4fe6871e975f432c4292d64ffa3a9a728d06a5ad",
+    sha1: "dcb63e8ddfa6ca4b072d2496e722895cc66c9492",
   },
 });
 
@@ -203,8 +203,12 @@ export const fairForce: Script<
     alive: string;
     /** channel: with ":" and a waiter's name: where it is woken */
     channel: string;
+    /** string: exists once this call is over */
+    tombstone: string;
   },
   {
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -216,10 +220,22 @@ export const fairForce: Script<
     { name: "timeouts", type: "zset" },
     { name: "alive", type: "zset" },
     { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
   ],
-  args: [{ name: "publish", type: "text" }],
+  args: [
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
   modern: {
     text: `#!lua flags=allow-oom
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -255,19 +271,29 @@ if head then
 redis.pcall(publish, channel .. ':' .. head, '0')
 end
 end
-local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local publish = ARGV[1]
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 if redis.call('HLEN', lock) == 0 then
-return 0
+return redis.call('EXISTS', tombstone)
 end
+if bury(tombstone, tombstoneTtl) then
 redis.call('DEL', lock)
 prune(queue, timeouts, alive, server_time())
 wake_next(queue, channel, publish)
+end
 return 1`,
-    sha1: "ac769a34b0cd4f1cb571866910df26b81e0a2b13",
+    sha1: "8d34874cc7c70c27181a04b8ec48cfae50a05ea2",
   },
   legacy: {
-    text: `local function server_time()
+    text: `local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -302,16 +328,18 @@ if head then
 redis.pcall(publish, channel .. ':' .. head, '0')
 end
 end
-local lock, queue, timeouts, alive, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local publish = ARGV[1]
+local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 if redis.call('HLEN', lock) == 0 then
-return 0
+return redis.call('EXISTS', tombstone)
 end
+if bury(tombstone, tombstoneTtl) then
 redis.call('DEL', lock)
 prune(queue, timeouts, alive, server_time())
 wake_next(queue, channel, publish)
+end
 return 1`,
-    sha1: "06786e80235ffac2b853940a5e7585e7742d2b68",
+    sha1: "c6240c887c8884f887acdce189ff7cfbe09dbfd6",
   },
 });
 
@@ -616,10 +644,10 @@ if not bury(tombstone, tombstoneTtl) then
 return 0
 end
 local undone = 0
-local place = redis.call('LPOS', queue, owner)
+local place = redis.call('LPOS', queue, owner, 'RANK', -1)
 if place then
 move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)
-redis.call('LREM', queue, 1, owner)
+redis.call('LREM', queue, -1, owner)
 redis.call('ZREM', timeouts, owner)
 redis.call('ZREM', alive, owner)
 undone = 1
@@ -639,7 +667,7 @@ prune(queue, timeouts, alive, server_time())
 wake_next(queue, channel, publish)
 end
 return undone`,
-    sha1: "8fdef7a0697d722841e33d2280ddbd7e310cdf92",
+    sha1: "691552c043a70a650b3bb39797cb92f6eee3588e",
   },
   legacy: {
     text: `local function bury(tombstone, ttl)
@@ -691,10 +719,10 @@ if not bury(tombstone, tombstoneTtl) then
 return 0
 end
 local undone = 0
-local place = redis.call('LPOS', queue, owner)
+local place = redis.call('LPOS', queue, owner, 'RANK', -1)
 if place then
 move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)
-redis.call('LREM', queue, 1, owner)
+redis.call('LREM', queue, -1, owner)
 redis.call('ZREM', timeouts, owner)
 redis.call('ZREM', alive, owner)
 undone = 1
@@ -714,7 +742,7 @@ prune(queue, timeouts, alive, server_time())
 wake_next(queue, channel, publish)
 end
 return undone`,
-    sha1: "ab33da352658c12cd903b02359f0104fe90b3641",
+    sha1: "eeda6824ca6880427612d9e4b713467c1cc134e8",
   },
 });
 
@@ -922,8 +950,12 @@ export const lockForce: Script<
     lock: string;
     /** channel: where releases are announced */
     channel: string;
+    /** string: exists once this call is over */
+    tombstone: string;
   },
   {
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -932,36 +964,60 @@ export const lockForce: Script<
   keys: [
     { name: "lock", type: "hash" },
     { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
   ],
-  args: [{ name: "publish", type: "text" }],
+  args: [
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
   modern: {
     text: `#!lua flags=allow-oom
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
-if redis.call('HLEN', lock) == 0 then
-return 0
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
 end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
+if redis.call('HLEN', lock) == 0 then
+return redis.call('EXISTS', tombstone)
+end
+if bury(tombstone, tombstoneTtl) then
 redis.call('DEL', lock)
 announce(publish, channel, '0')
+end
 return 1`,
-    sha1: "97718a7b25f766556b1a1f232ebab030ba72d15d",
+    sha1: "710681c5969a1d3a8b85f16f7a4cfa29067650b4",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
-if redis.call('HLEN', lock) == 0 then
-return 0
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
 end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
+if redis.call('HLEN', lock) == 0 then
+return redis.call('EXISTS', tombstone)
+end
+if bury(tombstone, tombstoneTtl) then
 redis.call('DEL', lock)
 announce(publish, channel, '0')
+end
 return 1`,
-    sha1: "c536cb370471a34a810e20c49fdd1e77a90f8cad",
+    sha1: "8445b69e5a1479d249092900d54c63cd7eceb479",
   },
 });
 
@@ -1468,10 +1524,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -1483,13 +1547,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -1498,14 +1563,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -1518,6 +1592,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -1533,10 +1610,9 @@ end
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
 return read_absence(lock, owner)
 end
-set_reads(lock, owner, terms_from(ARGV, 3))
-settle_reads(lock, left)
+change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1`,
-    sha1: "b2db8666ce7f97cf84151fb46653b8719da96d89",
+    sha1: "eced44230181d68680e3aa5840092de8ad9ca1df",
   },
 });
 
@@ -1553,8 +1629,12 @@ export const readForce: Script<
     lock: string;
     /** channel: where releases are announced */
     channel: string;
+    /** string: exists once this call is over */
+    tombstone: string;
   },
   {
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -1563,13 +1643,25 @@ export const readForce: Script<
   keys: [
     { name: "lock", type: "hash" },
     { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
   ],
-  args: [{ name: "publish", type: "text" }],
+  args: [
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
   modern: {
     text: `#!lua flags=allow-oom
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
@@ -1582,10 +1674,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -1597,13 +1697,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -1612,14 +1713,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -1632,6 +1742,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -1639,10 +1752,15 @@ others = redis.call('EXISTS', lock) == 1
 end
 return others and -1 or 0
 end
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
+if all_reads_left(lock) == 0 then
+return redis.call('EXISTS', tombstone)
+end
+if not bury(tombstone, tombstoneTtl) then
+return 1
+end
 local mode = redis.call('HGET', lock, 'mode')
-local held = all_reads_left(lock) > 0 and 1 or 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
@@ -1653,13 +1771,21 @@ if mode == 'read' then
 redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
-return held`,
-    sha1: "22d3d525a98146e0eccbac8773c1a6bfcef153fb",
+return 1`,
+    sha1: "f3a2653ac80baeb03c93acc008a10cfbd7e9ddca",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
@@ -1672,10 +1798,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -1687,13 +1821,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -1702,14 +1837,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -1722,6 +1866,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -1729,10 +1876,15 @@ others = redis.call('EXISTS', lock) == 1
 end
 return others and -1 or 0
 end
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
+if all_reads_left(lock) == 0 then
+return redis.call('EXISTS', tombstone)
+end
+if not bury(tombstone, tombstoneTtl) then
+return 1
+end
 local mode = redis.call('HGET', lock, 'mode')
-local held = all_reads_left(lock) > 0 and 1 or 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
@@ -1743,8 +1895,8 @@ if mode == 'read' then
 redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
-return held`,
-    sha1: "9c6fc3e1003916a59cec8c1772f1d96682746580",
+return 1`,
+    sha1: "24b5167adeb0a647edd28ae60062c8722619c8fe",
   },
 });
 
@@ -1757,6 +1909,7 @@ return held`,
  * - `0`: the owner has nothing any more, nor has anybody else
  * - `-1`: the owner has nothing any more, but another has
  * - `2`: this call is over, or came out of order
+ * - `3`: its read holds are gone, but it writes
  */
 export const readReenter: Script<
   {
@@ -1805,10 +1958,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -1820,13 +1981,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -1835,14 +1997,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -1855,6 +2026,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -1868,8 +2042,15 @@ if redis.call('EXISTS', tombstone) == 1 then
 return 2
 end
 local current = redis.call('HGET', lock, owner) or 0
-if reads_left(lock, owner, current) == 0 and redis.call('HEXISTS', lock, field) == 0 then
+if reads_left(lock, owner, current) == 0 then
+if redis.call('HEXISTS', lock, field) == 0 then
 return read_absence(lock, owner)
+end
+set_reads(lock, owner, {})
+if count ~= '1' then
+return 3
+end
+current = 0
 end
 local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then
@@ -1882,7 +2063,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-    sha1: "02d7dfb6e5066026f1f41f49933cac6fb359f3bb",
+    sha1: "91804aa44429d7e38a26cdc00492c75b32624a9b",
   },
 });
 
@@ -1936,6 +2117,14 @@ export const readRelease: Script<
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
@@ -1948,10 +2137,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -1963,13 +2160,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -1978,14 +2176,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -1998,6 +2205,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2015,19 +2225,26 @@ if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 if #terms == 0 then
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+bury(tombstone, tombstoneTtl)
 end
-set_reads(lock, owner, terms)
-if settle_reads(lock, left) then
+if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "eeb3e7c13e442a91dc8c7378c45a459728f46c52",
+    sha1: "996263650f14930777be73775fa9829ddf6ad59d",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
@@ -2040,10 +2257,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2055,13 +2280,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2070,14 +2296,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2090,6 +2325,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2107,14 +2345,13 @@ if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 if #terms == 0 then
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+bury(tombstone, tombstoneTtl)
 end
-set_reads(lock, owner, terms)
-if settle_reads(lock, left) then
+if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "abb20b7827a055dd53476597dedf03523a76a17b",
+    sha1: "d9c948a6702742539edf9bc63f05ff0e467721c8",
   },
 });
 
@@ -2161,10 +2398,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2176,13 +2421,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2191,14 +2437,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2211,6 +2466,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2240,7 +2498,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "cba27f961a64af6ca0ea17c5bf999bd5aa25edc3",
+    sha1: "2f9708fe7e3d98d6611954823d36827d7c46fc3e",
   },
 });
 
@@ -2276,10 +2534,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2291,13 +2557,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2306,14 +2573,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2326,6 +2602,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2340,7 +2619,7 @@ return {0, 0, -2}
 end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
-    sha1: "0feb9ab3f13bbbb4d48f13e7da4e6ca593849aee",
+    sha1: "dd9283259c4d1179d76f6451933f419ff149c94a",
   },
 });
 
@@ -2412,10 +2691,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2427,13 +2714,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2442,14 +2730,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2462,6 +2759,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2478,12 +2778,11 @@ end
 if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then
 return 0
 end
-set_reads(lock, owner, terms)
-if settle_reads(lock, left) then
+if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "20fd6ce08f914474bed15ec134c6dc342f226b65",
+    sha1: "e3832c950645c5ef4a35e674cf3d7b868db82daa",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -2509,10 +2808,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2524,13 +2831,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2539,14 +2847,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2559,6 +2876,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2575,23 +2895,21 @@ end
 if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then
 return 0
 end
-set_reads(lock, owner, terms)
-if settle_reads(lock, left) then
+if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "c550f8e065e1a5f370c20b7400b1b2fedcc3b85e",
+    sha1: "ad27bf1e387059c9fc10d372de6c847dfb5e01e0",
   },
 });
 
 /**
  * Takes the write side of a free lock for a fresh wire id. A lock whose readers have all lapsed is free, though its key
- * may be there. Refused, a call that waits is marked as a waiting writer, and so are its fellows of the same process
- * as long as they are marked. Running it again is as good as once.
+ * may be there. Refused, a call that waits is marked as a waiting writer. Running it again is as good as once.
  *
  * Replies:
  * - `{1, 0}`: granted
- * - `{0, pttl, i...} held by others; ms until the lock lapses, -1 if never; fellows, counted from 1, that lost their mark`
+ * - `{0, pttl}`: held by others; ms until the lock lapses, -1 if never
  * - `{2, 0}`: this wire id is over
  */
 export const writeAcquire: Script<
@@ -2612,8 +2930,6 @@ export const writeAcquire: Script<
     lease: number;
     /** int: ms for which a waiter that is not heard of counts as alive; 0 if this one is not to be marked */
     patience: number;
-    /** text: waiters whose marks are to be kept */
-    fellows: readonly string[];
   }
 > = defineScript({
   name: "write/acquire",
@@ -2627,7 +2943,6 @@ export const writeAcquire: Script<
     { name: "field", type: "text" },
     { name: "lease", type: "ms" },
     { name: "patience", type: "int" },
-    { name: "fellows", type: "text", variadic: true },
   ],
   modern: {
     text: `local function server_time()
@@ -2659,10 +2974,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2674,13 +2997,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2689,14 +3013,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2709,6 +3042,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2732,23 +3068,14 @@ if redis.call('HEXISTS', lock, field) == 1 then
 raise_ttl(lock, lease)
 return {1, 0}
 end
-local reply = {0, redis.call('PTTL', lock)}
-if patience == '0' then
-return reply
-end
+if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
 local now = server_time()
 redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
 redis.call('ZADD', writers, now + patience, owner)
-for i = 5, #ARGV do
-if redis.call('ZSCORE', writers, ARGV[i]) then
-redis.call('ZADD', writers, now + patience, ARGV[i])
-else
-reply[#reply + 1] = i - 4
-end
-end
 raise_ttl(writers, patience)
-return reply`,
-    sha1: "ca39a14c65b7e83c65756e74f01bfd6bce9a48b1",
+end
+return {0, redis.call('PTTL', lock)}`,
+    sha1: "b2d511500d3b540663d47e45c61f737721d3f1f0",
   },
 });
 
@@ -2765,8 +3092,12 @@ export const writeForce: Script<
     lock: string;
     /** channel: where releases are announced */
     channel: string;
+    /** string: exists once this call is over */
+    tombstone: string;
   },
   {
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -2775,13 +3106,25 @@ export const writeForce: Script<
   keys: [
     { name: "lock", type: "hash" },
     { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
   ],
-  args: [{ name: "publish", type: "text" }],
+  args: [
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
   modern: {
     text: `#!lua flags=allow-oom
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
@@ -2803,10 +3146,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2818,13 +3169,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2833,14 +3185,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2853,6 +3214,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2860,10 +3224,13 @@ others = redis.call('EXISTS', lock) == 1
 end
 return others and -1 or 0
 end
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 if redis.call('HGET', lock, 'mode') ~= 'write' then
-return 0
+return redis.call('EXISTS', tombstone)
+end
+if not bury(tombstone, tombstoneTtl) then
+return 1
 end
 for _, field in ipairs(redis.call('HKEYS', lock)) do
 if string.find(field, ':write$') then
@@ -2872,12 +3239,20 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "817aa986406666a73af0668e0cc8309f3f95f48f",
+    sha1: "5074325210fa87676c447821b71d56dc55431afc",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
@@ -2899,10 +3274,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -2914,13 +3297,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -2929,14 +3313,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -2949,6 +3342,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2956,10 +3352,13 @@ others = redis.call('EXISTS', lock) == 1
 end
 return others and -1 or 0
 end
-local lock, channel = KEYS[1], KEYS[2]
-local publish = ARGV[1]
+local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
 if redis.call('HGET', lock, 'mode') ~= 'write' then
-return 0
+return redis.call('EXISTS', tombstone)
+end
+if not bury(tombstone, tombstoneTtl) then
+return 1
 end
 for _, field in ipairs(redis.call('HKEYS', lock)) do
 if string.find(field, ':write$') then
@@ -2968,7 +3367,7 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "88e25575494609e61d5a1ae5a00e9bc42258c321",
+    sha1: "65698e7ad340c83fda6fa80cde422d26c4b0906d",
   },
 });
 
@@ -3028,6 +3427,14 @@ end
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
@@ -3060,10 +3467,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -3075,13 +3490,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -3090,14 +3506,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -3110,6 +3535,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3128,11 +3556,11 @@ end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "ee2b91cdc56c5f0406cc4a5856fb23e90222bfe2",
+    sha1: "f210458d8ab507238ef519303f05b2bb36c94895",
   },
   legacy: {
     text: `local function absence(lock)
@@ -3141,6 +3569,14 @@ end
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function bury(tombstone, ttl)
+if redis.call('EXISTS', tombstone) == 1 then
+return false
+end
+redis.call('DEL', tombstone)
+redis.call('SET', tombstone, '1', 'PX', ttl)
+return true
+end
 local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
@@ -3173,10 +3609,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -3188,13 +3632,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -3203,14 +3648,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -3223,6 +3677,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3241,11 +3698,11 @@ end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "c2976be53c2cbf52c3248cffb42b01f96195f9bc",
+    sha1: "9455b5b8efe29a88dde4eafb188c3a720ded782d",
   },
 });
 
@@ -3342,6 +3799,10 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
 local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
@@ -3363,10 +3824,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -3378,13 +3847,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -3393,14 +3863,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -3413,6 +3892,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3426,6 +3908,7 @@ if not bury(tombstone, tombstoneTtl) then
 return 0
 end
 local unmarked = redis.call('ZREM', writers, owner)
+redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
 if unmarked == 1 and redis.call('EXISTS', writers) == 0 then
 announce(publish, channel, '1')
 end
@@ -3441,7 +3924,7 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "bd2a9217de6f45244dc0bfea4c40d3a8f61f96ef",
+    sha1: "50ccf0e3cb38b512a9ad168318a6638a797db8cd",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -3455,6 +3938,10 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
 local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
@@ -3476,10 +3963,18 @@ end
 return longest
 end
 local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
 local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if longest >= most then
+return longest
+end
 end
 return longest
 end
@@ -3491,13 +3986,14 @@ end
 return terms
 end
 local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
 for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
-redis.call('DEL', read_hold(lock, owner, number))
-else
-redis.call('SET', read_hold(lock, owner, number), '1', 'PX', term)
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
 end
 end
 if #terms == 0 then
@@ -3506,14 +4002,23 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function settle_reads(lock, left)
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 end
 return false
 end
-local longest = all_reads_left(lock)
+local longest = reads_left(lock, owner, #terms)
+if longest < most then
+if before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
 return false
@@ -3526,6 +4031,9 @@ local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
 others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3539,6 +4047,7 @@ if not bury(tombstone, tombstoneTtl) then
 return 0
 end
 local unmarked = redis.call('ZREM', writers, owner)
+redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
 if unmarked == 1 and redis.call('EXISTS', writers) == 0 then
 announce(publish, channel, '1')
 end
@@ -3554,6 +4063,6 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "728d305a8b32809d9f8804783945de6770730fc8",
+    sha1: "5702da76055937bee30078f2afb45b03d6ef32a9",
   },
 });
