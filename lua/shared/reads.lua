@@ -15,7 +15,8 @@ local function reads_left(lock, owner, count)
   return longest
 end
 
--- As reads_left, over all owners. No hold has longer to go than the lock, so the first that has as long is the longest.
+-- As reads_left, over all owners. No hold has longer to go than the lock, so the first that has as long is the longest;
+-- not so with a lock that somebody else left without end.
 local function all_reads_left(lock)
   local mode = redis.call('HGET', lock, 'mode')
   if mode ~= 'read' and mode ~= 'write' then
@@ -26,7 +27,7 @@ local function all_reads_left(lock)
   local fields = redis.call('HGETALL', lock)
   for i = 1, #fields, 2 do
     longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-    if longest >= most then
+    if most > 0 and longest >= most then
       return longest
     end
   end
@@ -74,9 +75,9 @@ local function change_reads(lock, owner, terms, left)
     return false
   end
   local longest = reads_left(lock, owner, #terms)
-  if longest < most then
+  if most < 0 or longest < most then
     -- Somebody else has the longest to go: there is nothing to be found out.
-    if before < most - 1 and redis.call('HLEN', lock) > 1 then
+    if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
       return false
     end
     longest = all_reads_left(lock)

@@ -1533,7 +1533,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -1574,8 +1574,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -1612,7 +1612,7 @@ return read_absence(lock, owner)
 end
 change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1`,
-    sha1: "eced44230181d68680e3aa5840092de8ad9ca1df",
+    sha1: "d948e2a7fb8d983adeffaa5397499872c37730bf",
   },
 });
 
@@ -1683,7 +1683,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -1724,8 +1724,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -1772,7 +1772,7 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "f3a2653ac80baeb03c93acc008a10cfbd7e9ddca",
+    sha1: "a73725dc2ade71ac71aa1f8cdd3bb3ec986bf7d8",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -1807,7 +1807,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -1848,8 +1848,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -1896,7 +1896,7 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "24b5167adeb0a647edd28ae60062c8722619c8fe",
+    sha1: "c1516778e25bd088ef32ea523d6bd3c6d1dd647b",
   },
 });
 
@@ -1967,7 +1967,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -2008,8 +2008,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -2063,7 +2063,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-    sha1: "91804aa44429d7e38a26cdc00492c75b32624a9b",
+    sha1: "e99ef9e48b9718472cf45b142148559427036562",
   },
 });
 
@@ -2146,7 +2146,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -2187,8 +2187,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -2231,7 +2231,7 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "996263650f14930777be73775fa9829ddf6ad59d",
+    sha1: "748f178f40915e6dea612db49badb4ca5c15d8dc",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -2266,7 +2266,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -2307,8 +2307,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -2351,7 +2351,7 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "d9c948a6702742539edf9bc63f05ff0e467721c8",
+    sha1: "97b69bdb265183470a590e5a4f703aeaad3a729d",
   },
 });
 
@@ -2407,7 +2407,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -2448,8 +2448,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -2498,7 +2498,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "2f9708fe7e3d98d6611954823d36827d7c46fc3e",
+    sha1: "9b8c22d79073ec9df03faa1129c07f32b7190c29",
   },
 });
 
@@ -2543,7 +2543,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -2584,8 +2584,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -2619,7 +2619,7 @@ return {0, 0, -2}
 end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
-    sha1: "dd9283259c4d1179d76f6451933f419ff149c94a",
+    sha1: "1ceea1ebd077b02fe983647e7d97e64c9c21d3da",
   },
 });
 
@@ -2700,7 +2700,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -2741,8 +2741,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -2782,7 +2782,7 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "e3832c950645c5ef4a35e674cf3d7b868db82daa",
+    sha1: "5489b317984af999ccf139af2d746b358e0934d4",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -2817,7 +2817,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -2858,8 +2858,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -2899,7 +2899,7 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "ad27bf1e387059c9fc10d372de6c847dfb5e01e0",
+    sha1: "1fc6bf3e3fa30b8f47b927419f17298ecafe0410",
   },
 });
 
@@ -2983,7 +2983,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -3024,8 +3024,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -3075,7 +3075,7 @@ redis.call('ZADD', writers, now + patience, owner)
 raise_ttl(writers, patience)
 end
 return {0, redis.call('PTTL', lock)}`,
-    sha1: "b2d511500d3b540663d47e45c61f737721d3f1f0",
+    sha1: "cfa0f838aef2e672a583a1e7b504c81dd47094c1",
   },
 });
 
@@ -3155,7 +3155,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -3196,8 +3196,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -3239,7 +3239,7 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "5074325210fa87676c447821b71d56dc55431afc",
+    sha1: "dd48f26fd9d81c52d4b10c5939ac3f4ea98a0bc8",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -3283,7 +3283,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -3324,8 +3324,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -3367,7 +3367,7 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "65698e7ad340c83fda6fa80cde422d26c4b0906d",
+    sha1: "1ef689297487cb8a0862becdb7451a022ece07f4",
   },
 });
 
@@ -3476,7 +3476,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -3517,8 +3517,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -3560,7 +3560,7 @@ bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "f210458d8ab507238ef519303f05b2bb36c94895",
+    sha1: "3bebeb6af8a9b7266b1d0c66e4629494de3ddc2a",
   },
   legacy: {
     text: `local function absence(lock)
@@ -3618,7 +3618,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -3659,8 +3659,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -3702,7 +3702,7 @@ bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "9455b5b8efe29a88dde4eafb188c3a720ded782d",
+    sha1: "d56c231c2bcabc8a270da14c7bf4730b0131039b",
   },
 });
 
@@ -3833,7 +3833,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -3874,8 +3874,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -3924,7 +3924,7 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "50ccf0e3cb38b512a9ad168318a6638a797db8cd",
+    sha1: "7adf417ccefc810c088cb7eb5fec1372324301da",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -3972,7 +3972,7 @@ local longest = 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if longest >= most then
+if most > 0 and longest >= most then
 return longest
 end
 end
@@ -4013,8 +4013,8 @@ end
 return false
 end
 local longest = reads_left(lock, owner, #terms)
-if longest < most then
-if before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
 return false
 end
 longest = all_reads_left(lock)
@@ -4063,6 +4063,6 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "5702da76055937bee30078f2afb45b03d6ef32a9",
+    sha1: "b1b8dc02a59cf08c1518cb185a98b9ca7b3c0006",
   },
 });

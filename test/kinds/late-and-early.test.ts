@@ -1,0 +1,195 @@
+/** Interleavings that once went wrong: answers on their way, copies that come late, clocks that say more than timers. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitingWriters, writeField } from "../../src/base/names.js";
+import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { lockRelease, lockRenew, readRenew, writeAcquire } from "../../src/scripts/generated.js";
+import { encode } from "../../src/scripts/script.js";
+import { type FaultProxy, type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+
+let server: RedisServer;
+let proxy: FaultProxy;
+const clients: LockClient[] = [];
+let names = 0;
+
+beforeAll(async () => {
+  server = await startRedis();
+  proxy = await startProxy(server);
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+  await proxy?.stop();
+  await server?.stop();
+});
+
+function connect(options: LockClientOptions = {}, through: RedisServer | FaultProxy = server): LockClient {
+  const client = new LockClient(through.connect(), options);
+  clients.push(client);
+  return client;
+}
+
+/** Commands that run this script. */
+function runs({ modern }: { readonly modern: { readonly sha1: string; readonly text: string } }) {
+  return (command: readonly string[]) => command.includes(modern.sha1) || command.includes(modern.text);
+}
+
+const freshName = (): string => `name ${++names}`;
+
+/** Milliseconds that the event loop stands still. */
+function stall(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+async function ttlOf(name: string): Promise<number> {
+  return Number(await server.call("PTTL", name));
+}
+
+test.each<[string, (client: LockClient, name: string) => Lock, Parameters<typeof runs>[0]]>([
+  ["the lock", (client, name) => client.getLock(name), lockRenew],
+  ["the read side", (client, name) => client.getReadWriteLock(name).readLock(), readRenew],
+])(
+  "a nested release while a renewal is answered leaves no less than the holder will believe: %s",
+  async (_, make, renew) => {
+    const client = connect({ watchdogTimeout: 3_000 }, proxy);
+    const name = freshName();
+    const outer = await make(client, name).lock();
+    const inner = await make(client, name).lock({ owner: outer });
+    const renewed = new Promise((resolve) => client.once("renewed", resolve));
+    proxy.clear();
+    proxy.delayReplies(300, runs(renew));
+    await until("the renewal is on its way", () => proxy.count(runs(renew)) > 0);
+    await until("it was executed", async () => (await ttlOf(name)) > 2_500);
+    await Promise.all([inner.unlock(), renewed]);
+    proxy.restore();
+    const { remaining } = outer;
+    expect(await ttlOf(name)).toBeGreaterThan(remaining - 50);
+    await outer.unlock();
+  },
+);
+
+test("a release whose reply is lost while the holds left end was a release all the same", async () => {
+  const client = connect({ commandTimeout: 700 }, proxy);
+  const lock = client.getLock(freshName());
+  const outer = await lock.lock({ lease: 600 });
+  const inner = await lock.lock({ owner: outer, lease: 20_000 });
+  const cut = proxy.cutReplyOf(runs(lockRelease));
+  const released = inner.unlock().catch((error: unknown) => error);
+  await cut.done;
+  proxy.refuse();
+  await until("the outer hold is over", () => !outer.isHeld);
+  await until("so it is on the server", async () => !(await lock.isLocked().catch(() => false)));
+  proxy.restore();
+  const first = await released;
+  if (first !== undefined) expect(isLockError(first, "UNAVAILABLE")).toBe(true);
+  await until("it is answered", () => inner.unlock().then(() => true));
+});
+
+test("a writer that waits is not passed again and again by a task of its own process", async () => {
+  const lock = connect().getReadWriteLock(freshName()).writeLock();
+  let rounds = 0;
+  let served = false;
+  const first = await lock.lock();
+  const waiting = lock.run(() => {
+    served = true;
+  });
+  let hold: Hold = first;
+  for (; !served && rounds < 50; rounds++) {
+    await hold.unlock();
+    hold = await lock.lock();
+  }
+  await hold.unlock();
+  await waiting;
+  expect(rounds).toBeLessThanOrEqual(3);
+});
+
+test("a copy of the writer's acquire that comes after its downgrade marks nobody as a waiting writer", async () => {
+  const name = freshName();
+  const sides = connect().getReadWriteLock(name);
+  const writing = await sides.writeLock().lock();
+  const reading = await sides.readLock().lock({ owner: writing });
+  await writing.unlock();
+  const owner = reading.ownerId;
+  const keys = { lock: name, tombstone: `none of ${name}`, writers: waitingWriters(name) };
+  const args = { owner, field: writeField(owner), lease: 30_000, patience: 9_000 };
+  const { keys: keyed, argv } = encode(writeAcquire, keys, args);
+  await server.call("EVAL", writeAcquire.modern.text, keyed.length, ...keyed, ...argv);
+  const other = await connect().getReadWriteLock(name).readLock().tryLock();
+  expect(other?.isHeld).toBe(true);
+  await Promise.all([other?.unlock(), reading.unlock()]);
+});
+
+test.each([
+  ["a: 1, b: 2", ["a", "1", "b", "2"]],
+  ["a text", ["x", "y"]],
+  ["a large number", ["n", "3000000000"]],
+])("a hash that is no lock stays as it is, and costs nothing to look at: %s", async (_, fields) => {
+  const name = freshName();
+  await server.call("HSET", name, ...fields);
+  const { readLock, writeLock } = ((sides) => ({
+    readLock: sides.readLock(),
+    writeLock: sides.writeLock(),
+  }))(connect().getReadWriteLock(name));
+  for (const side of [readLock, writeLock]) {
+    expect(await side.forceUnlock()).toBe(false);
+    expect(await side.isLocked()).toBe(false);
+    expect(await side.tryLock()).toBeNull();
+  }
+  expect(await server.call("HLEN", name)).toBe(fields.length / 2);
+});
+
+test("waiters keep their order through a stall of Redis while the lock is held", async () => {
+  const name = freshName();
+  const own = await startRedis();
+  const [first, second, holder] = [1, 2, 3].map(() => {
+    const client = new LockClient(own.connect(), { pollCap: 200 });
+    clients.push(client);
+    return client;
+  }) as [LockClient, LockClient, LockClient];
+  const hold = await holder.getFairLock(name).lock();
+  const order: string[] = [];
+  const wait = async (client: LockClient, letter: string) => {
+    const waits = new Promise((resolve) => client.once("waiting", resolve));
+    const run = client.getFairLock(name).run(() => void order.push(letter));
+    await waits;
+    return { run };
+  };
+  const a = await wait(first, "a");
+  const b = await wait(second, "b");
+  own.pause();
+  // Longer than a waiter counts as alive: a stall of that length is the subject, and nothing else shows it.
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  own.resume();
+  const words = async () => {
+    const scores = (await own.call("ZRANGE", `holdfast_alive:{${name}}`, 0, -1, "WITHSCORES")) as string[];
+    return scores.filter((_, i) => i % 2 === 1).map(Number);
+  };
+  const now = Date.now();
+  await until("both were heard of again", async () => (await words()).filter((at) => at > now).length === 2);
+  await hold.unlock();
+  await Promise.all([a.run, b.run]);
+  expect(order).toEqual(["a", "b"]);
+  await Promise.all([first, second, holder].map((client) => client.close({ timeout: 0 })));
+  await own.stop();
+});
+
+test("a read hold that is over by the clock stands in nobody's way to write", async () => {
+  const sides = connect().getReadWriteLock(freshName());
+  await connect().scope(async () => {
+    const read = await sides.readLock().lock({ lease: 200 });
+    stall(400);
+    const write = await sides.writeLock().lock();
+    expect(read.isHeld).toBe(false);
+    await write.unlock();
+  });
+});
+
+test("a writer whose read side was forced away is told so by its next nested call, which gets a hold", async () => {
+  const name = freshName();
+  const sides = connect().getReadWriteLock(name);
+  const write = await sides.writeLock().lock();
+  const read = await sides.readLock().lock({ owner: write });
+  expect(await connect().getReadWriteLock(name).readLock().forceUnlock()).toBe(true);
+  const again = await sides.readLock().lock({ owner: write });
+  expect([read.isHeld, again.isHeld, write.isHeld]).toEqual([false, true, true]);
+  await again.unlock();
+  await write.unlock();
+});
