@@ -1,0 +1,161 @@
+/** What each kind costs the server, counted where the commands arrive. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Hold, Lock } from "../../src/index.js";
+import { failOnUnhandledRejections, pause, type Watched, watch } from "../faults/harness.js";
+import { type CommandCounter, countCommands } from "../support/index.js";
+import { NEVER, Scene, soon, useStage } from "./helpers.js";
+
+const stage = useStage();
+failOnUnhandledRejections();
+
+let counter: CommandCounter;
+beforeAll(async () => {
+  counter = await countCommands(stage().server);
+});
+afterAll(() => counter.stop());
+
+/** What came of all clients while `work` ran: the names of the commands. */
+async function during(work: () => Promise<unknown>): Promise<string[]> {
+  await counter.reset();
+  await work();
+  await counter.settle();
+  // What the test itself asks, and how ioredis sets up the connection that is subscribed.
+  const others = ["PUBSUB", "PING", "INFO", "CLIENT", "HELLO", "SELECT", "MONITOR"];
+  return counter
+    .all()
+    .map(([name = ""]) => name)
+    .filter((name) => !others.includes(name));
+}
+
+const KINDS = ["lock", "fair", "fenced", "read", "write"] as const;
+type Kind = (typeof KINDS)[number];
+
+function lockOf(scene: Scene, kind: Kind, i: number): Lock {
+  if (kind === "read" || kind === "write" || kind === "fair") return scene[kind](i);
+  return kind === "lock" ? scene.client(i).getLock(scene.name) : scene.client(i).getFencedLock(scene.name);
+}
+
+const patient = { pollCap: NEVER };
+
+/** The server has every script that is to be counted, and the client its version. */
+async function warmUp(lock: Lock): Promise<void> {
+  const hold = await lock.lock();
+  await (await lock.lock({ owner: hold })).unlock();
+  await hold.unlock();
+}
+
+test.each(KINDS)("%s: one command to take, to nest, to give back each", async (kind) => {
+  await using scene = await Scene.of(stage(), patient);
+  const lock = lockOf(scene, kind, 0);
+  await warmUp(lock);
+  const owner = scene.client(0).newOwner();
+  const holds: Hold[] = [];
+  const take = async (): Promise<unknown> => holds.push(await lock.lock({ owner }));
+  const giveBack = async (): Promise<unknown> => holds.pop()?.unlock();
+  for (const step of [take, take, take, giveBack, giveBack, giveBack])
+    expect(await during(step)).toEqual(["EVALSHA"]);
+  expect(await during(() => lock.run(() => {}))).toEqual(["EVALSHA", "EVALSHA"]);
+});
+
+test("a downgrade costs one command for each of its steps", async () => {
+  await using scene = await Scene.of(stage(), patient);
+  const [read, write] = [scene.read(0), scene.write(0)];
+  for (const side of [read, write]) await warmUp(side);
+  await scene.client(0).scope(async () => {
+    const steps = [() => write.lock(), () => read.lock(), () => write.unlock(), () => read.unlock()];
+    for (const step of steps) expect(await during(step)).toEqual(["EVALSHA"]);
+  });
+});
+
+test("an upgrade that is refused costs none", async () => {
+  await using scene = await Scene.of(stage(), patient);
+  const owner = await scene.read(0).lock();
+  expect(
+    await during(() =>
+      scene
+        .write(0)
+        .tryLock(0, undefined, { owner })
+        .catch(() => {}),
+    ),
+  ).toEqual([]);
+  await owner.unlock();
+});
+
+/** Who is waited for, and by whom. */
+const HANDOVERS = [
+  ["lock", "lock"],
+  ["fenced", "fenced"],
+  ["fair", "fair"],
+  ["write", "write"],
+  ["write", "read"],
+  ["read", "write"],
+] as const;
+
+test.each(HANDOVERS)(
+  "from %s to %s: an idle waiter costs nothing, a hand-over a handful",
+  async (from, to) => {
+    await using scene = await Scene.of(stage(), patient, patient);
+    for (const [kind, i] of [
+      [from, 0],
+      [to, 1],
+    ] as const) {
+      await warmUp(lockOf(scene, kind, i));
+    }
+    const hold = await lockOf(scene, from, 0).lock({ lease: 120_000 });
+    const waiting = await scene.parked(1, () => lockOf(scene, to, 1).lock());
+    expect(await during(() => pause(300))).toEqual([]);
+    const handedOver = await during(async () => {
+      await hold.unlock();
+      await soon(waiting);
+    });
+    console.info(`hand-over from ${from} to ${to}: ${handedOver.join(" ")}`);
+    expect(handedOver.filter((name) => name === "EVALSHA").length).toBeLessThanOrEqual(2);
+    expect(handedOver.length).toBeLessThanOrEqual(3);
+    await (await waiting.promise).unlock();
+  },
+);
+
+test("fifty waiting readers of one client cost a command each when they enter, and one subscription", async () => {
+  await using scene = await Scene.of(stage(), patient, patient);
+  for (const side of [scene.write(0), scene.read(1)]) await warmUp(side);
+  const hold = await scene.write(0).lock();
+  const read = scene.read(1);
+  const head = await scene.parked(1, () => read.run(() => pause(20)));
+  let rest: Promise<unknown> = Promise.resolve();
+  const waiting = await during(async () => {
+    rest = Promise.all(Array.from({ length: 49 }, () => read.run(() => pause(20))));
+    await pause(100);
+  });
+  expect(waiting).toEqual([]);
+  const entered = await during(async () => {
+    await hold.unlock();
+    await Promise.all([rest, soon(head)]);
+  });
+  console.info(`50 waiting readers after a write: ${entered.length} commands to let them in and out again`);
+  // One release, fifty grants, fifty releases, and the end of the subscription.
+  expect(entered.length).toBeLessThanOrEqual(1 + 50 + 50 + 5);
+});
+
+test.each(["lock", "fenced", "fair", "write"] as const)(
+  "%s: twenty waiters of one client cost two tries for each hand-over at most",
+  async (kind) => {
+    await using scene = await Scene.of(stage(), patient, patient);
+    for (const i of [0, 1]) await warmUp(lockOf(scene, kind, i));
+    const hold = await lockOf(scene, kind, 0).lock();
+    const waiter = lockOf(scene, kind, 1);
+    const calls: Watched<void>[] = [];
+    for (let n = 0; n < 20; n++) {
+      const call = (): Promise<void> => waiter.run(() => {});
+      // Where each has a channel of its own each asks twice, else the first one does.
+      calls.push(n === 0 || kind === "fair" ? await scene.parked(1, call) : watch(call()));
+    }
+    const sent = await during(async () => {
+      await hold.unlock();
+      for (const call of calls) await soon(call);
+    });
+    const scripts = sent.filter((name) => name === "EVALSHA").length;
+    console.info(`${kind}: 20 waiters of a client served by ${scripts} scripts, ${sent.length} commands`);
+    // The 21 releases and 20 grants are needed; each who becomes the first may ask once more.
+    expect(scripts).toBeLessThanOrEqual(21 + 2 * 20);
+  },
+);

@@ -1,0 +1,133 @@
+/** Fair locks when connections break, servers forget and leases run out. */
+import { expect, test } from "vitest";
+import { failOnUnhandledRejections, Stage, watch } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import { keysOf, NEVER, Scene, SOON, soon, useStage } from "./helpers.js";
+
+const stage = useStage();
+failOnUnhandledRejections();
+
+const patient = { pollCap: NEVER };
+
+test("a late unlock of a hold that has expired is LOCK_LOST, and does the next holder no harm", async () => {
+  await using scene = await Scene.of(stage(), {}, patient, patient);
+  const late = await scene.fair(0).lock({ lease: 1_000 });
+  const next = watch(scene.fair(1).lock());
+  await scene.untilQueued(1);
+  const third = watch(scene.fair(2).lock());
+  await scene.untilQueued(2);
+  const hold = await soon(next);
+  await expect(late.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+  expect((await scene.hash()).value).toEqual({ [hold.ownerId]: "1" });
+  expect(third.state).toBe("pending");
+  await hold.unlock();
+  await (await soon(third)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("forceUnlock wakes the head, and the queue goes on in its order", async () => {
+  await using scene = await Scene.of(stage(), {}, patient, patient);
+  const hold = await scene.fair(0).lock();
+  const first = await scene.parked(1, () => scene.fair(1).lock());
+  const second = await scene.parked(2, () => scene.fair(2).lock());
+  expect(await scene.fair(2).forceUnlock()).toBe(true);
+  await soon(first);
+  expect(second.state).toBe("pending");
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  await (await first.promise).unlock();
+  await (await soon(second)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("waiters whose subscriber connections are down during the release are woken when they are back", async () => {
+  await using scene = await Scene.of(stage(), {}, { ...patient, split: true }, { ...patient, split: true });
+  const hold = await scene.fair(0).lock();
+  const first = await scene.parked(1, () => scene.fair(1).lock());
+  const second = await scene.parked(2, () => scene.fair(2).lock());
+  for (const i of [1, 2]) scene.bed(i).subscribing.refuse();
+  await until("nobody listens", async () => (await scene.listeners()) === 0);
+  await hold.unlock();
+  for (const i of [1, 2]) scene.bed(i).subscribing.restore();
+  await (await soon(first)).unlock();
+  await (await soon(second)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a wait through a lost connection keeps its place", async () => {
+  await using scene = await Scene.of(stage(), {}, patient, patient);
+  const hold = await scene.fair(0).lock();
+  const first = await scene.parked(1, () => scene.fair(1).lock());
+  const second = await scene.parked(2, () => scene.fair(2).lock());
+  const queue = await scene.queue();
+  scene.bed(1).proxy.refuse();
+  await until("it is away", async () => (await scene.listeners()) === 1);
+  scene.bed(1).proxy.restore();
+  await until("it is back", async () => (await scene.listeners()) === 2, { timeout: SOON });
+  expect(await scene.queue()).toEqual(queue);
+  await hold.unlock();
+  const mine = await soon(first);
+  expect(second.state).toBe("pending");
+  await mine.unlock();
+  await (await soon(second)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a try whose reply is lost has one place, and none when its call ends", async () => {
+  await using scene = await Scene.of(stage(), {}, patient, patient);
+  const hold = await scene.fair(0).lock();
+  const cut = scene.bed(1).proxy.cutReplyOf(scene.own);
+  const controller = new AbortController();
+  const call = watch(scene.fair(1).lock({ signal: controller.signal }));
+  await cut.done;
+  await scene.untilQueued(1);
+  await until("it listens", async () => (await scene.listeners()) === 1, { timeout: SOON });
+  const behind = await scene.parked(2, () => scene.fair(2).lock());
+  expect(await scene.queue()).toHaveLength(2);
+  controller.abort(new Error("enough"));
+  await expect(soon(call)).rejects.toThrow("enough");
+  await scene.untilQueued(1);
+  await hold.unlock();
+  await (await soon(behind)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a grant whose reply is lost counts once, and takes the waiter out of the queue", async () => {
+  await using scene = await Scene.of(stage(), {}, patient);
+  const hold = await scene.fair(0).lock();
+  const waiting = await scene.parked(1, () => scene.fair(1).lock());
+  const cut = scene.bed(1).proxy.cutReplyOf(scene.own);
+  await hold.unlock();
+  await cut.done;
+  const mine = await soon(waiting);
+  expect((await scene.hash()).value).toEqual({ [mine.ownerId]: "1" });
+  expect(await scene.queue()).toEqual([]);
+  await mine.unlock();
+  await scene.expectNothingLeft();
+});
+
+test("waiters that a server has forgotten by a restart queue again, and each gets its turn", async () => {
+  await using own = await Stage.start(["standalone"]);
+  await using scene = await Scene.of(own, {}, patient, patient);
+  const hold = await scene.fair(0).lock();
+  let served = 0;
+  const calls = [1, 2, 1, 2, 1].map((i) => watch(scene.fair(i).run(() => void served++)));
+  await scene.untilQueued(5);
+  await own.server.restart();
+  for (const call of calls) await soon(call, 2 * SOON);
+  expect(served).toBe(5);
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  await scene.expectNothingLeft();
+});
+
+test("waiters whose queue was deleted beneath a holder come back to it with their next look", async () => {
+  await using scene = await Scene.of(stage(), {}, { pollCap: 300 });
+  const hold = await scene.fair(0).lock();
+  const calls = Array.from({ length: 5 }, () => watch(scene.fair(1).run(() => {})));
+  await scene.untilQueued(5);
+  const { alive, queue, timeouts } = keysOf;
+  await scene.call("DEL", queue(scene.name), timeouts(scene.name), alive(scene.name));
+  await scene.untilQueued(5);
+  await hold.unlock();
+  for (const call of calls) await soon(call);
+  await scene.expectNothingLeft();
+});

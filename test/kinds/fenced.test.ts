@@ -1,0 +1,197 @@
+/** Fencing tokens: one for each outermost grant, always higher than all before, exact at any size. */
+import { expect, test } from "vitest";
+import type { FencedHold, FencedLock } from "../../src/index.js";
+import { bundledWorker } from "../faults/build-worker.js";
+import { failOnUnhandledRejections, Stage, watch } from "../faults/harness.js";
+import { startWorker, until } from "../support/index.js";
+import { keysOf, NEVER, Scene, SOON, soon, useStage } from "./helpers.js";
+import type { Start } from "./lock-worker.js";
+
+const stage = useStage();
+const bundle = bundledWorker("../kinds/lock-worker.ts");
+failOnUnhandledRejections();
+
+const fenced = (scene: Scene, i = 0): FencedLock => scene.client(i).getFencedLock(scene.name);
+
+/** What the server has drawn last. */
+async function drawn(scene: Scene): Promise<bigint> {
+  const state = await scene.key(keysOf.counter(scene.name));
+  expect(state).toMatchObject({ type: "string", ttl: -1 });
+  return BigInt(state.value as string);
+}
+
+/** Takes the lock and gives it back; the token is the counter's. */
+async function draw(scene: Scene, i = 0): Promise<bigint> {
+  const hold = await fenced(scene, i).lock();
+  const { token } = hold;
+  expect(typeof token).toBe("bigint");
+  expect(token).toBe(await drawn(scene));
+  await hold.unlock();
+  return token;
+}
+
+function expectRising(tokens: readonly bigint[]): void {
+  const sorted = [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
+  expect(tokens).toEqual(sorted);
+}
+
+test("tokens rise over unlocks, whoever of several clients takes the lock", async () => {
+  await using scene = await Scene.of(stage(), {}, {}, {});
+  const tokens: bigint[] = [];
+  for (let n = 0; n < 12; n++) tokens.push(await draw(scene, n % 3));
+  expectRising(tokens);
+});
+
+test("waiters draw their tokens in the order in which they are granted", async () => {
+  await using scene = await Scene.of(stage(), {}, {});
+  const tokens: bigint[] = [];
+  const calls = Array.from({ length: 20 }, (_, n) =>
+    fenced(scene, n % 2).run(({ token }) => void tokens.push(token)),
+  );
+  await Promise.all(calls);
+  expect(tokens).toHaveLength(20);
+  expectRising(tokens);
+});
+
+test("a nested hold has the token of the outermost one, in all forms, and draws none", async () => {
+  await using scene = await Scene.of(stage(), {});
+  const lock = fenced(scene);
+  await scene.client(0).scope(async () => {
+    const outer = await lock.lock();
+    const inner = await lock.lock({ lease: 5_000 });
+    const tried = (await lock.tryLock()) as FencedHold;
+    expect(inner.token).toBe(outer.token);
+    expect(tried.token).toBe(outer.token);
+    await lock.run((hold) => expect(hold.token).toBe(outer.token));
+    await outer.unlock();
+    expect((await lock.lock()).token).toBe(outer.token);
+    expect(await drawn(scene)).toBe(outer.token);
+    for (const _ of [1, 2, 3]) await lock.unlock();
+    const next = await lock.lock();
+    expect(next.token).toBeGreaterThan(outer.token);
+    await lock.unlock();
+  });
+});
+
+test("tokens rise over a hold that has expired, and one that was taken by force", async () => {
+  await using scene = await Scene.of(stage(), { pollCap: NEVER }, {});
+  const first = await fenced(scene).lock({ lease: 800 });
+  const second = await fenced(scene, 1).lock();
+  expect(await fenced(scene).forceUnlock()).toBe(true);
+  const third = await fenced(scene).lock();
+  expectRising([first.token, second.token, third.token]);
+  // What was lost keeps its token, for the resource to refuse it.
+  await expect(first.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  await expect(second.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  expect(second.token).toBeLessThan(third.token);
+  await third.unlock();
+});
+
+test("tokens rise over a client's end, and over the death of a process", async () => {
+  await using scene = await Scene.of(stage(), {}, {});
+  const tokens = [await draw(scene)];
+  await scene.client(0).close();
+  tokens.push(await draw(scene, 1));
+  const worker = await startWorker(bundle());
+  const start: Start = {
+    port: stage().server.port,
+    name: scene.name,
+    side: "fenced",
+    options: { watchdogTimeout: 600 },
+  };
+  await worker.request("start", start);
+  await worker.request("take", { id: "it" });
+  tokens.push(await drawn(scene));
+  await worker.kill();
+  tokens.push(await draw(scene, 1));
+  expectRising(tokens);
+});
+
+test("tokens rise over a server that has forgotten everything", async () => {
+  await using own = await Stage.start(["standalone"]);
+  await using scene = await Scene.of(own, {});
+  const tokens = [await draw(scene), await draw(scene)];
+  await own.server.call("FLUSHALL");
+  tokens.push(await draw(scene), await draw(scene));
+  const lost = await fenced(scene).lock();
+  tokens.push(lost.token);
+  await own.server.restart();
+  await until("it is taken again", async () => (await fenced(scene).tryLock())?.unlock().then(() => true), {
+    timeout: SOON,
+  });
+  tokens.push(await draw(scene));
+  expectRising(tokens);
+  await expect(lost.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
+test("a hold's token stays what it is when the server has forgotten it", async () => {
+  await using scene = await Scene.of(stage(), {});
+  const lock = fenced(scene);
+  const hold = await lock.lock();
+  await scene.call("DEL", keysOf.counter(scene.name));
+  const inner = await lock.lock({ owner: hold });
+  expect(inner.token).toBe(hold.token);
+  await inner.unlock();
+  await hold.unlock();
+  expect(await draw(scene)).toBeGreaterThan(hold.token);
+});
+
+test("tokens rise over draws of Redisson, which counts by one", async () => {
+  await using scene = await Scene.of(stage(), {});
+  const tokens = [await draw(scene)];
+  for (let n = 0; n < 5; n++) {
+    const theirs = BigInt((await scene.call("INCR", keysOf.counter(scene.name))) as number);
+    tokens.push(theirs, await draw(scene));
+  }
+  await scene.call("INCRBY", keysOf.counter(scene.name), 1_000_000_000);
+  tokens.push(await drawn(scene), await draw(scene));
+  expectRising(tokens);
+});
+
+test("a counter that Redisson began is taken over, far below the clock", async () => {
+  await using scene = await Scene.of(stage(), {});
+  await scene.call("SET", keysOf.counter(scene.name), "41");
+  const tokens = [41n, await draw(scene), await draw(scene)];
+  expectRising(tokens);
+});
+
+for (const before of ["9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775800"]) {
+  test(`tokens are exact beyond what a number can tell: after ${before}`, async () => {
+    await using scene = await Scene.of(stage(), {});
+    await scene.call("SET", keysOf.counter(scene.name), before);
+    const hold = await fenced(scene).lock();
+    expect(hold.token).toBe(BigInt(before) + 1n);
+    expect(await drawn(scene)).toBe(hold.token);
+    const inner = await fenced(scene).lock({ owner: hold });
+    expect(inner.token).toBe(hold.token);
+    await inner.unlock();
+    await hold.unlock();
+    expect(await draw(scene)).toBe(BigInt(before) + 2n);
+  });
+}
+
+test("a grant whose reply is lost draws one token, and that is the hold's", async () => {
+  await using scene = await Scene.of(stage(), {});
+  const before = await draw(scene);
+  await scene.call("SET", keysOf.counter(scene.name), String(before + 1_000_000_000_000n));
+  for (let n = 1n; n <= 5n; n++) {
+    const cut = scene.bed(0).proxy.cutReplyOf(scene.own);
+    const hold = await soon(watch(fenced(scene).lock()));
+    expect(cut.hits).toBe(1);
+    expect(hold.token).toBe(before + 1_000_000_000_000n + n);
+    expect(await drawn(scene)).toBe(hold.token);
+    expect((await scene.hash()).value).toEqual({ [hold.ownerId]: "1" });
+    await hold.unlock();
+  }
+  await scene.expectNothingLeft();
+});
+
+test("a call that is given up draws a token at most, and later ones are higher", async () => {
+  await using scene = await Scene.of(stage(), {}, {});
+  const hold = await fenced(scene).lock();
+  await expect(fenced(scene, 1).lock({ wait: 500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  expect(await fenced(scene, 1).tryLock()).toBeNull();
+  expect(await drawn(scene)).toBe(hold.token);
+  await hold.unlock();
+  expect(await draw(scene, 1)).toBeGreaterThan(hold.token);
+});

@@ -1,0 +1,72 @@
+/** A process that takes, waits for and gives back locks of any kind when asked, and says when it has been granted one. */
+import { Redis } from "ioredis";
+import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+
+export interface Start {
+  readonly port: number;
+  readonly name: string;
+  readonly side: "fair" | "fenced" | "read" | "write";
+  readonly options?: LockClientOptions;
+}
+
+export interface Take {
+  /** What the test calls this hold. */
+  readonly id: string;
+  readonly lease?: number;
+}
+
+/** Of the message `granted`. */
+export interface Granted {
+  readonly id: string;
+  readonly ownerId: string;
+}
+
+let redis: Redis | undefined;
+let client: LockClient | undefined;
+let lock: Lock | undefined;
+const holds = new Map<string, Hold>();
+
+function lockOf({ name, side }: Start, by: LockClient): Lock {
+  if (side === "fair") return by.getFairLock(name);
+  if (side === "fenced") return by.getFencedLock(name);
+  const both = by.getReadWriteLock(name);
+  return side === "read" ? both.readLock() : both.writeLock();
+}
+
+function theLock(): Lock {
+  if (lock === undefined) throw new Error("this worker has not been started");
+  return lock;
+}
+
+type Emit = (type: string, payload: Granted) => void;
+
+async function take({ id, lease }: Take, emit: Emit): Promise<string> {
+  const hold = await theLock().lock(lease === undefined ? {} : { lease });
+  holds.set(id, hold);
+  emit("granted", { id, ownerId: hold.ownerId });
+  return hold.ownerId;
+}
+
+/** What `worker.request` can ask for. */
+export const handlers: Record<string, (payload: never, emit: Emit) => Promise<unknown>> = {
+  start: async (start: Start) => {
+    redis = new Redis({ port: start.port, host: "127.0.0.1" });
+    redis.on("error", () => {});
+    client = new LockClient(redis, start.options);
+    await client.ready();
+    lock = lockOf(start, client);
+  },
+  take,
+  /** Takes the lock, notes that in the list `log` on the server, and gives it back. */
+  visit: async ({ id, log }: { id: string; log: string }) => {
+    await theLock().run(() => redis?.rpush(log, id));
+  },
+  unlock: async (id: string) => {
+    try {
+      await holds.get(id)?.unlock();
+      return "unlocked";
+    } catch (error) {
+      return isLockError(error) ? error.code : String(error);
+    }
+  },
+};

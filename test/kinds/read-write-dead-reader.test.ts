@@ -1,0 +1,89 @@
+/** A reader whose process dies lapses by its own lease: nobody's renewal keeps it alive, and nobody waits for longer. */
+import { expect, test } from "vitest";
+import { bundledWorker } from "../faults/build-worker.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import { startWorker, until, type Worker } from "../support/index.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, SOON, soon, unlockAll, useStage } from "./helpers.js";
+import type { Start } from "./lock-worker.js";
+
+const LEASE = 1_500;
+
+const stage = useStage();
+const bundle = bundledWorker("../kinds/lock-worker.ts");
+failOnUnhandledRejections();
+
+/** A process that reads, and how the server knows it. */
+async function readingProcess(scene: Scene): Promise<{ worker: Worker; ownerId: string }> {
+  const worker = await startWorker(bundle());
+  await worker.request("start", {
+    port: stage().server.port,
+    name: scene.name,
+    side: "read",
+    options: { watchdogTimeout: LEASE },
+  } satisfies Start);
+  return { worker, ownerId: await worker.request<string>("take", { id: "it" }) };
+}
+
+test("one of twenty readers is killed: it lapses within its lease, and the writer gets in when the live ones leave", async () => {
+  await using scene = await Scene.of(
+    stage(),
+    { watchdogTimeout: LEASE },
+    { watchdogTimeout: LEASE },
+    { pollCap: NEVER },
+  );
+  const live = await Promise.all(Array.from({ length: 19 }, (_, i) => scene.read(i % 2).lock()));
+  const { worker, ownerId } = await readingProcess(scene);
+  const writer = await scene.parked(2, () => scene.write(2).lock());
+  const key = keysOf.hold(scene.name, ownerId, 1);
+  expect(await scene.ttl(key)).toBeGreaterThan(0);
+  await worker.kill();
+  const killed = performance.now();
+  await until("the dead one has lapsed", async () => (await scene.ttl(key)) === -2, {
+    timeout: SOON,
+  });
+  expect(performance.now() - killed).toBeLessThan(LEASE + 4_000);
+  let renewals = 0;
+  scene.client(0).on("renewed", () => renewals++);
+  await until("the others have been renewed for longer than a lease", () => renewals >= 5 * 10, {
+    timeout: SOON,
+  });
+  expect(await scene.ttl(key)).toBe(-2);
+  expect(live.every(({ isHeld }) => isHeld)).toBe(true);
+  await expectStillWaiting(scene, writer);
+  await unlockAll(live);
+  await (await soon(writer)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("the live readers leave before the dead one lapses: the writer gets in once it has, at the next look", async () => {
+  await using scene = await Scene.of(stage(), {}, { pollCap: 500 });
+  const live = await scene.read(0).lock({ lease: 60_000 });
+  const { worker } = await readingProcess(scene);
+  const writer = await scene.parked(1, () => scene.write(1).lock());
+  await worker.kill();
+  await live.unlock();
+  expect(await scene.ttl()).toBeLessThanOrEqual(LEASE);
+  await (await soon(writer)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a reader that dies while it waits keeps nobody out", async () => {
+  await using scene = await Scene.of(stage(), {}, { pollCap: NEVER });
+  const write = await scene.write(0).lock();
+  await using worker = await startWorker(bundle());
+  await worker.request("start", {
+    port: scene.bed(0).proxy.port,
+    name: scene.name,
+    side: "read",
+    options: { pollCap: NEVER },
+  } satisfies Start);
+  const before = scene.scripts(0);
+  const call = worker.request("take", { id: "it" }).catch(() => {});
+  await until("it waits", () => scene.scripts(0) >= before + 2);
+  const writer = await scene.parked(1, () => scene.write(1).lock());
+  await worker.kill();
+  await call;
+  await write.unlock();
+  await (await soon(writer)).unlock();
+  await scene.expectNothingLeft();
+});

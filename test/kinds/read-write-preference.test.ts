@@ -1,0 +1,217 @@
+/** Waiting writers go before readers that come later, and hold nobody up once they have gone. */
+import { expect, test } from "vitest";
+import type { Hold, Lock } from "../../src/index.js";
+import { bundledWorker } from "../faults/build-worker.js";
+import { failOnUnhandledRejections, pause, watch } from "../faults/harness.js";
+import { startWorker, until } from "../support/index.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, SOON, soon, unlockAll, useStage } from "./helpers.js";
+import type { Start } from "./lock-worker.js";
+
+const stage = useStage();
+const bundle = bundledWorker("../kinds/lock-worker.ts");
+failOnUnhandledRejections();
+
+const patient = { pollCap: NEVER };
+/** The longest that a reader of these tests stays. */
+const SECTION = 50;
+/** On an idle machine the writer is in within two sections. */
+const MARGIN = 4_000;
+
+/** Twenty readers over clients 0 and 1 that come again as soon as they have left; resolves when there is always one. */
+async function readerStream(scene: Scene): Promise<{ end: () => Promise<void>; reads: () => number }> {
+  let [reads, ended] = [0, false];
+  const loop = async (read: Lock, i: number): Promise<void> => {
+    await pause((i * SECTION) / 20);
+    while (!ended) {
+      await read.run(() => pause(SECTION));
+      reads++;
+    }
+  };
+  const loops = Array.from({ length: 20 }, (_, i) => watch(loop(scene.read(i % 2), i)).promise);
+  await until("all have read", () => reads >= 40, { timeout: SOON });
+  return {
+    reads: () => reads,
+    end: async () => {
+      ended = true;
+      await Promise.all(loops);
+    },
+  };
+}
+
+test("twenty readers that come again and again cannot keep a writer out", async () => {
+  await using scene = await Scene.of(stage(), {}, {}, {});
+  const stream = await readerStream(scene);
+  const waits: number[] = [];
+  for (let round = 0; round < 10; round++) {
+    const begun = performance.now();
+    const write = await scene.write(2).lock({ wait: SECTION + MARGIN });
+    waits.push(performance.now() - begun);
+    const before = stream.reads();
+    await write.unlock();
+    await until("the readers are back", () => stream.reads() >= before + 40, { timeout: SOON });
+  }
+  await stream.end();
+  const figures = waits.map((wait) => wait.toFixed(0)).join(" ");
+  console.info(`writer against 20 readers of ${SECTION} ms each: in after ${figures} ms`);
+  expect(Math.max(...waits)).toBeLessThan(SECTION + MARGIN);
+  await scene.expectNothingLeft();
+});
+
+test("while a writer waits no new reader gets in, and with preferWriters: false every one does", async () => {
+  await using scene = await Scene.of(stage(), patient, patient, patient);
+  const reading = await scene.read(0).lock();
+  const writer = await scene.parked(1, () => scene.write(1).lock());
+  expect(await scene.read(0).tryLock()).toBeNull();
+  expect(await scene.read(2).tryLock(500)).toBeNull();
+  const bold = await scene.read(2, false).tryLock();
+  expect(bold).not.toBeNull();
+  await bold?.unlock();
+  await expectStillWaiting(scene, writer);
+  await reading.unlock();
+  await (await soon(writer)).unlock();
+
+  const second = await scene.read(0).lock();
+  const modest = await scene.parked(1, () => scene.write(1, false).lock());
+  expect(await scene.key(keysOf.writers(scene.name))).toMatchObject({ type: "none" });
+  const beside = await scene.read(2).tryLock();
+  expect(beside).not.toBeNull();
+  await unlockAll([second, beside as Hold]);
+  await (await soon(modest)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("an owner that reads already re-enters past waiting writers", async () => {
+  await using scene = await Scene.of(stage(), patient, patient);
+  const read = scene.read(0);
+  await scene.client(0).scope(async () => {
+    await read.lock();
+    const writer = await scene.parked(1, () => scene.write(1).lock());
+    await read.lock({ wait: 2_000 });
+    await read.run(() => read.run(() => {}));
+    expect(await read.getHoldCount()).toBe(2);
+    await expectStillWaiting(scene, writer);
+    await read.unlock();
+    await read.unlock();
+    await (await soon(writer)).unlock();
+  });
+  await scene.expectNothingLeft();
+});
+
+test("a try for the write side that does not wait keeps no reader out", async () => {
+  await using scene = await Scene.of(stage(), {}, {});
+  const reading = await scene.read(0).lock();
+  expect(await scene.write(1).tryLock()).toBeNull();
+  const beside = await scene.read(0).tryLock();
+  expect(beside).not.toBeNull();
+  await unlockAll([reading, beside as Hold]);
+});
+
+for (const way of ["is aborted", "times out", "is ended by the close of its client"] as const) {
+  test(`a waiting writer that ${way} lets the waiting readers in at once`, async () => {
+    await using scene = await Scene.of(stage(), patient, patient, patient);
+    const reading = await scene.read(0).lock();
+    const controller = new AbortController();
+    const wait = way === "times out" ? { wait: 2_500 } : {};
+    const writer = await scene.parked(1, () => scene.write(1).lock({ signal: controller.signal, ...wait }));
+    const readers = [await scene.parked(2, () => scene.read(2).lock()), watch(scene.read(2).lock())];
+    if (way === "is aborted") controller.abort(new Error("enough"));
+    if (way === "is ended by the close of its client") void scene.client(1).close();
+    await expect(soon(writer)).rejects.toThrow();
+    const holds = await Promise.all(readers.map((reader) => soon(reader)));
+    expect(await scene.key(keysOf.writers(scene.name))).toMatchObject({ type: "none" });
+    await unlockAll([reading, ...holds]);
+    await scene.expectNothingLeft();
+  });
+}
+
+/** The writers that the server knows to wait. */
+async function marked(scene: Scene): Promise<string[]> {
+  const { value } = await scene.key(keysOf.writers(scene.name));
+  return ((value ?? []) as [string, number][]).map(([writer]) => writer);
+}
+
+for (const [where, client] of [
+  ["the same process", 1],
+  ["another process", 2],
+] as const) {
+  test(`of two waiting writers the first gives up: the second, of ${where}, keeps the readers out`, async () => {
+    await using scene = await Scene.of(stage(), patient, patient, patient);
+    const reading = await scene.read(0).lock();
+    const controller = new AbortController();
+    const leaving = await scene.parked(1, () => scene.write(1).lock({ signal: controller.signal }));
+    const [first = ""] = await marked(scene);
+    const fellow = watch(scene.write(client).lock());
+    await scene.bed(client).redis.ping();
+    controller.abort();
+    await expect(soon(leaving)).rejects.toThrow();
+    await until("the other one is known", async () => {
+      const writers = await marked(scene);
+      return writers.length === 1 && !writers.includes(first);
+    });
+    expect(await scene.read(2).tryLock()).toBeNull();
+    await reading.unlock();
+    await (await soon(fellow)).unlock();
+    await scene.expectNothingLeft();
+  });
+}
+
+test("all writers of a process that wait go before a reader that came later", async () => {
+  await using scene = await Scene.of(stage(), patient, patient, patient);
+  const order: string[] = [];
+  const hold = await scene.write(0).lock();
+  const write = async (n: number): Promise<void> => {
+    const writing = await scene.write(1).lock();
+    order.push(`write ${n}`);
+    if (n < 3) await until("the next one is known", async () => (await marked(scene)).length > 0);
+    await writing.unlock();
+  };
+  const writers = [await scene.parked(1, () => write(1)), watch(write(2)), watch(write(3))];
+  const reader = await scene.parked(2, () => scene.read(2).run(() => void order.push("read")));
+  await hold.unlock();
+  for (const call of [...writers, reader]) await soon(call);
+  expect(order).toEqual(["write 1", "write 2", "write 3", "read"]);
+  await scene.expectNothingLeft();
+});
+
+test("writers that wait for longer than they count as alive unheard of stay preferred", async () => {
+  const pollCap = 400;
+  await using scene = await Scene.of(stage(), {}, { pollCap }, {});
+  const reading = await scene.read(0).lock();
+  const writing = [1, 2, 3].map(() => watch(scene.write(1).lock()));
+  await until("one is marked", async () => (await marked(scene)).length > 0);
+  const end = performance.now() + 5 * pollCap;
+  while (performance.now() < end) {
+    expect(await marked(scene)).not.toEqual([]);
+    expect(await scene.read(2).tryLock()).toBeNull();
+    expect(await scene.ttl(keysOf.writers(scene.name))).toBeGreaterThan(0);
+    await pause(20);
+  }
+  await reading.unlock();
+  for (const writer of writing) await (await soon(writer)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a waiting writer that is killed keeps readers out for three poll caps, and no longer", async () => {
+  const pollCap = 300;
+  await using scene = await Scene.of(stage(), { pollCap });
+  await using worker = await startWorker(bundle());
+  await worker.request("start", {
+    port: stage().server.port,
+    name: scene.name,
+    side: "write",
+    options: { pollCap },
+  } satisfies Start);
+  const reading = await scene.read(0).lock();
+  const call = worker.request("take", { id: "it" }).catch(() => {});
+  await until("it is marked", async () => (await scene.key(keysOf.writers(scene.name))).type === "zset");
+  await worker.kill();
+  const killed = performance.now();
+  const beside = await scene.read(0).lock({ wait: SOON });
+  const waited = performance.now() - killed;
+  // Its mark was at most one poll old when it died.
+  expect(waited).toBeGreaterThan(pollCap);
+  expect(waited).toBeLessThan(3 * pollCap + 3_000);
+  await unlockAll([reading, beside]);
+  await call;
+  await scene.expectNothingLeft();
+});
