@@ -1,0 +1,142 @@
+/** Locks that are wrong in one way each: mistakes planted into the real library, and taken out again. */
+import { createHash } from "node:crypto";
+import { Keeper } from "../../src/locks/keeper.js";
+import { Tenure } from "../../src/locks/tenure.js";
+import {
+  fairAcquire,
+  fairUndo,
+  lockAcquire,
+  lockReenter,
+  lockRelease,
+  lockRenew,
+  readAcquire,
+  writeRelease,
+} from "../../src/scripts/generated.js";
+import type { ScriptSource, ScriptText } from "../../src/scripts/script.js";
+
+export interface Mistake {
+  readonly title: string;
+  /** Of the kind of lock that has it. */
+  readonly kind: string;
+  /** Returns the way to take it out again. */
+  plant(): () => void;
+}
+
+/** Replaces a part of a script. */
+function inScript(script: ScriptSource, right: string, wrong: string): () => void {
+  const mutable = script as { -readonly [K in keyof ScriptSource]: ScriptSource[K] };
+  const { modern, legacy } = mutable;
+  const mistaken = ({ text }: ScriptText): ScriptText => {
+    if (!text.includes(right)) throw new Error(`${script.name} has no "${right}"`);
+    const changed = text.replace(right, () => wrong);
+    return { text: changed, sha1: createHash("sha1").update(changed).digest("hex") };
+  };
+  mutable.modern = mistaken(modern);
+  if (legacy) mutable.legacy = mistaken(legacy);
+  return () => Object.assign(mutable, { modern, legacy });
+}
+
+/** Replaces a method. */
+function inClass<T extends object, K extends keyof T>(prototype: T, name: K, wrong: T[K]): () => void {
+  const right = prototype[name];
+  prototype[name] = wrong;
+  return () => {
+    prototype[name] = right;
+  };
+}
+
+const RAISED = "raise_ttl(lock, lease)";
+const REVIVED = "redis.call('HSET', lock, ARGV[i + 1], 1)";
+const FREED = "redis.call('HDEL', lock, owner) == 1";
+
+export const mistakes: readonly Mistake[] = [
+  {
+    title: "an unlock frees whoever holds the lock",
+    kind: "plain lock",
+    plant: () => inScript(lockRelease, FREED, "redis.call('DEL', lock) == 1"),
+  },
+  {
+    title: "an unlock is announced to nobody",
+    kind: "plain lock",
+    plant: () => inScript(lockRelease, "announce(publish, channel, '0')", ""),
+  },
+  {
+    title: "an unlock ends the outer holds, too",
+    kind: "plain lock",
+    plant: () => inScript(lockRelease, "count ~= '0' and left ~= '0'", "false"),
+  },
+  {
+    title: "the leases of nested holds add up",
+    kind: "plain lock",
+    plant: () =>
+      inScript(lockReenter, RAISED, "redis.call('PEXPIRE', lock, redis.call('PTTL', lock) + lease)"),
+  },
+  {
+    title: "a nested hold shortens the outer one",
+    kind: "plain lock",
+    plant: () => inScript(lockReenter, RAISED, "redis.call('PEXPIRE', lock, lease)"),
+  },
+  {
+    title: "a lock is made without TTL",
+    kind: "plain lock",
+    plant: () => inScript(lockAcquire, "redis.pcall('PEXPIRE', lock, lease)", "1"),
+  },
+  {
+    title: "a renewal brings back what was taken away",
+    kind: "plain lock",
+    plant: () => inScript(lockRenew, "redis.pcall('HEXISTS', lock, ARGV[i + 1]) == 1", REVIVED),
+  },
+  {
+    title: "the watchdog sleeps",
+    kind: "plain lock",
+    plant: () => inClass(Keeper.prototype, "granted", () => {}),
+  },
+  {
+    title: "a hold whose lease is over is still held",
+    kind: "plain lock",
+    plant: () => inClass(Keeper.prototype, "nextDue", () => Number.POSITIVE_INFINITY),
+  },
+  {
+    title: "the last of the queue comes first",
+    kind: "fair lock",
+    plant: () => inScript(fairAcquire, "redis.call('RPUSH', queue", "redis.call('LPUSH', queue"),
+  },
+  {
+    title: "who comes to a free lock does not mind the queue",
+    kind: "fair lock",
+    plant: () => inScript(fairAcquire, "free and (not head or head == owner)", "free"),
+  },
+  {
+    title: "who gives up stays in the queue",
+    kind: "fair lock",
+    plant: () => inScript(fairUndo, "redis.call('LREM', queue, -1, owner)", ""),
+  },
+  {
+    title: "a reader enters beside a writer",
+    kind: "read-write lock, writers first",
+    plant: () => inScript(readAcquire, "mode ~= 'read' and not again", "false"),
+  },
+  {
+    title: "readers do not mind a writer that waits",
+    kind: "read-write lock, writers first",
+    plant: () => inScript(readAcquire, "yield == '1'", "false"),
+  },
+  {
+    title: "a reader becomes a writer",
+    kind: "read-write lock, nobody first",
+    plant() {
+      const ends = [
+        inClass(Tenure.prototype, "admits", () => true),
+        inScript(lockReenter, "redis.call('HGET', lock, owner)", "(redis.call('HGET', lock, owner) or '0')"),
+      ];
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  },
+  {
+    title: "a downgrade is announced to nobody",
+    kind: "read-write lock, nobody first",
+    plant: () => inScript(writeRelease, "announce(publish, channel, '1')", ""),
+  },
+];

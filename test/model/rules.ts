@@ -1,0 +1,56 @@
+/** What tells the kinds of locks apart: who may hold together, and who goes first. Contract section 4. */
+import type { Call, Hold } from "./parties.js";
+
+export type Side = "only" | "read" | "write";
+
+export interface Rules {
+  readonly sides: readonly Side[];
+  /** Whether two owners may hold these sides at the same time. */
+  share(a: Side, b: Side): boolean;
+  /** Whether `other`, which waits, must be granted before `call`. */
+  goesBefore(other: Call, call: Call): boolean;
+  /** Whether `call` may wait, with nobody in its way, because `other` does. */
+  mayHoldUp(other: Call, call: Call): boolean;
+  /** Whether an owner with these holds, and no others, is refused this side at once. */
+  refuses(holds: readonly Hold[], side: Side): boolean;
+}
+
+const never = () => false;
+
+/** Reentrant; the waiters of one client are served in the order of their calls, a single try goes past them. */
+export const plain: Rules = {
+  sides: ["only"],
+  share: never,
+  goesBefore: (other, call) => call.wait > 0 && other.client === call.client && other.order < call.order,
+  mayHoldUp: (other, call) => plain.goesBefore(other, call),
+  refuses: never,
+};
+
+/** First come first served, over all clients. */
+export const fair: Rules = {
+  ...plain,
+  goesBefore: (other, call) => other.order < call.order,
+  mayHoldUp: (other, call) => fair.goesBefore(other, call),
+};
+
+/** Many readers or one writer, who may read too; a reader never becomes a writer. */
+export function readWrite(preferWriters: boolean): Rules {
+  return {
+    sides: ["read", "write"],
+    share: (a, b) => a === "read" && b === "read",
+    goesBefore(other, call) {
+      if (other.side !== "write" || other.order >= call.order) return false;
+      if (call.side === "read") return preferWriters;
+      // Each writer may try once when it comes.
+      return call.waits && other.client === call.client;
+    },
+    mayHoldUp(other, call) {
+      if (other.side !== "write") return false;
+      // Also a writer who came later, when the reader waits for another reason.
+      if (call.side === "read") return preferWriters;
+      return other.client === call.client && other.order < call.order;
+    },
+    refuses: (holds, side) =>
+      side === "write" && holds.length > 0 && holds.every((hold) => hold.side === "read"),
+  };
+}

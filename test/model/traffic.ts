@@ -1,0 +1,97 @@
+/**
+ * When a real system is at rest, without sleeping: no command is unanswered, every message that a command has
+ * published has arrived, and whatever they woke has run and sent nothing more.
+ *
+ * A script that publishes has put the message into the subscribers' connections before its own reply is sent, so a
+ * PING there, sent after that reply, is answered behind the message.
+ */
+import type { Redis } from "ioredis";
+
+/** What one step sets off is over after a few. */
+const MOST_ROUNDS = 1_000;
+
+type Command = Parameters<Redis["sendCommand"]>[0];
+
+export class Traffic {
+  /** The clients' own connections, and how many channels each listens to. */
+  readonly #subscribers = new Map<Redis, number>();
+  #unanswered = 0;
+  /** Something may have been published since the subscribers were last asked, or one of them is new. */
+  #news = false;
+  #pinging = false;
+  #onAnswered: (() => void) | undefined;
+
+  /**
+   * Watches the clients' connection, and those that the clients make from it. `before` is told of each command on the
+   * former, and may send another one first.
+   */
+  constructor(redis: Redis, before: () => void) {
+    this.#watch(redis, () => {
+      before();
+      this.#news = true;
+    });
+    const duplicate = redis.duplicate.bind(redis);
+    redis.duplicate = (...options) => {
+      const subscriber = duplicate(...options);
+      this.#subscribers.set(subscriber, 0);
+      // Its PING is answered when it is connected and has asked for its channels.
+      this.#news = true;
+      this.#watch(subscriber, ({ name }) => {
+        const more = name === "subscribe" ? 1 : name === "unsubscribe" ? -1 : 0;
+        this.#subscribers.set(subscriber, (this.#subscribers.get(subscriber) ?? 0) + more);
+      });
+      return subscriber;
+    };
+  }
+
+  async rest(): Promise<void> {
+    let rounds = 0;
+    do {
+      if (++rounds > MOST_ROUNDS) throw new Error("the clients do not come to rest");
+      if (this.#unanswered > 0) {
+        await new Promise<void>((resolve) => {
+          this.#onAnswered = resolve;
+        });
+      }
+      if (this.#news) {
+        this.#news = false;
+        await this.#ping();
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.#unanswered > 0 || this.#news);
+  }
+
+  async #ping(): Promise<void> {
+    const pings: Promise<unknown>[] = [];
+    this.#pinging = true;
+    for (const [subscriber, channels] of this.#subscribers) {
+      if (channels === 0 && subscriber.status === "ready") continue;
+      // One whose client was closed meanwhile has nothing to tell.
+      pings.push(subscriber.ping().catch(() => this.#subscribers.delete(subscriber)));
+    }
+    this.#pinging = false;
+    await Promise.all(pings);
+  }
+
+  #watch(redis: Redis, sent: (command: Command) => void): void {
+    const send = redis.sendCommand.bind(redis);
+    /** A command passes here again when it has waited for its connection. */
+    const seen = new WeakSet<Command>();
+    redis.sendCommand = (command, stream) => {
+      if (!this.#pinging && !seen.has(command)) {
+        seen.add(command);
+        sent(command);
+        this.#count(command);
+      }
+      return send(command, stream);
+    };
+  }
+
+  #count(command: Command): void {
+    this.#unanswered++;
+    const answered = () => {
+      if (--this.#unanswered === 0) this.#onAnswered?.();
+    };
+    command.promise.then(answered, answered);
+  }
+}

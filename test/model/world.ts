@@ -1,0 +1,186 @@
+/**
+ * Two clients on one real server, and time that passes only when a history says so.
+ *
+ * The clients share a connection, so all their commands have one order and a history repeats itself. They get virtual
+ * clocks; on the server time passes by a script that moves every TTL and every score that is a time. The same script
+ * takes back the real milliseconds since its last run, so a slow machine changes nothing.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import { INTERNALS } from "../../src/client-options.js";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
+import { Traffic } from "./traffic.js";
+import { VirtualClock } from "./virtual-clock.js";
+
+/** Milliseconds. */
+export const WATCHDOG = 30_000;
+export const POLL_CAP = 16_000;
+export const CLIENTS = 2;
+
+/** Of real time, milliseconds. */
+const LONGEST_CLOSE = 5_000;
+
+/** So many timers are not due in the longest time that passes at once. */
+const MOST_STEPS = 1_000;
+
+/**
+ * Keeps the time of its last run in a key of its own. Returns the real milliseconds since then, and all keys with the
+ * TTL of each.
+ */
+const TIME_TRAVEL = `
+local passed = tonumber(ARGV[1])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local seen = tonumber(redis.call('GET', '~seen') or now)
+local shift = now - seen - passed
+redis.call('SET', '~seen', string.format('%d', now))
+local found = {now - seen}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if key ~= '~seen' then
+    local ttl = redis.call('PTTL', key)
+    if ttl >= 0 and shift ~= 0 then
+      ttl = ttl + shift
+      if ttl > 0 then redis.call('PEXPIRE', key, ttl) else redis.call('DEL', key) end
+    end
+    local timed = string.find(key, 'redisson_lock_timeout', 1, true) or string.find(key, 'holdfast_', 1, true)
+    if timed and shift ~= 0 and redis.call('TYPE', key).ok == 'zset' then
+      for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+        redis.call('ZINCRBY', key, shift, member)
+      end
+    end
+    if redis.call('EXISTS', key) == 1 then
+      found[#found + 1] = key
+      found[#found + 1] = ttl
+    end
+  end
+end
+return found`;
+
+export interface Inhabitant {
+  readonly client: LockClient;
+  readonly clock: VirtualClock;
+  closed: boolean;
+}
+
+export class World {
+  readonly inhabitants: Inhabitant[] = [];
+  readonly #redis: Redis;
+  readonly #traffic: Traffic;
+  #script = "";
+  #lag = 0;
+  /** Time that has passed here and not yet on the server. */
+  #owed = 0;
+  #now = 1_000;
+
+  constructor(redis: Redis) {
+    this.#redis = redis;
+    this.#traffic = new Traffic(redis, () => {
+      // Should it fail, so does the next one, which is waited for.
+      if (this.#owed > 0) this.travel().catch(() => {});
+    });
+    for (let i = 0; i < CLIENTS; i++) this.inhabitants.push(this.#settle());
+  }
+
+  /** Milliseconds, the same for all clients. */
+  get now(): number {
+    return this.#now;
+  }
+
+  /** An empty server, and a new client for each that was closed. */
+  async renew(): Promise<void> {
+    this.#script ||= (await this.#redis.script("LOAD", TIME_TRAVEL)) as string;
+    await this.#redis.flushdb();
+    this.#lag = 0;
+    for (const [i, { closed }] of this.inhabitants.entries())
+      if (closed) this.inhabitants[i] = this.#settle();
+    await this.travel();
+  }
+
+  async end(): Promise<void> {
+    for (const inhabitant of this.inhabitants) await this.close(inhabitant);
+    this.#redis.disconnect();
+  }
+
+  /** A client that is not closed in time is left behind. */
+  async close(inhabitant: Inhabitant): Promise<void> {
+    inhabitant.closed = true;
+    const limit = new AbortController();
+    const closing = inhabitant.client.close({ timeout: 0 }).finally(() => limit.abort());
+    const late = sleep(LONGEST_CLOSE, undefined, { signal: limit.signal }).catch(() => closing);
+    await Promise.race([closing, late]);
+  }
+
+  /** The longest real time, in milliseconds, between two travels: so inexact is a TTL that was set or read meanwhile. */
+  get lag(): number {
+    return this.#lag;
+  }
+
+  /** Resolves when nothing happens any more until time passes. */
+  rest(): Promise<void> {
+    return this.#traffic.rest();
+  }
+
+  /** Channels of the lock of that name that somebody listens to. */
+  async channels(name: string): Promise<string[]> {
+    return (await this.#redis.pubsub("CHANNELS", `*{${name}}*`)) as string[];
+  }
+
+  /** Deletes the lock of that name, and tells nobody. A queue stays. */
+  async lose(name: string): Promise<void> {
+    await this.#redis.del(name, ...(await this.#redis.keys(`{${name}}:*:rwlock_timeout:*`)));
+  }
+
+  /** Lets the time that has passed here pass on the server; resolves with the keys that are left, and their TTLs. */
+  async travel(): Promise<Map<string, number>> {
+    const passed = this.#owed;
+    this.#owed = 0;
+    // One write for this and what is sent in the same tick.
+    const { stream } = this.#redis;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+    const [lag = 0, ...reply] = (await this.#redis.evalsha(this.#script, 0, passed)) as (string | number)[];
+    this.#lag = Math.max(this.#lag, Number(lag));
+    const keys = new Map<string, number>();
+    for (let i = 0; i < reply.length; i += 2) keys.set(String(reply[i]), Number(reply[i + 1]));
+    return keys;
+  }
+
+  /**
+   * Lets time pass everywhere, from one timer that is due to the next. `late`: the client whose timers fire only at
+   * the end, as they do when its process gets no time.
+   */
+  async pass(ms: number, late?: number): Promise<void> {
+    const end = this.#now + ms;
+    const clocks = this.inhabitants.map(({ clock }) => clock);
+    const punctual = clocks.filter((_, i) => i !== late);
+    const nextOf = (of: VirtualClock[]) => Math.max(this.#now, Math.min(...of.map(({ nextAt }) => nextAt)));
+    let steps = 0;
+    for (let next = nextOf(punctual); next <= end; next = nextOf(punctual)) {
+      if (++steps > MOST_STEPS) throw new Error("timers fire again and again");
+      await this.#step(next, punctual);
+    }
+    do await this.#step(end, clocks);
+    while (nextOf(clocks) <= end && ++steps <= MOST_STEPS);
+  }
+
+  async #step(now: number, clocks: readonly VirtualClock[]): Promise<void> {
+    // Passes on the server before the next command gets there.
+    this.#owed += now - this.#now;
+    this.#now = now;
+    for (const { clock } of this.inhabitants) clock.moveTo(now);
+    for (const clock of clocks) clock.fire();
+    await this.rest();
+  }
+
+  #settle(): Inhabitant {
+    const clock = new VirtualClock(this.#now);
+    const options = {
+      watchdogTimeout: WATCHDOG,
+      pollCap: POLL_CAP,
+      // Its timers are left to fire after each command; nothing here is ever unanswered.
+      commandTimeout: 1_000_000_000,
+      [INTERNALS]: { clock, random: () => 0.5 },
+    } as LockClientOptions;
+    return { client: new LockClient(this.#redis, options), clock, closed: false };
+  }
+}
