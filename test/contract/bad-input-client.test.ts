@@ -10,7 +10,8 @@ import {
   startCluster,
   startRedis,
 } from "../support/index.js";
-import { connectionsOf, failure, warmUp } from "./helpers.js";
+import { as, connectionsOf, failure, type Refusal, warmUp } from "./helpers.js";
+import { KINDS } from "./kinds.js";
 
 let server: RedisServer;
 let redis: ReturnType<RedisServer["connect"]>;
@@ -33,8 +34,6 @@ async function nothingSent(): Promise<void> {
   expect(counter.all()).toEqual([]);
 }
 
-type Refusal = typeof TypeError | typeof RangeError;
-
 function throws(call: () => unknown, type: Refusal): Error {
   let thrown: unknown;
   try {
@@ -46,8 +45,6 @@ function throws(call: () => unknown, type: Refusal): Error {
   expect((thrown as Error).name).toBe(type.name);
   return thrown as Error;
 }
-
-const as = (value: unknown): never => value as never;
 
 const BAD_NAMES: readonly [title: string, name: unknown, type: Refusal][] = [
   ["undefined", undefined, TypeError],
@@ -71,7 +68,7 @@ describe("names", () => {
   afterEach(nothingSent);
   test.each(BAD_NAMES)("%s", (_, name, type) => {
     const client = new LockClient(redis);
-    throws(() => client.getLock(as(name)), type);
+    for (const kind of KINDS) throws(() => kind.make(client, as(name)), type);
   });
 });
 
@@ -85,13 +82,15 @@ test.each([
   ["constructor", "constructor"],
 ])("a good name: %s", async (_, name) => {
   await using client = new LockClient(redis);
-  const lock = client.getLock(name);
-  expect(lock.name).toBe(name);
-  const hold = await lock.lock();
-  expect(hold.lockName).toBe(name);
-  expect(await redis.hget(name, hold.ownerId)).toBe("1");
-  await hold.unlock();
-  expect(await redis.exists(name)).toBe(0);
+  for (const kind of KINDS) {
+    const lock = kind.make(client, name);
+    expect(lock.name).toBe(name);
+    const hold = await lock.lock();
+    expect(hold.lockName).toBe(name);
+    expect(await redis.hgetall(name)).toEqual(kind.fields(hold.ownerId, 1));
+    await hold.unlock();
+    expect(await redis.exists(name)).toBe(0);
+  }
 });
 
 type Setting = readonly [option: string, value: unknown, type: Refusal];

@@ -12,6 +12,7 @@ import {
   until,
 } from "../support/index.js";
 import { failure, watch } from "./helpers.js";
+import { KINDS } from "./kinds.js";
 
 let server: RedisServer;
 let cluster: RedisCluster;
@@ -28,10 +29,18 @@ afterAll(async () => {
 });
 beforeEach(() => Promise.all([server, ...cluster.nodes].map((node) => node.call("FLUSHALL"))));
 
-describe.each([
+const topologies: [
+  name: string,
+  connect: () => ReturnType<RedisServer["connect"] | RedisCluster["connect"]>,
+][] = [
   ["standalone", () => server.connect()],
   ["cluster", () => cluster.connect()],
-])("%s", (_, connect) => {
+];
+const table = KINDS.flatMap((kind) =>
+  topologies.map(([name, connect]) => [kind.name, name, kind, connect] as const),
+);
+
+describe.each(table)("%s, %s", (_kind, _topology, kind, connect) => {
   const nothingHeld = (redis: ReturnType<typeof connect>) =>
     until(
       "nothing is held",
@@ -43,7 +52,7 @@ describe.each([
     const client = new LockClient(redis);
     const controller = new AbortController();
     const { signal } = controller;
-    const lock = client.getLock("a");
+    const lock = kind.make(client, "a");
     const calls = [
       lock.lock({ signal }),
       lock.tryLock(0, 5_000, { signal }),
@@ -61,12 +70,12 @@ describe.each([
   test("close right after the call", async () => {
     const redis = connect();
     const client = new LockClient(redis);
-    const lock = client.getLock("a");
+    const lock = kind.make(client, "a");
     const calls = [lock.lock(), lock.tryLock(), lock.run(() => "never")];
     for (const call of calls) watch(call);
     await client.close({ timeout: 0 });
     for (const call of calls)
-      expect(await failure(call)).toMatchObject({ code: "CLIENT_CLOSED", lockName: "a" });
+      expect(await failure(call)).toMatchObject({ code: "CLIENT_CLOSED", lockName: lock.name });
     await nothingHeld(redis);
     expect(redis.status).toBe("ready");
   });
@@ -74,7 +83,7 @@ describe.each([
   test("close({ timeout: 0 }) has given back what it ended when it resolves", async () => {
     const redis = connect();
     const client = new LockClient(redis);
-    const hold = await client.getLock("a").lock();
+    const hold = await kind.make(client, "a").lock();
     await client.close({ timeout: 0 });
     expect(hold.signal.aborted).toBe(true);
     expect(await redis.exists("a")).toBe(0);

@@ -1,10 +1,11 @@
 /** What the tests of the contract share: how calls fail, which events come, and a clock that stands still. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
+import { expect } from "vitest";
 import type { Clock } from "../../src/base/clock.js";
 import type * as holdfast from "../../src/index.js";
 import type { Lock, LockClient, LockEventName, LockEvents } from "../../src/index.js";
-import { type Endpoint, redisCall } from "../support/index.js";
+import { type Endpoint, redisCall, until } from "../support/index.js";
 
 /** What a call throws or rejects with; fails if it does neither. */
 export async function failure(call: Promise<unknown> | (() => unknown)): Promise<Error> {
@@ -15,6 +16,29 @@ export async function failure(call: Promise<unknown> | (() => unknown)): Promise
     return error as Error;
   }
   throw new Error(`expected a failure, got ${String(value)}`);
+}
+
+export type Refusal = typeof TypeError | typeof RangeError;
+
+/** The call throws or rejects with an error of this very type. */
+export async function refused(call: () => unknown, type: Refusal): Promise<void> {
+  const error = await failure(call);
+  expect(error.name).toBe(type.name);
+  expect(error).toBeInstanceOf(type);
+  expect(error.message).not.toBe("");
+}
+
+/** Passes a value where the types forbid it. */
+export const as = (value: unknown): never => value as never;
+
+/** What a loss of this lock's hold rejects with. */
+export function lost(lock: Lock): object {
+  return { code: "LOCK_LOST", lockName: lock.name };
+}
+
+/** What an unlock by one who does not hold this lock rejects with. */
+export function notOwner(lock: Lock): object {
+  return { code: "NOT_OWNER", lockName: lock.name };
 }
 
 export interface Deferred<T = void> {
@@ -82,8 +106,11 @@ export async function untilWaiting<T>(
 ): Promise<{ done: Promise<T> }> {
   const waiting = nextEvent(client, "waiting");
   const done = call();
-  watch(done);
-  await waiting;
+  const early = done.then((value) => {
+    throw new Error(`the call did not wait, but gave ${String(value)}`);
+  });
+  watch(early);
+  await Promise.race([waiting, early]);
   return { done };
 }
 
@@ -96,6 +123,11 @@ export async function countOf(server: Endpoint, key: string): Promise<number> {
 /** Takes a lock and gives it back, so that a first call's extra work is behind. */
 export async function warmUp(lock: Lock): Promise<void> {
   await (await lock.lock()).unlock();
+}
+
+/** As {@link warmUp}, as often as a client of little patience needs on a busy machine. */
+export async function warmUpAtLast(lock: Lock): Promise<void> {
+  await until("it is warm", () => warmUp(lock).then(() => true));
 }
 
 export interface Connection {

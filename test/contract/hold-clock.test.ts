@@ -1,123 +1,126 @@
 /** Contract section 2: the local deadline is the end, by a clock that the test moves. */
-import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Lock, LockClient, type LockClientOptions, LockLostError } from "../../src/index.js";
-import { type RedisServer, startRedis, untilGone } from "../support/index.js";
-import { failure, ManualClock, recordEvents, warmUp } from "./helpers.js";
+import { failure, lost, ManualClock, recordEvents, warmUp } from "./helpers.js";
+import { eachKind } from "./scene.js";
 
-let server: RedisServer;
-let redis: Redis;
-let client: LockClient;
-let lock: Lock;
+interface OnClock {
+  readonly clock: ManualClock;
+  readonly timed: LockClient;
+  /** The lock of the test, by a client of that clock. */
+  readonly mine: Lock;
+}
 
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.connect();
-  client = new LockClient(redis);
-  lock = client.getLock("a");
-  await warmUp(lock);
-});
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
-beforeEach(() => redis.flushall());
-
-const LOST = { code: "LOCK_LOST", lockName: "a" };
-
-describe("the clock", () => {
-  async function onClock(options: LockClientOptions = {}) {
-    const clock = new ManualClock();
-    const timed = new LockClient(redis, { ...options, [INTERNALS]: { clock } } as LockClientOptions);
-    const mine = timed.getLock("a");
-    await warmUp(mine);
-    return { clock, timed, mine };
-  }
-
-  test("isHeld is false from the local deadline on, even before the signal could fire", async () => {
-    const { clock, timed, mine } = await onClock();
-    const hold = await mine.lock({ lease: 10_000 });
-    expect(hold.remaining).toBe(10_000 * 0.99 - 2);
-    clock.stand(9_897);
-    expect(hold.isHeld).toBe(true);
-    expect(hold.remaining).toBeCloseTo(1);
-    hold.assertHeld();
-    clock.stand(1); // no timer has fired
-    expect(hold.isHeld).toBe(false);
-    expect(hold.remaining).toBe(0);
-    expect(() => hold.assertHeld()).toThrow(LockLostError);
-    await timed.close({ timeout: 0 });
+eachKind("the local deadline", (base, kind) => {
+  const test = base.extend<{ onClock: (options?: LockClientOptions) => Promise<OnClock> }>({
+    onClock: async ({ redis, lockName }, use) => {
+      const clients: LockClient[] = [];
+      await use(async (options = {}) => {
+        const clock = new ManualClock();
+        const timed = new LockClient(redis, { ...options, [INTERNALS]: { clock } } as LockClientOptions);
+        clients.push(timed);
+        const mine = kind.make(timed, lockName);
+        await warmUp(mine);
+        return { clock, timed, mine };
+      });
+      for (const client of clients) await client.close({ timeout: 0 });
+    },
   });
 
-  test("what is left on the server of a hold whose deadline passed here is released", async () => {
-    const { clock, timed, mine } = await onClock();
-    const hold = await mine.lock({ lease: 60_000 });
-    clock.advance(60_000);
-    expect(hold.signal.aborted).toBe(true);
-    expect(hold.signal.reason).toMatchObject({ ...LOST, reason: "expired" });
-    await untilGone(redis, "a");
-    expect(await failure(hold.unlock())).toMatchObject({ ...LOST, reason: "expired" });
-    await timed.close({ timeout: 0 });
-  });
-
-  test("a stalled event loop does not renew what is lost already", async () => {
-    const { clock, timed, mine } = await onClock({ watchdogTimeout: 30_000 });
-    const events = recordEvents(timed);
-    const hold = await mine.lock();
-    clock.stand(31_000);
-    clock.fire();
-    expect(hold.signal.aborted).toBe(true);
-    await untilGone(redis, "a");
-    expect(events.map(({ name }) => name)).toEqual(["acquired", "lost"]);
-    expect(await failure(hold.unlock())).toMatchObject(LOST);
-    await timed.close({ timeout: 0 });
-  });
-
-  test("unlock, lock.unlock() and run agree when the timer did not fire", async () => {
-    const { clock, timed, mine } = await onClock();
-    const bare = await mine.lock({ lease: 10_000 });
-    clock.stand(10_000);
-    expect(await failure(bare.unlock())).toMatchObject({ ...LOST, reason: "expired" });
-    await untilGone(redis, "a");
-    await timed.scope(async () => {
-      await mine.lock({ lease: 10_000 });
-      clock.stand(10_000);
-      expect(await failure(mine.unlock())).toMatchObject(LOST);
+  describe("the clock", () => {
+    test("isHeld is false from the local deadline on, even before the signal could fire", async ({
+      onClock,
+    }) => {
+      const { clock, mine } = await onClock();
+      const hold = await mine.lock({ lease: 10_000 });
+      expect(hold.remaining).toBe(10_000 * 0.99 - 2);
+      clock.stand(9_897);
+      expect(hold.isHeld).toBe(true);
+      expect(hold.remaining).toBeCloseTo(1);
+      hold.assertHeld();
+      clock.stand(1); // no timer has fired
+      expect(hold.isHeld).toBe(false);
+      expect(hold.remaining).toBe(0);
+      expect(() => hold.assertHeld()).toThrow(LockLostError);
     });
-    await untilGone(redis, "a");
-    const run = mine.run(
-      () => {
+
+    test("what is left on the server of a hold whose deadline passed here is released", async ({
+      lock,
+      wire,
+      onClock,
+    }) => {
+      const { clock, mine } = await onClock();
+      const hold = await mine.lock({ lease: 60_000 });
+      clock.advance(60_000);
+      expect(hold.signal.aborted).toBe(true);
+      expect(hold.signal.reason).toMatchObject({ ...lost(lock), reason: "expired" });
+      await wire.untilFree();
+      expect(await failure(hold.unlock())).toMatchObject({ ...lost(lock), reason: "expired" });
+    });
+
+    test("a stalled event loop does not renew what is lost already", async ({ lock, wire, onClock }) => {
+      const { clock, timed, mine } = await onClock({ watchdogTimeout: 30_000 });
+      const events = recordEvents(timed);
+      const hold = await mine.lock();
+      clock.stand(31_000);
+      clock.fire();
+      expect(hold.signal.aborted).toBe(true);
+      await wire.untilFree();
+      expect(events.map(({ name }) => name)).toEqual(["acquired", "lost"]);
+      expect(await failure(hold.unlock())).toMatchObject(lost(lock));
+    });
+
+    test("unlock, lock.unlock() and run agree when the timer did not fire", async ({
+      lock,
+      wire,
+      onClock,
+    }) => {
+      const { clock, timed, mine } = await onClock();
+      const bare = await mine.lock({ lease: 10_000 });
+      clock.stand(10_000);
+      expect(await failure(bare.unlock())).toMatchObject({ ...lost(lock), reason: "expired" });
+      await wire.untilFree();
+      await timed.scope(async () => {
+        await mine.lock({ lease: 10_000 });
         clock.stand(10_000);
-        return "done";
-      },
-      { lease: 10_000 },
-    );
-    expect(await failure(run)).toMatchObject({ ...LOST, result: "done" });
-    await untilGone(redis, "a");
-    await timed.close({ timeout: 0 });
-  });
+        expect(await failure(mine.unlock())).toMatchObject(lost(lock));
+      });
+      await wire.untilFree();
+      const run = mine.run(
+        () => {
+          clock.stand(10_000);
+          return "done";
+        },
+        { lease: 10_000 },
+      );
+      expect(await failure(run)).toMatchObject({ ...lost(lock), result: "done" });
+      await wire.untilFree();
+    });
 
-  test("is pessimistic: a suspend that only the wall clock saw ends the hold", async () => {
-    const { clock, timed, mine } = await onClock();
-    const hold = await mine.lock({ lease: 60_000 });
-    clock.step(30_000);
-    expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 30_000);
-    clock.step(30_000);
-    expect(hold.isHeld).toBe(false);
-    expect(await failure(hold.unlock())).toMatchObject(LOST);
-    await untilGone(redis, "a");
-    await timed.close({ timeout: 0 });
-  });
+    test("is pessimistic: a suspend that only the wall clock saw ends the hold", async ({
+      lock,
+      wire,
+      onClock,
+    }) => {
+      const { clock, mine } = await onClock();
+      const hold = await mine.lock({ lease: 60_000 });
+      clock.step(30_000);
+      expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 30_000);
+      clock.step(30_000);
+      expect(hold.isHeld).toBe(false);
+      expect(await failure(hold.unlock())).toMatchObject(lost(lock));
+      await wire.untilFree();
+    });
 
-  test("a step back of the wall clock lengthens nothing", async () => {
-    const { clock, timed, mine } = await onClock();
-    const hold = await mine.lock({ lease: 60_000 });
-    clock.step(-3_600_000);
-    expect(hold.remaining).toBe(60_000 * 0.99 - 2);
-    clock.stand(30_000);
-    expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 30_000);
-    await hold.unlock();
-    await timed.close({ timeout: 0 });
+    test("a step back of the wall clock lengthens nothing", async ({ onClock }) => {
+      const { clock, mine } = await onClock();
+      const hold = await mine.lock({ lease: 60_000 });
+      clock.step(-3_600_000);
+      expect(hold.remaining).toBe(60_000 * 0.99 - 2);
+      clock.stand(30_000);
+      expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 30_000);
+      await hold.unlock();
+    });
   });
 });

@@ -1,30 +1,10 @@
 /** Contract section 3, lock.run: one test for each sentence. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Lock, LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis } from "../support/index.js";
-import { countOf, deferred, failure, nextEvent, watch } from "./helpers.js";
-
-let server: RedisServer;
-let redis: Redis;
-let client: LockClient;
-let lock: Lock;
-let other: Lock;
-
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.connect();
-  client = new LockClient(redis);
-  lock = client.getLock("a");
-  other = client.getLock("b");
-});
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
-beforeEach(() => redis.flushall());
+import { describe, expect } from "vitest";
+import { deferred, failure, nextEvent, watch } from "./helpers.js";
+import { EXCLUSIVE } from "./kinds.js";
+import { eachKind } from "./scene.js";
 
 /** Sees whether critical sections overlap. */
 class Section {
@@ -44,286 +24,102 @@ class Section {
 const IN_TURN = ["+1", "-1", "+2", "-2", "+3", "-3"];
 const NAMES = ["1", "2", "3"];
 
-describe("lock.run(fn) follows the call tree and opens no scope", () => {
-  test("it passes the hold, and resolves with what fn returns", async () => {
-    const result = await lock.run(async (hold) => {
-      expect(hold.isHeld).toBe(true);
-      expect(await redis.hgetall("a")).toEqual({ [hold.ownerId]: "1" });
-      return "done";
-    });
-    expect(result).toBe("done");
-    expect(await lock.run(() => 5)).toBe(5);
-    expect(await redis.exists("a")).toBe(0);
-  });
-
-  test("nested runs of the lock inside fn re-enter", async () => {
-    await lock.run(async (outer) => {
-      await lock.run(
-        async (inner) => {
-          expect(inner.ownerId).toBe(outer.ownerId);
-          expect(await countOf(server, "a")).toBe(2);
-          await lock.run(async () => expect(await countOf(server, "a")).toBe(3), { wait: 2_000 });
-        },
-        { wait: 2_000 },
-      );
-      expect(await countOf(server, "a")).toBe(1);
-    });
-    expect(await redis.exists("a")).toBe(0);
-  });
-
-  test("through helpers, timers and runs of other locks that fn awaits", async () => {
-    await lock.run(async (outer) => {
-      await sleep(1);
-      await other.run(async () => {
-        await new Promise((resolve) => setTimeout(resolve, 1));
-        await lock.run((inner) => expect(inner.ownerId).toBe(outer.ownerId), { wait: 2_000 });
+eachKind("lock.run", (test, kind) => {
+  describe("lock.run(fn) follows the call tree and opens no scope", () => {
+    test("it passes the hold, and resolves with what fn returns", async ({ lock, wire }) => {
+      const result = await lock.run(async (hold) => {
+        expect(hold.isHeld).toBe(true);
+        expect(await wire.fields()).toEqual(wire.heldBy(hold.ownerId));
+        return "done";
       });
+      expect(result).toBe("done");
+      expect(await lock.run(() => 5)).toBe(5);
+      expect(await wire.keys()).toEqual([]);
     });
-  });
 
-  test("opens no scope: other locks' bare calls inside are strangers' to each other", async () => {
-    await lock.run(async () => {
-      const hold = await other.lock();
-      expect(await other.tryLock()).toBeNull();
-      expect(await other.getHoldCount()).toBe(0);
-      expect(await failure(other.unlock())).toMatchObject({ code: "NOT_OWNER" });
-      await hold.unlock();
-    });
-  });
-
-  test("inside a scope it acts for the scope's owner", async () => {
-    await client.scope(async () => {
-      const bare = await lock.lock();
-      await lock.run((hold) => expect(hold.ownerId).toBe(bare.ownerId), { wait: 2_000 });
-      await lock.unlock();
-    });
-  });
-});
-
-describe("parallel runs take turns", () => {
-  test("three runs inside a run of that lock: one after the other", async () => {
-    const section = new Section();
-    await lock.run(() => Promise.all(NAMES.map((name) => lock.run(() => section.pass(name)))));
-    expect(section.order).toEqual(IN_TURN);
-    expect(await redis.exists("a")).toBe(0);
-  });
-
-  test("also when runs of other locks lie between", async () => {
-    const section = new Section();
-    const through = (name: string) =>
-      client.getLock(`between-${name}`).run(() => other.run(() => lock.run(() => section.pass(name))));
-    await lock.run(() => Promise.all(NAMES.map((name) => through(name))));
-    expect(section.order).toHaveLength(6);
-    expect(section.most).toBe(1);
-
-    const fresh = new Section();
-    await lock.run(() =>
-      Promise.all(
-        NAMES.map((name) => client.getLock(`x${name}`).run(() => lock.run(() => fresh.pass(name)))),
-      ),
-    );
-    expect(fresh.order).toHaveLength(6);
-    expect(fresh.most).toBe(1);
-  });
-
-  test("in a scope", async () => {
-    const section = new Section();
-    await client.scope(() => Promise.all(NAMES.map((name) => lock.run(() => section.pass(name)))));
-    expect(section.order).toEqual(IN_TURN);
-  });
-
-  test("in a scope that holds the lock already", async () => {
-    const section = new Section();
-    await client.scope(async () => {
-      await lock.lock();
-      await Promise.all(NAMES.map((name) => lock.run(() => section.pass(name), { wait: 5_000 })));
-      expect(await lock.getHoldCount()).toBe(1);
-      await lock.unlock();
-    });
-    expect(section.order).toEqual(IN_TURN);
-  });
-
-  test("with { owner } from contexts that have nothing to do with each other", async () => {
-    const owner = client.newOwner();
-    const section = new Section();
-    await Promise.all(NAMES.map((name) => lock.run(() => section.pass(name), { owner })));
-    expect(section.order).toEqual(IN_TURN);
-  });
-
-  test("a fn that throws ends its turn too", async () => {
-    const section = new Section();
-    await lock.run(async () => {
-      const results = await Promise.allSettled(
-        NAMES.map((name) =>
-          lock.run(async () => {
-            await section.pass(name);
-            throw new Error(name);
-          }),
-        ),
-      );
-      expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
-    });
-    expect(section.order).toEqual(IN_TURN);
-    expect(await redis.exists("a")).toBe(0);
-  });
-
-  test("nested trees: siblings and their children never overlap with another sibling's", async () => {
-    const section = new Section();
-    const child = (name: string) => lock.run(() => section.pass(name), { wait: 10_000 });
-    await lock.run(() =>
-      Promise.all(
-        NAMES.map((name) =>
-          lock.run(
-            async () => {
-              await Promise.all([child(`${name}a`), child(`${name}b`)]);
-            },
-            { wait: 10_000 },
-          ),
-        ),
-      ),
-    );
-    const passes = ["1a", "1b", "2a", "2b", "3a", "3b"];
-    expect(section.order).toEqual(passes.flatMap((name) => [`+${name}`, `-${name}`]));
-  });
-
-  test("a turn counts to wait, and ends by signal", async () => {
-    await lock.run(async () => {
-      const running = deferred();
-      const finish = deferred();
-      const first = lock.run(async () => {
-        running.resolve();
-        await finish.promise;
+    test("nested runs of the lock inside fn re-enter", async ({ lock, wire }) => {
+      await lock.run(async (outer) => {
+        await lock.run(
+          async (inner) => {
+            expect(inner.ownerId).toBe(outer.ownerId);
+            expect(await wire.count()).toBe(2);
+            await lock.run(async () => expect(await wire.count()).toBe(3), { wait: 2_000 });
+          },
+          { wait: 2_000 },
+        );
+        expect(await wire.count()).toBe(1);
       });
-      await running.promise;
-      const began = performance.now();
-      const late = await failure(lock.run(() => "never", { wait: 80 }));
-      expect(late).toMatchObject({ code: "WAIT_TIMEOUT", lockName: "a" });
-      expect(performance.now() - began).toBeGreaterThanOrEqual(75);
-      const controller = new AbortController();
-      const aborted = lock.run(() => "never", { signal: controller.signal });
-      const reason = new Error("enough");
-      controller.abort(reason);
-      expect(await failure(aborted)).toBe(reason);
-      finish.resolve();
-      await first;
-      expect(await countOf(server, "a")).toBe(1); // nothing is left of those that gave up
+      expect(await wire.keys()).toEqual([]);
     });
-  });
-});
 
-describe("a run waits for the active ones that do not enclose it", () => {
-  test("never behind a waiting one", async () => {
-    await lock.run(async () => {
-      const running = deferred();
-      const asked = deferred();
-      const order: string[] = [];
-      const first = lock.run(async () => {
-        running.resolve();
-        await asked.promise; // the sibling waits for its turn by now
-        await lock.run(() => order.push("nested"), { wait: 5_000 });
-      });
-      await running.promise;
-      const waiting = nextEvent(client, "waiting");
-      const second = lock.run(() => order.push("sibling"));
-      await waiting;
-      asked.resolve();
-      await Promise.all([first, second]);
-      expect(order).toEqual(["nested", "sibling"]);
-    });
-  });
-
-  test("never for a bare hold of its own owner", async () => {
-    await client.scope(async () => {
-      const bare = await lock.lock();
-      await lock.run(() => expect(bare.isHeld).toBe(true), { wait: 5_000 });
-      const [run, parallel] = await Promise.all([
-        lock.run((hold) => hold.ownerId, { wait: 5_000 }),
-        lock.lock({ wait: 5_000 }),
-      ]);
-      expect(run).toBe(parallel.ownerId);
-      await lock.unlock();
-      await lock.unlock();
-    });
-    expect(await redis.exists("a")).toBe(0);
-  });
-
-  test("a bare call does not wait for a run of its own owner either", async () => {
-    await client.scope(async () => {
-      const running = deferred();
-      const finish = deferred();
-      const run = lock.run(async () => {
-        running.resolve();
-        await finish.promise;
-      });
-      await running.promise;
-      const bare = await lock.lock({ wait: 5_000 });
-      await lock.unlock();
-      expect(bare.isHeld).toBe(false);
-      finish.resolve();
-      await run;
-    });
-  });
-
-  test("one that outlives the run it was called in stands beside it, not inside", async () => {
-    await client.scope(async () => {
-      const order: string[] = [];
-      const started = deferred();
-      const finish = deferred();
-      let inner: Promise<unknown> | undefined;
-      await lock.run(async () => {
-        inner = lock.run(async () => {
-          started.resolve();
-          await finish.promise;
-          order.push("inner");
+    test("through helpers, timers and runs of other locks that fn awaits", async ({ lock, other }) => {
+      await lock.run(async (outer) => {
+        await sleep(1);
+        await other.run(async () => {
+          await new Promise((resolve) => setTimeout(resolve, 1));
+          await lock.run((inner) => expect(inner.ownerId).toBe(outer.ownerId), { wait: 2_000 });
         });
-        await started.promise;
-      }); // ends while the inner one still runs
-      const next = lock.run(() => order.push("next"));
-      const watched = watch(next);
-      await sleep(30);
-      expect(watched.state).toBe("pending");
-      finish.resolve();
-      await Promise.all([inner, next]);
-      expect(order).toEqual(["inner", "next"]);
+      });
     });
-    expect(await redis.exists("a")).toBe(0);
-  });
-});
 
-describe("runs that share no hold wait like strangers", () => {
-  test("outside any scope", async () => {
-    const section = new Section();
-    const ids = new Set<string>();
-    await Promise.all(
-      NAMES.map((name) =>
-        lock.run((hold) => {
-          ids.add(hold.ownerId);
-          return section.pass(name);
-        }),
-      ),
-    );
-    expect(ids.size).toBe(3);
-    expect(section.order).toEqual(IN_TURN);
-  });
+    test("opens no scope: other locks' bare calls inside are strangers' to each other", async ({
+      client,
+      lock,
+      other,
+    }) => {
+      await lock.run(async () => {
+        const hold = await other.lock();
+        expect(await kind.rival.make(client, other.name).tryLock()).toBeNull();
+        expect(await other.getHoldCount()).toBe(0);
+        expect(await failure(other.unlock())).toMatchObject({ code: "NOT_OWNER" });
+        await hold.unlock();
+      });
+    });
 
-  test("inside a run of another lock", async () => {
-    const section = new Section();
-    const ids = new Set<string>();
-    await other.run(() =>
-      Promise.all(
-        NAMES.map((name) =>
-          lock.run((hold) => {
-            ids.add(hold.ownerId);
-            return section.pass(name);
-          }),
-        ),
-      ),
-    );
-    expect(ids.size).toBe(3);
-    expect(section.most).toBe(1);
+    test("inside a scope it acts for the scope's owner", async ({ client, lock }) => {
+      await client.scope(async () => {
+        const bare = await lock.lock();
+        await lock.run((hold) => expect(hold.ownerId).toBe(bare.ownerId), { wait: 2_000 });
+        await lock.unlock();
+      });
+    });
   });
 
-  test("with a wait they time out", async () => {
+  describe("a run does not wait", () => {
+    test("never for a bare hold of its own owner", async ({ client, lock, wire }) => {
+      await client.scope(async () => {
+        const bare = await lock.lock();
+        await lock.run(() => expect(bare.isHeld).toBe(true), { wait: 5_000 });
+        const [run, parallel] = await Promise.all([
+          lock.run((hold) => hold.ownerId, { wait: 5_000 }),
+          lock.lock({ wait: 5_000 }),
+        ]);
+        expect(run).toBe(parallel.ownerId);
+        await lock.unlock();
+        await lock.unlock();
+      });
+      expect(await wire.keys()).toEqual([]);
+    });
+
+    test("a bare call does not wait for a run of its own owner either", async ({ client, lock }) => {
+      await client.scope(async () => {
+        const running = deferred();
+        const finish = deferred();
+        const run = lock.run(async () => {
+          running.resolve();
+          await finish.promise;
+        });
+        await running.promise;
+        const bare = await lock.lock({ wait: 5_000 });
+        await lock.unlock();
+        expect(bare.isHeld).toBe(false);
+        finish.resolve();
+        await run;
+      });
+    });
+  });
+
+  test("with a wait, runs that share no hold time out", async ({ lock, excluded }) => {
     const running = deferred();
     const finish = deferred();
     const first = lock.run(async () => {
@@ -331,8 +127,215 @@ describe("runs that share no hold wait like strangers", () => {
       await finish.promise;
     });
     await running.promise;
-    expect(await failure(lock.run(() => 1, { wait: 50 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(await failure(excluded.run(() => 1, { wait: 250 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
     finish.resolve();
     await first;
   });
 });
+
+eachKind(
+  "runs that exclude each other",
+  (test, kind) => {
+    describe("parallel runs take turns", () => {
+      test("three runs inside a run of that lock: one after the other", async ({ lock, wire }) => {
+        const section = new Section();
+        await lock.run(() => Promise.all(NAMES.map((name) => lock.run(() => section.pass(name)))));
+        expect(section.order).toEqual(IN_TURN);
+        expect(await wire.keys()).toEqual([]);
+      });
+
+      test("also when runs of other locks lie between", async ({ client, lock, other }) => {
+        const section = new Section();
+        const through = (name: string) =>
+          kind.make(client, `between-${name}`).run(() => other.run(() => lock.run(() => section.pass(name))));
+        await lock.run(() => Promise.all(NAMES.map((name) => through(name))));
+        expect(section.order).toHaveLength(6);
+        expect(section.most).toBe(1);
+
+        const fresh = new Section();
+        await lock.run(() =>
+          Promise.all(
+            NAMES.map((name) => kind.make(client, `x${name}`).run(() => lock.run(() => fresh.pass(name)))),
+          ),
+        );
+        expect(fresh.order).toHaveLength(6);
+        expect(fresh.most).toBe(1);
+      });
+
+      test("in a scope", async ({ client, lock }) => {
+        const section = new Section();
+        await client.scope(() => Promise.all(NAMES.map((name) => lock.run(() => section.pass(name)))));
+        expect(section.order).toEqual(IN_TURN);
+      });
+
+      test("in a scope that holds the lock already", async ({ client, lock }) => {
+        const section = new Section();
+        await client.scope(async () => {
+          await lock.lock();
+          await Promise.all(NAMES.map((name) => lock.run(() => section.pass(name), { wait: 5_000 })));
+          expect(await lock.getHoldCount()).toBe(1);
+          await lock.unlock();
+        });
+        expect(section.order).toEqual(IN_TURN);
+      });
+
+      test("with { owner } from contexts that have nothing to do with each other", async ({
+        client,
+        lock,
+      }) => {
+        const owner = client.newOwner();
+        const section = new Section();
+        await Promise.all(NAMES.map((name) => lock.run(() => section.pass(name), { owner })));
+        expect(section.order).toEqual(IN_TURN);
+      });
+
+      test("a fn that throws ends its turn too", async ({ lock, wire }) => {
+        const section = new Section();
+        await lock.run(async () => {
+          const results = await Promise.allSettled(
+            NAMES.map((name) =>
+              lock.run(async () => {
+                await section.pass(name);
+                throw new Error(name);
+              }),
+            ),
+          );
+          expect(results.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+        });
+        expect(section.order).toEqual(IN_TURN);
+        expect(await wire.keys()).toEqual([]);
+      });
+
+      test("nested trees: siblings and their children never overlap with another sibling's", async ({
+        lock,
+      }) => {
+        const section = new Section();
+        const child = (name: string) => lock.run(() => section.pass(name), { wait: 10_000 });
+        await lock.run(() =>
+          Promise.all(
+            NAMES.map((name) =>
+              lock.run(
+                async () => {
+                  await Promise.all([child(`${name}a`), child(`${name}b`)]);
+                },
+                { wait: 10_000 },
+              ),
+            ),
+          ),
+        );
+        const passes = ["1a", "1b", "2a", "2b", "3a", "3b"];
+        expect(section.order).toEqual(passes.flatMap((name) => [`+${name}`, `-${name}`]));
+      });
+
+      test("a turn counts to wait, and ends by signal", async ({ lock, wire }) => {
+        await lock.run(async () => {
+          const running = deferred();
+          const finish = deferred();
+          const first = lock.run(async () => {
+            running.resolve();
+            await finish.promise;
+          });
+          await running.promise;
+          const began = performance.now();
+          const late = await failure(lock.run(() => "never", { wait: 250 }));
+          expect(late).toMatchObject({ code: "WAIT_TIMEOUT", lockName: lock.name });
+          expect(performance.now() - began).toBeGreaterThanOrEqual(245);
+          const controller = new AbortController();
+          const aborted = lock.run(() => "never", { signal: controller.signal });
+          const reason = new Error("enough");
+          controller.abort(reason);
+          expect(await failure(aborted)).toBe(reason);
+          finish.resolve();
+          await first;
+          expect(await wire.count()).toBe(1); // nothing is left of those that gave up
+        });
+      });
+    });
+
+    describe("a run waits for the active ones that do not enclose it", () => {
+      test("never behind a waiting one", async ({ client, lock }) => {
+        await lock.run(async () => {
+          const running = deferred();
+          const asked = deferred();
+          const order: string[] = [];
+          const first = lock.run(async () => {
+            running.resolve();
+            await asked.promise; // the sibling waits for its turn by now
+            await lock.run(() => order.push("nested"), { wait: 5_000 });
+          });
+          await running.promise;
+          const waiting = nextEvent(client, "waiting");
+          const second = lock.run(() => order.push("sibling"));
+          await waiting;
+          asked.resolve();
+          await Promise.all([first, second]);
+          expect(order).toEqual(["nested", "sibling"]);
+        });
+      });
+
+      test("one that outlives the run it was called in stands beside it, not inside", async ({
+        client,
+        lock,
+        wire,
+      }) => {
+        await client.scope(async () => {
+          const order: string[] = [];
+          const started = deferred();
+          const finish = deferred();
+          let inner: Promise<unknown> | undefined;
+          await lock.run(async () => {
+            inner = lock.run(async () => {
+              started.resolve();
+              await finish.promise;
+              order.push("inner");
+            });
+            await started.promise;
+          }); // ends while the inner one still runs
+          const next = lock.run(() => order.push("next"));
+          const watched = watch(next);
+          await sleep(30);
+          expect(watched.state).toBe("pending");
+          finish.resolve();
+          await Promise.all([inner, next]);
+          expect(order).toEqual(["inner", "next"]);
+        });
+        expect(await wire.keys()).toEqual([]);
+      });
+    });
+
+    describe("runs that share no hold wait like strangers", () => {
+      test("outside any scope", async ({ lock }) => {
+        const section = new Section();
+        const ids = new Set<string>();
+        await Promise.all(
+          NAMES.map((name) =>
+            lock.run((hold) => {
+              ids.add(hold.ownerId);
+              return section.pass(name);
+            }),
+          ),
+        );
+        expect(ids.size).toBe(3);
+        expect(section.order).toEqual(IN_TURN);
+      });
+
+      test("inside a run of another lock", async ({ lock, other }) => {
+        const section = new Section();
+        const ids = new Set<string>();
+        await other.run(() =>
+          Promise.all(
+            NAMES.map((name) =>
+              lock.run((hold) => {
+                ids.add(hold.ownerId);
+                return section.pass(name);
+              }),
+            ),
+          ),
+        );
+        expect(ids.size).toBe(3);
+        expect(section.most).toBe(1);
+      });
+    });
+  },
+  EXCLUSIVE,
+);

@@ -2,15 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
 import { type Endpoint, type RedisServer, until } from "../support/index.js";
-import {
-  type Bed,
-  expectNothingLeft,
-  failOnUnhandledRejections,
-  Stage,
-  script,
-  turn,
-  watch,
-} from "./harness.js";
+import { type Bed, failOnUnhandledRejections, Stage, script, turn, watch } from "./harness.js";
+import { expectNothingLeft } from "./remains.js";
 
 const NEVER = 60_000;
 const SOON = 6_000;

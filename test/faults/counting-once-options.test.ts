@@ -3,9 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClientOptions, type ClusterClientOptions, until } from "../support/index.js";
 import {
   type Bed,
-  expectHeld,
-  expectHeldBesidesMarkers,
-  expectNothingLeft,
   failOnUnhandledRejections,
   type ScriptName,
   Stage,
@@ -14,6 +11,7 @@ import {
   type Version,
   watch,
 } from "./harness.js";
+import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft } from "./remains.js";
 
 let stage: Stage;
 

@@ -4,9 +4,10 @@
  */
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeAll, expect, vi } from "vitest";
 import { type Lock, LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
+import { type Kind, PLAIN } from "../contract/kinds.js";
 import {
   allKeys,
   type ClientOptions,
@@ -36,11 +37,13 @@ interface ScriptLike {
 
 const scripts = Object.values(generated) as unknown as ScriptLike[];
 
-/** Matches one script of the plain lock, by EVAL or EVALSHA; with `word`, only where a key or argument contains it. */
+/** Matches this step of any kind of lock, by EVAL or EVALSHA; with `word`, only where a key or argument contains it. */
 export function script(name: ScriptName, word = ""): Matcher {
-  const found = scripts.find((candidate) => candidate.name === `lock/${name}`);
-  if (found === undefined) throw new Error(`no script lock/${name}`);
-  const bodies = new Set([found.modern, found.legacy].flatMap(({ text, sha1 }) => [text, sha1]));
+  const found = scripts.filter((candidate) => candidate.name?.endsWith(`/${name}`));
+  if (found.length === 0) throw new Error(`no script is called ${name}`);
+  const bodies = new Set(
+    found.flatMap(({ modern, legacy }) => [modern, legacy]).flatMap(({ text, sha1 }) => [text, sha1]),
+  );
   return ([verb = "", body = "", ...rest]) =>
     /^EVAL(SHA)?$/.test(verb) && bodies.has(body) && rest.some((each) => each.includes(word));
 }
@@ -62,6 +65,8 @@ export type Topology = "standalone" | "cluster";
 export type Version = 5 | 6;
 
 export interface BedOptions {
+  /** Default the plain lock. */
+  readonly kind?: Kind;
   readonly topology?: Topology;
   readonly version?: Version;
   /** Options of the connection, or of those to the nodes. */
@@ -74,10 +79,15 @@ export interface BedOptions {
 
 /** One lock of one client behind a proxy of its own. */
 export interface Bed extends AsyncDisposable {
+  readonly kind: Kind;
   readonly name: string;
   readonly redis: UserRedis;
   readonly client: LockClient;
   readonly lock: Lock;
+  /** A lock of the bed's kind, of this client; of the bed's name if none is given. */
+  make(name?: string): Lock;
+  /** What keeps that lock out while somebody else has it, of this client. */
+  rival(name?: string): Lock;
   /** In front of the server that has the lock. */
   readonly proxy: FaultProxy;
   /** In front of the server for the subscriber; the same one unless the bed is split. */
@@ -140,7 +150,8 @@ export class Stage implements AsyncDisposable {
     await Promise.all([this.#server?.stop(), this.#cluster?.stop()]);
   }
 
-  async #onServer({ version = 6, redis = {}, client = {}, split = false }: BedOptions): Promise<Bed> {
+  async #onServer(options: BedOptions): Promise<Bed> {
+    const { version = 6, redis = {}, split = false } = options;
     const proxy = await startProxy(this.server);
     const subscribing = split ? await startProxy(this.server) : proxy;
     const all = { host: proxy.host, port: proxy.port, ...redis };
@@ -157,13 +168,14 @@ export class Stage implements AsyncDisposable {
     const observer = this.server.connect(redis.db === undefined ? {} : { db: redis.db });
     const delayAll: Bed["delayAll"] = (ms, match) => proxy.delayReplies(ms, match);
     const parts = { proxy, subscribing, subscribers, observer, delayAll };
-    return bedOf(freshName(), user, parts, client, async () => {
+    return bedOf(freshName(), user, parts, options, async () => {
       observer.disconnect();
       await Promise.all([proxy.stop(), split && subscribing.stop()]);
     });
   }
 
-  async #onCluster({ version = 6, redis = {}, cluster = {}, client = {} }: BedOptions): Promise<Bed> {
+  async #onCluster(options: BedOptions): Promise<Bed> {
+    const { version = 6, redis = {}, cluster = {} } = options;
     const proxies: ClusterProxy = await startClusterProxy(this.cluster);
     const all = { natMap: proxies.natMap, ...cluster, redisOptions: redis };
     const user = (version === 6
@@ -176,7 +188,7 @@ export class Stage implements AsyncDisposable {
       for (const each of proxies.proxies.values()) each.delayReplies(ms, match);
     };
     const parts = { proxy, subscribing: proxy, subscribers: [], observer, delayAll };
-    return bedOf(name, user, parts, client, async () => {
+    return bedOf(name, user, parts, options, async () => {
       observer.disconnect();
       await proxies.stop();
     });
@@ -187,11 +199,12 @@ async function bedOf(
   name: string,
   redis: UserRedis,
   parts: Pick<Bed, "proxy" | "subscribing" | "subscribers" | "observer" | "delayAll">,
-  options: LockClientOptions,
+  options: BedOptions,
   end: () => Promise<void>,
 ): Promise<Bed> {
   redis.on("error", () => {});
-  const client = new LockClient(redis, options);
+  const { kind = PLAIN } = options;
+  const client = new LockClient(redis, options.client);
   const troubles: unknown[] = [];
   client.on("lost", (event) => troubles.push(["lost", event]));
   client.on("error", (event) => troubles.push(["error", event]));
@@ -205,73 +218,21 @@ async function bedOf(
     redis.disconnect();
     await end();
   };
+  const make: Bed["make"] = (lockName = name) => kind.make(client, lockName);
   return {
+    kind,
     name,
     redis,
     client,
-    lock: client.getLock(name),
+    lock: make(),
+    make,
+    rival: (lockName = name) => kind.rival.make(client, lockName),
     ...parts,
     troubles,
-    keys: async () =>
-      Object.fromEntries([...(await allKeys(parts.observer))].filter(([key]) => key.includes(name))),
+    keys: async () => Object.fromEntries(await allKeys(parts.observer, name)),
     dispose,
     [Symbol.asyncDispose]: dispose,
   };
-}
-
-const isMarker = (key: string): boolean => /^(redisson_unlock_latch|holdfast_over):/.test(key);
-
-/** The lock is there with exactly this owner and count, it lapses by itself, and there is nothing besides. */
-export async function expectHeld(bed: Bed, ownerId: string, count: number): Promise<void> {
-  expect(await bed.keys()).toEqual({
-    [bed.name]: {
-      type: "hash",
-      value: { [ownerId]: String(count) },
-      ttl: expect.toSatisfy((ttl) => ttl > 0),
-    },
-  });
-}
-
-/** As {@link expectHeld}, but markers that lapse within `longest` ms may be there too. */
-export async function expectHeldBesidesMarkers(
-  bed: Bed,
-  ownerId: string,
-  count: number,
-  longest = 60_000,
-): Promise<void> {
-  const { [bed.name]: lock, ...rest } = await bed.keys();
-  expect(lock).toMatchObject({ type: "hash", value: { [ownerId]: String(count) } });
-  expect(lock?.value).toEqual({ [ownerId]: String(count) });
-  expect(lock?.ttl).toBeGreaterThan(0);
-  expectMarkers(rest, longest);
-}
-
-function expectMarkers(keys: Record<string, KeyState>, longest: number): void {
-  expect(Object.keys(keys).filter((key) => !isMarker(key))).toEqual([]);
-  for (const [key, { ttl }] of Object.entries(keys)) {
-    expect(ttl, key).toBeGreaterThan(0);
-    expect(ttl, key).toBeLessThanOrEqual(longest);
-  }
-}
-
-/** The lock is gone, and what is left of it are markers that lapse within `longest` ms. */
-export async function expectNothingLeft(bed: Bed, longest = 60_000): Promise<void> {
-  expectMarkers(await bed.keys(), longest);
-}
-
-/** As {@link expectNothingLeft}, as soon as what goes on in the background is done, and still after a close. */
-export async function expectNothingLeftSoon(bed: Bed, timeout = 5_000): Promise<void> {
-  await until(`${bed.name} is free`, async () => Object.keys(await bed.keys()).every(isMarker), { timeout });
-  await bed.client.close({ timeout: 0 });
-  await bed.redis.ping(); // what stood in the client's queues has been executed
-  await expectNothingLeft(bed);
-}
-
-/** How many listen to the lock's channel on the server of this call. */
-export async function listeners(server: RedisServer, name: string): Promise<number> {
-  const channel = `redisson_lock__channel:{${name}}`;
-  const reply = await server.call("PUBSUB", "NUMSUB", channel);
-  return Array.isArray(reply) ? Number(reply[1]) : 0;
 }
 
 /** What a promise has come to so far; never rejects. */
@@ -301,6 +262,11 @@ export async function turn(): Promise<void> {
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** For tests that run on every kind of lock: they wait most of the time, so more of them go side by side. */
+export function manyAtOnce(): void {
+  vi.setConfig({ maxConcurrency: 8 });
 }
 
 /** Fails the file if any promise rejected with nobody to hear it. */

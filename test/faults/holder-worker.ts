@@ -1,10 +1,13 @@
 /** A process that holds one lock, stalls its event loop when asked, and reports what its hold says of itself. */
 import { Redis } from "ioredis";
 import { type Hold, isLockError, LockClient } from "../../src/index.js";
+import { KINDS } from "../contract/kinds.js";
 
 interface TakeRequest {
   readonly port: number;
   readonly name: string;
+  /** The name of one of KINDS. */
+  readonly kind: string;
   readonly watchdogTimeout?: number;
   readonly lease?: number;
 }
@@ -60,12 +63,14 @@ function busy(ms: number): void {
 
 /** What `worker.request` can ask for. */
 export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
-  take: async ({ port, name, watchdogTimeout, lease }: TakeRequest) => {
+  take: async ({ port, name, kind: wanted, watchdogTimeout, lease }: TakeRequest) => {
+    const kind = KINDS.find((each) => each.name === wanted);
+    if (kind === undefined) throw new Error(`no kind ${wanted}`);
     redis = new Redis({ port, host: "127.0.0.1" });
     redis.on("error", () => {});
     client = new LockClient(redis, { watchdogTimeout });
     client.on("lost", () => lostEvents++);
-    hold = await client.getLock(name).lock(lease === undefined ? {} : { lease });
+    hold = await kind.make(client, name).lock(lease === undefined ? {} : { lease });
     hold.signal.addEventListener("abort", () => {});
     return hold.ownerId;
   },

@@ -4,20 +4,23 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { LockClientOptions } from "../../src/index.js";
+import { byName } from "../contract/kinds.js";
 import { until } from "../support/index.js";
 import {
   type Bed,
   failOnUnhandledRejections,
-  listeners,
+  manyAtOnce,
   ownCommand,
   pause,
   Stage,
   script,
   watch,
 } from "./harness.js";
+import { listeners } from "./remains.js";
 
 let stage: Stage;
 
+manyAtOnce();
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone"]);
@@ -26,9 +29,22 @@ afterAll(() => stage[Symbol.asyncDispose]());
 
 const sent = (bed: Bed): string[] => bed.proxy.commands.map(({ command }) => command[0] ?? "");
 
-describe.concurrent("commands", () => {
+/** Those who wait have asked, subscribed, and asked again. */
+async function untilQuiet(bed: Bed): Promise<void> {
+  let before = -1;
+  let quietLooks = 0;
+  const isQuiet = (): boolean => {
+    const count = bed.proxy.count(ownCommand);
+    quietLooks = count === before ? quietLooks + 1 : 0;
+    before = count;
+    return quietLooks === 3;
+  };
+  await until("no command is sent", isQuiet, { every: 150, timeout: 10_000 });
+}
+
+describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
   test("one to take a free lock, one to give it back, one for each nested acquire and release", async () => {
-    await using bed = await stage.bed({ split: true });
+    await using bed = await stage.bed({ kind, split: true });
     for (const verb of ["EVAL", "EVALSHA"]) {
       await bed.client.scope(async () => {
         const steps = [
@@ -55,12 +71,16 @@ describe.concurrent("commands", () => {
   });
 
   test("200 idle waiters cost at most 5 commands in 3 seconds", async () => {
-    await using other = await stage.bed();
-    await using bed = await stage.bed();
-    const theirs = await other.client.getLock(bed.name).lock();
+    await using other = await stage.bed({ kind });
+    await using bed = await stage.bed({ kind });
+    const theirs = await other.rival(bed.name).lock();
     bed.proxy.clear();
     const controllers = Array.from({ length: 200 }, () => new AbortController());
     const calls = controllers.map(({ signal }) => watch(bed.lock.lock({ signal })));
+    if (kind.places) {
+      await untilQuiet(bed);
+      bed.proxy.clear();
+    }
     await pause(3_000);
     expect(calls.every(({ state }) => state === "pending")).toBe(true);
     expect(bed.proxy.count(ownCommand)).toBeLessThanOrEqual(5);
@@ -70,11 +90,12 @@ describe.concurrent("commands", () => {
   });
 
   test("a hand-over among 100 local waiters costs at most 2 tries", async () => {
-    await using bed = await stage.bed();
-    const first = await bed.lock.lock();
+    await using bed = await stage.bed({ kind });
+    const first = await bed.rival().lock();
     const calls = Array.from({ length: 100 }, () => bed.lock.run(() => {}));
-    await until("the head is parked", async () => (await listeners(stage.server, bed.name)) === 1);
+    await until("the head is parked", async () => (await listeners(stage.server, bed.name)) >= 1);
     await until("it has asked again", () => bed.proxy.count(script("acquire", bed.name)) >= 3);
+    await untilQuiet(bed);
     bed.proxy.clear();
     await first.unlock();
     await Promise.all(calls);
@@ -83,122 +104,128 @@ describe.concurrent("commands", () => {
     expect(bed.proxy.count(ownCommand)).toBeLessThanOrEqual(305);
   });
 
-  test("a release by another client costs 100 local waiters at most 2 tries", async () => {
-    await using other = await stage.bed();
-    await using bed = await stage.bed();
-    const theirs = await other.client.getLock(bed.name).lock();
-    const controller = new AbortController();
-    const calls = Array.from({ length: 100 }, () => watch(bed.lock.lock({ signal: controller.signal })));
-    await until("the head has asked again", () => bed.proxy.count(script("acquire", bed.name)) >= 2);
-    await until("it listens", async () => (await listeners(stage.server, bed.name)) === 1);
-    await bed.redis.ping();
-    bed.proxy.clear();
-    await theirs.unlock();
-    await until("one has it", () => calls.some(({ state }) => state === "resolved"));
-    expect(bed.proxy.count(script("acquire", bed.name))).toBeLessThanOrEqual(2);
-    controller.abort("enough");
-    await until("all are over", () => calls.every(({ state }) => state !== "pending"));
-    await calls.find(({ state }) => state === "resolved")?.value?.unlock();
-  });
+  // All readers are granted then, each by a try of its own.
+  if (kind.exclusive)
+    test("a release by another client costs 100 local waiters at most 2 tries", async () => {
+      await using other = await stage.bed({ kind });
+      await using bed = await stage.bed({ kind });
+      const theirs = await other.rival(bed.name).lock();
+      const controller = new AbortController();
+      const calls = Array.from({ length: 100 }, () => watch(bed.lock.lock({ signal: controller.signal })));
+      await until("the head has asked again", () => bed.proxy.count(script("acquire", bed.name)) >= 2);
+      await until("it listens", async () => (await listeners(stage.server, bed.name)) >= 1);
+      await untilQuiet(bed);
+      bed.proxy.clear();
+      await theirs.unlock();
+      await until("one has it", () => calls.some(({ state }) => state === "resolved"));
+      expect(bed.proxy.count(script("acquire", bed.name))).toBeLessThanOrEqual(2);
+      controller.abort("enough");
+      await until("all are over", () => calls.every(({ state }) => state !== "pending"));
+      await calls.find(({ state }) => state === "resolved")?.value?.unlock();
+    });
 });
 
-describe.concurrent("a call that has ended leaves no subscription, timer, listener or waiter", () => {
-  /** Timers that the client has running. */
-  function counted(options: LockClientOptions): { options: LockClientOptions; running: () => number } {
-    const timers = new Set<object>();
-    const clock = {
-      ...systemClock,
-      after: (ms: number, callback: () => void) => {
-        const timer = {};
-        timers.add(timer);
-        const cancel = systemClock.after(ms, () => {
-          timers.delete(timer);
-          callback();
-        });
-        return () => {
-          timers.delete(timer);
-          cancel();
-        };
+describe.concurrent.each(byName())(
+  "%s: a call that has ended leaves no subscription, timer, listener or waiter",
+  (_kind, kind) => {
+    /** Timers that the client has running. */
+    function counted(options: LockClientOptions): { options: LockClientOptions; running: () => number } {
+      const timers = new Set<object>();
+      const clock = {
+        ...systemClock,
+        after: (ms: number, callback: () => void) => {
+          const timer = {};
+          timers.add(timer);
+          const cancel = systemClock.after(ms, () => {
+            timers.delete(timer);
+            callback();
+          });
+          return () => {
+            timers.delete(timer);
+            cancel();
+          };
+        },
+      };
+      return {
+        options: { ...options, [INTERNALS]: { clock } } as LockClientOptions,
+        running: () => timers.size,
+      };
+    }
+
+    const endings: Record<string, (bed: Bed, controller: AbortController) => Promise<unknown>> = {
+      aborted: (bed, controller) => {
+        setTimeout(() => controller.abort("enough"), 100);
+        return bed.lock.lock({ signal: controller.signal });
       },
+      "timed out": (bed, { signal }) => bed.lock.lock({ wait: 100, signal }),
+      "given up by tryLock": (bed, { signal }) => bed.lock.tryLock(100, undefined, { signal }),
+      "refused at once": (bed, { signal }) => bed.lock.tryLock(0, undefined, { signal }),
+      "given up by run": (bed, { signal }) => bed.lock.run(() => {}, { wait: 100, signal }),
     };
-    return {
-      options: { ...options, [INTERNALS]: { clock } } as LockClientOptions,
-      running: () => timers.size,
-    };
-  }
 
-  const endings: Record<string, (bed: Bed, controller: AbortController) => Promise<unknown>> = {
-    aborted: (bed, controller) => {
-      setTimeout(() => controller.abort("enough"), 100);
-      return bed.lock.lock({ signal: controller.signal });
-    },
-    "timed out": (bed, { signal }) => bed.lock.lock({ wait: 100, signal }),
-    "given up by tryLock": (bed, { signal }) => bed.lock.tryLock(100, undefined, { signal }),
-    "refused at once": (bed, { signal }) => bed.lock.tryLock(0, undefined, { signal }),
-    "given up by run": (bed, { signal }) => bed.lock.run(() => {}, { wait: 100, signal }),
-  };
+    test.each(Object.entries(endings))("%s", async (_, end) => {
+      const { options, running } = counted({ commandTimeout: 300 });
+      await using other = await stage.bed({ kind });
+      await using bed = await stage.bed({ kind, client: options });
+      const theirs = await other.rival(bed.name).lock();
+      const controller = new AbortController();
+      await Promise.allSettled([end(bed, controller), end(bed, controller), end(bed, controller)]);
+      expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+      await until("nobody listens", async () => (await listeners(stage.server, bed.name)) === 0);
+      await until("no timer runs", () => running() === 0);
+      bed.proxy.clear();
+      await theirs.unlock();
+      await bed.redis.ping();
+      expect(bed.proxy.count(ownCommand)).toBe(1); // the PING
+    });
 
-  test.each(Object.entries(endings))("%s", async (_, end) => {
-    const { options, running } = counted({ commandTimeout: 300 });
-    await using other = await stage.bed();
-    await using bed = await stage.bed({ client: options });
-    const theirs = await other.client.getLock(bed.name).lock();
-    const controller = new AbortController();
-    await Promise.allSettled([end(bed, controller), end(bed, controller), end(bed, controller)]);
-    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
-    await until("nobody listens", async () => (await listeners(stage.server, bed.name)) === 0);
-    await until("no timer runs", () => running() === 0);
-    bed.proxy.clear();
-    await theirs.unlock();
-    await bed.redis.ping();
-    expect(bed.proxy.count(ownCommand)).toBe(1); // the PING
-  });
+    test("granted, and given back", async () => {
+      const { options, running } = counted({ commandTimeout: 300 });
+      await using other = await stage.bed({ kind });
+      await using bed = await stage.bed({ kind, client: options });
+      const theirs = await other.rival(bed.name).lock();
+      const { signal } = new AbortController();
+      const calls = [1, 2, 3].map(() => bed.lock.run(() => {}, { signal, wait: 10_000 }));
+      await until("they wait", async () => (await listeners(stage.server, bed.name)) >= 1);
+      await theirs.unlock();
+      await Promise.all(calls);
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+      await until("nobody listens", async () => (await listeners(stage.server, bed.name)) === 0);
+      // One timer of the watchdog may be left to fire: it is cheaper than one that is moved at each call.
+      await until("no timer runs but one", () => running() <= 1);
+    });
 
-  test("granted, and given back", async () => {
-    const { options, running } = counted({ commandTimeout: 300 });
-    await using other = await stage.bed();
-    await using bed = await stage.bed({ client: options });
-    const theirs = await other.client.getLock(bed.name).lock();
-    const { signal } = new AbortController();
-    const calls = [1, 2, 3].map(() => bed.lock.run(() => {}, { signal, wait: 10_000 }));
-    await until("they wait", async () => (await listeners(stage.server, bed.name)) === 1);
-    await theirs.unlock();
-    await Promise.all(calls);
-    expect(getEventListeners(signal, "abort")).toEqual([]);
-    await until("nobody listens", async () => (await listeners(stage.server, bed.name)) === 0);
-    // One timer of the watchdog may be left to fire: it is cheaper than one that is moved at each call.
-    await until("no timer runs but one", () => running() <= 1);
-  });
+    test("rejected by close: the client's connection to be woken by is closed too", async () => {
+      const { options, running } = counted({ commandTimeout: 300 });
+      await using other = await stage.bed({ kind });
+      await using bed = await stage.bed({ kind, split: true, client: options });
+      const theirs = await other.rival(bed.name).lock();
+      const { signal } = new AbortController();
+      const calls = [1, 2].map(() => watch(bed.lock.lock({ signal, wait: 10_000 })));
+      await until("they wait", async () => (await listeners(stage.server, bed.name)) >= 1);
+      await bed.client.close({ timeout: 0 });
+      await until("they are over", () => calls.every(({ state }) => state === "rejected"));
+      for (const { error } of calls)
+        expect(error).toMatchObject({ code: "CLIENT_CLOSED", lockName: bed.lock.name });
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+      await until("the connection is closed", () => bed.subscribing.openConnections === 0);
+      await until("no timer runs", () => running() === 0);
+      expect(bed.redis.status).toBe("ready");
+      await theirs.unlock();
+    });
 
-  test("rejected by close: the client's connection to be woken by is closed too", async () => {
-    const { options, running } = counted({ commandTimeout: 300 });
-    await using other = await stage.bed();
-    await using bed = await stage.bed({ split: true, client: options });
-    const theirs = await other.client.getLock(bed.name).lock();
-    const { signal } = new AbortController();
-    const calls = [1, 2].map(() => watch(bed.lock.lock({ signal, wait: 10_000 })));
-    await until("they wait", async () => (await listeners(stage.server, bed.name)) === 1);
-    await bed.client.close({ timeout: 0 });
-    await until("they are over", () => calls.every(({ state }) => state === "rejected"));
-    for (const { error } of calls) expect(error).toMatchObject({ code: "CLIENT_CLOSED", lockName: bed.name });
-    expect(getEventListeners(signal, "abort")).toEqual([]);
-    await until("the connection is closed", () => bed.subscribing.openConnections === 0);
-    await until("no timer runs", () => running() === 0);
-    expect(bed.redis.status).toBe("ready");
-    await theirs.unlock();
-  });
-
-  test("many waiters on one signal use one listener", async () => {
-    await using other = await stage.bed();
-    await using bed = await stage.bed();
-    const theirs = await other.client.getLock(bed.name).lock();
-    const controller = new AbortController();
-    const calls = Array.from({ length: 50 }, () => watch(bed.lock.lock({ signal: controller.signal })));
-    await until("they wait", async () => (await listeners(stage.server, bed.name)) === 1);
-    expect(getEventListeners(controller.signal, "abort").length).toBe(1);
-    controller.abort("enough");
-    await until("all are over", () => calls.every(({ error }) => error === "enough"));
-    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
-    await theirs.unlock();
-  });
-});
+    test("many waiters on one signal use one listener", async () => {
+      await using other = await stage.bed({ kind });
+      await using bed = await stage.bed({ kind });
+      const theirs = await other.rival(bed.name).lock();
+      const controller = new AbortController();
+      const calls = Array.from({ length: 50 }, () => watch(bed.lock.lock({ signal: controller.signal })));
+      await until("they wait", async () => (await listeners(stage.server, bed.name)) >= 1);
+      expect(getEventListeners(controller.signal, "abort").length).toBe(1);
+      controller.abort("enough");
+      await until("all are over", () => calls.every(({ error }) => error === "enough"));
+      expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+      await theirs.unlock();
+    });
+  },
+);

@@ -1,12 +1,13 @@
 /** Waiters are woken by message, lose no wake-up when connections break, and cost Redis nothing while they wait. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
+import { byName, type Kind, PLAIN } from "../contract/kinds.js";
+import { seize } from "../contract/wire.js";
 import { type Matcher, until } from "../support/index.js";
 import {
   type Bed,
-  expectNothingLeft,
   failOnUnhandledRejections,
-  listeners,
+  manyAtOnce,
   pause,
   Stage,
   script,
@@ -14,12 +15,14 @@ import {
   type Watched,
   watch,
 } from "./harness.js";
+import { channels, expectNothingLeft, listeners } from "./remains.js";
 
 /** Far above any test's time: who is woken by the poll fails. The TTL of a watchdog's hold is 30 s. */
 const NEVER = 60_000;
 /** Generous for a loaded machine, far below 30 s. */
 const SOON = 5_000;
 
+manyAtOnce();
 failOnUnhandledRejections();
 
 const tries = (bed: Bed): number => bed.proxy.count(script("acquire", bed.name));
@@ -37,12 +40,12 @@ interface Pair extends AsyncDisposable {
   readonly waiting: Watched<Hold>;
 }
 
-async function pair(stage: Stage, client: LockClientOptions = {}, subscribed = true): Promise<Pair> {
-  const bed = await stage.bed({ split: true, client: { pollCap: NEVER, ...client } });
-  const other = await stage.bed();
-  const theirs = await other.client.getLock(bed.name).lock();
+async function pair(stage: Stage, kind: Kind, client: LockClientOptions = {}): Promise<Pair> {
+  const bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER, ...client } });
+  const other = await stage.bed({ kind });
+  const theirs = await other.rival(bed.name).lock();
   const waiting = watch(bed.lock.lock());
-  if (subscribed) await untilParked(stage, bed);
+  await untilParked(stage, bed);
   return {
     bed,
     theirs,
@@ -56,7 +59,7 @@ async function pair(stage: Stage, client: LockClientOptions = {}, subscribed = t
 
 /** The waiter has been refused, has subscribed, and has been refused once more. */
 async function untilParked(stage: Stage, bed: Bed): Promise<void> {
-  await until("it listens", async () => (await listeners(stage.server, bed.name)) === 1);
+  await until("it listens", async () => (await listeners(stage.server, bed.name)) >= 1);
   await until("it has asked again", () => tries(bed) >= 2);
   await bed.redis.ping();
 }
@@ -67,7 +70,7 @@ async function expectSoon(waiting: Watched<Hold>, within = SOON): Promise<void> 
   await waiting.value?.unlock();
 }
 
-describe.concurrent("a waiter", () => {
+describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   let stage: Stage;
   beforeAll(async () => {
     stage = await Stage.start(["standalone"]);
@@ -75,24 +78,24 @@ describe.concurrent("a waiter", () => {
   afterAll(() => stage[Symbol.asyncDispose]());
 
   test("is woken by the message of another client's release", async () => {
-    await using it = await pair(stage);
+    await using it = await pair(stage, kind);
     await it.theirs.unlock();
     await expectSoon(it.waiting);
     expect(tries(it.bed)).toBe(3);
   });
 
   test("is woken by forceUnlock of another client", async () => {
-    await using it = await pair(stage);
-    await using third = await stage.bed();
-    expect(await third.client.getLock(it.bed.name).forceUnlock()).toBe(true);
+    await using it = await pair(stage, kind);
+    await using third = await stage.bed({ kind });
+    expect(await third.rival(it.bed.name).forceUnlock()).toBe(true);
     await expectSoon(it.waiting);
   });
 
   test("whose subscription is not confirmed yet when the lock is released tries again on the confirmation", async () => {
-    for (let round = 0; round < 5; round++) {
-      await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
-      await using other = await stage.bed();
-      const theirs = await other.client.getLock(bed.name).lock();
+    for (let round = 0; round < (kind === PLAIN ? 5 : 2); round++) {
+      await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
+      await using other = await stage.bed({ kind });
+      const theirs = await other.rival(bed.name).lock();
       bed.subscribing.delayReplies(100, subscribe(bed));
       const waiting = watch(bed.lock.lock());
       await until("it has been refused", () => tries(bed) === 1);
@@ -104,9 +107,9 @@ describe.concurrent("a waiter", () => {
   });
 
   test("whose SUBSCRIBE reaches the server only after the release tries again on the confirmation", async () => {
-    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
-    await using other = await stage.bed();
-    const theirs = await other.client.getLock(bed.name).lock();
+    await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed({ kind });
+    const theirs = await other.rival(bed.name).lock();
     bed.subscribing.stall();
     const waiting = watch(bed.lock.lock());
     await until("it has been refused", () => tries(bed) === 1);
@@ -117,9 +120,9 @@ describe.concurrent("a waiter", () => {
   });
 
   test("whose SUBSCRIBE is lost on the way subscribes again", async () => {
-    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
-    await using other = await stage.bed();
-    const theirs = await other.client.getLock(bed.name).lock();
+    await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed({ kind });
+    const theirs = await other.rival(bed.name).lock();
     const fault = bed.subscribing.dropRequest(subscribe(bed));
     const waiting = watch(bed.lock.lock());
     await fault.done;
@@ -128,7 +131,7 @@ describe.concurrent("a waiter", () => {
   });
 
   test("behind a half-open subscriber connection is woken when the heartbeat has found it dead", async () => {
-    await using it = await pair(stage);
+    await using it = await pair(stage, kind);
     const subscriber = it.bed.subscribers[0];
     it.bed.subscribing.blackhole();
     const given = watch(
@@ -148,15 +151,15 @@ describe.concurrent("a waiter", () => {
   });
 
   test("behind a half-open subscriber connection polls meanwhile", async () => {
-    await using it = await pair(stage, { pollCap: 500 });
+    await using it = await pair(stage, kind, { pollCap: 500 });
     it.bed.subscribing.blackhole();
     await it.theirs.unlock();
     await expectSoon(it.waiting, 500 + 2_500);
   });
 
   test("is harmed by no forged message: junk, 1 MB, binary cost a try each at most", async () => {
-    await using it = await pair(stage);
-    const channel = `redisson_lock__channel:{${it.bed.name}}`;
+    await using it = await pair(stage, kind);
+    const [channel = ""] = await channels(stage.server, it.bed.name);
     const forger = stage.server.connect();
     const before = tries(it.bed);
     const junk = [
@@ -176,15 +179,14 @@ describe.concurrent("a waiter", () => {
     expect(it.waiting.state).toBe("pending");
     expect(it.theirs.isHeld).toBe(true);
     expect(tries(it.bed) - before).toBeLessThanOrEqual(messages.length + 1);
-    expect((await it.bed.keys())[it.bed.name]?.value).toEqual({ [it.theirs.ownerId]: "1" });
+    expect((await it.bed.keys())[it.bed.name]?.value).toEqual(kind.rival.fields(it.theirs.ownerId, 1));
     await it.theirs.unlock();
     await expectSoon(it.waiting);
   });
 
   test("is woken by the end of the holder's lease when no message comes", async () => {
-    await using bed = await stage.bed({ client: { pollCap: NEVER } });
-    await stage.server.call("HSET", bed.name, "a-dead-process:1", 1);
-    await stage.server.call("PEXPIRE", bed.name, 800);
+    await using bed = await stage.bed({ kind, client: { pollCap: NEVER } });
+    await seize(bed.observer, kind, bed.name, 800);
     const waiting = watch(bed.lock.lock());
     await until("the waiter has the lock", () => waiting.state !== "pending");
     expect(waiting.took).toBeGreaterThan(700);
@@ -194,8 +196,9 @@ describe.concurrent("a waiter", () => {
   });
 
   test("is not kept by a holder whose key has no TTL: it polls every pollCap", async () => {
-    await using bed = await stage.bed({ client: { pollCap: 300 } });
-    await stage.server.call("HSET", bed.name, "foreign:1", 1);
+    await using bed = await stage.bed({ kind, client: { pollCap: 300 } });
+    await seize(bed.observer, kind, bed.name);
+    await stage.server.call("PERSIST", bed.name);
     const waiting = watch(bed.lock.lock());
     await until("it has polled", () => tries(bed) >= 4);
     await stage.server.call("DEL", bed.name);
@@ -205,9 +208,9 @@ describe.concurrent("a waiter", () => {
 
   test("whose lock is released by a user without permission for the channel gets it within pollCap", async () => {
     await stage.server.call("ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels");
-    await using bed = await stage.bed({ client: { pollCap: 600 } });
-    await using mute = await stage.bed({ redis: { username: "mute", password: "any" } });
-    const theirs = await mute.client.getLock(bed.name).lock();
+    await using bed = await stage.bed({ kind, client: { pollCap: 600 } });
+    await using mute = await stage.bed({ kind, redis: { username: "mute", password: "any" } });
+    const theirs = await mute.rival(bed.name).lock();
     const waiting = watch(bed.lock.lock());
     await untilParked(stage, bed);
     await expect(theirs.unlock()).resolves.toBeUndefined();
@@ -216,10 +219,10 @@ describe.concurrent("a waiter", () => {
 
   test("that may not listen itself is told so: UNSUPPORTED, which says what is missing", async () => {
     await stage.server.call("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "+@all", "resetchannels");
-    await using bed = await stage.bed();
-    await using deaf = await stage.bed({ redis: { username: "deaf", password: "any" } });
-    const theirs = await bed.lock.lock();
-    await expect(deaf.client.getLock(bed.name).lock({ wait: SOON })).rejects.toMatchObject({
+    await using bed = await stage.bed({ kind });
+    await using deaf = await stage.bed({ kind, redis: { username: "deaf", password: "any" } });
+    const theirs = await bed.rival().lock();
+    await expect(deaf.make(bed.name).lock({ wait: SOON })).rejects.toMatchObject({
       code: "UNSUPPORTED",
       message: expect.stringContaining("channel"),
     });
@@ -228,7 +231,7 @@ describe.concurrent("a waiter", () => {
   });
 
   test("that ran out of time rejects WAIT_TIMEOUT, or gets null from tryLock", async () => {
-    await using it = await pair(stage);
+    await using it = await pair(stage, kind);
     const second = await it.bed.client.scope(() => watch(it.bed.lock.lock({ wait: 300 })));
     const third = watch(it.bed.lock.tryLock(300));
     await until("both are over", () => second.state !== "pending" && third.state !== "pending");
@@ -241,21 +244,20 @@ describe.concurrent("a waiter", () => {
   });
 });
 
-describe.concurrent("a server of its own", () => {
+describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
   const start = (): Promise<Stage> =>
     Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
 
-  test("subscribers killed at the moment of the release, 50 times: every waiter resumes at once", async () => {
+  test("subscribers killed at the moment of the release, again and again: every waiter resumes at once", async () => {
     await using stage = await start();
-    await using other = await stage.bed();
-    await using one = await stage.bed({ client: { pollCap: NEVER } });
-    await using two = await stage.bed({ client: { pollCap: NEVER } });
-    const lock = other.lock;
+    await using other = await stage.bed({ kind });
+    await using one = await stage.bed({ kind, client: { pollCap: NEVER } });
+    await using two = await stage.bed({ kind, client: { pollCap: NEVER } });
     let slowest = 0;
-    for (let round = 0; round < 50; round++) {
-      const hold = await lock.lock();
-      const waiting = [one, one, two].map(({ client }) => watch(client.getLock(other.name).run(() => {})));
-      await until("both clients listen", async () => (await listeners(stage.server, other.name)) === 2, {
+    for (let round = 0; round < (kind === PLAIN ? 50 : 10); round++) {
+      const hold = await other.rival().lock();
+      const waiting = [one, one, two].map((bed) => watch(bed.make(other.name).run(() => {})));
+      await until("both clients listen", async () => (await listeners(stage.server, other.name)) >= 2, {
         every: 1,
       });
       const begun = performance.now();
@@ -274,12 +276,12 @@ describe.concurrent("a server of its own", () => {
   test("a subscriber that the server drops for its output buffer subscribes again, and is woken", async () => {
     await using stage = await start();
     await stage.server.call("CONFIG", "SET", "client-output-buffer-limit", "pubsub 65536 32768 1");
-    await using it = await pair(stage);
+    await using it = await pair(stage, kind);
     const closed = watch(
       new Promise<void>((resolve) => it.bed.subscribers[0]?.once("close", () => resolve())),
     );
     const forger = stage.server.connect();
-    const channel = `redisson_lock__channel:{${it.bed.name}}`;
+    const [channel = ""] = await channels(stage.server, it.bed.name);
     it.bed.subscribing.stall();
     await until("the server has dropped it", async () => {
       await forger.publish(channel, "x".repeat(1_000_000));
@@ -293,8 +295,8 @@ describe.concurrent("a server of its own", () => {
 
   test("an outage while they wait is survived: all are granted after the restart, one after the other", async () => {
     await using stage = await start();
-    await using it = await pair(stage, { commandTimeout: 500 });
-    const behind = watch(it.bed.client.getLock(it.bed.name).lock());
+    await using it = await pair(stage, kind, { commandTimeout: 500 });
+    const behind = watch(it.bed.lock.lock());
     await stage.server.kill();
     await pause(1_000); // longer than commandTimeout
     expect([it.waiting.state, behind.state]).toEqual(["pending", "pending"]);
@@ -307,12 +309,12 @@ describe.concurrent("a server of its own", () => {
 
   test("a wait that ends while Redis is away rejects UNAVAILABLE; after it is back, WAIT_TIMEOUT", async () => {
     await using stage = await start();
-    await using it = await pair(stage);
-    await using third = await stage.bed({ client: { pollCap: NEVER } });
-    const lock = third.client.getLock(it.bed.name);
+    await using it = await pair(stage, kind);
+    await using third = await stage.bed({ kind, client: { pollCap: NEVER } });
+    const lock = third.make(it.bed.name);
     const short = [watch(lock.lock({ wait: 700 })), watch(lock.tryLock(700))];
     const long = watch(lock.lock({ wait: 3_500 }));
-    await until("they wait", async () => (await listeners(stage.server, it.bed.name)) === 2);
+    await until("they wait", async () => (await listeners(stage.server, it.bed.name)) >= 2);
     await stage.server.kill();
     await until("the short waits are over", () => short.every(({ state }) => state !== "pending"));
     for (const { error, took } of short) {
@@ -328,8 +330,8 @@ describe.concurrent("a server of its own", () => {
 
   test("a wait that ends while the server is stopped rejects UNAVAILABLE", async () => {
     await using stage = await start();
-    await using it = await pair(stage, { pollCap: 200 });
-    const call = watch(it.bed.client.getLock(it.bed.name).lock({ wait: 1_500 }));
+    await using it = await pair(stage, kind, { pollCap: 200 });
+    const call = watch(it.bed.lock.lock({ wait: 1_500 }));
     await turn();
     stage.server.pause();
     await until("the call is over", () => call.state !== "pending");

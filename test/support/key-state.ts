@@ -61,12 +61,12 @@ function pairs(flat: readonly string[]): [string, string][] {
   return result;
 }
 
-/** All keys of the server, or of all masters of the cluster, by name in order. */
-export async function allKeys(redis: ScanClient | ScanCluster): Promise<Map<string, KeyState>> {
+/** All keys of the server, or of all masters of the cluster, by name in order; with `part`, those that contain it. */
+export async function allKeys(redis: ScanClient | ScanCluster, part = ""): Promise<Map<string, KeyState>> {
   const nodes = "nodes" in redis ? redis.nodes("master") : [redis];
   const keys = new Set((await Promise.all(nodes.map(scanAll))).flat());
   const states = new Map<string, KeyState>();
-  for (const key of [...keys].sort()) {
+  for (const key of [...keys].filter((each) => each.includes(part)).sort()) {
     const state = await keyState(redis, key);
     if (state.type !== "none") states.set(key, state); // it may have lapsed since the scan
   }

@@ -1,0 +1,65 @@
+/** Contract section 6: wrong arguments of the calls of an open client are refused before anything is sent. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
+import { as, failure, type Refusal, refused, warmUp } from "./helpers.js";
+
+let server: RedisServer;
+let client: LockClient;
+let counter: CommandCounter;
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new LockClient(server.connect());
+  await warmUp(client.getLock("a"));
+  counter = await countCommands(server);
+});
+afterAll(async () => {
+  counter?.stop();
+  await client?.close({ timeout: 0 });
+  await server?.stop();
+});
+beforeEach(() => counter.reset());
+afterEach(async () => {
+  await counter.settle();
+  expect(counter.all()).toEqual([]); // the rule that all of these share
+});
+
+test.each([
+  ["absent", undefined],
+  ["null", null],
+  ["a promise", Promise.resolve()],
+  ["options instead", { lease: 1000 }],
+  ["a string", "fn"],
+])("fn of a scope: %s", async (_, fn) => {
+  await refused(() => client.scope(as(fn)), TypeError);
+  await refused(() => client.newOwner().scope(as(fn)), TypeError);
+});
+
+test.each([
+  ["client.scope", () => client.scope(as(null))],
+  ["client.close", () => client.close(as(null))],
+])("%s rejects, it does not throw", async (_, call) => {
+  let promise: Promise<unknown> | undefined;
+  expect(() => {
+    promise = call();
+  }).not.toThrow();
+  expect(await failure(promise ?? Promise.resolve())).toBeInstanceOf(Error);
+});
+
+describe("the arguments of close leave the client open", () => {
+  const bad: readonly [title: string, options: unknown, type: Refusal][] = [
+    ["timeout negative", { timeout: -1 }, RangeError],
+    ["timeout NaN", { timeout: Number.NaN }, RangeError],
+    ["timeout a string", { timeout: "5" }, TypeError],
+    ["timeout null", { timeout: null }, TypeError],
+    ["timeout a BigInt", { timeout: 5n }, TypeError],
+    ["an unknown option", { grace: 5 }, TypeError],
+    ["null", null, TypeError],
+    ["a number", 5, TypeError],
+  ];
+  test.each(bad)("%s", async (_, options, type) => {
+    await refused(() => client.close(as(options)), type);
+    await client.scope(() => undefined); // still open, and sends nothing
+  });
+});

@@ -1,0 +1,136 @@
+/**
+ * Where a test of the contract takes place: `eachKind` runs tests on every kind of lock. Each kind has a server of its
+ * own, so the kinds go side by side while the tests of one kind follow each other; each test has locks of fresh names.
+ */
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, test as plain, type TestAPI } from "vitest";
+import { type Lock, LockClient } from "../../src/index.js";
+import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
+import { warmUp } from "./helpers.js";
+import { byName, KINDS, type Kind } from "./kinds.js";
+import { Wire } from "./wire.js";
+
+/** What the tests of one kind in one file share. */
+export class Scene {
+  readonly server: RedisServer;
+  readonly redis: Redis;
+  readonly client: LockClient;
+  readonly rivals: LockClient;
+  #counter: CommandCounter | undefined;
+
+  private constructor(server: RedisServer) {
+    this.server = server;
+    this.redis = server.connect();
+    this.client = new LockClient(this.redis);
+    this.rivals = new LockClient(server.connect());
+  }
+
+  static async start(kind: Kind): Promise<Scene> {
+    const scene = new Scene(await startRedis());
+    for (const client of [scene.client, scene.rivals]) await warmUp(kind.make(client, "warm-up"));
+    return scene;
+  }
+
+  /** Counts from here on. */
+  async counter(): Promise<CommandCounter> {
+    this.#counter ??= await countCommands(this.server);
+    await this.#counter.reset();
+    return this.#counter;
+  }
+
+  async stop(): Promise<void> {
+    this.#counter?.stop();
+    for (const client of [this.client, this.rivals]) await client.close({ timeout: 0 });
+    await this.server.stop();
+  }
+}
+
+/** What a test asks for by name. */
+export interface Fixtures {
+  readonly scene: Scene;
+  /** The server of this kind. */
+  readonly server: RedisServer;
+  /** Looks on, and is the connection of `client`. */
+  readonly redis: Redis;
+  readonly client: LockClient;
+  /** Somebody else's client. */
+  readonly rivals: LockClient;
+  /** No other test has it, and it is no part of another's. */
+  readonly lockName: string;
+  readonly lock: Lock;
+  /** A second lock of the kind. */
+  readonly other: Lock;
+  /** What other owners cannot have while one has `lock`: the lock itself, but of the read side the write side. */
+  readonly excluded: Lock;
+  /** The same by somebody else's client, so it keeps `lock` out too. */
+  readonly rival: Lock;
+  /** The lock itself by somebody else's client. */
+  readonly twin: Lock;
+  readonly wire: Wire;
+  /** Counts what the server gets, from the start of the test. */
+  readonly counter: CommandCounter;
+}
+
+export type KindTest = TestAPI<Fixtures>;
+
+let names = 0;
+
+function testOf(kind: Kind, current: () => Scene): KindTest {
+  return plain.extend<Fixtures>({
+    scene: ({ task: _ }, use) => use(current()),
+    server: ({ scene }, use) => use(scene.server),
+    redis: ({ scene }, use) => use(scene.redis),
+    client: ({ scene }, use) => use(scene.client),
+    rivals: ({ scene }, use) => use(scene.rivals),
+    lockName: ({ task: _ }, use) => use(`lock-${++names}.`),
+    lock: ({ client, lockName }, use) => use(kind.make(client, lockName)),
+    other: ({ client }, use) => use(kind.make(client, `other-${++names}.`)),
+    excluded: ({ client, lockName }, use) => use(kind.rival.make(client, lockName)),
+    rival: ({ rivals, lockName }, use) => use(kind.rival.make(rivals, lockName)),
+    twin: ({ rivals, lockName }, use) => use(kind.make(rivals, lockName)),
+    wire: ({ redis, lockName }, use) => use(new Wire(redis, kind, lockName)),
+    counter: async ({ scene }, use) => use(await scene.counter()),
+  });
+}
+
+/** Defines tests once and runs them on every kind of lock, or on those that are named. */
+export function eachKind(
+  title: string,
+  define: (test: KindTest, kind: Kind) => void,
+  kinds: readonly Kind[] = KINDS,
+): void {
+  describe.concurrent.each(byName(kinds))("%s", (_, kind) => {
+    describe.sequential(title, () => {
+      let scene: Scene;
+      beforeAll(async () => {
+        scene = await Scene.start(kind);
+      });
+      afterAll(() => scene?.stop());
+      define(
+        testOf(kind, () => scene),
+        kind,
+      );
+    });
+  });
+}
+
+export interface OwnClient {
+  /** A connection of this test alone. */
+  readonly mine: Redis;
+}
+
+/** Tests whose `client` is theirs alone, on `mine`, so that they may close it. */
+export function withOwnClient(test: KindTest): TestAPI<Fixtures & OwnClient> {
+  return test.extend<OwnClient & Pick<Fixtures, "client">>({
+    mine: async ({ server }, use) => {
+      const mine = server.connect();
+      await use(mine);
+      mine.disconnect();
+    },
+    client: async ({ mine }, use) => {
+      const client = new LockClient(mine);
+      await use(client);
+      await client.close({ timeout: 0 });
+    },
+  });
+}

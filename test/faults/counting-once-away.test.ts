@@ -1,0 +1,186 @@
+/**
+ * Calls that end without an answer because the server is killed, stopped or restarted, or has forgotten its scripts. The
+ * caller hears of it in time, and nothing stays behind on the server once it answers again.
+ */
+import { describe, expect, test } from "vitest";
+import { byName } from "../contract/kinds.js";
+import { type RedisServer, until } from "../support/index.js";
+import { failOnUnhandledRejections, manyAtOnce, pause, Stage, script, watch } from "./harness.js";
+import { expectHeldBesidesMarkers, expectNothingLeft, expectNothingLeftSoon } from "./remains.js";
+
+/** More than a call may take beyond its bound, on a loaded machine. */
+const SLACK = 1_500;
+
+manyAtOnce();
+failOnUnhandledRejections();
+
+const away: [string, (server: RedisServer) => Promise<void>, (server: RedisServer) => Promise<void>][] = [
+  [
+    "killed",
+    (server) => server.kill(),
+    async (server) => {
+      await server.restart();
+    },
+  ],
+  ["stopped by SIGSTOP", async (server) => server.pause(), async (server) => server.resume()],
+];
+
+describe.concurrent.each(byName())("%s", (_kind, kind) => {
+  describe.sequential("a server that goes away", () => {
+    test.each(away)(
+      "%s: tryLock(200) rejects UNAVAILABLE in time and leaves nothing once the server is back",
+      async (_, take, giveBack) => {
+        await using stage = await Stage.start(["standalone"]);
+        await using bed = await stage.bed({ kind });
+        await using offline = await stage.bed({ kind, redis: { enableOfflineQueue: false } });
+        await using impatient = await stage.bed({ kind, redis: { commandTimeout: 100 } });
+        const beds = [bed, offline, impatient];
+        await take(stage.server);
+        const calls = beds.map((each) => watch(each.lock.tryLock(200)));
+        await until("all calls are over", () => calls.every(({ state }) => state !== "pending"));
+        for (const call of calls) {
+          expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+          expect(call.took).toBeGreaterThan(150);
+          expect(call.took).toBeLessThan(200 + SLACK);
+        }
+        await giveBack(stage.server);
+        for (const each of beds) await expectNothingLeftSoon(each);
+      },
+    );
+
+    test.each(away)(
+      "%s: tryLock() and lock() reject UNAVAILABLE after commandTimeout",
+      async (_, take, giveBack) => {
+        await using stage = await Stage.start(["standalone"]);
+        await using bed = await stage.bed({ kind, client: { commandTimeout: 400 } });
+        await take(stage.server);
+        const calls = [watch(bed.lock.tryLock()), watch(bed.make(`${bed.name}b`).lock())];
+        await until("all calls are over", () => calls.every(({ state }) => state !== "pending"));
+        for (const call of calls) {
+          expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+          expect(call.took).toBeGreaterThan(350);
+          expect(call.took).toBeLessThan(400 + SLACK);
+        }
+        await giveBack(stage.server);
+        await expectNothingLeftSoon(bed);
+      },
+    );
+
+    test("a server that is silent beyond the lease: the grant that arrives late is given back as LOCK_LOST", async () => {
+      await using stage = await Stage.start(["standalone"]);
+      await using bed = await stage.bed({ kind, client: { commandTimeout: 10_000 } });
+      stage.server.pause();
+      const call = watch(bed.lock.lock({ lease: 300 }));
+      await pause(500);
+      stage.server.resume();
+      await until("the call is over", () => call.state !== "pending");
+      expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      await expectNothingLeftSoon(bed);
+    });
+
+    test("an unlock while the server is away rejects UNAVAILABLE, goes on, and can be asked again", async () => {
+      await using stage = await Stage.start(["standalone"]);
+      await using bed = await stage.bed({ kind, client: { commandTimeout: 600 } });
+      const hold = await bed.lock.lock();
+      stage.server.pause();
+      const first = watch(hold.unlock());
+      expect(hold.isHeld).toBe(false);
+      await until("it is over", () => first.state !== "pending");
+      expect(first.error).toMatchObject({ code: "UNAVAILABLE" });
+      const second = watch(hold.unlock());
+      stage.server.resume();
+      await until("it is over", () => second.state !== "pending");
+      expect(second.error).toBeUndefined();
+      await expectNothingLeft(bed, 20_000);
+      expect(bed.troubles).toEqual([]);
+    });
+
+    test("a run whose release gets no answer resolves, emits `error`, and the release goes on", async () => {
+      await using stage = await Stage.start(["standalone"]);
+      await using bed = await stage.bed({ kind, client: { commandTimeout: 600 } });
+      await expect(
+        bed.lock.run(() => {
+          stage.server.pause();
+          return "done";
+        }),
+      ).resolves.toBe("done");
+      expect(bed.troubles).toEqual([["error", expect.objectContaining({ lockName: bed.lock.name })]]);
+      expect(bed.troubles).toMatchObject([["error", { cause: { code: "UNAVAILABLE" } }]]);
+      stage.server.resume();
+      await expectNothingLeftSoon(bed);
+    });
+
+    test("restarts while calls are on their way: each counts once, and all is given back", async () => {
+      await using stage = await Stage.start(
+        ["standalone"],
+        ["--appendonly", "yes", "--appendfsync", "always"],
+      );
+      await using bed = await stage.bed({ kind, client: { commandTimeout: 7_000 } });
+      const names = Array.from({ length: 30 }, (_, i) => `${bed.name}-${i}`);
+      const held = names.slice(0, 10).map((name) => bed.make(name));
+      const before = await Promise.all(held.map((lock) => lock.lock()));
+      const calls = [
+        ...before.map((hold) => watch(hold.unlock())),
+        ...names.slice(10).map((name) => watch(bed.make(name).run(() => {}))),
+      ];
+      await stage.server.kill();
+      await stage.server.restart();
+      await until("all calls are over", () => calls.every(({ state }) => state !== "pending"), {
+        timeout: 8_000,
+      });
+      expect(calls.map(({ error }) => error)).toEqual(calls.map(() => undefined));
+      await expectNothingLeftSoon(bed);
+      expect(bed.troubles).toEqual([]);
+    });
+  });
+});
+
+describe.concurrent("a server that forgets its scripts", () => {
+  test("SCRIPT FLUSH again and again under load disturbs no call", async () => {
+    await using stage = await Stage.start(["standalone"]);
+    await using bed = await stage.bed();
+    let flushing = true;
+    let flushes = 0;
+    const flusher = (async () => {
+      for (; flushing; flushes++) {
+        await stage.server.call("SCRIPT", "FLUSH");
+        await pause(5);
+      }
+    })();
+    const end = performance.now() + 1_500;
+    let cycles = 0;
+    const task = async (i: number): Promise<void> => {
+      const lock = bed.client.getLock(`${bed.name}-${i % 4}`);
+      while (performance.now() < end) {
+        await bed.client.scope(async () => {
+          await lock.lock();
+          await lock.lock();
+          expect(await lock.getHoldCount()).toBe(2);
+          await lock.unlock();
+          await lock.unlock();
+        });
+        cycles++;
+      }
+    };
+    await Promise.all(Array.from({ length: 12 }, (_, i) => task(i)));
+    flushing = false;
+    await flusher;
+    expect(cycles).toBeGreaterThan(5);
+    expect(flushes).toBeGreaterThan(5);
+    expect(bed.troubles).toEqual([]);
+    await expectNothingLeft(bed, 20_000);
+  });
+
+  test("a script that the server forgot between two calls is sent again in full, once", async () => {
+    await using stage = await Stage.start(["standalone"]);
+    await using bed = await stage.bed();
+    await (await bed.lock.lock()).unlock();
+    await stage.server.call("SCRIPT", "FLUSH");
+    bed.proxy.clear();
+    const hold = await bed.lock.lock();
+    await expectHeldBesidesMarkers(bed, hold.ownerId, 1);
+    const sent = bed.proxy.commands.filter(({ command }) => script("acquire")(command));
+    expect(sent.map(({ command }) => command[0])).toEqual(["EVALSHA", "EVAL"]);
+    await hold.unlock();
+  });
+});

@@ -1,0 +1,92 @@
+/** Processes that stop, stall or die while they hold a lock: they know it, or others get the lock when the lease ends. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { byName, type Kind, PLAIN } from "../contract/kinds.js";
+import { startWorker, until } from "../support/index.js";
+import { bundledWorker } from "./build-worker.js";
+import { failOnUnhandledRejections, manyAtOnce, Stage, watch } from "./harness.js";
+import type { Look, Stall } from "./holder-worker.js";
+import { untilFree } from "./remains.js";
+
+let stage: Stage;
+const worker = bundledWorker("./holder-worker.ts");
+
+manyAtOnce();
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone"]);
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+/** A process that holds the lock of a bed. */
+async function holder(kind: Kind, watchdogTimeout: number) {
+  const bed = await stage.bed({ kind });
+  const process = await startWorker(worker());
+  const ownerId = await process.request<string>("take", {
+    port: stage.server.port,
+    name: bed.name,
+    kind: kind.name,
+    watchdogTimeout,
+  });
+  const dispose = async (): Promise<void> => {
+    await process.kill();
+    await bed.dispose();
+  };
+  return { bed, process, ownerId, [Symbol.asyncDispose]: dispose };
+}
+
+// The clock of the process alone decides: it is the same for all kinds.
+describe.concurrent("an event loop", () => {
+  test("stalled beyond the lease: not held on the first line after, the signal follows", async () => {
+    await using it = await holder(PLAIN, 1_500);
+    const {
+      first,
+      afterMicrotask,
+      later,
+      reason,
+      lostEvents: lost,
+    } = await it.process.request<Stall>("stall", 2_000);
+    expect(first).toMatchObject({ isHeld: false, thrown: "LOCK_LOST", remaining: 0 });
+    expect(afterMicrotask).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
+    expect(later).toMatchObject({ isHeld: false, aborted: true, thrown: "LOCK_LOST" });
+    expect(reason).toBe("expired");
+    expect(lost).toBe(1);
+    expect(await it.process.request("unlock")).toBe("LOCK_LOST");
+    await untilFree(it.bed);
+    expect(await it.process.request("unhandled")).toEqual([]);
+  });
+
+  test("stalled for less than the lease: the hold goes on", async () => {
+    await using it = await holder(PLAIN, 3_000);
+    const { first, later, lostEvents: lost } = await it.process.request<Stall>("stall", 1_300);
+    expect(first).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
+    expect(later).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
+    expect(lost).toBe(0);
+    expect(await it.process.request("unlock")).toBe("unlocked");
+  });
+});
+
+describe.concurrent.each(byName())("%s", (_kind, kind) => {
+  test("process stopped beyond the lease: another gets the lock, and the resumed one knows it lost it", async () => {
+    await using it = await holder(kind, 1_200);
+    it.process.pause();
+    const theirs = await it.bed.rival().lock({ wait: 10_000 });
+    it.process.resume();
+    const seen = await it.process.request<Look>("look");
+    expect(seen).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
+    expect(await it.process.request("unlock")).toBe("LOCK_LOST");
+    expect(theirs.isHeld).toBe(true);
+    expect((await it.bed.keys())[it.bed.name]?.value).toEqual(kind.rival.fields(theirs.ownerId, 1));
+    await theirs.unlock();
+    expect(await it.process.request("unhandled")).toEqual([]);
+  });
+
+  test("process killed: its lock is free when the lease ends, and a waiter gets it then", async () => {
+    await using it = await holder(kind, 900);
+    const waiting = watch(it.bed.rival().lock({ wait: 10_000 }));
+    await it.process.kill();
+    await until("the waiter has it", () => waiting.state !== "pending", { timeout: 8_000 });
+    expect(waiting.error).toBeUndefined();
+    expect(waiting.took).toBeLessThan(900 + 1_500);
+    await waiting.value?.unlock();
+  });
+});
