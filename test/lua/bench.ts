@@ -47,8 +47,30 @@ export const publishers: Message["command"][] = isModern ? ["PUBLISH", "SPUBLISH
 
 /** A key as it is to be, or was found; `ttl` -1: without end. */
 export interface State {
-  readonly value: KeyState["value"];
+  readonly value: Exclude<KeyState["value"], unknown[]> | string[] | Scores;
   readonly ttl: number;
+}
+
+/** A sorted set of times: ms of the server's clock, counted from the last `put`. */
+export class Scores {
+  readonly members: Readonly<Record<string, number | Later>>;
+
+  constructor(members: Scores["members"]) {
+    this.members = members;
+  }
+}
+
+/** A time that a script counted from when it ran. */
+export interface Later {
+  readonly later: number;
+}
+
+export function later(ms: number): Later {
+  return { later: ms };
+}
+
+export function scored(members: Scores["members"], ttl = -1): State {
+  return { value: new Scores(members), ttl };
 }
 
 /** A lock's hash. */
@@ -70,10 +92,11 @@ export interface Message {
 
 export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
 
-export async function startBench(): Promise<Bench> {
+/** `channels`: where sharded announcements are heard. */
+export async function startBench(channels: readonly string[] = [CHANNEL]): Promise<Bench> {
   const server = await startRedis();
   const bench = new Bench(server);
-  await bench.subscribe();
+  await bench.subscribe(channels);
   return bench;
 }
 
@@ -82,6 +105,8 @@ export class Bench {
   readonly redis: Redis;
   readonly #subscriber: Redis;
   #messages: Message[] = [];
+  /** The server's clock at the last `put`, in ms. */
+  #since = 0;
 
   constructor(server: RedisServer) {
     this.server = server;
@@ -89,7 +114,7 @@ export class Bench {
     this.#subscriber = server.connect();
   }
 
-  async subscribe(): Promise<void> {
+  async subscribe(channels: readonly string[]): Promise<void> {
     const hear = (command: Message["command"]) => (channel: string, payload: string) => {
       this.#messages.push({ command, channel, payload });
     };
@@ -98,27 +123,64 @@ export class Bench {
     );
     this.#subscriber.on("smessage", hear("SPUBLISH"));
     await this.#subscriber.psubscribe("*");
-    if (isModern) await this.#subscriber.ssubscribe(CHANNEL);
+    if (isModern) await this.#subscriber.ssubscribe(...channels);
   }
 
   /** Puts the server into a state: these keys and no others. */
   async put(states: States): Promise<void> {
     await this.redis.flushall();
+    this.#since = await this.#time();
+    // Together, so that all TTLs start at almost the same time.
+    const together = this.redis.pipeline();
     for (const [key, { value, ttl }] of Object.entries(states)) {
-      if (typeof value === "string") await this.redis.set(key, value);
-      else if (Array.isArray(value)) await this.redis.rpush(key, ...value.map(String));
-      else if (value !== null) await this.redis.hset(key, value);
-      if (ttl > 0) await this.redis.pexpire(key, ttl);
+      if (typeof value === "string") together.set(key, value);
+      else if (Array.isArray(value)) together.rpush(key, ...value);
+      else if (value instanceof Scores) {
+        for (const [member, at] of Object.entries(value.members)) {
+          together.zadd(key, this.#since + (typeof at === "number" ? at : at.later), member);
+        }
+      } else if (value !== null) together.hset(key, value);
+      if (ttl > 0) together.pexpire(key, ttl);
     }
+    await together.exec();
     await this.heard();
+  }
+
+  /** The server's clock in ms. */
+  async #time(): Promise<number> {
+    const [seconds = 0, microseconds = 0] = (await this.redis.time()).map(Number);
+    return seconds * 1_000 + Math.floor(microseconds / 1_000);
   }
 
   /** All keys of the server are as given, in type, value and TTL. */
   async expect(states: States): Promise<void> {
     const found = await allKeys(this.redis);
-    const seen = Object.fromEntries([...found].map(([key, { value }]) => [key, value]));
-    expect(seen).toEqual(Object.fromEntries(Object.entries(states).map(([key, { value }]) => [key, value])));
+    const now = await this.#time();
+    const seen = Object.fromEntries(
+      [...found].map(([key, { type, value }]) => [key, value && this.#timed(type, value)]),
+    );
+    expect(seen).toEqual(
+      Object.fromEntries(Object.entries(states).map(([key, { value }]) => [key, this.#wanted(value, now)])),
+    );
     for (const [key, { ttl }] of Object.entries(states)) expectTtl(found.get(key)?.ttl, ttl);
+  }
+
+  /** A sorted set's scores become times since the last `put`. */
+  #timed(type: KeyState["type"], value: KeyState["value"]): unknown {
+    if (type !== "zset") return value;
+    const entries = value as [string, number][];
+    return Object.fromEntries(entries.map(([member, score]) => [member, score - this.#since]));
+  }
+
+  #wanted(value: State["value"], now: number): unknown {
+    if (!(value instanceof Scores)) return value;
+    const passed = now - this.#since;
+    const wanted = ([member, at]: [string, number | Later]): [string, unknown] => [
+      member,
+      // A script's clock and its view of TTLs may differ by a tick.
+      typeof at === "number" ? at : wholeBetween(at.later - 1, at.later + passed + 1),
+    ];
+    return Object.fromEntries(Object.entries(value.members).map(wanted));
   }
 
   /** What was announced since the last look. */
@@ -172,13 +234,40 @@ export class Bench {
     return this.server.connect({ username: user, password: "any" });
   }
 
+  /** Who lacks the command is told so, and no key is left without end, but those that never have one. */
+  async expectRefusal<K extends KeyValues, A extends ArgumentValues>(
+    command: string,
+    script: Script<K, A>,
+    form: Form,
+    keys: NoInfer<K>,
+    args: NoInfer<A>,
+  ): Promise<void> {
+    const limited = this.runner(script, form, await this.without(command));
+    await expect(limited(keys, args)).rejects.toThrow(FORBIDDEN);
+    for (const [key, { ttl }] of await allKeys(this.redis)) {
+      if (!ENDLESS.test(key)) expect(ttl).toBeGreaterThan(0);
+    }
+  }
+
   async stop(): Promise<void> {
     await this.server.stop();
   }
 }
 
+/** Keys that Redisson, too, keeps without TTL: fencing counters, and the queue of a fair lock while somebody waits. */
+const ENDLESS = /^redisson_lock_(token|queue|timeout):/;
+
 /** What a user hears who lacks a command that the script needs. */
 export const FORBIDDEN: RegExp = /NOPERM|no permissions|can't (run|access)/;
+
+/** Matches whole numbers of this range. */
+function wholeBetween(least: number, most: number): unknown {
+  return {
+    $$typeof: Symbol.for("jest.asymmetricMatcher"),
+    asymmetricMatch: (found: number) => Number.isInteger(found) && found >= least && found <= most,
+    toAsymmetricMatcher: () => `a whole number from ${least} to ${most}`,
+  };
+}
 
 /** A TTL that was set to `ttl` a short while ago. */
 export function expectTtl(found: unknown, ttl: number): void {

@@ -73,7 +73,7 @@ describe.each(forms(lockForce))("lock/force, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test.each(["hlen", "del"])("who may not %s is told so", async (command) => {
+  test.each(["hlen", "del", "set"])("who may not %s is told so", async (command) => {
     const limited = bench.runner(lockForce, form, await bench.without(command));
     await bench.put({ [LOCK]: held({ [ME]: "1" }, 30_000) });
     await expect(limited(keys, args)).rejects.toThrow(FORBIDDEN);

@@ -77,6 +77,13 @@ describe.each(forms(lockRelease))("lock/release, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
+  test("1: a nested release whose call is over changes nothing", async () => {
+    const states = { [LOCK]: held({ [ME]: "3" }, 30_000), [TOMBSTONE]: text("1", 40_000) };
+    await bench.put(states);
+    expect(await release(2, 60_000)).toBe(1);
+    await bench.expect(states);
+  });
+
   test.each([
     ["the last hold", 0, 0],
     ["a nested hold", 1, 20_000],

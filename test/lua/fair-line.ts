@@ -1,0 +1,101 @@
+/** The keys of a fair lock, and the lines of waiters that are in them. */
+import {
+  CHANNEL,
+  held,
+  type Later,
+  LOCK,
+  later,
+  ME,
+  type Message,
+  type States,
+  scored,
+  TOMBSTONE,
+} from "./bench.js";
+
+export const QUEUE = "redisson_lock_queue:{job}";
+export const TIMEOUTS = "redisson_lock_timeout:{job}";
+export const ALIVE = "holdfast_alive:{job}";
+/** Of another process that uses Redisson, and so is not in the set of those alive. */
+export const JAVA = "java:7";
+export const THIRD = "client:3";
+/** What Redisson grants each waiter by default. */
+export const GRACE = 300_000;
+
+export const FAIR_KEYS: Readonly<
+  Record<"lock" | "queue" | "timeouts" | "alive" | "tombstone" | "channel", string>
+> = {
+  lock: LOCK,
+  queue: QUEUE,
+  timeouts: TIMEOUTS,
+  alive: ALIVE,
+  tombstone: TOMBSTONE,
+  channel: CHANNEL,
+};
+
+/** How long an unheard waiter counts as alive. */
+export const PATIENCE = 20_000;
+/** A try of a call that does not wait. */
+export const NO_WAIT = 0;
+export const JAVA_2 = "java:8";
+
+/** Arguments of fair/acquire. */
+export interface Attempt {
+  readonly owner: string;
+  readonly lease: number;
+  readonly grace: number;
+  readonly patience: number;
+  readonly publish: string;
+  readonly fellows: string[];
+}
+
+export function attempt(changes: Partial<Attempt> = {}): Attempt {
+  const usual = {
+    owner: ME,
+    lease: 60_000,
+    grace: GRACE,
+    patience: PATIENCE,
+    publish: "PUBLISH",
+    fellows: [],
+  };
+  return { ...usual, ...changes };
+}
+
+export const mine = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [ME]: count }, ttl) });
+export const theirs = (ttl: number): States => ({ [LOCK]: held({ "java:9": "2" }, ttl) });
+
+/** Both in ms of the server's clock since the last `put`; without `due` its score is missing. */
+export interface Place {
+  readonly due?: number | Later | undefined;
+  readonly alive?: number | Later | undefined;
+}
+
+/** A queue in this order, and how long the word on who is alive lasts. */
+export function line(places: readonly (readonly [waiter: string, Place])[], aliveTtl = 1_000_000): States {
+  const known = (which: keyof Place) =>
+    Object.fromEntries(
+      places.flatMap(([waiter, { [which]: at }]) => (at === undefined ? [] : [[waiter, at]])),
+    );
+  const [due, alive] = [known("due"), known("alive")];
+  return {
+    ...(places.length > 0 && { [QUEUE]: { value: places.map(([waiter]) => waiter), ttl: -1 } }),
+    ...(Object.keys(due).length > 0 && { [TIMEOUTS]: scored(due) }),
+    ...(Object.keys(alive).length > 0 && { [ALIVE]: scored(alive, aliveTtl) }),
+  };
+}
+
+export const inLine = (...places: (readonly [waiter: string, Place])[]): States => line(places);
+
+/** As a waiter is left by a try of its process. */
+export function heard(due: Place["due"]): Place {
+  return { due, alive: later(PATIENCE) };
+}
+
+/** Where a waiter is woken. */
+export function wakeChannel(waiter: string): string {
+  return `${CHANNEL}:${waiter}`;
+}
+
+/** That this waiter, and nobody else, was told that the lock is free. */
+export function woken(waiter: string, command: Message["command"] = "PUBLISH"): Message[] {
+  return [{ command, channel: wakeChannel(waiter), payload: "0" }];
+}

@@ -1,0 +1,53 @@
+/** The keys of a read-write lock, and the holds that are in them. */
+import { held, LOCK, ME, type Message, type States, TOMBSTONE, text } from "./bench.js";
+
+export const CHANNEL = "redisson_rwlock:{job}";
+export const WRITERS = "holdfast_writers:{job}";
+/** The field of ME as a writer. */
+export const MY_WRITE: string = `${ME}:write`;
+export const THIRD = "client:3";
+
+export const ENDING_KEYS: { lock: string; channel: string; tombstone: string } = {
+  lock: LOCK,
+  channel: CHANNEL,
+  tombstone: TOMBSTONE,
+};
+export const over: States = { [TOMBSTONE]: text("1", 40_000) };
+
+export function holdKey(owner: string, number: number, base = `{${LOCK}}`): string {
+  return `${base}:${owner}:rwlock_timeout:${number}`;
+}
+
+/** The keys of an owner's read holds, numbered from 1, that have so many ms to go; of those with 0 the key has lapsed. */
+export function holds(owner: string, terms: readonly number[], base?: string): States {
+  const living = terms.flatMap((term, i) =>
+    term === 0 ? [] : [[holdKey(owner, i + 1, base), text("1", term)]],
+  );
+  return Object.fromEntries(living);
+}
+
+type Readers = Readonly<Record<string, readonly number[]>>;
+
+const counts = (readers: Readers) =>
+  Object.fromEntries(Object.entries(readers).map(([owner, terms]) => [owner, String(terms.length)]));
+const keysOf = (readers: Readers): States =>
+  Object.assign({}, ...Object.entries(readers).map(([owner, terms]) => holds(owner, terms)));
+
+/** A lock that readers hold, by the terms of their holds; its own TTL is the longest of them unless given. */
+export function reading(readers: Readers, ttl: number = Math.max(...Object.values(readers).flat())): States {
+  return { [LOCK]: held({ mode: "read", ...counts(readers) }, ttl), ...keysOf(readers) };
+}
+
+/** A lock that an owner has written so many times, and reads with these terms. */
+export function writing(ttl: number, count = "1", terms: readonly number[] = [], owner: string = ME): States {
+  const readers = terms.length > 0 ? { [owner]: terms } : {};
+  return {
+    [LOCK]: held({ mode: "write", [`${owner}:write`]: count, ...counts(readers) }, ttl),
+    ...keysOf(readers),
+  };
+}
+
+/** What all who wait hear when the last reader leaves: `0`; and `1` when the writer does. */
+export function announced(payload: "0" | "1", command: Message["command"] = "PUBLISH"): Message[] {
+  return [{ command, channel: CHANNEL, payload }];
+}
