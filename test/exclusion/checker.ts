@@ -1,30 +1,20 @@
 /**
- * Says what a history proves against a lock. Pure: it is given what happened, on the one monotonic clock that all
- * processes of a machine share (`process.hrtime.bigint()`), and knows nothing of Redis or of any lock's inside.
- *
- * What a holder claims is taken at its word, and no further: a section lasts from the grant to the last moment before
- * the unlock was sent, for the hold that its own clock had declared over only to that deadline, and for a process that
- * was killed to the kill.
+ * Says what a history proves against a lock. Pure: it is given what happened, and knows nothing of Redis or of any
+ * lock's inside.
  */
-
-/** One stay inside a lock. Instants are nanoseconds. */
-export interface Section {
-  readonly lock: string;
-  /** Unique to this stay. */
-  readonly id: string;
-  readonly process: string;
-  /** When the call that got it was made. */
-  readonly askedAt: bigint;
-  readonly enteredAt: bigint;
-  /** Undefined if it was never left: then its process must have died. */
-  readonly leftAt: bigint | undefined;
-  /** Set when the holder found at its end that its hold was over: the deadline that it last knew of. */
-  readonly lostAt: bigint | undefined;
-  /** Milliseconds for which a dead holder's lock may stay closed. */
-  readonly lease: number;
-  /** Who the witness still saw inside when this one entered. */
-  readonly intruded: string | undefined;
-}
+import { findOvertaken, findTokenSlips } from "./order.js";
+import {
+  type Deaths,
+  endOf,
+  goneBy,
+  groupByLock,
+  inMs,
+  inOrderOf,
+  later,
+  MS,
+  type Section,
+  wasInside,
+} from "./sections.js";
 
 /** A counter that is only changed inside its lock, by a read and a later write. */
 export interface Counter {
@@ -37,6 +27,8 @@ export interface Counter {
 /** What the server showed of a lock that nobody should have had. */
 export interface Sighting {
   readonly lock: string;
+  /** The key that is there; absent for the lock itself. */
+  readonly key?: string;
   readonly at: bigint;
   /** As PTTL: -2 free, -1 without end. */
   readonly ttl: number;
@@ -45,17 +37,20 @@ export interface Sighting {
 /** A call that was still waiting when the history ended. */
 export interface Ask {
   readonly lock: string;
+  /** It wanted to share. */
+  readonly shared?: boolean;
   readonly askedAt: bigint;
   readonly until: bigint;
 }
 
 export interface History {
   readonly sections: readonly Section[];
-  /** When each killed process was sent its SIGKILL. */
-  readonly deaths: ReadonlyMap<string, bigint>;
+  readonly deaths: Deaths;
   readonly counters?: readonly Counter[];
   readonly sightings?: readonly Sighting[];
   readonly asks?: readonly Ask[];
+  /** Locks that were taken from their holders by force, or forgotten by their server: stays there may overlap. */
+  readonly forced?: ReadonlySet<string>;
 }
 
 export interface Limits {
@@ -65,9 +60,20 @@ export interface Limits {
   readonly margin: number;
   /** Milliseconds for which a free lock may keep somebody waiting who asked for it. */
   readonly patience: number;
+  /** Milliseconds for which one who died in a line may hold up those behind; 0 where there is none. Default 0. */
+  readonly absence?: number;
 }
 
-export type FindingKind = "overlap" | "intrusion" | "lost update" | "orphan" | "stuck" | "unfinished";
+export type FindingKind =
+  | "overlap"
+  | "intrusion"
+  | "lost update"
+  | "torn read"
+  | "overtaken"
+  | "token"
+  | "orphan"
+  | "stuck"
+  | "unfinished";
 
 export interface Finding {
   readonly kind: FindingKind;
@@ -75,16 +81,19 @@ export interface Finding {
   readonly detail: string;
 }
 
-const MS = 1_000_000n;
-
 export function check(history: History, limits: Limits): Finding[] {
-  const { deaths, counters = [], sightings = [], asks = [] } = history;
+  const { deaths, counters = [], sightings = [], asks = [], forced = new Set() } = history;
   const findings: Finding[] = [];
   const locks = groupByLock(history.sections);
-  for (const sections of locks.values()) {
+  for (const [lock, sections] of locks) {
     findings.push(...findUnfinished(sections, deaths));
-    findings.push(...findOverlaps(sections, deaths));
+    const real = sections.filter(wasInside);
+    findings.push(...findTokenSlips(real, forced.has(lock)));
+    if (forced.has(lock)) continue;
+    findings.push(...findOverlaps(real, deaths));
     findings.push(...findIntrusions(sections, deaths));
+    findings.push(...findTornReads(real));
+    findings.push(...findOvertaken(real));
   }
   findings.push(...findStuck(locks, asks, deaths, limits));
   findings.push(...findLostUpdates(counters));
@@ -92,92 +101,150 @@ export function check(history: History, limits: Limits): Finding[] {
   return findings;
 }
 
-function groupByLock(sections: readonly Section[]): Map<string, Section[]> {
-  const locks = new Map<string, Section[]>();
-  for (const section of sections) {
-    const known = locks.get(section.lock);
-    if (known) known.push(section);
-    else locks.set(section.lock, [section]);
-  }
-  return locks;
-}
-
-/** The last moment at which the holder surely took itself for one. */
-function endOf(section: Section, deaths: ReadonlyMap<string, bigint>): bigint {
-  const { enteredAt, leftAt, lostAt, process } = section;
-  const end = lostAt ?? leftAt ?? deaths.get(process) ?? enteredAt;
-  return later(end, enteredAt);
-}
-
-/** From when on nothing of the section may keep others out. */
-function goneBy(section: Section, deaths: ReadonlyMap<string, bigint>): bigint {
-  const end = endOf(section, deaths);
-  return section.leftAt === undefined ? end + BigInt(section.lease) * MS : end;
-}
-
-function findUnfinished(sections: readonly Section[], deaths: ReadonlyMap<string, bigint>): Finding[] {
+function findUnfinished(sections: readonly Section[], deaths: Deaths): Finding[] {
   return sections
     .filter(({ leftAt, process }) => leftAt === undefined && !deaths.has(process))
     .map(({ lock, id }) => ({ kind: "unfinished", lock, detail: `${id} never left, and its process lives` }));
 }
 
-function findOverlaps(sections: readonly Section[], deaths: ReadonlyMap<string, bigint>): Finding[] {
+function findOverlaps(sections: readonly Section[], deaths: Deaths): Finding[] {
   const findings: Finding[] = [];
-  let last: Section | undefined;
-  for (const section of [...sections].sort(byEntry)) {
-    if (last && section.enteredAt < endOf(last, deaths)) {
+  let inside: Section[] = [];
+  for (const section of inOrderOf("enteredAt", sections)) {
+    inside = inside.filter((other) => endOf(other, deaths) > section.enteredAt);
+    const last = latest(
+      inside.filter((other) => !(section.shared && other.shared)),
+      deaths,
+    );
+    if (last) {
       const ns = endOf(last, deaths) - section.enteredAt;
       const detail = `${section.id} entered ${inMs(ns)} ms before ${last.id} was out`;
       findings.push({ kind: "overlap", lock: section.lock, detail });
     }
-    if (!last || endOf(section, deaths) > endOf(last, deaths)) last = section;
+    inside.push(section);
   }
   return findings;
 }
 
-/** The witness is a register inside the lock, so its order is that of one server and not of clocks. */
-function findIntrusions(sections: readonly Section[], deaths: ReadonlyMap<string, bigint>): Finding[] {
+function latest(sections: readonly Section[], deaths: Deaths): Section | undefined {
+  let last: Section | undefined;
+  for (const section of sections) if (!last || endOf(section, deaths) > endOf(last, deaths)) last = section;
+  return last;
+}
+
+/**
+ * The witness is a register inside the lock, so its order is that of one server and not of clocks. A short lease may be
+ * over when the entry is written.
+ */
+function findIntrusions(sections: readonly Section[], deaths: Deaths): Finding[] {
   const byId = new Map(sections.map((section) => [section.id, section]));
-  return sections.flatMap((section) => {
-    const { intruded, lock, id, enteredAt } = section;
-    if (intruded === undefined) return [];
-    const other = byId.get(intruded);
-    // Whoever left in order had signed out of the register first.
-    const isOver =
-      other &&
-      (other.leftAt === undefined || other.lostAt !== undefined) &&
-      endOf(other, deaths) <= enteredAt;
-    if (isOver) return [];
-    return [{ kind: "intrusion", lock, detail: `${id} found ${intruded} inside` } as const];
-  });
+  return sections.filter(wasInside).flatMap((section) =>
+    section.intruded.flatMap((whom) => {
+      const { lock, id } = section;
+      const other = byId.get(whom);
+      if (other && (isOver(other, section, deaths) || endOf(section, deaths) <= other.enteredAt)) return [];
+      if (other && !wasInside(other)) return [];
+      return [{ kind: "intrusion", lock, detail: `${id} found ${whom} inside` } as const];
+    }),
+  );
+}
+
+/** Whoever left in order had signed out of the register first. */
+function isOver(section: Section, next: Section, deaths: Deaths): boolean {
+  if (section.leftAt !== undefined && section.lostAt === undefined) return false;
+  return endOf(section, deaths) <= next.enteredAt;
+}
+
+function findTornReads(sections: readonly Section[]): Finding[] {
+  return sections
+    .filter(({ torn }) => torn)
+    .map(({ lock, id }) => ({ kind: "torn read", lock, detail: `what ${id} read had changed when it left` }));
 }
 
 /** Looks at each stretch of time in which a lock was free: whoever got it next may not have waited through it. */
 function findStuck(
   locks: ReadonlyMap<string, readonly Section[]>,
   asks: readonly Ask[],
-  deaths: ReadonlyMap<string, bigint>,
-  { patience, margin }: Limits,
+  deaths: Deaths,
+  limits: Limits,
 ): Finding[] {
-  const findings: Finding[] = [];
-  const limit = BigInt(patience + margin) * MS;
-  const report = (lock: string, who: string, waited: bigint) => {
-    if (waited > limit)
-      findings.push({ kind: "stuck", lock, detail: `${who} waited ${inMs(waited)} ms for a free lock` });
-  };
-  const freeSince = new Map<string, bigint>();
+  const limit = BigInt(limits.patience + limits.margin) * MS;
+  const calls = new Map<string, Call[]>();
+  const add = (call: Call) => calls.set(call.lock, [...(calls.get(call.lock) ?? []), call]);
   for (const [lock, sections] of locks) {
-    let free = 0n;
-    for (const section of [...sections].sort(byEntry)) {
-      report(lock, section.id, section.enteredAt - later(free, section.askedAt));
-      free = later(free, goneBy(section, deaths));
+    const served = sections.map(({ id: who, shared, askedAt, enteredAt: until }) => {
+      return { lock, who, shared, askedAt, until };
+    });
+    calls.set(lock, served);
+  }
+  for (const { lock, shared = false, askedAt, until } of asks) {
+    add({ lock, who: "a call", shared, askedAt, until });
+  }
+  return [...calls].flatMap(([lock, wanted]) => {
+    const sections = locks.get(lock) ?? [];
+    const closedBefore = {
+      exclusive: closings(byEntry(sections, deaths), deaths, limits),
+      shared: closings(byAsking(sections, deaths), deaths, limits),
+    };
+    return wanted.flatMap(({ who, shared, askedAt, until }) => {
+      const free = closedBefore[shared ? "shared" : "exclusive"](until);
+      const waited = until - later(free, askedAt);
+      if (waited <= limit) return [];
+      return [{ kind: "stuck", lock, detail: `${who} waited ${inMs(waited)} ms for a free lock` } as const];
+    });
+  });
+}
+
+interface Call {
+  readonly lock: string;
+  readonly who: string;
+  readonly shared: boolean;
+  readonly askedAt: bigint;
+  /** When it was served, or no longer waited. */
+  readonly until: bigint;
+}
+
+/** A time from which on a lock may be closed to somebody, and until when. */
+interface Closing {
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
+/** To one who wants it alone, everybody inside closes it. */
+function byEntry(sections: readonly Section[], deaths: Deaths): Closing[] {
+  return sections.map((section) => ({ from: section.enteredAt, until: goneBy(section, deaths) }));
+}
+
+/** To a reader, a writer closes it, and may already while it waits. */
+function byAsking(sections: readonly Section[], deaths: Deaths): Closing[] {
+  const writers = sections.filter(({ shared }) => !shared);
+  return writers.map((section) => ({ from: section.askedAt, until: goneBy(section, deaths) }));
+}
+
+/** Answers until when what had begun before an instant kept the lock closed. */
+function closings(
+  known: readonly Closing[],
+  deaths: Deaths,
+  { lease, absence = 0 }: Limits,
+): (instant: bigint) => bigint {
+  // A process that died may have stood in any line, or been granted the lock in that moment.
+  const span = absence > 0 ? BigInt(Math.max(lease, absence)) * MS : 0n;
+  const dead = [...deaths.values()].map((at) => ({ from: at, until: at + span }));
+  const sorted = [...known, ...(span > 0n ? dead : [])].sort((a, b) => (a.from < b.from ? -1 : 1));
+  let closed = 0n;
+  const closedSince = sorted.map(({ until }) => {
+    closed = later(closed, until);
+    return closed;
+  });
+  return (instant) => {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sorted[middle] as Closing).from < instant) low = middle + 1;
+      else high = middle;
     }
-    freeSince.set(lock, free);
-  }
-  for (const { lock, askedAt, until } of asks) {
-    report(lock, "a call", until - later(freeSince.get(lock) ?? 0n, askedAt));
-  }
-  return findings;
+    return closedSince[low - 1] ?? 0n;
+  };
 }
 
 function findLostUpdates(counters: readonly Counter[]): Finding[] {
@@ -193,28 +260,17 @@ function findLostUpdates(counters: readonly Counter[]): Finding[] {
 function findOrphans(
   locks: ReadonlyMap<string, readonly Section[]>,
   sightings: readonly Sighting[],
-  deaths: ReadonlyMap<string, bigint>,
-  { lease, margin }: Limits,
+  deaths: Deaths,
+  { lease, margin, absence = 0 }: Limits,
 ): Finding[] {
-  // A process may have been granted any lock in the moment of its death.
-  const deadBy = [...deaths.values()].reduce((latest, at) => later(latest, at + BigInt(lease) * MS), 0n);
-  return sightings.flatMap(({ lock, at, ttl }) => {
+  // A process may have been granted any lock in the moment of its death, or stood in its line.
+  const span = BigInt(Math.max(lease, absence)) * MS;
+  const deadBy = [...deaths.values()].reduce((last, at) => later(last, at + span), 0n);
+  return sightings.flatMap(({ lock, key, at, ttl }) => {
     const sections = locks.get(lock) ?? [];
-    const free = sections.reduce((latest, section) => later(latest, goneBy(section, deaths)), deadBy);
+    const free = sections.reduce((last, section) => later(last, goneBy(section, deaths)), deadBy);
     if (ttl === -2 || at - free <= BigInt(margin) * MS) return [];
-    const detail = `nobody's for ${inMs(at - free)} ms and still closed (ttl ${ttl})`;
-    return [{ kind: "orphan", lock, detail } as const];
+    const what = key === undefined ? "still closed" : `${key} is still there`;
+    return [{ kind: "orphan", lock, detail: `nobody's for ${inMs(at - free)} ms and ${what} (ttl ${ttl})` }];
   });
-}
-
-function byEntry(a: Section, b: Section): number {
-  return a.enteredAt < b.enteredAt ? -1 : 1;
-}
-
-function later(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function inMs(ns: bigint): string {
-  return (Number(ns) / 1e6).toFixed(3);
 }

@@ -1,6 +1,7 @@
-/** Reads from the witness what the workers' journals wrote there. */
+/** Reads from the witness what the workers' journals wrote there, and from the lock server what is left there. */
 import type { Redis } from "ioredis";
-import type { Counter, Section, Sighting } from "./checker.js";
+import type { Counter, Sighting } from "./checker.js";
+import type { Place, Section } from "./sections.js";
 
 const PAGE = 20_000;
 
@@ -15,7 +16,7 @@ export async function readSections(witness: Redis): Promise<Section[]> {
       for (const line of lines) readLine(line, process, entries);
       if (lines.length < PAGE) break;
     }
-    sections.push(...entries.values());
+    for (const section of entries.values()) sections.push(section);
   }
   return sections;
 }
@@ -23,24 +24,41 @@ export async function readSections(witness: Redis): Promise<Section[]> {
 function readLine(line: string, process: string, entries: Map<string, Section>): void {
   const [kind, id = "", ...words] = line.split(" ");
   if (kind === "E") {
-    const [lock = "", askedAt = "", enteredAt = "", lease, previous] = words;
-    entries.set(id, {
-      lock,
-      id,
-      process,
-      askedAt: BigInt(askedAt),
-      enteredAt: BigInt(enteredAt),
-      leftAt: undefined,
-      lostAt: undefined,
-      lease: Number(lease),
-      intruded: previous === "-" ? undefined : previous,
-    });
+    entries.set(id, readEntry(id, process, words));
     return;
   }
   const entry = entries.get(id);
   if (!entry) throw new Error(`the journal of ${process} leaves what it never entered: ${line}`);
-  const at = BigInt(words[0] ?? "");
-  entries.set(id, kind === "L" ? { ...entry, leftAt: at } : { ...entry, leftAt: at, lostAt: at });
+  const [at = "", torn] = words;
+  const leftAt = BigInt(at);
+  entries.set(id, { ...entry, leftAt, lostAt: kind === "L" ? undefined : leftAt, torn: torn === "torn" });
+}
+
+function readEntry(id: string, process: string, words: readonly string[]): Section {
+  const [lock = "", askedAt = "", enteredAt = "", lease, deadline = "-", owner = "", mode, ...rest] = words;
+  const [token = "-", place = "-", found = "-"] = rest;
+  return {
+    lock,
+    id,
+    process,
+    owner,
+    shared: mode === "shared",
+    askedAt: BigInt(askedAt),
+    place: readPlace(place),
+    enteredAt: BigInt(enteredAt),
+    deadline: deadline === "-" ? undefined : BigInt(deadline),
+    leftAt: undefined,
+    lostAt: undefined,
+    lease: Number(lease),
+    token: token === "-" ? undefined : BigInt(token),
+    intruded: found === "-" ? [] : found.split(","),
+    torn: false,
+  };
+}
+
+function readPlace(word: string): Place | undefined {
+  const [before, at = ""] = word.split("@");
+  return before === "all" || before === "readers" ? { at: BigInt(at), before } : undefined;
 }
 
 export async function readCounters(witness: Redis): Promise<Counter[]> {
@@ -54,12 +72,26 @@ export async function readCounters(witness: Redis): Promise<Counter[]> {
   );
 }
 
-/** How the server shows these locks now. */
-export async function sight(server: Redis, locks: readonly string[]): Promise<Sighting[]> {
+/** What stays when a lock is given back: the tombstones, each with a TTL, and the counter of tokens. */
+const LASTING = /^(redisson_unlock_latch|holdfast_over|redisson_lock_token):/;
+
+/** The keys of locks, and of those that wait for them, that the server has now. */
+export async function keysOf(server: Redis, lock: RegExp): Promise<{ lock: string; key: string }[]> {
+  return (await server.keys("*")).flatMap((key) => {
+    const name = lock.exec(key)?.[0];
+    return name === undefined || LASTING.test(key) ? [] : [{ lock: name, key }];
+  });
+}
+
+/** How the server shows these keys now. */
+export async function sight(
+  server: Redis,
+  keys: readonly { lock: string; key: string }[],
+): Promise<Sighting[]> {
   return Promise.all(
-    locks.map(async (lock) => {
-      const ttl = await server.pttl(lock);
-      return { lock, at: process.hrtime.bigint(), ttl };
+    keys.map(async ({ lock, key }) => {
+      const ttl = await server.pttl(key);
+      return { lock, ...(key === lock ? {} : { key }), at: process.hrtime.bigint(), ttl };
     }),
   );
 }

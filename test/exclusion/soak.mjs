@@ -1,18 +1,27 @@
-// The exclusion test for as long as you like: node test/exclusion/soak.mjs --minutes 30
+// The exclusion tests for as long as you like: node test/exclusion/soak.mjs --minutes 30
+// With --kind lock, fair, fenced, readwrite or unranked (readers do not yield to writers): that kind alone.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-const { values } = parseArgs({ options: { minutes: { type: "string", default: "10" } } });
+const KINDS = ["lock", "fair", "fenced", "readwrite", "unranked"];
+
+const { values } = parseArgs({
+  options: { minutes: { type: "string", default: "10" }, kind: { type: "string" } },
+});
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) throw new RangeError("--minutes must be a number above 0");
+const { kind } = values;
+if (kind !== undefined && !KINDS.includes(kind)) {
+  throw new RangeError(`--kind must be one of ${KINDS.join(", ")}`);
+}
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const options = {
   cwd: root,
   stdio: "inherit",
-  env: { ...process.env, HOLDFAST_SOAK_MINUTES: String(minutes) },
+  env: { ...process.env, HOLDFAST_SOAK_MINUTES: String(minutes), HOLDFAST_SOAK_KIND: kind ?? "" },
 };
+const files = ["test/exclusion/exclusion.test.ts", "test/exclusion/kinds.test.ts"];
 const build = spawnSync("npx", ["tsdown", "--logLevel", "warn"], options);
-process.exitCode =
-  build.status || spawnSync("npx", ["vitest", "run", "test/exclusion/exclusion.test.ts"], options).status;
+process.exitCode = build.status || spawnSync("npx", ["vitest", "run", ...files], options).status;

@@ -1,11 +1,12 @@
 /**
- * A process of the exclusion test: many tasks that take locks by every way the library has, and do in each what only
- * one may do at a time. Started by exclusion.test.ts; uses the built package, as a user would.
+ * A process of the exclusion tests: many tasks that take locks by every way the library has, and do in each what only
+ * one may do at a time, or what no writer may be beside. Started by fleet.ts; uses the built package, as a user would.
  */
 import { isLockError, LockClient } from "holdfast";
 import { Redis } from "ioredis";
 import { serve } from "../support/worker-child.mjs";
 import { Journal, now } from "./journal.mjs";
+import { CARELESS, pick, SHARING, WAYS } from "./ways.mjs";
 
 /**
  * @typedef {object} Config
@@ -13,20 +14,34 @@ import { Journal, now } from "./journal.mjs";
  * @property {number} witnessPort
  * @property {string} name of this process
  * @property {number} seed
+ * @property {string[]} kinds of locks
  * @property {number} coolTasks tasks that spread over the cool locks
- * @property {number} cool number of cool locks
+ * @property {number} cool number of cool locks of each kind
  * @property {number} hotTasks tasks that crowd on the hot locks
- * @property {number} hot number of hot locks
- * @property {boolean} wild whether they use everything, with short leases, or just lock and unlock
+ * @property {number} hot number of hot locks of each kind
+ * @property {"calm" | "wild" | "careless"} manner lock and unlock; everything, with short leases; nothing heeded
  * @property {[least: number, most: number]} lease ms
- * @property {number} safe ms that a hold must have left for a write
+ * @property {number} safe ms that a hold must have left for the use of the counter
  * @property {import("holdfast").LockClientOptions} options
  */
 
-const figures = { sections: 0, hot: 0, nested: 0, refused: 0, aborted: 0, silent: 0, lost: 0, unwritten: 0 };
+/** What each kind is: its sides with their shares of the calls, and what a place in its line is worth. */
+const KINDS = {
+  lock: { open: (client, name) => ({ only: client.getLock(name) }) },
+  fair: { open: (client, name) => ({ only: client.getFairLock(name) }), before: "all" },
+  fenced: { open: (client, name) => ({ only: client.getFencedLock(name) }) },
+  readwrite: { open: (client, name) => sides(client.getReadWriteLock(name)), before: "readers" },
+  unranked: { open: (client, name) => sides(client.getReadWriteLock(name, { preferWriters: false })) },
+};
+
+/** Waits whose end is not known yet; those that were given up are pushed out by later ones. */
+const MOST_WAITS = 10_000;
+
+const figures = {};
 const errors = [];
-let stopping = false;
+const waits = new Map();
 const running = [];
+let stopping = false;
 let client;
 let redis;
 let witness;
@@ -36,14 +51,18 @@ serve({ start, stop, figures: () => ({ ...figures, errors }) });
 /** @param {Config} config */
 async function start(config) {
   redis = new Redis(config.lockPort);
+  redis.on("error", () => {}); // the server may be away
   witness = new Redis(config.witnessPort);
   client = new LockClient(redis, config.options);
   await client.ready();
+  client.on("waiting", ({ ownerId }) => {
+    waits.set(ownerId, now());
+    if (waits.size > MOST_WAITS) waits.delete(waits.keys().next().value);
+  });
   const journal = new Journal(witness, config.name);
-  const random = randomFrom(config.seed);
-  const context = { config, journal, random };
-  const begin = (count, kind, names) => {
-    for (let i = 0; i < count; i++) running.push(task(context, kind, names));
+  const context = { client, config, journal, random: randomFrom(config.seed), count, placeOf };
+  const begin = (tasks, heat, names) => {
+    for (let i = 0; i < tasks; i++) running.push(task(context, heat, names));
   };
   begin(config.coolTasks, "cool", config.cool);
   begin(config.hotTasks, "hot", config.hot);
@@ -58,161 +77,58 @@ async function stop() {
   return { ...figures, errors };
 }
 
-async function task(context, kind, names) {
+async function task(context, heat, names) {
+  const { random, config } = context;
   while (!stopping) {
-    const name = `${kind}-${Math.floor(context.random() * names)}`;
-    const way = context.config.wild ? pick(context.random, WAYS) : plainly;
+    const kind = pick(random, config.kinds);
+    const subject = subjectOf(kind, `${kind}-${heat}-${Math.floor(random() * names)}`, random);
+    const way = pick(random, waysOf(config.manner, subject));
     try {
-      await way(context, client.getLock(name));
+      await way(context, subject);
     } catch (error) {
-      if (isLockError(error, "LOCK_LOST")) figures.lost++;
-      // A process that is paused for longer than a short wait comes back to its end before it hears the answer.
-      else if (isLockError(error, "UNAVAILABLE") && way.isShort) figures.silent++;
-      else if (error?.name === "TimeoutError" || isLockError(error, "WAIT_TIMEOUT")) figures.aborted++;
-      else errors.push(String(error?.stack ?? error));
+      note(error, way, config);
     }
-    if (kind === "hot") figures.hot++;
+    if (heat === "hot") count("hot");
   }
 }
 
-async function plainly(context, lock) {
-  const askedAt = now();
-  const hold = await lock.lock();
-  await inside(context, lock, hold, askedAt, undefined);
-  await hold.unlock();
+function waysOf(manner, { other }) {
+  if (manner === "careless") return CARELESS;
+  const ways = WAYS[manner];
+  return other ? [...ways, ...SHARING] : ways;
 }
 
-/** Half of all calls take a lease of their own, the others leave it to the watchdog. */
-function leaseOf({ config, random }) {
-  const [least, most] = config.lease;
-  return random() < 0.5 ? undefined : Math.floor(least + random() * (most - least));
+function note(error, way, { manner }) {
+  if (isLockError(error, "LOCK_LOST")) count("lost");
+  // A process that is paused for longer than a short wait comes back to its end before it hears the answer.
+  else if (isLockError(error, "UNAVAILABLE") && (way.isShort || manner === "careless")) count("silent");
+  else if (error?.name === "TimeoutError" || isLockError(error, "WAIT_TIMEOUT")) count("aborted");
+  else errors.push(String(error?.stack ?? error));
 }
 
-const WAYS = [plainly, leased, tried, triedInScope, ran, ranNested, aborted, limited, byUsing];
-
-async function leased(context, lock) {
-  const askedAt = now();
-  const lease = leaseOf(context);
-  const hold = await lock.lock({ lease });
-  try {
-    await inside(context, lock, hold, askedAt, lease);
-  } finally {
-    await hold.unlock();
-  }
+/** One lock to work with, or one side of it; two calls in three go to the read side. */
+function subjectOf(kind, name, random) {
+  const { open, before } = KINDS[kind];
+  const lock = open(client, name);
+  if (lock.only) return { kind, name, lock: lock.only, shared: false, before };
+  const shared = random() < 2 / 3;
+  const [mine, other] = shared ? [lock.read, lock.write] : [lock.write, lock.read];
+  return { kind, name, lock: mine, other, shared, before };
 }
 
-async function tried(context, lock) {
-  const askedAt = now();
-  const lease = leaseOf(context);
-  const hold = await lock.tryLock(Math.floor(context.random() * 60), lease);
-  if (!hold) return refused();
-  try {
-    await inside(context, lock, hold, askedAt, lease);
-  } finally {
-    await hold.unlock();
-  }
+function sides(lock) {
+  return { read: lock.readLock(), write: lock.writeLock() };
 }
 
-/** Redisson's idiom, re-entered once. */
-async function triedInScope(context, lock) {
-  await client.scope(async () => {
-    const askedAt = now();
-    const lease = leaseOf(context);
-    const hold = await lock.tryLock(100, lease);
-    if (!hold) return refused();
-    try {
-      if (await lock.tryLock()) {
-        try {
-          figures.nested++;
-          await inside(context, lock, hold, askedAt, lease);
-        } finally {
-          await lock.unlock();
-        }
-      }
-    } finally {
-      await lock.unlock();
-    }
-  });
+/** The place in line that led to a hold, as far as it has one that counts. */
+function placeOf({ shared, before }, { ownerId }) {
+  const at = waits.get(ownerId);
+  if (at === undefined || before === undefined || (before === "readers" && shared)) return undefined;
+  return { at, before };
 }
 
-async function ran(context, lock) {
-  const askedAt = now();
-  const lease = leaseOf(context);
-  await lock.run((hold) => inside(context, lock, hold, askedAt, lease), { lease });
-}
-
-/** Three siblings inside one run take turns, each a stay of its own. */
-async function ranNested(context, lock) {
-  const lease = leaseOf(context);
-  const askedAt = now();
-  await lock.run(
-    (outer) =>
-      Promise.all(
-        [1, 2, 3].map(() =>
-          lock.run(() => {
-            figures.nested++;
-            return inside(context, lock, outer, askedAt, lease);
-          }),
-        ),
-      ),
-    { lease },
-  );
-}
-
-/** The signal may fire before, during or after the grant. */
-async function aborted(context, lock) {
-  const askedAt = now();
-  const signal = AbortSignal.timeout(Math.floor(context.random() * 30));
-  const hold = await lock.lock({ signal });
-  try {
-    await inside(context, lock, hold, askedAt, undefined);
-  } finally {
-    await hold.unlock();
-  }
-}
-
-async function limited(context, lock) {
-  const askedAt = now();
-  const lease = leaseOf(context);
-  await lock.run((hold) => inside(context, lock, hold, askedAt, lease), { lease, wait: 20 });
-}
-
-/** An extension on the way, and no `await` of the unlock. */
-async function byUsing(context, lock) {
-  const askedAt = now();
-  const hold = await lock.lock({ lease: context.config.lease[0] });
-  try {
-    await hold.extend(context.config.lease[1]);
-    await inside(context, lock, hold, askedAt, context.config.lease[1]);
-  } finally {
-    const unlocked = hold.unlock();
-    await unlocked;
-  }
-}
-
-for (const way of [tried, triedInScope, limited]) way.isShort = true;
-
-/** What only one may do at a time. */
-async function inside({ config, journal, random }, lock, hold, askedAt, lease) {
-  const section = await journal.enter(
-    lock.name,
-    askedAt,
-    lease ?? config.options.watchdogTimeout,
-    hold.remaining,
-  );
-  if (config.wild) await new Promise((resolve) => setTimeout(resolve, random() * 4));
-  const write = hold.remaining > config.safe;
-  if (!write) figures.unwritten++;
-  await journal.leave(section, hold.isHeld, write);
-  figures.sections++;
-}
-
-function refused() {
-  figures.refused++;
-}
-
-function pick(random, list) {
-  return list[Math.floor(random() * list.length)];
+function count(figure) {
+  figures[figure] = (figures[figure] ?? 0) + 1;
 }
 
 /** mulberry32 */

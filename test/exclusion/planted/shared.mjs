@@ -5,9 +5,17 @@
  * @property {number} remaining ms to the deadline by the holder's own clock
  * @property {boolean} isHeld
  * @property {() => Promise<unknown>} unlock
+ * @property {string} [ownerId]
+ * @property {bigint} [token]
+ *
+ * @typedef {object} How
+ * @property {"only" | "read" | "write"} side
+ * @property {PlantedHold} [within] whose owner takes it
+ * @property {AbortSignal} [signal]
  *
  * @typedef {object} Adapter
- * @property {(name: string, wait: number, lease: number) => Promise<PlantedHold | null>} take
+ * @property {(name: string, wait: number, lease: number, how: How) => Promise<PlantedHold | null>} take
+ * @property {(hold: PlantedHold, side: string) => { at: bigint, before: "all" | "readers" } | undefined} [placeOf]
  */
 import { randomUUID } from "node:crypto";
 
