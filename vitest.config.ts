@@ -4,14 +4,28 @@ import type { ViteUserConfig } from "vitest/config";
 // The tests mostly wait, for timers and for servers, so a small machine takes more workers than it has cores.
 const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(4, availableParallelism()));
 
+/** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
+const CROWDS = "test/exclusion/**/*.test.ts";
+
 const config: ViteUserConfig = {
   test: {
-    include: ["test/**/*.test.ts"],
     pool: "forks",
     maxWorkers: workers,
     testTimeout: 20_000,
     hookTimeout: 60_000,
     reporters: ["default", "./tools/plain-reporter.mjs"],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "promises",
+          include: ["test/**/*.test.ts"],
+          exclude: [CROWDS],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      { extends: true, test: { name: "crowds", include: [CROWDS], sequence: { groupOrder: 1 } } },
+    ],
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],

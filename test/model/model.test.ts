@@ -9,7 +9,7 @@ import { checkKind } from "./check.js";
 import { kinds } from "./kinds.js";
 
 const { HOLDFAST_MODEL_RUNS, HOLDFAST_MODEL_SEED, HOLDFAST_MODEL_PATH: path } = process.env;
-const ENOUGH = 420;
+const ENOUGH = 410;
 const RUNS = Number(HOLDFAST_MODEL_RUNS ?? ENOUGH);
 const seed = HOLDFAST_MODEL_SEED === undefined ? undefined : Number(HOLDFAST_MODEL_SEED);
 

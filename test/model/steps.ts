@@ -87,6 +87,6 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 export const histories: fc.Arbitrary<Step[]> = fc.array(anyStep, {
   minLength: 6,
-  maxLength: 22,
+  maxLength: 20,
   size: "max",
 });
