@@ -52,7 +52,7 @@ describe.each(forms(fairForce))("fair/force, %s", (form) => {
     },
   );
 
-  test("1: the dead at the head are passed over, by the server's clock (W15) or for want of a score (W11)", async () => {
+  test("1: the dead at the head are passed over, by the server's clock or for want of a score", async () => {
     await bench.put({
       ...mine(30_000),
       ...inLine(

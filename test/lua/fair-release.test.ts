@@ -87,7 +87,7 @@ describe.each(forms(fairRelease))("fair/release, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("the dead at the head are passed over by the server's clock (W15), one without a score too (W11)", async () => {
+  test("the dead at the head are passed over by the server's clock, one without a score too", async () => {
     const alive = inLine([OTHER, { due: -1, alive: 9_000 }], [THIRD, { due: 900_000, alive: -1 }]);
     await bench.put({
       ...mine(30_000),

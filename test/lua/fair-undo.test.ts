@@ -78,7 +78,7 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
       await bench.expect({ ...theirs(30_000), ...over });
     });
 
-    test.each(publishers)("1: the head of a free lock tells the next, by %s (W13)", async (publish) => {
+    test.each(publishers)("1: the head of a free lock tells the next, by %s", async (publish) => {
       await bench.put(inLine(MY_PLACE, next(630_000)));
       expect(await undo(0, 0, { publish })).toBe(1);
       await bench.expect({ ...inLine(next(330_000)), ...over });
@@ -87,7 +87,7 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
       expect(await bench.heard()).toEqual([]);
     });
 
-    test("1: with the dead at the head dropped, by the server's clock (W15) or for want of a score (W11)", async () => {
+    test("1: with the dead at the head dropped, by the server's clock or for want of a score", async () => {
       await bench.put(
         inLine(
           ["client:8", { due: 900_000, alive: -1 }],
@@ -114,7 +114,7 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
       expect(await bench.heard()).toEqual(woken(JAVA));
     });
 
-    test("1: those who have no score before it do not stop it (W11)", async () => {
+    test("1: those who have no score before it do not stop it", async () => {
       await bench.put(inLine([JAVA, {}], ["client:9", { alive: 9_000 }], MY_PLACE, next(630_000)));
       expect(await undo()).toBe(1);
       await bench.expect({ ...inLine(next(330_000)), ...over });

@@ -130,7 +130,7 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
     await bench.expect(states);
   });
 
-  test("a waiter that is heard of keeps its place while the holder renews past its score (W10)", async () => {
+  test("a waiter that is heard of keeps its place while the holder renews past its score", async () => {
     const before: [string, Place][] = [
       [OTHER, { due: 10_000, alive: 5_000 }],
       [ME, { due: 10_000, alive: 1 }],
@@ -144,13 +144,13 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
     await bench.expect({ ...theirs(30_000), ...line(after, 330_000) });
   });
 
-  test("a score is only raised, so that Redisson's subtractions cannot drop it (W10)", async () => {
+  test("a score is only raised, so that Redisson's subtractions cannot drop it", async () => {
     await bench.put({ ...theirs(30_000), ...line([[ME, { due: 930_000, alive: 9_000 }]], 15_000) });
     await expectRefused(acquire(), 30_000);
     await bench.expect({ ...theirs(30_000), ...line([[ME, heard(930_000)]], 930_000) });
   });
 
-  test("one whose place was taken meanwhile gets a new one at the end (W9)", async () => {
+  test("one whose place was taken meanwhile gets a new one at the end", async () => {
     await bench.put({ ...theirs(30_000), ...inLine([JAVA, { due: 310_000 }]) });
     await expectRefused(acquire(), 30_000);
     await bench.expect({
@@ -165,21 +165,21 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
     });
   });
 
-  test("who is alive is decided by the server's clock alone, and by our word before Redisson's score (W15)", async () => {
+  test("who is alive is decided by the server's clock alone, and by our word before Redisson's score", async () => {
     const alive: [string, Place] = [OTHER, { due: -1, alive: 5_000 }];
     await bench.put(inLine([THIRD, { due: 900_000, alive: -1 }], alive));
     expect(await acquire({ patience: NO_WAIT })).toEqual([0, 1_000]);
     await bench.expect(inLine(alive));
   });
 
-  test("a head without a score does not block the queue (W11)", async () => {
+  test("a head without a score does not block the queue", async () => {
     await bench.put(inLine([JAVA, {}], [THIRD, { alive: 9_000 }], [OTHER, { due: 610_000 }]));
     expect(await acquire({ patience: NO_WAIT })).toEqual([0, 1_000]);
     await bench.expect(inLine([OTHER, { due: 610_000 }]));
     expect(await bench.heard()).toEqual(woken(OTHER));
   });
 
-  test("while the lock is held nobody is dropped: after a stall all have the time to be heard of (W10)", async () => {
+  test("while the lock is held nobody is dropped: after a stall all have the time to be heard of", async () => {
     const states = {
       ...theirs(30_000),
       ...inLine(
@@ -212,7 +212,7 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
   test.each([
     ["at most a second", 310_000, 1_000],
     ["as soon as the head may be dropped", 700, 700],
-  ])("a free lock with a live head is looked at again after %s (W12)", async (_, due, most) => {
+  ])("a free lock with a live head is looked at again after %s", async (_, due, most) => {
     await bench.put(inLine([JAVA, { due }]));
     const [granted, ms = 0, ...rest] = await acquire({ patience: NO_WAIT });
     expect([granted, rest]).toEqual([0, []]);

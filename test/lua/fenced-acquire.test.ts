@@ -103,7 +103,7 @@ describe.each(forms(fencedAcquire))("fenced/acquire, %s", (form) => {
     await bench.expect({ [LOCK]: held({ [ME]: "1" }, 30_000), [COUNTER]: text(token, -1) });
   });
 
-  test("a refusal of a lock without TTL is no grant: the first number tells them apart (W20)", async () => {
+  test("a refusal of a lock without TTL is no grant: the first number tells them apart", async () => {
     const states: States = { [LOCK]: held({ [OTHER]: "1" }, -1), [COUNTER]: text("41", -1) };
     await bench.put(states);
     expect(await acquire(90_000)).toEqual([0, -1]);

@@ -62,7 +62,7 @@ describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
   test.each([
     ["longer", 60_000],
     ["shorter: the TTL of the lock is theirs then", 15_000],
-  ])("{1, 0}: beside other readers, with a lease that is %s (W6)", async (_, lease) => {
+  ])("{1, 0}: beside other readers, with a lease that is %s", async (_, lease) => {
     await bench.put(reading({ [OTHER]: [30_000, 10_000] }));
     for (const _again of [1, 2]) {
       expect(await acquire(lease)).toEqual([1, 0]);
@@ -107,7 +107,7 @@ describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
   test.each<[string, States]>([
     ["a free lock", {}],
     ["a lock that others read", reading({ [OTHER]: [90_000] })],
-  ])("{0, ms}: for %s a waiting writer goes first, until it is taken for dead (W26)", async (_, before) => {
+  ])("{0, ms}: for %s a waiting writer goes first, until it is taken for dead", async (_, before) => {
     const states = { ...before, ...waits(25_000) };
     await bench.put(states);
     await expectRefused(acquire(60_000), 25_000);
@@ -117,13 +117,13 @@ describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
   test.each<[string, number, States]>([
     ["one that does not yield", 0, waits(25_000)],
     ["one that finds the waiting writers dead", 1, waits(-1)],
-  ])("{1, 0}: %s is let in at once (W26)", async (_, yields, writers) => {
+  ])("{1, 0}: %s is let in at once", async (_, yields, writers) => {
     await bench.put(writers);
     expect(await acquire(60_000, yields)).toEqual([1, 0]);
     await bench.expect({ ...reading({ [ME]: [60_000] }), ...writers });
   });
 
-  test("{1, 0}: an owner that reads already passes waiting writers (W26)", async () => {
+  test("{1, 0}: an owner that reads already passes waiting writers", async () => {
     await bench.put({ ...reading({ [ME]: [30_000] }), ...waits(25_000) });
     expect(await acquire(60_000)).toEqual([1, 0]);
     await bench.expect({ ...reading({ [ME]: [60_000] }), ...waits(25_000) });

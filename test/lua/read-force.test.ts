@@ -65,7 +65,7 @@ describe.each(forms(readForce))("read/force, %s", (form) => {
   test.each<[string, States]>([
     ["a writer's read holds have lapsed", writing(60_000, "2", [0, 0])],
     ["a writer does not read", writing(60_000, "2")],
-    ["readers that have all lapsed are no readers (W25)", reading({ [ME]: [0, 0], [OTHER]: [0] }, 30_000)],
+    ["readers that have all lapsed are no readers", reading({ [ME]: [0, 0], [OTHER]: [0] }, 30_000)],
   ])("0: %s; nothing is changed or announced", async (_, states) => {
     await bench.put(states);
     expect(await force()).toBe(0);

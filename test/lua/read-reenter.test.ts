@@ -30,7 +30,7 @@ describe.each(forms(readReenter))("read/reenter, %s", (form) => {
 
   test.each([
     ["longer", 60_000],
-    ["shorter: the TTL of the lock is not lowered (W8)", 15_000],
+    ["shorter: the TTL of the lock is not lowered", 15_000],
   ])("1: granted, once however often it is sent, with a lease that is %s", async (_, lease) => {
     await bench.put(reading({ [ME]: [30_000], [OTHER]: [10_000, 10_000] }));
     for (const _again of [1, 2]) {
@@ -63,7 +63,7 @@ describe.each(forms(readReenter))("read/reenter, %s", (form) => {
 
   test.each([
     ["longer", 60_000, 60_000],
-    ["shorter: the write lease is not cut (W5)", 5_000, 30_000],
+    ["shorter: the write lease is not cut", 5_000, 30_000],
   ])("1: the writer takes the read side, with a lease that is %s", async (_, lease, ttl) => {
     await bench.put(writing(30_000, "2"));
     for (const _again of [1, 2]) {
@@ -85,7 +85,7 @@ describe.each(forms(readReenter))("read/reenter, %s", (form) => {
     },
   );
 
-  test("3: the writer that counts on read holds that have lapsed; no count is left behind (W25)", async () => {
+  test("3: the writer that counts on read holds that have lapsed; no count is left behind", async () => {
     await bench.put(writing(30_000, "1", [0, 0]));
     for (const count of [2, 3]) {
       expect(await reenter(count, 60_000)).toBe(3);
@@ -100,7 +100,7 @@ describe.each(forms(readReenter))("read/reenter, %s", (form) => {
     ["-1: others read, without end", -1, reading({ [OTHER]: [30_000] }, -1)],
     ["-1: another writes", -1, writing(30_000, "1", [], OTHER)],
     [
-      "-1: its own holds have lapsed, and are not made again (W25)",
+      "-1: its own holds have lapsed, and are not made again",
       -1,
       reading({ [ME]: [0, 0], [OTHER]: [30_000] }),
     ],
@@ -110,7 +110,7 @@ describe.each(forms(readReenter))("read/reenter, %s", (form) => {
     await bench.expect(states);
   });
 
-  test("0: all who read have lapsed; what is left of them goes (W25)", async () => {
+  test("0: all who read have lapsed; what is left of them goes", async () => {
     await bench.put(reading({ [OTHER]: [0], [ME]: [0] }, 30_000));
     expect(await reenter(2, 60_000)).toBe(0);
     await bench.expect({});

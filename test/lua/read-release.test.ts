@@ -54,7 +54,7 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("1: the last hold of one of several readers; the TTL is the longest of the others (W6)", async () => {
+  test("1: the last hold of one of several readers; the TTL is the longest of the others", async () => {
     await bench.put(reading({ [ME]: [60_000, 50_000], [OTHER]: [10_000], [THIRD]: [20_000, 30_000, 0] }));
     for (const _ of [1, 2]) {
       expect(await release(0, [])).toBe(1);
@@ -63,7 +63,7 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("1: when the other readers have lapsed, the last that lives takes them away and tells (W25)", async () => {
+  test("1: when the other readers have lapsed, the last that lives takes them away and tells", async () => {
     await bench.put(reading({ [ME]: [30_000], [OTHER]: [0, 0], [THIRD]: [0] }));
     expect(await release(0, [])).toBe(1);
     await bench.expect(over);
@@ -89,7 +89,7 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("1: with holds left, the TTL is not below that of another reader (W6)", async () => {
+  test("1: with holds left, the TTL is not below that of another reader", async () => {
     await bench.put(reading({ [ME]: [30_000, 30_000], [OTHER]: [60_000] }));
     expect(await release(15_000, [15_000])).toBe(1);
     await bench.expect(reading({ [ME]: [15_000], [OTHER]: [60_000] }));
@@ -123,7 +123,7 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
   });
 
   describe("while the owner writes", () => {
-    test("1: its last read hold; the write lease is not cut to the reads' (W5); sent again, it finds its tombstone", async () => {
+    test("1: its last read hold; the write lease is not cut to the reads'; sent again, it finds its tombstone", async () => {
       await bench.put(writing(60_000, "2", [5_000, 90_000]));
       for (const _ of [1, 2]) {
         expect(await release(60_000, [])).toBe(1);
@@ -132,7 +132,7 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
       expect(await bench.heard()).toEqual([]);
     });
 
-    test("1: one of several; the TTL is that of the longest hold on either side (W5)", async () => {
+    test("1: one of several; the TTL is that of the longest hold on either side", async () => {
       await bench.put(writing(90_000, "2", [90_000, 5_000]));
       expect(await release(60_000, [5_000])).toBe(1);
       await bench.expect(writing(60_000, "2", [5_000]));
@@ -186,7 +186,7 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
 
   test.each<[string, number, States]>([
     [
-      "0: only lapsed readers are there; what is left of them goes (W25)",
+      "0: only lapsed readers are there; what is left of them goes",
       0,
       reading({ [OTHER]: [0], [THIRD]: [0, 0] }, 30_000),
     ],

@@ -29,19 +29,19 @@ describe.each(forms(readRenew))("read/renew, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("1: nobody else's holds are kept alive, and their lease on the lock is not cut (W6)", async () => {
+  test("1: nobody else's holds are kept alive, and their lease on the lock is not cut", async () => {
     await bench.put(reading({ [ME]: [15_000], [OTHER]: [10_000, 90_000], [THIRD]: [0] }));
     expect(await one(30_000)).toEqual([1]);
     await bench.expect(reading({ [ME]: [30_000], [OTHER]: [10_000, 90_000], [THIRD]: [0] }));
   });
 
-  test("1: a lapsed hold is not made anew while another of its owner lives (W25)", async () => {
+  test("1: a lapsed hold is not made anew while another of its owner lives", async () => {
     await bench.put(reading({ [ME]: [0, 15_000, 0] }));
     expect(await one(30_000)).toEqual([1]);
     await bench.expect(reading({ [ME]: [0, 30_000, 0] }));
   });
 
-  test("1: while the owner writes, the write lease is not cut (W5)", async () => {
+  test("1: while the owner writes, the write lease is not cut", async () => {
     await bench.put(writing(90_000, "1", [15_000]));
     expect(await one(30_000)).toEqual([1]);
     await bench.expect(writing(90_000, "1", [30_000]));
@@ -53,7 +53,7 @@ describe.each(forms(readRenew))("read/renew, %s", (form) => {
     await bench.expect(reading({ [OTHER]: [15_000] }, -1));
   });
 
-  test("-1: an owner whose holds have all lapsed is told so, and leaves no count behind (W25)", async () => {
+  test("-1: an owner whose holds have all lapsed is told so, and leaves no count behind", async () => {
     await bench.put(reading({ [ME]: [0, 0], [OTHER]: [15_000] }));
     for (const _ of [1, 2]) {
       expect(await one(30_000)).toEqual([-1]);
@@ -83,7 +83,7 @@ describe.each(forms(readRenew))("read/renew, %s", (form) => {
     expect(await renew(30_000, ...locks.map((lock): [string, string] => [lock, ME]))).toEqual([
       1, 0, -1, 0, -1, 0, -1, -1, -1, 1,
     ]);
-    // What is left of dead readers goes (W25).
+    // What is left of dead readers goes.
     const { lapsed, ...living } = theirs;
     await bench.expect({ ...living, ...mine(30_000) });
   });

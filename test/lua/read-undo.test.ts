@@ -47,7 +47,7 @@ describe.each(forms(readUndo))("read/undo, %s", (form) => {
     },
   );
 
-  test("1: an acquire beside other readers, who keep the lock as long as they last (W6)", async () => {
+  test("1: an acquire beside other readers, who keep the lock as long as they last", async () => {
     await bench.put(reading({ [ME]: [60_000], [OTHER]: [10_000], [THIRD]: [20_000, 30_000] }));
     for (const reply of [1, 0]) {
       expect(await undo()).toBe(reply);
@@ -56,7 +56,7 @@ describe.each(forms(readUndo))("read/undo, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("1: an acquire beside readers that have all lapsed takes the lock away and tells (W25)", async () => {
+  test("1: an acquire beside readers that have all lapsed takes the lock away and tells", async () => {
     await bench.put(reading({ [ME]: [30_000], [OTHER]: [0, 0] }));
     expect(await undo()).toBe(1);
     await bench.expect(over);
@@ -80,7 +80,7 @@ describe.each(forms(readUndo))("read/undo, %s", (form) => {
     ["its first read hold, so that only its write holds stay", [], 60_000, 60_000],
     ["a further read hold", [5_000], 60_000, 60_000],
     ["a read hold when nothing else lasts: the write side keeps what it has", [], 0, 90_000],
-  ])("1: while the owner writes, %s (W5)", async (_, terms, left, ttl) => {
+  ])("1: while the owner writes, %s", async (_, terms, left, ttl) => {
     await bench.put(writing(90_000, "2", [...terms, 90_000]));
     expect(await undo(left, terms)).toBe(1);
     await bench.expect({ ...writing(ttl, "2", terms), ...over });

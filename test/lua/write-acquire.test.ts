@@ -58,7 +58,7 @@ describe.each(forms(writeAcquire))("write/acquire, %s", (form) => {
     },
   );
 
-  test("{1, 0}: sent again, it keeps counts, and the TTL is raised and never a sum (W8)", async () => {
+  test("{1, 0}: sent again, it keeps counts, and the TTL is raised and never a sum", async () => {
     await bench.put(writing(30_000, "12", [10_000]));
     expect(await acquire(15_000)).toEqual([1, 0]);
     await bench.expect(writing(30_000, "12", [10_000]));
@@ -66,7 +66,7 @@ describe.each(forms(writeAcquire))("write/acquire, %s", (form) => {
     await bench.expect(writing(40_000, "12", [10_000]));
   });
 
-  test("{1, 0}: whoever is granted the lock waits no more; the others do (W26)", async () => {
+  test("{1, 0}: whoever is granted the lock waits no more; the others do", async () => {
     await bench.put({ [WRITERS]: scored({ [OTHER]: 5_000, [ME]: 6_000, [THIRD]: -1 }, 40_000) });
     expect(await acquire(30_000)).toEqual([1, 0]);
     await bench.expect({ ...writing(30_000), [WRITERS]: scored({ [OTHER]: 5_000, [THIRD]: -1 }, 40_000) });
@@ -75,7 +75,7 @@ describe.each(forms(writeAcquire))("write/acquire, %s", (form) => {
     await bench.expect(writing(30_000));
   });
 
-  test("{1, 0}: a lock whose readers have all lapsed is free, also when its own TTL has not (W25)", async () => {
+  test("{1, 0}: a lock whose readers have all lapsed is free, also when its own TTL has not", async () => {
     await bench.put(reading({ [OTHER]: [0, 0], [THIRD]: [0] }, 90_000));
     for (const _ of [1, 2]) {
       expect(await acquire(30_000)).toEqual([1, 0]);
@@ -104,7 +104,7 @@ describe.each(forms(writeAcquire))("write/acquire, %s", (form) => {
     await bench.expect({ ...states, [WRITERS]: scored({ [ME]: later(PATIENCE) }, PATIENCE) });
   });
 
-  test("{0, pttl}: a waiting writer is marked, the marks of others stay, those of dead ones go (W26)", async () => {
+  test("{0, pttl}: a waiting writer is marked, the marks of others stay, those of dead ones go", async () => {
     const lock = reading({ [OTHER]: [50_000] });
     await bench.put({ ...lock, [WRITERS]: scored({ a: -1, b: 5_000, [ME]: 4_000 }, 5_000) });
     for (const _ of [1, 2]) {

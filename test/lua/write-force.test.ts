@@ -45,7 +45,7 @@ describe.each(forms(writeForce))("write/force, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("1: a writer that reads as well goes on as a reader, and all who wait are told (W7)", async () => {
+  test("1: a writer that reads as well goes on as a reader, and all who wait are told", async () => {
     await bench.put(writing(90_000, "2", [10_000, 30_000, 0]));
     expect(await force()).toBe(1);
     await bench.expect({ ...reading({ [ME]: [10_000, 30_000, 0] }, 30_000), ...done });
@@ -81,7 +81,7 @@ describe.each(forms(writeForce))("write/force, %s", (form) => {
     }
   });
 
-  test("1: a writer whose read holds have lapsed keeps nothing (W25)", async () => {
+  test("1: a writer whose read holds have lapsed keeps nothing", async () => {
     await bench.put(writing(90_000, "2", [0, 0]));
     expect(await force()).toBe(1);
     await bench.expect(done);

@@ -57,7 +57,7 @@ describe.each(forms(writeRelease))("write/release, %s", (form) => {
   });
 
   test.each(publishers)(
-    "1: a downgrade leaves the read holds, and is announced by %s to all who wait (W7)",
+    "1: a downgrade leaves the read holds, and is announced by %s to all who wait",
     async (publish) => {
       await bench.put(writing(90_000, "1", [10_000, 30_000, 0]));
       expect(await release(0, 30_000, { publish })).toBe(1);
@@ -69,7 +69,7 @@ describe.each(forms(writeRelease))("write/release, %s", (form) => {
     },
   );
 
-  test("1: read holds that have lapsed do not keep the lock (W25)", async () => {
+  test("1: read holds that have lapsed do not keep the lock", async () => {
     await bench.put(writing(90_000, "1", [0, 0]));
     expect(await release(0, 0)).toBe(1);
     await bench.expect(over);

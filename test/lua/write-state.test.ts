@@ -40,7 +40,7 @@ describe.each(forms(writeState))("write/state, %s", (form) => {
 
   test.each<[string, States]>([
     ["a free lock", {}],
-    ["a lock that is read, even by this owner (W24)", reading({ [ME]: [30_000] })],
+    ["a lock that is read, even by this owner", reading({ [ME]: [30_000] })],
     ["a plain lock of that name", { [LOCK]: held({ [OTHER]: "1" }, 30_000) }],
   ])("{0, 0, -2}: %s", async (_, states) => {
     await bench.put(states);

@@ -66,14 +66,14 @@ describe.each(forms(writeUndo))("write/undo, %s", (form) => {
     },
   );
 
-  test("1: an acquire leaves the owner's read holds, and all who wait are told (W7)", async () => {
+  test("1: an acquire leaves the owner's read holds, and all who wait are told", async () => {
     await bench.put(writing(90_000, "12", [10_000, 30_000]));
     expect(await undo(0, 30_000)).toBe(1);
     await bench.expect({ ...reading({ [ME]: [10_000, 30_000] }), ...over });
     expect(await bench.heard()).toEqual(announced("1"));
   });
 
-  test("1: read holds that have lapsed do not keep the lock (W25)", async () => {
+  test("1: read holds that have lapsed do not keep the lock", async () => {
     await bench.put(writing(90_000, "1", [0, 0]));
     expect(await undo()).toBe(1);
     await bench.expect(over);
@@ -93,7 +93,7 @@ describe.each(forms(writeUndo))("write/undo, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
-  describe("a writer that waits and gives up (W26)", () => {
+  describe("a writer that waits and gives up", () => {
     test.each(publishers)(
       "1: the last one; the readers are told by %s; and 0 the next time",
       async (publish) => {
