@@ -141,6 +141,16 @@ const tables: [title: string, history: Partial<History>, found: FindingKind[]][]
     [],
   ],
   [
+    "the register showed one who was paused on its way out, until its lease was over",
+    { sections: [stay(0, { left: 3, deadline: 5 }), stay(6, { left: 9, intruded: "p@0" })] },
+    [],
+  ],
+  [
+    "the register showed one who was on its way out, and whose lease was not over",
+    { sections: [stay(0, { left: 3, deadline: 7 }), stay(6, { left: 9, intruded: "p@0" })] },
+    ["intrusion"],
+  ],
+  [
     "the register showed nobody we know",
     { sections: [stay(6, { left: 9, intruded: "q@1" })] },
     ["intrusion"],

@@ -149,9 +149,11 @@ function findIntrusions(sections: readonly Section[], deaths: Deaths): Finding[]
   );
 }
 
-/** Whoever left in order had signed out of the register first. */
+/** Whoever left in order had signed out of the register first, unless its lease ended before that arrived there. */
 function isOver(section: Section, next: Section, deaths: Deaths): boolean {
-  if (section.leftAt !== undefined && section.lostAt === undefined) return false;
+  const { leftAt, lostAt, deadline } = section;
+  const lapsed = deadline !== undefined && deadline <= next.enteredAt;
+  if (leftAt !== undefined && lostAt === undefined && !lapsed) return false;
   return endOf(section, deaths) <= next.enteredAt;
 }
 
