@@ -6,8 +6,8 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { LockClient } from "holdfast";
 import { Redis } from "ioredis";
-import { killAll } from "../examples/demo/children.mjs";
-import { startServer } from "../examples/demo/server.mjs";
+import { killAll } from "../examples/children.mjs";
+import { startServer } from "../examples/server.mjs";
 
 const REPEATS = Number(process.env.BENCH_REPEATS ?? 11);
 const SLICE_MS = Number(process.env.BENCH_SLICE_MS ?? 400);
