@@ -97,7 +97,7 @@ export class Line {
     if (!waiter.list) return;
     if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
     if (waiter.contender.standing.places) waiter.unsubscribe ??= this.#subscribeOne(waiter);
-    else this.#unsubscribe ??= this.#subscribe(waiter.contender.channel);
+    else this.#unsubscribe ??= this.#subscribeAll(waiter.contender.channel);
     if (overlooked.length > 0) this.#hintPlaces(new Set(overlooked));
   }
 
@@ -119,26 +119,25 @@ export class Line {
     }
   }
 
-  #subscribe(channel: string): () => void {
-    const { router, refused } = this.#options;
-    return router.subscribe(channel, {
-      hint: () => {
-        this.#listening = true;
-        this.hint();
-      },
-      refused: (error) => {
-        for (const waiter of this.#waiters.all()) waiter.end(refused(error));
-      },
-    });
+  #subscribeAll(channel: string): () => void {
+    const hint = () => {
+      this.#listening = true;
+      this.hint();
+    };
+    return this.#subscribe(channel, hint, () => this.#waiters.all());
   }
 
   #subscribeOne(waiter: Waiter): () => void {
-    const { router, refused } = this.#options;
     const hint = () => waiter.hint();
-    return router.subscribe(waiter.contender.channel, {
-      hint,
-      refused: (error) => waiter.end(refused(error)),
-    });
+    return this.#subscribe(waiter.contender.channel, hint, () => [waiter]);
+  }
+
+  #subscribe(channel: string, hint: () => void, whom: () => readonly Waiter[]): () => void {
+    const { router, refused } = this.#options;
+    const end = (error: unknown) => {
+      for (const waiter of whom()) waiter.end(refused(error));
+    };
+    return router.subscribe(channel, { hint, refused: end });
   }
 
   #stop(): void {

@@ -2,25 +2,31 @@
  * The fair lock: a queue on the server, in which each waiter has a place and is woken on its own channel. Redisson's
  * format, with a key of ours that says which waiters are alive: Redisson's word alone takes minutes.
  */
-import { fairAlive, fairQueue, fairTimeouts, lockChannel, tombstone } from "../base/names.js";
+import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js";
 import type { Standing } from "../engine/contender.js";
 import { Lock } from "../locks/lock.js";
 import type { Try } from "../locks/primitive.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
-import { type AnyCall, type Ending, HashPrimitive } from "./hash.js";
+import { type AnyCall, type Ending, HashPrimitive, type ReleaseKeys } from "./hash.js";
 import { patience } from "./patience.js";
+
+interface FairKeys extends ReleaseKeys {
+  readonly queue: string;
+  readonly timeouts: string;
+  readonly alive: string;
+}
 
 export class FairPrimitive extends HashPrimitive {
   override readonly kind = "fair";
   override readonly standing: Standing = { places: true, marked: false, together: false };
 
   override wakesOn(wireId: string): string {
-    return `${lockChannel(this.key)}:${wireId}`;
+    return `${this.channel}:${wireId}`;
   }
 
   protected override acquiring({ wireId, lease, fellows }: Try): AnyCall {
     const { settings } = this.env;
-    const keys = { ...this.#keys(), tombstone: tombstone(this.key, wireId) };
+    const keys = this.keysWith(tombstone(this.key, wireId));
     const args = {
       owner: wireId,
       lease,
@@ -33,25 +39,24 @@ export class FairPrimitive extends HashPrimitive {
   }
 
   protected override releasing(ending: Ending): AnyCall {
-    const keys = { ...this.#keys(), tombstone: ending.over };
+    const keys = this.keysWith(ending.over);
     return this.call({ script: fairRelease, keys, args: this.ending(ending) });
   }
 
   protected override undoing(ending: Ending): AnyCall {
-    const keys = { ...this.#keys(), tombstone: ending.over };
+    const keys = this.keysWith(ending.over);
     const args = { ...this.ending(ending), grace: this.env.settings.fairWaitTimeout };
     return this.call({ script: fairUndo, keys, args });
   }
 
   protected override forcing(over: string): AnyCall {
-    const keys = { ...this.#keys(), tombstone: over };
-    return this.call({ script: fairForce, keys, args: this.forceArguments });
+    return this.call({ script: fairForce, keys: this.keysWith(over), args: this.forceArguments });
   }
 
-  #keys() {
-    const { key: lock, channel } = this;
-    const queue = fairQueue(lock);
-    return { lock, queue, timeouts: fairTimeouts(lock), alive: fairAlive(lock), channel };
+  protected override keysWith(over: string): FairKeys {
+    const { key } = this;
+    const queue = { queue: fairQueue(key), timeouts: fairTimeouts(key), alive: fairAlive(key) };
+    return { ...super.keysWith(over), ...queue };
   }
 }
 

@@ -47,6 +47,12 @@ export interface Ending {
   readonly rest: Rest;
 }
 
+export interface ReleaseKeys {
+  readonly lock: string;
+  readonly channel: string;
+  readonly tombstone: string;
+}
+
 /** Of all scripts that end something. */
 export interface EndingArguments {
   readonly owner: string;
@@ -131,13 +137,13 @@ export class HashPrimitive implements Primitive {
       const over = left.left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
       return this.releasing({ wireId, over, rest: left });
     };
-    return this.env.link.insist(call, word, onSilence, takenByOthers);
+    return this.env.link.insist(this.lockName, call, word, onSilence, takenByOthers);
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
     const over = callId === undefined ? tombstone(this.key, wireId) : callTombstone(this.key, callId);
     const call = () => this.undoing({ wireId, over, rest: rest() });
-    return this.env.link.insist(call, word, noop);
+    return this.env.link.insist(this.lockName, call, word, noop);
   }
 
   extend(wireId: string, callId: string, holds: Rest): Promise<number> {
@@ -175,12 +181,12 @@ export class HashPrimitive implements Primitive {
   }
 
   protected releasing(ending: Ending): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
+    const keys = this.keysWith(ending.over);
     return this.call({ script: lockRelease, keys, args: this.ending(ending) });
   }
 
   protected undoing(ending: Ending): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
+    const keys = this.keysWith(ending.over);
     return this.call({ script: lockUndo, keys, args: this.ending(ending) });
   }
 
@@ -190,8 +196,7 @@ export class HashPrimitive implements Primitive {
   }
 
   protected forcing(over: string): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: over };
-    return this.call({ script: lockForce, keys, args: this.forceArguments });
+    return this.call({ script: lockForce, keys: this.keysWith(over), args: this.forceArguments });
   }
 
   protected stating(wireId: string): AnyCall {
@@ -205,6 +210,11 @@ export class HashPrimitive implements Primitive {
   ): AnyCall {
     const { script, keys, args } = call;
     return { lockName: this.lockName, script, keys, args } as unknown as AnyCall;
+  }
+
+  /** The keys of all scripts that give something back, `over` being the tombstone's. */
+  protected keysWith(over: string): ReleaseKeys {
+    return { lock: this.key, channel: this.channel, tombstone: over };
   }
 
   protected get publish(): string {

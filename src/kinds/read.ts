@@ -48,12 +48,12 @@ export class ReadPrimitive extends HashPrimitive {
   }
 
   protected override releasing(ending: Ending): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
+    const keys = this.keysWith(ending.over);
     return this.call({ script: readRelease, keys, args: this.#ending(ending) });
   }
 
   protected override undoing(ending: Ending): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
+    const keys = this.keysWith(ending.over);
     return this.call({ script: readUndo, keys, args: this.#ending(ending) });
   }
 
@@ -63,8 +63,7 @@ export class ReadPrimitive extends HashPrimitive {
   }
 
   protected override forcing(over: string): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: over };
-    return this.call({ script: readForce, keys, args: this.forceArguments });
+    return this.call({ script: readForce, keys: this.keysWith(over), args: this.forceArguments });
   }
 
   protected override stating(wireId: string): AnyCall {

@@ -34,19 +34,17 @@ export class WritePrimitive extends HashPrimitive {
   }
 
   protected override releasing(ending: Ending): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: ending.over };
+    const keys = this.keysWith(ending.over);
     return this.call({ script: writeRelease, keys, args: this.#ending(ending) });
   }
 
   protected override undoing(ending: Ending): AnyCall {
-    const { key: lock, channel } = this;
-    const keys = { lock, channel, tombstone: ending.over, writers: waitingWriters(lock) };
+    const keys = { ...this.keysWith(ending.over), writers: waitingWriters(this.key) };
     return this.call({ script: writeUndo, keys, args: this.#ending(ending) });
   }
 
   protected override forcing(over: string): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstone: over };
-    return this.call({ script: writeForce, keys, args: this.forceArguments });
+    return this.call({ script: writeForce, keys: this.keysWith(over), args: this.forceArguments });
   }
 
   protected override stating(wireId: string): AnyCall {

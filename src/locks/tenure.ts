@@ -70,7 +70,6 @@ export class Tenure implements Stake, ClaimTaker {
   }
 
   admits(claim: Claim): boolean {
-    this.#holdings.dropExpired();
     if (!admitsUpgrade(claim, this.#holdings)) return false;
     return !claim.frame || this.#turns.admit(claim.frame, claim.primitive.sharing);
   }

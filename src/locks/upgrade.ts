@@ -13,8 +13,8 @@ export function admitsUpgrade({ primitive, caller, lockName }: Claim, holdings: 
   if (primitive.side !== "write") return true;
   let reads = false;
   let blocked = false;
-  for (const { state, origin, frame, primitive: other } of holdings) {
-    if (state !== "held") continue;
+  for (const { isHeld, origin, frame, primitive: other } of holdings) {
+    if (!isHeld) continue;
     if (other.side === "write") return true;
     reads = true;
     blocked ||= origin !== "run" || !frame || encloses(frame, caller);

@@ -139,6 +139,7 @@ export class Link implements PursuitHost {
    * @throws CLIENT_CLOSED when the link is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   insist<K extends KeyValues, A extends ArgumentValues, T>(
+    lockName: string,
     call: () => Call<K, A>,
     read: Reader<T>,
     onSilence: () => void,
@@ -148,7 +149,7 @@ export class Link implements PursuitHost {
       const { script, keys, args } = call();
       return this.sender.send(script, keys, args, anew);
     };
-    return this.pursue({ lockName: call().lockName, send, read, recover, onSilence }, this.commandTimeout);
+    return this.pursue({ lockName, send, read, recover, onSilence }, this.commandTimeout);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */

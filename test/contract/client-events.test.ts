@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { type Lock, LockClient, type LockEventName, type LockKind } from "../../src/index.js";
 import { type FaultProxy, startProxy, until } from "../support/index.js";
-import { failure, nextEvent, recordEvents, type SeenEvent, untilWaiting } from "./helpers.js";
+import { EVENTS, failure, nextEvent, recordEvents, type SeenEvent, untilWaiting } from "./helpers.js";
 import { eachKind } from "./scene.js";
 import type { Wire } from "./wire.js";
 
@@ -183,16 +183,7 @@ eachKind("the events of a client", (base, kind) => {
 
     test("one that throws disturbs no lock", async ({ client, lock, excluded, wire }) => {
       const thrown: string[] = [];
-      const names: LockEventName[] = [
-        "acquired",
-        "released",
-        "waiting",
-        "renewed",
-        "suspended",
-        "lost",
-        "error",
-      ];
-      for (const name of names) {
+      for (const name of EVENTS) {
         client.on(name, () => {
           thrown.push(name);
           throw new Error(`of the ${name} listener`);

@@ -82,7 +82,8 @@ export interface SeenEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-const EVENTS: readonly LockEventName[] = [
+/** All that a client tells. */
+export const EVENTS: readonly LockEventName[] = [
   "acquired",
   "released",
   "waiting",

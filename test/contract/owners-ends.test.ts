@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect } from "vitest";
 import { type Hold, LockClient, type LockEventName } from "../../src/index.js";
 import { startProxy, until } from "../support/index.js";
-import { deferred, failure } from "./helpers.js";
+import { deferred, EVENTS, failure } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 eachKind("where scopes and runs end", (base, kind) => {
@@ -248,21 +248,12 @@ eachKind("where scopes and runs end", (base, kind) => {
       await using subject = new LockClient(proxy.connect(), { watchdogTimeout: 2_100, commandTimeout: 600 });
       const [mine, held] = [kind.make(subject, lockName), kind.make(subject, other.name)];
       const seen = new Map<LockEventName, string>();
-      const names: LockEventName[] = [
-        "acquired",
-        "released",
-        "waiting",
-        "renewed",
-        "suspended",
-        "lost",
-        "error",
-      ];
       const look = async (): Promise<string> => {
         const count = await held.getHoldCount();
         return `${(await failure(mine.unlock())).message.includes("client.scope") ? "outside" : "inside"}, ${count} held`;
       };
       const note = async (name: LockEventName) => void seen.set(name, await look());
-      for (const name of names) subject.on(name, () => void note(name).catch(() => {}));
+      for (const name of EVENTS) subject.on(name, () => void note(name).catch(() => {}));
       await until("Redis answers", () => subject.ready().then(() => true));
       await subject.scope(async () => {
         const hold = await held.lock({ lease: 60_000 });
@@ -284,7 +275,7 @@ eachKind("where scopes and runs end", (base, kind) => {
         await mine.run(() => proxy.blackhole()); // the release gets no answer
         await until("error", () => seen.has("error"));
         proxy.restore();
-        expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(names.map((name) => [name, OUTSIDE])));
+        expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(EVENTS.map((name) => [name, OUTSIDE])));
         expect(hold.isHeld).toBe(true);
         await until("it is given back", () => hold.unlock().then(() => true));
       });

@@ -4,6 +4,7 @@ import { waitingWriters, writeField } from "../../src/base/names.js";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { lockRelease, lockRenew, readRenew, writeAcquire } from "../../src/scripts/generated.js";
 import { encode } from "../../src/scripts/script.js";
+import { untilWaiting } from "../contract/helpers.js";
 import { type FaultProxy, type RedisServer, startProxy, startRedis, until } from "../support/index.js";
 
 let server: RedisServer;
@@ -124,11 +125,8 @@ test.each([
 ])("a hash that is no lock stays as it is, and costs nothing to look at: %s", async (_, fields) => {
   const name = freshName();
   await server.call("HSET", name, ...fields);
-  const { readLock, writeLock } = ((sides) => ({
-    readLock: sides.readLock(),
-    writeLock: sides.writeLock(),
-  }))(connect().getReadWriteLock(name));
-  for (const side of [readLock, writeLock]) {
+  const sides = connect().getReadWriteLock(name);
+  for (const side of [sides.readLock(), sides.writeLock()]) {
     expect(await side.forceUnlock()).toBe(false);
     expect(await side.isLocked()).toBe(false);
     expect(await side.tryLock()).toBeNull();
@@ -146,12 +144,8 @@ test("waiters keep their order through a stall of Redis while the lock is held",
   }) as [LockClient, LockClient, LockClient];
   const hold = await holder.getFairLock(name).lock();
   const order: string[] = [];
-  const wait = async (client: LockClient, letter: string) => {
-    const waits = new Promise((resolve) => client.once("waiting", resolve));
-    const run = client.getFairLock(name).run(() => void order.push(letter));
-    await waits;
-    return { run };
-  };
+  const wait = (client: LockClient, letter: string) =>
+    untilWaiting(client, () => client.getFairLock(name).run(() => void order.push(letter)));
   const a = await wait(first, "a");
   const b = await wait(second, "b");
   own.pause();
@@ -165,7 +159,7 @@ test("waiters keep their order through a stall of Redis while the lock is held",
   const now = Date.now();
   await until("both were heard of again", async () => (await words()).filter((at) => at > now).length === 2);
   await hold.unlock();
-  await Promise.all([a.run, b.run]);
+  await Promise.all([a.done, b.done]);
   expect(order).toEqual(["a", "b"]);
   await Promise.all([first, second, holder].map((client) => client.close({ timeout: 0 })));
   await own.stop();
