@@ -55,7 +55,9 @@ async function start(config) {
   witness = new Redis(config.witnessPort);
   client = new LockClient(redis, config.options);
   await client.ready();
-  client.on("waiting", ({ ownerId }) => {
+  client.on("waiting", async ({ ownerId }) => {
+    // Who stands behind others of its process is known by the first one's try, which may be on its way still.
+    await redis.ping().catch(() => {});
     waits.set(ownerId, now());
     if (waits.size > MOST_WAITS) waits.delete(waits.keys().next().value);
   });
