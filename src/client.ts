@@ -67,7 +67,7 @@ export class LockClient {
       sharded: () => link.publishCommand === "SPUBLISH",
       outside,
     });
-    this.#engine = new Engine({ link, router: this.#router, clock, pollCap, random });
+    this.#engine = new Engine({ link, clock, pollCap, random });
     const groupOf = isCluster(connection) ? slotOf : () => 0;
     // Holds that were taken one after the other soon share their renewals.
     this.#watchdog = new Watchdog({ clock, slack: watchdogTimeout / 12, groupOf, outside });
@@ -77,6 +77,7 @@ export class LockClient {
       settings: checked,
       clock,
       link,
+      router: this.#router,
       engine: this.#engine,
       watchdog: this.#watchdog,
       events: this.#events,

@@ -25,6 +25,8 @@ const BRAND = Symbol.for("holdfast.LockError");
 export class LockError extends Error {
   readonly code: LockErrorCode;
   readonly lockName: string;
+  /** Of a call on a group of locks: what each of its members failed with. */
+  declare readonly errors?: readonly unknown[];
 
   constructor(code: LockErrorCode, lockName: string, message: string, cause?: unknown) {
     super(message);
@@ -91,7 +93,7 @@ export class LockUpgradeError extends LockError {
 /** RedLock got no majority of answers. */
 export class QuorumError extends LockError {
   readonly votes: number;
-  readonly errors: readonly unknown[];
+  override readonly errors: readonly unknown[];
 
   constructor(lockName: string, votes: number, members: number, errors: readonly unknown[]) {
     super(
@@ -151,6 +153,12 @@ export class WrongDataError extends LockError {
   constructor(lockName: string, cause: Error) {
     super("WRONG_DATA", lockName, `${cause.message} (lock "${lockName}")`, cause);
   }
+}
+
+/** Adds what the members of a group failed with to the error that stands for all. */
+export function withErrors<E extends LockError>(error: E, errors: readonly unknown[]): E {
+  Object.defineProperty(error, "errors", { value: errors, configurable: true });
+  return error;
 }
 
 /** True for an error of this library, of this or another copy of it in the process; with `code`, for that one only. */

@@ -1,4 +1,5 @@
 /** What the engine has to know of a call that wants something. */
+import type { Wait } from "./wait.js";
 
 /** What a try came to. `ttl`: ms until the holder's lease ends, -1 if it has no end, 0 to try again at once. */
 export type Attempt<G> =
@@ -8,6 +9,12 @@ export type Attempt<G> =
 
 /** Places of fellow waiters that a try refreshes; undefined for a call that will not wait. */
 export type Fellows = readonly string[] | undefined;
+
+/** Told of every hint that something may have changed, or that the server forbids to listen. */
+export interface Listener {
+  hint(): void;
+  refused(error: unknown): void;
+}
 
 /** How the waiters of one line are woken, and what the server keeps of them. */
 export interface Standing {
@@ -28,18 +35,22 @@ export interface Contender<G> {
   /** Those who want the same stand in one line. */
   readonly line: string;
   readonly standing: Standing;
-  /** Where it is woken; known after its first try. */
-  readonly channel: string;
   /** The name of its place with the server, if it may have one. */
   readonly place: string | undefined;
+  /** Milliseconds from a hint to the try that it calls for. */
+  readonly pause: number;
+  /** Whether Redis does not answer at the moment. */
+  readonly away: boolean;
+  /** Listens to what wakes it, after its first try, until the returned function is called. */
+  listen(listener: Listener): () => void;
   /** False while it is another's turn (of the same owner). @throws if its turn can never come */
   admitted(): boolean;
   /** True if it needs no place in the line: its owner has the lock already. */
   reenters(): boolean;
-  /** Tries once. Rejects UNAVAILABLE without an answer within `within` milliseconds. */
+  /** Tries once. Rejects UNAVAILABLE or QUORUM without an answer within `within` milliseconds. */
   attempt(within: number, fellows: Fellows): Promise<Attempt<G>>;
-  /** The call begins; `resume` is to be called whenever `admitted` or `reenters` may have changed. */
-  enter(resume: () => void): void;
+  /** The call begins; its wait is to be resumed whenever `admitted` or `reenters` may have changed. */
+  enter(wait: Wait): void;
   /** The call has to wait; called once. */
   waiting(): void;
   /** It is another's turn: a place with the server is given up meanwhile. */

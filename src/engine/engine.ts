@@ -13,15 +13,14 @@ import {
   UnsupportedServerError,
 } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
-import type { Router } from "../pubsub/router.js";
 import type { Link } from "../redis/link.js";
 import type { Attempt, Contender } from "./contender.js";
 import { Line } from "./line.js";
-import { TIME_IS_UP, Waiter } from "./waiter.js";
+import { TIME_IS_UP, type Wait } from "./wait.js";
+import { Waiter } from "./waiter.js";
 
 export interface EngineOptions {
   readonly link: Link;
-  readonly router: Router;
   readonly clock: Clock;
   readonly pollCap: number;
   readonly random: () => number;
@@ -37,10 +36,12 @@ class Call implements Item {
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
-  readonly waiter: Waiter;
+  readonly lockName: string;
+  readonly wait: Wait;
 
-  constructor(waiter: Waiter) {
-    this.waiter = waiter;
+  constructor(lockName: string, wait: Wait) {
+    this.lockName = lockName;
+    this.wait = wait;
   }
 }
 
@@ -61,34 +62,32 @@ export class Engine {
 
   /**
    * Waits until the contender is granted what it wants; undefined when `wait` milliseconds are over first. With
-   * `wait` 0 it tries once, past those that wait.
+   * `wait` 0 it tries once, past those that wait. `seasoned`: the call that this is a part of has waited before, so it
+   * survives an outage.
    */
-  async acquire<G>(
+  acquire<G>(
     contender: Contender<G>,
     wait: number,
     signal: AbortSignal | undefined,
+    seasoned = false,
   ): Promise<G | undefined> {
     const { clock, link } = this.#options;
-    const waiter = new Waiter({ contender, clock, wait, signal });
-    const call = new Call(waiter);
+    const waiter = new Waiter(contender, { clock, wait, signal });
+    waiter.seasoned = seasoned;
+    return this.#see(waiter, contender, wait, link.commandTimeout);
+  }
+
+  /** Tries once, past those that wait, for at most `within` milliseconds; undefined if it is refused. */
+  once<G>(contender: Contender<G>, within: number, signal: AbortSignal | undefined): Promise<G | undefined> {
+    const waiter = new Waiter(contender, { clock: this.#options.clock, wait: 0, signal });
+    return this.#see(waiter, contender, 0, within);
+  }
+
+  /** Ends the wait of a call that uses other engines too when this one is closed, until the returned function is called. */
+  join(lockName: string, wait: Wait): () => void {
+    const call = new Call(lockName, wait);
     this.#calls.add(call);
-    let taken = false;
-    try {
-      contender.enter(() => waiter.resume());
-      const granted =
-        wait === 0 ? await this.#once(contender, waiter) : await this.#persist(contender, waiter, wait);
-      taken = granted !== undefined;
-      return granted;
-    } catch (reason) {
-      if (reason !== TIME_IS_UP) throw reason;
-      if (!waiter.seasoned || link.away) throw new RedisUnavailableError(contender.lockName);
-      return undefined;
-    } finally {
-      waiter.dispose();
-      contender.leave(taken);
-      this.#calls.remove(call);
-      if (!this.#calls.first) this.#onIdle?.();
-    }
+    return () => this.#remove(call);
   }
 
   /** Rejects everybody who waits; resolves when all have gone. */
@@ -99,15 +98,47 @@ export class Engine {
           this.#onIdle = resolve;
         })
       : Promise.resolve();
-    for (const { waiter } of this.#calls.all().reverse())
-      waiter.end(new ClientClosedError(waiter.contender.lockName));
+    for (const { lockName, wait } of this.#calls.all().reverse()) wait.end(new ClientClosedError(lockName));
     return idle;
   }
 
+  async #see<G>(
+    waiter: Waiter,
+    contender: Contender<G>,
+    wait: number,
+    within: number,
+  ): Promise<G | undefined> {
+    const call = new Call(contender.lockName, waiter);
+    this.#calls.add(call);
+    let taken = false;
+    try {
+      contender.enter(waiter);
+      const granted =
+        wait === 0
+          ? await this.#once(contender, waiter, within)
+          : await this.#persist(contender, waiter, wait);
+      taken = granted !== undefined;
+      return granted;
+    } catch (reason) {
+      if (reason !== TIME_IS_UP) throw reason;
+      if (!waiter.seasoned || contender.away) throw new RedisUnavailableError(contender.lockName);
+      return undefined;
+    } finally {
+      waiter.dispose();
+      contender.leave(taken);
+      this.#remove(call);
+    }
+  }
+
+  #remove(call: Call): void {
+    this.#calls.remove(call);
+    if (!this.#calls.first) this.#onIdle?.();
+  }
+
   /** One try, past the line; not at all when it is another's turn. */
-  async #once<G>(contender: Contender<G>, waiter: Waiter): Promise<G | undefined> {
+  async #once<G>(contender: Contender<G>, waiter: Waiter, within: number): Promise<G | undefined> {
     while (contender.admitted()) {
-      const attempt = await waiter.during(contender.attempt(this.#options.link.commandTimeout, undefined));
+      const attempt = await waiter.during(contender.attempt(within, undefined));
       if (attempt.granted) return attempt.value;
       if (attempt.ttl !== 0) return undefined;
     }
@@ -172,7 +203,7 @@ export class Engine {
     const { commandTimeout } = this.#options.link;
     if (!waiter.seasoned) return contender.attempt(Math.min(commandTimeout, wait), fellows);
     return contender.attempt(commandTimeout, fellows).catch((error: unknown) => {
-      if (!isLockError(error, "UNAVAILABLE")) throw error;
+      if (!isLockError(error, "UNAVAILABLE") && !isLockError(error, "QUORUM")) throw error;
       return { granted: false, ttl: -1 };
     });
   }
@@ -193,13 +224,13 @@ export class Engine {
   #line({ line: name, lockName }: Contender<unknown>): Line {
     let line = this.#lines.get(name);
     if (!line) {
-      const { router, clock, pollCap } = this.#options;
+      const { clock, pollCap } = this.#options;
       const refused = (error: unknown) =>
         new UnsupportedServerError(
           lockName,
           `the server forbids the channel: ${error instanceof Error ? error.message : "unknown error"}`,
         );
-      line = new Line({ router, clock, refreshEvery: pollCap / 2, refused });
+      line = new Line({ clock, refreshEvery: pollCap / 2, refused });
       this.#lines.set(name, line);
     }
     line.calls++;

@@ -4,11 +4,9 @@
  */
 import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
-import type { Router } from "../pubsub/router.js";
 import type { Waiter } from "./waiter.js";
 
 export interface LineOptions {
-  readonly router: Router;
   readonly clock: Clock;
   /** Milliseconds: places are refreshed with the first try after so long. */
   readonly refreshEvery: number;
@@ -24,6 +22,8 @@ export class Line {
   readonly #waiters = new List<Waiter>();
   /** Something may have changed since the last try of the first one began. */
   #hinted = true;
+  /** When that calls for a try. */
+  #tryAt = 0;
   /** Until then no try is due unless there is a hint: the lock is known to be held. */
   #quietUntil = 0;
   #refreshedAt: number;
@@ -61,7 +61,8 @@ export class Line {
   pause(waiter: Waiter): number {
     if (waiter.hinted) return 0;
     if (!this.isHead(waiter)) return Number.POSITIVE_INFINITY;
-    return this.#hinted ? 0 : Math.max(0, this.#quietUntil - this.#options.clock.mono());
+    const due = this.#hinted ? this.#tryAt : this.#quietUntil;
+    return due === 0 ? 0 : Math.max(0, due - this.#options.clock.mono());
   }
 
   /** A try begins: hints up to here are spent on it. Returns the places that it has to refresh. */
@@ -69,6 +70,7 @@ export class Line {
     waiter.hinted = false;
     if (!this.isHead(waiter)) return [];
     this.#hinted = false;
+    this.#tryAt = 0;
     const now = this.#options.clock.mono();
     if (!waiter.contender.standing.places || now - this.#refreshedAt < this.#options.refreshEvery) return [];
     this.#refreshedAt = now;
@@ -97,14 +99,17 @@ export class Line {
     if (!waiter.list) return;
     if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
     if (waiter.contender.standing.places) waiter.unsubscribe ??= this.#subscribeOne(waiter);
-    else this.#unsubscribe ??= this.#subscribeAll(waiter.contender.channel);
+    else this.#unsubscribe ??= this.#subscribeAll(waiter);
     if (overlooked.length > 0) this.#hintPlaces(new Set(overlooked));
   }
 
   /** Something may have changed: the first one tries again. */
   hint(): void {
+    const { first } = this.#waiters;
+    const pause = first?.contender.pause ?? 0;
+    if (!this.#hinted && pause > 0) this.#tryAt = this.#options.clock.mono() + pause;
     this.#hinted = true;
-    this.#waiters.first?.resume();
+    first?.resume();
   }
 
   #hintAll(): void {
@@ -119,25 +124,28 @@ export class Line {
     }
   }
 
-  #subscribeAll(channel: string): () => void {
+  #subscribeAll(waiter: Waiter): () => void {
     const hint = () => {
       this.#listening = true;
       this.hint();
     };
-    return this.#subscribe(channel, hint, () => this.#waiters.all());
+    return this.#subscribe(waiter, hint, () => this.#waiters.all());
   }
 
   #subscribeOne(waiter: Waiter): () => void {
-    const hint = () => waiter.hint();
-    return this.#subscribe(waiter.contender.channel, hint, () => [waiter]);
+    return this.#subscribe(
+      waiter,
+      () => waiter.hint(),
+      () => [waiter],
+    );
   }
 
-  #subscribe(channel: string, hint: () => void, whom: () => readonly Waiter[]): () => void {
-    const { router, refused } = this.#options;
+  #subscribe(by: Waiter, hint: () => void, whom: () => readonly Waiter[]): () => void {
+    const { refused } = this.#options;
     const end = (error: unknown) => {
       for (const waiter of whom()) waiter.end(refused(error));
     };
-    return router.subscribe(channel, { hint, refused: end });
+    return by.contender.listen({ hint, refused: end });
   }
 
   #stop(): void {
@@ -145,5 +153,6 @@ export class Line {
     this.#unsubscribe = undefined;
     this.#listening = false;
     this.#hinted = true;
+    this.#tryAt = 0;
   }
 }

@@ -4,7 +4,6 @@ import type { Grant } from "../locks/grant.js";
 import { Hold } from "../locks/hold.js";
 import { Lock } from "../locks/lock.js";
 import { type Acquired, DONE, type Try } from "../locks/primitive.js";
-import type { Tenure } from "../locks/tenure.js";
 import type { Party } from "../owners/context.js";
 import { fencedAcquire } from "../scripts/generated.js";
 import { type AnyCall, HashPrimitive } from "./hash.js";
@@ -35,15 +34,15 @@ export class FencedHold extends Hold {
   readonly token: bigint;
 
   /** Holds are made by locks. */
-  constructor(grant: Grant, tenure: Tenure, owner: Party) {
-    super(grant, tenure, owner);
+  constructor(grant: Grant, owner: Party) {
+    super(grant, owner);
     this.token = grant.token as bigint;
   }
 }
 
 /** A reentrant lock whose holds carry a fencing token. */
 export class FencedLock extends Lock<FencedHold> {
-  protected override makeHold(grant: Grant, tenure: Tenure, owner: Party): FencedHold {
-    return new FencedHold(grant, tenure, owner);
+  protected override makeHold(grant: Grant, owner: Party): FencedHold {
+    return new FencedHold(grant, owner);
   }
 }

@@ -1,8 +1,7 @@
 /** The options of a lock's calls, and one call with all of them checked. */
 import { checkLease, checkSignal, checkWait, type Options } from "../base/arguments.js";
-import { ambientOwner, currentFrame, type Frame, type Party } from "../owners/context.js";
+import { actorOf, ambientOwner, currentFrame, type Frame, type Party } from "../owners/context.js";
 import { checkOwner, Owner } from "../owners/owner.js";
-import type { Origin } from "./grant.js";
 import type { Hold } from "./hold.js";
 
 /** Whose call it is: an Owner, or a Hold for the owner of that hold, also after its unlock. */
@@ -34,18 +33,25 @@ export interface Ask {
   readonly lease: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly owner: Party;
-  readonly origin: Origin;
-  /** Of a `run`. */
+  /** The owner that the call names; undefined for the ambient one, or a new one. */
+  readonly named: Party | undefined;
+  /** Of a `run`: the innermost frame of its function. */
   readonly frame?: Frame;
   /** The run or scope that the call is made in. */
   readonly caller: Frame | undefined;
 }
 
 /** Checks the values of a call on the lock of this key, and finds out whose it is. */
-export function checkAsk(options: Options, lockKey: string, origin: Origin): Ask {
+export function checkAsk(options: Options, lockKey: string): Ask {
   const wait = checkWait(options.wait) ?? Number.POSITIVE_INFINITY;
   const lease = checkLease(options.lease);
   const signal = checkSignal(options.signal);
-  const owner = checkOwner(options.owner) ?? ambientOwner(lockKey) ?? new Owner();
-  return { wait, lease, signal, owner, origin, caller: currentFrame() };
+  const named = checkOwner(options.owner);
+  const owner = ownerOf(named, lockKey) ?? new Owner();
+  return { wait, lease, signal, owner, named, caller: currentFrame() };
+}
+
+/** Who acts on the lock of this key: for the owner that is named, or else for the ambient one. */
+export function ownerOf(named: Party | undefined, lockKey: string): Party | undefined {
+  return named ? actorOf(named, lockKey) : ambientOwner(lockKey);
 }

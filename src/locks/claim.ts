@@ -1,15 +1,17 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
 import type { Instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
-import type { Attempt, Contender, Fellows, Standing } from "../engine/contender.js";
+import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
+import type { Wait } from "../engine/wait.js";
 import type { Frame } from "../owners/context.js";
 import type { Env } from "./env.js";
-import { Grant, type Origin } from "./grant.js";
+import { Grant, type GrantHome, type Origin } from "./grant.js";
 import type { Primitive } from "./primitive.js";
-import { noop } from "./work.js";
 
 /** Who answers the engine for a claim: the owner's tenure of the lock. */
 export interface ClaimTaker {
+  /** Who gives back what a claim was granted. */
+  readonly returns: GrantHome;
   /**
    * False while it is the turn of a run that does not enclose the claim's.
    * @throws UPGRADE_REFUSED
@@ -27,6 +29,7 @@ export interface ClaimTaker {
 }
 
 export interface ClaimOptions {
+  readonly env: Env;
   readonly tenure: ClaimTaker;
   readonly primitive: Primitive;
   readonly origin: Origin;
@@ -37,6 +40,8 @@ export interface ClaimOptions {
   readonly frame?: Frame | undefined;
   /** The run or scope that the call was made in. */
   readonly caller?: Frame | undefined;
+  /** From when its lease counts; if absent from when its command is sent. */
+  readonly since?: Instant | undefined;
 }
 
 export class Claim implements Contender<Grant>, Item {
@@ -50,6 +55,7 @@ export class Claim implements Contender<Grant>, Item {
   readonly renewed: boolean;
   readonly frame: Frame | undefined;
   readonly caller: Frame | undefined;
+  readonly since: Instant | undefined;
   /** Of its outermost tries; minted at the first. */
   wireId: string | undefined;
   /** Nobody waits for the result any more. */
@@ -61,10 +67,12 @@ export class Claim implements Contender<Grant>, Item {
   /** Its last try, and what had to be settled after it. */
   flight: Promise<unknown> | undefined;
   grant: Grant | undefined;
-  resume: () => void = noop;
+  #wait: Pick<Wait, "resume"> | undefined;
+  readonly #env: Env;
   readonly #tenure: ClaimTaker;
 
   constructor(options: ClaimOptions) {
+    this.#env = options.env;
     this.#tenure = options.tenure;
     this.primitive = options.primitive;
     this.origin = options.origin;
@@ -72,16 +80,17 @@ export class Claim implements Contender<Grant>, Item {
     this.renewed = options.renewed;
     this.frame = options.frame;
     this.caller = options.caller;
+    this.since = options.since;
   }
 
   /** The hold that this call was granted by a command sent at `sent`. */
-  granted(env: Env, wireId: string, sent: Instant, token: bigint | undefined): Grant {
-    const { primitive, origin, lease, renewed } = this;
-    const { drift } = env.settings;
-    const { frame } = this;
+  granted(wireId: string, sent: Instant, token: bigint | undefined): Grant {
+    const { primitive, origin, lease, renewed, frame } = this;
+    const { clock, settings } = this.#env;
     return new Grant({
-      clock: env.clock,
-      drift,
+      home: this.#tenure.returns,
+      clock,
+      drift: settings.drift,
       primitive,
       wireId,
       origin,
@@ -111,8 +120,16 @@ export class Claim implements Contender<Grant>, Item {
     return this.primitive.standing;
   }
 
-  get channel(): string {
-    return this.primitive.wakesOn(this.wireId ?? "");
+  get pause(): number {
+    return 0;
+  }
+
+  get away(): boolean {
+    return this.#env.link.away;
+  }
+
+  listen(listener: Listener): () => void {
+    return this.#env.router.subscribe(this.primitive.wakesOn(this.wireId ?? ""), listener);
   }
 
   get place(): string | undefined {
@@ -131,9 +148,14 @@ export class Claim implements Contender<Grant>, Item {
     return this.#tenure.attempt(this, within, fellows);
   }
 
-  enter(resume: () => void): void {
-    this.resume = resume;
+  enter(wait: Pick<Wait, "resume">): void {
+    this.#wait = wait;
     this.#tenure.enter(this);
+  }
+
+  /** What admits it may have changed. */
+  resume(): void {
+    this.#wait?.resume();
   }
 
   waiting(): void {

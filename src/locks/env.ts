@@ -4,6 +4,7 @@ import { ClientClosedError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
 import { type Item, List } from "../base/list.js";
 import type { Engine } from "../engine/engine.js";
+import type { Router } from "../pubsub/router.js";
 import type { Link } from "../redis/link.js";
 import type { Watchdog } from "../watchdog/watchdog.js";
 import type { Primitive } from "./primitive.js";
@@ -15,6 +16,8 @@ export interface Settings {
   readonly commandTimeout: number;
   readonly pollCap: number;
   readonly fairWaitTimeout: number;
+  /** From 0 up to 1. */
+  readonly random: () => number;
 }
 
 /** The holds of one owner on one lock, as what happens to the whole lock or the whole client sees them. */
@@ -34,6 +37,7 @@ export interface EnvParts {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly link: Link;
+  readonly router: Router;
   readonly engine: Engine;
   readonly watchdog: Watchdog;
   readonly events: Events;
@@ -45,6 +49,7 @@ export class Env {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly link: Link;
+  readonly router: Router;
   readonly engine: Engine;
   readonly watchdog: Watchdog;
   readonly events: Events;
@@ -64,6 +69,7 @@ export class Env {
     this.settings = parts.settings;
     this.clock = parts.clock;
     this.link = parts.link;
+    this.router = parts.router;
     this.engine = parts.engine;
     this.watchdog = parts.watchdog;
     this.events = parts.events;

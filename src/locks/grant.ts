@@ -1,16 +1,22 @@
-/**
- * One granted hold as the inside of the library sees it: when it was sent for, how long it lasts, and how it ended.
- * The Hold that users get is a view of it.
- */
+/** One granted hold of one lock: when it was sent for, how long it lasts, and who gives it back. */
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
-import { LockLostError, type LossReason } from "../base/errors.js";
 import type { Frame } from "../owners/context.js";
+import { Held } from "./held.js";
 import type { Primitive } from "./primitive.js";
 
 /** How a call came to a hold. Only `bare` ones are given back by `lock.unlock()`. */
 export type Origin = "bare" | "run" | "member";
 
+/** What can be done with a grant: the owner's holds on the lock are changed by one hand. */
+export interface GrantHome {
+  /** Lets what the clock says is over be lost. */
+  check(): void;
+  extend(grant: Grant, lease: number): Promise<void>;
+  release(grant: Grant): Promise<void>;
+}
+
 export interface GrantOptions {
+  readonly home: GrantHome;
   readonly clock: Clock;
   readonly drift: number;
   readonly primitive: Primitive;
@@ -30,32 +36,26 @@ export interface GrantOptions {
 /** Taken off each local deadline besides the drift: timers and PTTL are exact to a millisecond or so. */
 const MARGIN = 2;
 
-export class Grant {
+export class Grant extends Held {
   readonly primitive: Primitive;
   readonly wireId: string;
   readonly origin: Origin;
   readonly frame: Frame | undefined;
-  readonly renewed: boolean;
   readonly token: bigint | undefined;
   readonly acquiredAt: number;
-  /** `ended`: given back, or on its way; `lost`: final. */
-  state: "held" | "ended" | "lost" = "held";
-  /** What all calls of unlock share. */
-  outcome: Promise<void> | undefined;
+  /** Whether the watchdog renews it. */
+  renewed: boolean;
   /** Tells who waits for the outcome that Redis gave no answer in time. */
   onSilence: (() => void) | undefined;
-  /** Its `acquired` event was sent, so its `released` is owed. */
-  announced = false;
-  /** `lock.unlock()` gave it back, so its own unlock is not its owner's any more. */
-  takenBack = false;
   #sent: Instant;
   #lease: number;
-  #loss: LockLostError | undefined;
-  #controller: AbortController | undefined;
+  readonly #home: GrantHome;
   readonly #clock: Clock;
   readonly #drift: number;
 
   constructor(options: GrantOptions) {
+    super();
+    this.#home = options.home;
     this.#clock = options.clock;
     this.#drift = options.drift;
     this.primitive = options.primitive;
@@ -73,16 +73,16 @@ export class Grant {
     return this.primitive.lockName;
   }
 
+  get ownerId(): string {
+    return this.wireId;
+  }
+
   /** The holder's field in the lock's hash. */
   get field(): string {
     return this.primitive.field(this.wireId);
   }
 
-  get isHeld(): boolean {
-    return this.state === "held" && this.remaining > 0;
-  }
-
-  /** Milliseconds to the local deadline, which lies before the server's by the drift; not below 0. */
+  /** The local deadline lies before the server's by the drift. */
   get remaining(): number {
     if (this.state === "lost") return 0;
     return Math.max(0, this.#lease * (1 - this.#drift) - MARGIN - elapsedSince(this.#clock, this.#sent));
@@ -93,21 +93,23 @@ export class Grant {
     return Math.max(0, Math.ceil(this.#lease - elapsedSince(this.#clock, this.#sent)));
   }
 
-  get held(): number {
-    return this.#clock.wall() - this.acquiredAt;
+  check(): void {
+    this.#home.check();
   }
 
-  get loss(): LockLostError | undefined {
-    return this.#loss;
+  /** One that is renewed never falls below the watchdog's lease. */
+  extend(lease: number): Promise<void> {
+    return this.#home.extend(this, lease);
   }
 
-  /** Made when first read: most holds are never asked for it. */
-  get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.#loss) this.#controller.abort(this.#loss);
-    }
-    return this.#controller.signal;
+  /** Ends the renewals: from now on it has `lease` milliseconds. */
+  limit(lease: number): Promise<void> {
+    this.renewed = false;
+    return this.extend(lease);
+  }
+
+  release(): Promise<void> {
+    return this.#home.release(this);
   }
 
   /** Sets the deadline to `lease` milliseconds after `sent`. */
@@ -130,14 +132,7 @@ export class Grant {
     }
   }
 
-  /** Marks it as lost; the signal is to be aborted by {@link abort}, outside every scope. */
-  lose(reason: LossReason): LockLostError {
-    this.state = "lost";
-    this.#loss ??= new LockLostError(this.lockName, reason, this.#clock.wall());
-    return this.#loss;
-  }
-
-  abort(): void {
-    this.#controller?.abort(this.#loss);
+  protected now(): number {
+    return this.#clock.wall();
   }
 }

@@ -1,53 +1,57 @@
-/** What a user holds: a view of one grant, and the way to give it back. */
+/** What a user holds, and the way to give it back. */
 import { checkLease } from "../base/arguments.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import type { Party } from "../owners/context.js";
 import { standsFor } from "../owners/owner.js";
-import type { Grant } from "./grant.js";
-import type { Tenure } from "./tenure.js";
+import type { Held } from "./held.js";
+
+/** What a hold is a view of. */
+export let heldOf: (hold: Hold) => Held;
 
 /**
  * One hold on a lock. Works from any async context. A lost hold stays lost: the signal, `isHeld`, `unlock` and `run`
  * agree on it from then on, even if Redis would have kept the key.
  */
 export class Hold {
-  readonly #grant: Grant;
-  readonly #tenure: Tenure;
+  readonly #held: Held;
+
+  static {
+    heldOf = (hold) => hold.#held;
+  }
 
   /** Holds are made by locks. */
-  constructor(grant: Grant, tenure: Tenure, owner: Party) {
-    this.#grant = grant;
-    this.#tenure = tenure;
+  constructor(held: Held, owner: Party) {
+    this.#held = held;
     standsFor(this, owner);
   }
 
   get lockName(): string {
-    return this.#grant.lockName;
+    return this.#held.lockName;
   }
 
   /** `clientId:n`, as it stands in Redis; the same for all nested holds of one owner. */
   get ownerId(): string {
-    return this.#grant.wireId;
+    return this.#held.ownerId;
   }
 
   /** Epoch milliseconds at which the grant arrived. */
   get acquiredAt(): number {
-    return this.#grant.acquiredAt;
+    return this.#held.acquiredAt;
   }
 
   /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
   get signal(): AbortSignal {
-    return this.#grant.signal;
+    return this.#held.signal;
   }
 
   /** Checks the clock: false from the local deadline on, even before the signal could fire, and from `unlock()` on. */
   get isHeld(): boolean {
-    return this.#grant.isHeld;
+    return this.#held.isHeld;
   }
 
   /** Milliseconds to the local deadline: counted from when the command was sent, less the drift. 0 when over. */
   get remaining(): number {
-    return this.isHeld ? this.#grant.remaining : 0;
+    return this.isHeld ? this.#held.remaining : 0;
   }
 
   /**
@@ -55,9 +59,8 @@ export class Hold {
    * @throws LockLostError unless {@link isHeld}
    */
   assertHeld(): void {
-    // Asking drops what the clock says is over.
-    this.#tenure.holding();
-    if (!this.isHeld) throw this.#grant.loss ?? new LockLostError(this.lockName, "expired", Date.now());
+    this.#held.check();
+    if (!this.isHeld) throw this.#held.loss ?? new LockLostError(this.lockName, "expired", Date.now());
   }
 
   /**
@@ -68,7 +71,7 @@ export class Hold {
   async extend(lease: number): Promise<void> {
     const term = checkLease(lease);
     if (term === undefined) throw new TypeError("lease must be a number");
-    await this.#tenure.returns.extend(this.#grant, term);
+    await this.#held.extend(term);
   }
 
   /**
@@ -78,7 +81,7 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
-    if (!this.#grant.takenBack) return this.#tenure.returns.release(this.#grant);
+    if (!this.#held.takenBack) return this.#held.release();
     const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));
   }

@@ -205,7 +205,7 @@ export class Holdings implements LiveHoldings {
     const { held, primitive, wireId } = grant;
     const loss = grant.lose(reason);
     trace('lock "%s": lost by %s, %s', grant.lockName, wireId, reason);
-    outside(() => grant.abort());
+    outside(() => grant.tellLoss());
     this.#env.events.emit("lost", { ...eventOf(primitive), ownerId: wireId, reason, held });
     return loss;
   }

@@ -1,23 +1,15 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
 import { elapsedSince, instant } from "../base/clock.js";
-import { isLockError, LockNotOwnerError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError, RedisUnavailableError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import type { Env } from "./env.js";
-import type { Grant } from "./grant.js";
+import type { Grant, GrantHome } from "./grant.js";
 import { eventOf, type Holdings } from "./holdings.js";
 import { countOf, DONE, type Side, TOMBSTONE_TTL } from "./primitive.js";
 import type { Serial } from "./serial.js";
 import { quietly } from "./work.js";
 
-/** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
-export function assertUsable(grant: Grant): void {
-  if (grant.loss) throw grant.loss;
-  if (grant.state === "ended") {
-    throw new LockNotOwnerError(grant.lockName, `lock "${grant.lockName}": this hold was given back`);
-  }
-}
-
-export class Returns {
+export class Returns implements GrantHome {
   readonly #env: Env;
   readonly #holdings: Holdings;
   readonly #serial: Serial;
@@ -30,6 +22,10 @@ export class Returns {
     this.#holdings = holdings;
     this.#serial = serial;
     this.#changed = changed;
+  }
+
+  check(): void {
+    this.#holdings.dropExpired();
   }
 
   /**
@@ -122,7 +118,7 @@ export class Returns {
 
   async #extend(grant: Grant, lease: number): Promise<void> {
     this.#holdings.dropExpired();
-    assertUsable(grant);
+    grant.assertUsable();
     const { clock, settings } = this.#env;
     const term = grant.renewed ? Math.max(lease, settings.watchdogTimeout) : lease;
     const sent = instant(clock);

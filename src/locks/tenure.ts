@@ -136,7 +136,7 @@ export class Tenure implements Stake, ClaimTaker {
     claim.wireId ??= this.#env.wireId();
     const { wireId } = claim;
     const losses = link.losses;
-    const sent = instant(clock);
+    const sent = claim.since ?? instant(clock);
     claim.flying = true;
     try {
       const reply = await primitive.acquire({ wireId, lease, within: left, fellows });
@@ -148,7 +148,7 @@ export class Tenure implements Stake, ClaimTaker {
         if (claim.over) this.withdraw(claim);
         return { ...reply, ttl: reply.ttl || 1 };
       }
-      const grant = claim.granted(this.#env, wireId, sent, reply.token);
+      const grant = claim.granted(wireId, sent, reply.token);
       if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent);
     } catch (error) {
       claim.flying = false;
@@ -176,7 +176,7 @@ export class Tenure implements Stake, ClaimTaker {
     const callId = this.#env.callId(wireId);
     const others = () => this.#holdings.rest(primitive);
     const undo = () => quietly(primitive.undo(wireId, callId, others));
-    const sent = instant(clock);
+    const sent = claim.since ?? instant(clock);
     try {
       const word = await this.#holdings.once(primitive, callId, () =>
         primitive.reenter(wireId, callId, others().terms.length + 1, lease, within),
@@ -189,7 +189,7 @@ export class Tenure implements Stake, ClaimTaker {
         this.#holdings.loseAll(this.#holdings.absence(word, side), side);
         return answer.resolve(AGAIN);
       }
-      const grant = claim.granted(this.#env, wireId, sent, this.#holdings.token);
+      const grant = claim.granted(wireId, sent, this.#holdings.token);
       if (!claim.over && grant.remaining > 0) return answer.resolve(this.#accept(claim, grant, sent));
       answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
       await undo();

@@ -13,11 +13,11 @@ export function admitsUpgrade({ primitive, caller, lockName }: Claim, holdings: 
   if (primitive.side !== "write") return true;
   let reads = false;
   let blocked = false;
-  for (const { isHeld, origin, frame, primitive: other } of holdings) {
+  for (const { isHeld, frame, primitive: other } of holdings) {
     if (!isHeld) continue;
     if (other.side === "write") return true;
     reads = true;
-    blocked ||= origin !== "run" || !frame || encloses(frame, caller);
+    blocked ||= !frame || encloses(frame, caller);
   }
   if (blocked) throw new LockUpgradeError(lockName);
   return !reads;

@@ -15,6 +15,13 @@ export interface Stake {
 export interface Party {
   /** By lock key. */
   readonly stakes: Map<string, Stake>;
+  /** Who acts for it on a lock, where that is another: a group of locks may have members by several owners. */
+  readonly actors?: ReadonlyMap<string, Party> | undefined;
+}
+
+/** The party that holds the lock of this key for `party`. */
+export function actorOf(party: Party, lockKey: string): Party {
+  return party.actors?.get(lockKey) ?? party;
 }
 
 export interface Frame {
@@ -59,7 +66,7 @@ export function outside<T>(fn: () => T): T {
  */
 export function ambientOwner(lockKey: string): Party | undefined {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
-    if (frame.lockKey === undefined || frame.lockKey === lockKey) return frame.owner;
+    if (frame.lockKey === undefined || frame.lockKey === lockKey) return actorOf(frame.owner, lockKey);
   }
   return undefined;
 }

@@ -1,0 +1,75 @@
+/** Something that was granted and will end: given back, or lost. The Hold that users get is a view of it. */
+import { LockLostError, LockNotOwnerError, type LossReason } from "../base/errors.js";
+
+export abstract class Held {
+  abstract readonly lockName: string;
+  /** `clientId:n`, as it stands in Redis. */
+  abstract readonly ownerId: string;
+  /** Epoch milliseconds at which the grant arrived. */
+  abstract readonly acquiredAt: number;
+  /** `ended`: given back, or on its way; `lost`: final. */
+  state: "held" | "ended" | "lost" = "held";
+  /** What all calls of unlock share. */
+  outcome: Promise<void> | undefined;
+  /** Its `acquired` event was sent, so its `released` is owed. */
+  announced = false;
+  /** `lock.unlock()` gave it back, so its own unlock is not its owner's any more. */
+  takenBack = false;
+  /** Told once when it is lost, outside every scope. */
+  onLost: (() => void) | undefined;
+  #loss: LockLostError | undefined;
+  #controller: AbortController | undefined;
+
+  /** Milliseconds to the local deadline; not below 0. */
+  abstract get remaining(): number;
+  /** Lets what the clock says is over be lost. */
+  abstract check(): void;
+  /** Sets the deadline to `lease` ms from now. */
+  abstract extend(lease: number): Promise<void>;
+  /** Gives it back. */
+  abstract release(): Promise<void>;
+  /** Epoch milliseconds. */
+  protected abstract now(): number;
+
+  get isHeld(): boolean {
+    return this.state === "held" && this.remaining > 0;
+  }
+
+  /** Milliseconds since the grant. */
+  get held(): number {
+    return this.now() - this.acquiredAt;
+  }
+
+  get loss(): LockLostError | undefined {
+    return this.#loss;
+  }
+
+  /** Made when first read: most holds are never asked for it. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#loss) this.#controller.abort(this.#loss);
+    }
+    return this.#controller.signal;
+  }
+
+  /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
+  assertUsable(): void {
+    if (this.#loss) throw this.#loss;
+    if (this.state === "held") return;
+    throw new LockNotOwnerError(this.lockName, `lock "${this.lockName}": this hold was given back`);
+  }
+
+  /** Marks it as lost; {@link tellLoss} is to follow, outside every scope. */
+  lose(reason: LossReason): LockLostError {
+    this.state = "lost";
+    this.#loss ??= new LockLostError(this.lockName, reason, this.now());
+    return this.#loss;
+  }
+
+  tellLoss(): void {
+    this.#controller?.abort(this.#loss);
+    this.onLost?.();
+    this.onLost = undefined;
+  }
+}

@@ -1,0 +1,139 @@
+/** The face that every lock has, a group of locks too: what does not depend on how it is acquired. */
+import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
+import type { Clock } from "../base/clock.js";
+import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import { actorOf, type Frame, openFrame, type Party, runInside, scopeOwner } from "../owners/context.js";
+import { checkOwner } from "../owners/owner.js";
+import {
+  type Ask,
+  checkAsk,
+  LOCK_OPTIONS,
+  type LockOptions,
+  OWNER_OPTIONS,
+  type OwnerOptions,
+  TRY_OPTIONS,
+  type TryLockOptions,
+} from "./call-options.js";
+import { type Hold, heldOf } from "./hold.js";
+
+/** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
+export abstract class LockFace<H extends Hold> {
+  readonly name: string;
+  readonly #key: string;
+  readonly #clock: Clock;
+
+  /** `key`: by what owners know it. */
+  constructor(name: string, key: string, clock: Clock) {
+    this.name = name;
+    this.#key = key;
+    this.#clock = clock;
+  }
+
+  /**
+   * Waits until the lock is granted.
+   * @throws WAIT_TIMEOUT if `wait` milliseconds were not enough; `signal.reason` if the signal aborts first
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late),
+   * UPGRADE_REFUSED (of a write side)
+   */
+  async lock(options?: LockOptions): Promise<H> {
+    const begun = this.#clock.mono();
+    const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
+    return this.#require(await this.acquire(ask), begun);
+  }
+
+  /**
+   * Tries for `wait` milliseconds (once if absent or 0), for a lease of `lease` milliseconds (renewed if absent).
+   * Resolves with null if the lock stayed with others.
+   * @throws as {@link lock}, but for WAIT_TIMEOUT
+   */
+  async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
+    const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
+    const ask = checkAsk({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
+    return (await this.acquire(ask)) ?? null;
+  }
+
+  /**
+   * Takes the lock, runs fn and gives it back. Inside fn further calls on this lock re-enter; parallel runs of one
+   * owner take turns. What fn throws always wins.
+   * @throws as {@link lock}, and LOCK_LOST if fn succeeded but the hold was lost before its end
+   */
+  async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {
+    checkFunction(fn, "fn");
+    const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "run"), this.#key);
+    // An owner that is named is the ambient one for fn.
+    const scope = ask.named ? openFrame(ask.named) : undefined;
+    const frame = this.openFrame(ask, scope);
+    const begun = this.#clock.mono();
+    const hold = this.#require(await this.acquire({ ...ask, frame }), begun);
+    let outcome: { value: T } | { error: unknown };
+    try {
+      outcome = { value: await runInside(frame, () => fn(hold)) };
+    } catch (error) {
+      outcome = { error };
+    }
+    if (scope) scope.open = false;
+    const loss = await this.#finish(hold, frame);
+    if ("error" in outcome) throw outcome.error;
+    if (loss) throw new LockLostError(this.name, loss.reason, loss.since, outcome);
+    return outcome.value;
+  }
+
+  /**
+   * Gives back the innermost hold that the current scope (or `owner`) took by `lock()` or `tryLock()` on this lock.
+   * @throws NOT_OWNER outside a scope, or if there is none; LOCK_LOST, UNAVAILABLE as {@link Hold.unlock}
+   */
+  async unlock(options?: OwnerOptions): Promise<void> {
+    const party = checkOwner(checkOptions(options, OWNER_OPTIONS, "unlock").owner) ?? scopeOwner();
+    const owner = party && actorOf(party, this.#key);
+    const released = owner && this.releaseInnermost(owner);
+    if (released) return released;
+    throw new LockNotOwnerError(
+      this.name,
+      owner
+        ? `lock "${this.name}": this owner holds it by no lock() or tryLock() of its own`
+        : `lock "${this.name}": unlock() outside a scope does not know whose hold to give back; ` +
+            "call hold.unlock(), or work inside client.scope()",
+    );
+  }
+
+  /** Whether the current owner holds it, by the word of Redis. */
+  async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
+    return (await this.getHoldCount(options)) > 0;
+  }
+
+  /** How many holds the current owner has, by the word of Redis; 0 without asking if it has none here. */
+  abstract getHoldCount(options?: OwnerOptions): Promise<number>;
+
+  protected abstract acquire(ask: Ask): Promise<H | undefined>;
+
+  /** The innermost frame of a run, inside `scope` or else the current one. */
+  protected abstract openFrame(ask: Ask, scope: Frame | undefined): Frame;
+
+  /** A run is over: from here on a sibling may begin. */
+  protected abstract endRun(frame: Frame): void;
+
+  /** Gives back the innermost hold that `lock()` or `tryLock()` took for this owner; undefined if there is none. */
+  protected abstract releaseInnermost(owner: Party): Promise<void> | undefined;
+
+  /** Tells that something failed that no call reports. */
+  protected abstract report(cause: unknown, ownerId: string): void;
+
+  #require(hold: H | undefined, begun: number): H {
+    if (hold) return hold;
+    throw new LockTimeoutError(this.name, this.#clock.mono() - begun);
+  }
+
+  /** Gives back the hold of a run, unless fn did; resolves with the loss if it was lost before. */
+  async #finish(hold: H, frame: Frame): Promise<LockLostError | undefined> {
+    const held = heldOf(hold);
+    try {
+      const released = held.outcome ? undefined : held.release();
+      // A sibling's commands come after the release.
+      this.endRun(frame);
+      await released;
+    } catch (error) {
+      if (!isLockError(error, "LOCK_LOST")) this.report(error, held.ownerId);
+    }
+    return held.loss;
+  }
+}

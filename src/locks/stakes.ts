@@ -1,0 +1,13 @@
+/** What an owner has of a lock, by the lock's key. */
+import type { Party } from "../owners/context.js";
+import type { Env } from "./env.js";
+import { Tenure } from "./tenure.js";
+
+export function stakeOf(owner: Party, lockKey: string): Tenure | undefined {
+  return owner.stakes.get(lockKey) as Tenure | undefined;
+}
+
+/** For a call that wants a hold. */
+export function tenureOf(env: Env, owner: Party, lockKey: string): Tenure {
+  return stakeOf(owner, lockKey) ?? new Tenure(env, owner, lockKey);
+}
