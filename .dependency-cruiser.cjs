@@ -3,6 +3,10 @@
 
 // Top layer first. Above them stand index.ts, client.ts and its parts client-*.ts, the only files beside the folders.
 const LAYERS = {
+  groups: {
+    may: ["locks", "engine", "owners", "redis", "base"],
+    comment: "A group is made of locks of any kind by what all locks share, so it knows no kind.",
+  },
   kinds: {
     may: ["locks", "engine", "watchdog", "owners", "redis", "scripts", "base"],
     comment: "A kind says how its steps look on the wire; what is the same for all kinds does not know them.",

@@ -20,6 +20,9 @@ export {
 export type { LockEvent, LockEventName, LockEvents, LockKind, LockListener } from "./base/events.js";
 export { type CloseOptions, LockClient } from "./client.js";
 export type { LockClientOptions } from "./client-options.js";
+export { MultiHold } from "./groups/multi-hold.js";
+export { MultiLock } from "./groups/multi-lock.js";
+export { RedLock } from "./groups/red-lock.js";
 export { FairLock } from "./kinds/fair.js";
 export { FencedHold, FencedLock } from "./kinds/fenced.js";
 export { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";

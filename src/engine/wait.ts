@@ -35,6 +35,10 @@ export class Wait {
     if (signal) this.#stopListening = onAbort(signal, () => this.end(signal.reason));
   }
 
+  get ended(): boolean {
+    return this.#ended !== undefined;
+  }
+
   /** Ends the call with this reason, now or at its next wait. The first end counts. */
   end(reason: unknown): void {
     this.#ended ??= { reason };

@@ -40,8 +40,8 @@ export interface ClaimOptions {
   readonly frame?: Frame | undefined;
   /** The run or scope that the call was made in. */
   readonly caller?: Frame | undefined;
-  /** From when its lease counts; if absent from when its command is sent. */
-  readonly since?: Instant | undefined;
+  /** Told once when it has to wait. */
+  readonly onWaiting?: (() => void) | undefined;
 }
 
 export class Claim implements Contender<Grant>, Item {
@@ -55,7 +55,8 @@ export class Claim implements Contender<Grant>, Item {
   readonly renewed: boolean;
   readonly frame: Frame | undefined;
   readonly caller: Frame | undefined;
-  readonly since: Instant | undefined;
+  /** From when its lease counts; if absent from when its command is sent. */
+  since: Instant | undefined;
   /** Of its outermost tries; minted at the first. */
   wireId: string | undefined;
   /** Nobody waits for the result any more. */
@@ -68,6 +69,7 @@ export class Claim implements Contender<Grant>, Item {
   flight: Promise<unknown> | undefined;
   grant: Grant | undefined;
   #wait: Pick<Wait, "resume"> | undefined;
+  readonly #onWaiting: (() => void) | undefined;
   readonly #env: Env;
   readonly #tenure: ClaimTaker;
 
@@ -80,7 +82,7 @@ export class Claim implements Contender<Grant>, Item {
     this.renewed = options.renewed;
     this.frame = options.frame;
     this.caller = options.caller;
-    this.since = options.since;
+    this.#onWaiting = options.onWaiting;
   }
 
   /** The hold that this call was granted by a command sent at `sent`. */
@@ -160,6 +162,7 @@ export class Claim implements Contender<Grant>, Item {
 
   waiting(): void {
     this.#tenure.announce(this);
+    this.#onWaiting?.();
   }
 
   withdraw(): void {

@@ -52,6 +52,8 @@ export class Link implements PursuitHost {
   readonly #timed = new List<AnyPursuit>();
   #unanswered = 0;
   #silentSince = 0;
+  /** The last call was given up without an answer. */
+  #silent = false;
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
@@ -184,7 +186,7 @@ export class Link implements PursuitHost {
   pursue<T>(pursued: Pursued<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const pursuit = new Pursuit(this, pursued, resolve, reject);
-      if (this.#unanswered++ === 0) this.answered();
+      if (this.#unanswered++ === 0 && !this.#silent) this.answered();
       if (within === this.limit.ms) this.limit.start(pursuit);
       else {
         this.#timed.add(pursuit);
@@ -197,7 +199,12 @@ export class Link implements PursuitHost {
   }
 
   answered(): void {
+    this.#silent = false;
     this.#silentSince = this.clock.mono();
+  }
+
+  silent(): void {
+    this.#silent = true;
   }
 
   over(pursuit: AnyPursuit): void {

@@ -13,6 +13,8 @@ export interface PursuitHost {
   readonly clock: Clock;
   /** An answer came that could be used. */
   answered(): void;
+  /** No answer came in time. */
+  silent(): void;
   /** The pursuit has ended, in whatever way. */
   over(pursuit: AnyPursuit): void;
   /** Its time is up, but it goes on. */
@@ -78,6 +80,7 @@ export class Pursuit<T> implements AnyPursuit {
   /** Its time is up with the outcome unknown. */
   expire(): void {
     const { lockName, onSilence } = this.#pursued;
+    this.#host.silent();
     if (onSilence) {
       onSilence();
       this.#host.goOn(this);

@@ -1,0 +1,219 @@
+/**
+ * One call for a RedLock, as the engine sees it: each try is a round in which all masters are asked at once. Won, the
+ * call has what a majority granted; lost, all is given back at once, where no answer came too.
+ */
+import { instant } from "../base/clock.js";
+import type { Attempt, Contender, Listener, Standing } from "../engine/contender.js";
+import type { Engine } from "../engine/engine.js";
+import type { Wait } from "../engine/wait.js";
+import type { Ask } from "../locks/call-options.js";
+import type { Claim } from "../locks/claim.js";
+import type { Env } from "../locks/env.js";
+import type { Grant } from "../locks/grant.js";
+import { quietly } from "../locks/work.js";
+import { GroupGrant } from "./group-grant.js";
+import type { Masters } from "./masters.js";
+import type { Roster } from "./roster.js";
+import { claimFor, type Seat } from "./seats.js";
+import { settled, within } from "./settled.js";
+import { answers, answerTime, granted, tooFewAnswers, untilFree, type Vote } from "./votes.js";
+
+/** Lost rounds that follow each other within so many round times have split the votes. */
+const CLASH = 4;
+/** The pause before a try doubles with each clash, so often at most. */
+const MOST_DOUBLINGS = 4;
+/** Milliseconds: a round that a silent master made longer says nothing about the others. */
+const LONGEST_ROUND = 20;
+/** Milliseconds: with members that wake waiters one by one a waiter has to look, at random times up to this. */
+const LONGEST_LOOK = 250;
+
+export class Ballot implements Contender<GroupGrant> {
+  readonly place: undefined;
+  readonly #roster: Roster;
+  readonly #masters: Masters;
+  readonly #seats: readonly Seat[];
+  readonly #ask: Ask;
+  /** Of the next round, in the order of the members. */
+  #claims: readonly Claim[];
+  #wait: Wait | undefined;
+  #leave: readonly (() => void)[] = [];
+  #over = false;
+  #won: readonly (Grant | undefined)[] = [];
+  /** Milliseconds that the last round took, and when it was lost. */
+  #roundTime = 1;
+  #lostAt = Number.NEGATIVE_INFINITY;
+  #clashes = 0;
+
+  constructor(roster: Roster, masters: Masters, seats: readonly Seat[], ask: Ask) {
+    this.#roster = roster;
+    this.#masters = masters;
+    this.#seats = roster.members.map((member) => seats.find((seat) => seat.member === member) as Seat);
+    this.#ask = ask;
+    this.#claims = this.#newClaims();
+  }
+
+  get lockName(): string {
+    return this.#roster.name;
+  }
+
+  get line(): string {
+    return this.#roster.key;
+  }
+
+  get standing(): Standing {
+    const together = this.#claims.every(({ standing }) => standing.together);
+    return { places: false, marked: false, together };
+  }
+
+  /** Randomised, so that those who are woken by the same release do not split the votes. */
+  get pause(): number {
+    return this.#roster.random() * this.#roundTime * 2 ** this.#clashes;
+  }
+
+  get away(): boolean {
+    const there = this.#claims.filter(({ away }) => !away);
+    return there.length < this.#roster.quorum;
+  }
+
+  enter(wait: Wait): void {
+    this.#wait = wait;
+    const [, ...others] = this.#roster.envs;
+    this.#leave = others.map(({ engine }: { engine: Engine }) => engine.join(this.lockName, wait));
+    for (const claim of this.#claims) claim.enter(wait);
+  }
+
+  admitted(): boolean {
+    return this.#claims.every((claim) => claim.admitted());
+  }
+
+  reenters(): boolean {
+    return this.#claims.filter((claim) => claim.reenters()).length >= this.#roster.quorum;
+  }
+
+  waiting(): void {
+    for (const claim of this.#claims) claim.waiting();
+    this.#roster.emit("waiting", {});
+  }
+
+  withdraw(): void {
+    for (const claim of this.#claims) claim.withdraw();
+  }
+
+  leave(taken: boolean): void {
+    this.#over = true;
+    // One that is granted by now came too late to be counted.
+    for (const claim of this.#claims) claim.leave(taken && this.#won.includes(claim.grant));
+    for (const leave of this.#leave) leave();
+  }
+
+  /** A hint from one master is none: with one vote free nobody wins. */
+  listen(listener: Listener): () => void {
+    const { members, quorum } = this.#roster;
+    const heard = new Set<Claim>();
+    const deaf = new Set<Claim>();
+    const stops = this.#claims.map((claim) =>
+      claim.listen({
+        hint: () => {
+          if (heard.add(claim).size < quorum) return;
+          heard.clear();
+          listener.hint();
+        },
+        refused: (error) => {
+          if (deaf.add(claim).size > members.length - quorum) listener.refused(error);
+        },
+      }),
+    );
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  async attempt(limit: number): Promise<Attempt<GroupGrant>> {
+    this.#roster.assertOpen();
+    await this.#masters.connected(this.#answerTime(0));
+    if (this.#over) return { granted: false, ttl: -1 };
+    const begun = this.#roster.clock.mono();
+    this.#masters.introduce();
+    const round = this.#claims.map((claim, i) => {
+      // The round as a whole began now, whatever its commands have to wait for.
+      claim.since = instant(this.#env(i).clock);
+      return claim.attempt(Math.min(limit, this.#answerTime(i)), undefined);
+    });
+    const votes = await settled(round, (so) => this.#isDecided(so));
+    this.#roundTime = Math.min(LONGEST_ROUND, Math.max(1, this.#roster.clock.mono() - begun));
+    this.#masters.assertDistinct();
+    if (this.#over) return { granted: false, ttl: -1 };
+    const group = new GroupGrant(this.#roster, granted(votes));
+    if (!group.isHeld) return this.#lose(round, votes, limit);
+    group.watch();
+    this.#won = group.grants;
+    return { granted: true, value: group, lease: group.remaining };
+  }
+
+  #env(i: number): Env {
+    return (this.#seats[i] as Seat).member.env;
+  }
+
+  #answerTime(i: number): number {
+    return answerTime(this.#env(i), this.#ask.lease);
+  }
+
+  /** Won and nobody is worth waiting for, or lost for good. */
+  #isDecided(votes: readonly Vote[]): boolean {
+    const { quorum } = this.#roster;
+    const won = granted(votes).length;
+    const open = this.#claims.filter((_, i) => !votes[i]);
+    if (won + open.length < quorum) return true;
+    return won >= quorum && open.every(({ away }) => away);
+  }
+
+  async #lose(
+    round: readonly Promise<Attempt<Grant>>[],
+    votes: readonly Vote[],
+    limit: number,
+  ): Promise<Attempt<GroupGrant>> {
+    const { quorum } = this.#roster;
+    const returned = this.#giveBack(limit);
+    this.#noteLoss();
+    const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
+    await returned;
+    if (answers(all) < quorum) throw tooFewAnswers(this.#roster, all, granted(all).length);
+    return { granted: false, ttl: this.#untilNextLook(all) };
+  }
+
+  /** Everywhere; resolves when those who granted something have confirmed it, as far as they answer. */
+  async #giveBack(limit: number): Promise<void> {
+    const claims = this.#claims;
+    this.#claims = this.#newClaims();
+    for (const claim of this.#claims) if (this.#wait) claim.enter(this.#wait);
+    for (const claim of claims) claim.leave(false);
+    const { clock } = this.#roster;
+    const confirmed = claims.map(async ({ grant, away, lockName }, i) => {
+      const time = Math.min(limit, this.#answerTime(i));
+      if (grant && !away) await quietly(within(clock, time, lockName, grant.release()));
+    });
+    await Promise.all(confirmed);
+  }
+
+  #newClaims(): readonly Claim[] {
+    return this.#seats.map((seat) => claimFor(seat, this.#ask, { lease: this.#ask.lease }));
+  }
+
+  #noteLoss(): void {
+    const now = this.#roster.clock.mono();
+    const soon = now - this.#lostAt < (CLASH + 1) * this.#roundTime;
+    this.#clashes = soon ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
+    this.#lostAt = now;
+  }
+
+  /** Milliseconds until another round, if no message comes before; -1 if that is not known. */
+  #untilNextLook(votes: readonly Vote[]): number {
+    const { random, members } = this.#roster;
+    const free = untilFree(this.#roster, votes);
+    const look = members.some(({ primitive }) => primitive.standing.places)
+      ? random() * LONGEST_LOOK
+      : Number.POSITIVE_INFINITY;
+    const pause = Math.min(look, Math.max(free, this.pause));
+    return pause === Number.POSITIVE_INFINITY ? -1 : Math.max(1, pause);
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * How all members of a group are acquired, or none: the call waits for one member at a time, holding nothing of its own,
+ * and tries the others once it has that one. Refused one of them, it gives back what it took and waits for that one. Since
+ * nobody waits while holding, no orders of members can dead-lock.
+ */
+import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
+import { Wait } from "../engine/wait.js";
+import type { Ask } from "../locks/call-options.js";
+import type { Claim } from "../locks/claim.js";
+import type { Grant } from "../locks/grant.js";
+import { quietly } from "../locks/work.js";
+import { GroupGrant } from "./group-grant.js";
+import type { Roster } from "./roster.js";
+import { claimFor, giveBack, type Seat } from "./seats.js";
+
+/** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
+const LONGEST_PAUSE = 64;
+
+export class Collection {
+  readonly #roster: Roster;
+  readonly #seats: readonly Seat[];
+  readonly #ask: Ask;
+  readonly #wait: Wait;
+  /** Ends what the call waits for inside the engines. */
+  readonly #ending = new AbortController();
+  readonly #begun: number;
+  #taken: (readonly [seat: Seat, grant: Grant])[] = [];
+  /** Nobody takes what is granted from here on. */
+  #over = false;
+  #round = 0;
+  /** Whether the `waiting` event was sent. */
+  #announced = false;
+
+  constructor(roster: Roster, seats: readonly Seat[], ask: Ask) {
+    this.#roster = roster;
+    this.#seats = seats;
+    this.#ask = ask;
+    const { clock } = roster;
+    this.#begun = clock.mono();
+    // Time is measured out to each step: whoever waits inside an engine is told there what a time-out means.
+    this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: ask.signal });
+  }
+
+  /** Undefined if `wait` was not enough. */
+  async collect(): Promise<GroupGrant | undefined> {
+    const wait = this.#wait;
+    const left = this.#roster.envs.map(({ engine }) => engine.join(this.#roster.name, wait));
+    try {
+      return (await this.#rounds()) ? await this.#conclude() : undefined;
+    } catch (error) {
+      this.#over = true;
+      this.#ending.abort(error);
+      const returned = this.#giveBack();
+      if (!wait.ended) await returned;
+      throw error;
+    } finally {
+      wait.dispose();
+      for (const leave of left) leave();
+    }
+  }
+
+  /** Milliseconds that the call may still take; one that does not wait may take as long as its commands may. */
+  get #left(): number {
+    const { wait } = this.#ask;
+    return wait === 0 ? Number.POSITIVE_INFINITY : wait - (this.#roster.clock.mono() - this.#begun);
+  }
+
+  /** True once all members are taken. */
+  async #rounds(): Promise<boolean> {
+    let [awaited] = this.#seats as [Seat];
+    for (; ; this.#round++) {
+      const again = this.#round > 0;
+      if (again && this.#left <= 0) return this.#late();
+      const grant = await this.#wait.during(this.#await(awaited));
+      if (!grant) return false;
+      const refused = await this.#tryOthers(awaited);
+      if (!refused) return true;
+      await this.#giveBack();
+      if (this.#ask.wait === 0) return false;
+      awaited = this.#standIn(refused);
+      if (again) await this.#wait.park(Math.min(this.#left, this.#pause()));
+    }
+  }
+
+  /** The first member is waited for in its own line, with its own order. */
+  #await(seat: Seat): Promise<Grant | undefined> {
+    const { wait } = this.#ask;
+    const { engine } = seat.member.env;
+    const left = wait === 0 ? 0 : this.#left;
+    const { signal } = this.#ending;
+    return this.#take(seat, (claim) => engine.acquire(claim, left, signal, this.#round > 0));
+  }
+
+  /** All others at once; resolves with the first that was refused. */
+  async #tryOthers(awaited: Seat): Promise<Seat | undefined> {
+    const others = this.#seats.filter((seat) => seat !== awaited);
+    const left = Math.max(1, this.#left);
+    const tries = others.map((seat) => {
+      const { engine, link } = seat.member.env;
+      const within = Math.min(link.commandTimeout, left);
+      return this.#take(seat, (claim) => engine.once(claim, within, this.#ending.signal));
+    });
+    const results = await this.#wait.during(Promise.allSettled(tries));
+    let refused: Seat | undefined;
+    for (const [i, result] of results.entries()) {
+      if (result.status === "rejected" && !this.#mayPass(result.reason)) throw result.reason;
+      if (result.status === "rejected" || !result.value) refused ??= others[i];
+    }
+    if (refused && this.#ask.wait > 0) this.#announce();
+    return refused;
+  }
+
+  /** A call that has waited before survives an outage. */
+  #mayPass(error: unknown): boolean {
+    return this.#round > 0 && isLockError(error, "UNAVAILABLE");
+  }
+
+  async #take(seat: Seat, acquire: (claim: Claim) => Promise<Grant | undefined>): Promise<Grant | undefined> {
+    const claim = claimFor(seat, this.#ask, { lease: undefined, onWaiting: () => this.#announce() });
+    const grant = await acquire(claim);
+    if (!grant) return undefined;
+    if (this.#over) void quietly(giveBack(seat, grant));
+    else this.#taken.push([seat, grant]);
+    return grant;
+  }
+
+  #announce(): void {
+    if (this.#announced) return;
+    this.#announced = true;
+    this.#roster.emit("waiting", {});
+  }
+
+  /** All that the call took, the last first; resolves when that is done, or the call's time is over. */
+  async #giveBack(): Promise<void> {
+    const returned = this.#taken.reverse().map(([seat, grant]) => quietly(giveBack(seat, grant)));
+    this.#taken = [];
+    const all = Promise.all(returned);
+    if (this.#wait.ended) return;
+    void all.then(() => this.#wait.resume());
+    if (returned.length > 0) await this.#wait.park(Math.max(0, this.#left));
+  }
+
+  /** Whom to wait for: who waits for the read side of a lock whose write side it wants too would be refused that. */
+  #standIn(refused: Seat): Seat {
+    return this.#seats.find(({ member }) => member.key === refused.member.key) as Seat;
+  }
+
+  #pause(): number {
+    return this.#roster.random() * Math.min(LONGEST_PAUSE, 2 ** this.#round);
+  }
+
+  #late(): false {
+    if (this.#seats.some(({ member }) => member.env.link.away)) {
+      throw new RedisUnavailableError(this.#roster.name);
+    }
+    return false;
+  }
+
+  /** The lease begins now that the last member is granted. */
+  async #conclude(): Promise<GroupGrant> {
+    const { members, name } = this.#roster;
+    const { lease } = this.#ask;
+    const grants = members.map(
+      (member) => this.#taken.find(([seat]) => seat.member === member)?.[1] as Grant,
+    );
+    if (lease !== undefined) await this.#wait.during(Promise.all(grants.map((grant) => grant.limit(lease))));
+    const group = new GroupGrant(this.#roster, grants);
+    group.check();
+    if (!group.isHeld) {
+      const loss = grants.find((grant) => grant.loss)?.loss;
+      throw new LockLostError(name, loss?.reason ?? "expired", this.#roster.clock.wall());
+    }
+    group.watch();
+    return group;
+  }
+}

@@ -1,0 +1,121 @@
+/** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
+import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../base/errors.js";
+import type { Env } from "../locks/env.js";
+import { quietly } from "../locks/work.js";
+import { type Connection, isCluster } from "../redis/connection.js";
+import type { Link } from "../redis/link.js";
+import { slotOf } from "../redis/slots.js";
+import type { Member, Roster } from "./roster.js";
+import { fulfilled, rejected, settled, within } from "./settled.js";
+
+/** Connections on their first way to a server. */
+const FRESH: readonly string[] = ["wait", "connecting", "connect"];
+
+export class Masters {
+  readonly #roster: Roster;
+  /** By member. */
+  readonly #runIds: (string | undefined)[] = [];
+  readonly #asked = new Set<Member>();
+
+  constructor(roster: Roster) {
+    this.#roster = roster;
+  }
+
+  /**
+   * Resolves when all are connected, or cannot be at once. A first connection may take longer than an answer may later,
+   * so the first round waits for it: for a majority as long as for a command, for the others `grace` milliseconds more.
+   */
+  async connected(grace: number): Promise<void> {
+    const { clock, members, name, quorum } = this.#roster;
+    if (!members.some(({ env }) => isFresh(env))) return;
+    const arrivals = members.map(({ env }) => (isFresh(env) ? arrival(env) : Promise.resolve()));
+    const hopeless = members.length - quorum + 1;
+    await settled(arrivals, (so) => fulfilled(so).length >= quorum || rejected(so).length >= hopeless);
+    await quietly(within(clock, grace, name, Promise.allSettled(arrivals)));
+  }
+
+  /** Asks the servers who they are, as far as that is not known. */
+  introduce(): void {
+    for (const [i, member] of this.#roster.members.entries()) {
+      if (this.#asked.has(member) || member.env.link.away) continue;
+      this.#asked.add(member);
+      const told = runIdOf(member).then((runId) => {
+        this.#runIds[i] = runId;
+      });
+      told.catch(() => this.#asked.delete(member));
+    }
+  }
+
+  /** @throws UNSUPPORTED if two of them are known to be one server */
+  assertDistinct(): void {
+    const known = this.#runIds.filter((runId) => runId !== undefined);
+    if (new Set(known).size === known.length) return;
+    throw new UnsupportedServerError(
+      this.#roster.name,
+      "two members are on one server; each member of a RedLock needs a master of its own",
+    );
+  }
+}
+
+function isFresh({ link }: Env): boolean {
+  return link.losses === 0 && FRESH.includes(link.connection.status);
+}
+
+/** Resolves when the connection is ready; rejects when it fails or takes longer than a command may. */
+function arrival({ clock, link }: Env): Promise<void> {
+  const { connection, commandTimeout } = link;
+  return new Promise((resolve, reject) => {
+    const stop = (settle: () => void) => () => {
+      connection.off("ready", ready);
+      connection.off("close", failed);
+      cancel();
+      settle();
+    };
+    const ready = stop(resolve);
+    const failed = stop(() => reject(new RedisUnavailableError("")));
+    const cancel = clock.after(commandTimeout, failed);
+    connection.on("ready", ready);
+    connection.on("close", failed);
+    // One that connects lazily.
+    if (connection.status === "wait") void quietly(connection.connect());
+  });
+}
+
+/** By connection and server: locks are made anew all the time, servers are not. */
+const RUN_IDS = new WeakMap<object, Map<string, Promise<string | undefined>>>();
+
+/** The run id of the server that has the member's key; undefined if the user may not know it. */
+function runIdOf({ env: { link }, primitive }: Member): Promise<string | undefined> {
+  const server = serverOf(link.connection, primitive.key);
+  const known = RUN_IDS.get(link) ?? new Map<string, Promise<string | undefined>>();
+  RUN_IDS.set(link, known);
+  const asked = known.get(server.address) ?? askRunId(link, server);
+  known.set(server.address, asked);
+  asked.catch(() => known.delete(server.address));
+  return asked;
+}
+
+interface Server {
+  readonly address: string;
+  /** Of a cluster: the connection to it. */
+  readonly node: Connection | undefined;
+}
+
+function serverOf(connection: Connection, key: string): Server {
+  if (!isCluster(connection)) return { address: "", node: undefined };
+  const address = connection.slots[slotOf(key)]?.[0] ?? "";
+  const node = connection
+    .nodes("master")
+    .find(({ options }) => `${options.host}:${options.port}` === address);
+  return { address, node };
+}
+
+async function askRunId(link: Link, { node }: Server): Promise<string | undefined> {
+  try {
+    const asked = node ? link.limited("", node.call("INFO", "server")) : link.command("INFO", "server");
+    return /^run_id:(\w+)/m.exec(String(await asked))?.[1];
+  } catch (error) {
+    if (isLockError(error, "UNSUPPORTED") || !isLockError(error)) return undefined;
+    throw error;
+  }
+}

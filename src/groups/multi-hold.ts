@@ -1,0 +1,16 @@
+/** What a user holds of a group of locks. */
+import { Hold } from "../locks/hold.js";
+import type { Party } from "../owners/context.js";
+import type { GroupGrant } from "./group-grant.js";
+
+/** A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority. */
+export class MultiHold extends Hold {
+  /** The holds that it is made of, in the order of the members; a RedLock's may be a majority of them only. */
+  readonly members: readonly Hold[];
+
+  /** Holds are made by locks. */
+  constructor(grant: GroupGrant, owner: Party, members: readonly Hold[]) {
+    super(grant, owner);
+    this.members = members;
+  }
+}

@@ -1,0 +1,60 @@
+/** The Redlock algorithm: one lock over independent masters, held by a majority of them. */
+import type { LockKind } from "../base/events.js";
+import type { Ask } from "../locks/call-options.js";
+import type { Env } from "../locks/env.js";
+import type { Lock } from "../locks/lock.js";
+import { Ballot } from "./ballot.js";
+import type { GroupGrant } from "./group-grant.js";
+import { Masters } from "./masters.js";
+import { MultiLock } from "./multi-lock.js";
+import type { Member } from "./roster.js";
+import type { Seat } from "./seats.js";
+import type { Settled } from "./settled.js";
+import { within } from "./settled.js";
+import { answerTime, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
+
+const FEWEST = 3;
+
+/**
+ * One lock over independent masters (Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/): held
+ * while a majority of the members is. Survives the loss of a minority of the masters. It is only as safe as clocks that
+ * run alike and masters that do not forget: one that restarts empty within a lease can vote twice.
+ */
+export class RedLock extends MultiLock {
+  protected static override readonly kind: LockKind = "red";
+  readonly #masters: Masters;
+
+  /** @throws TypeError as of {@link MultiLock}, and for fewer than three locks */
+  constructor(...locks: Lock[]) {
+    super(...locks);
+    if (locks.length < FEWEST) throw new TypeError(`a RedLock needs at least ${FEWEST} locks`);
+    this.#masters = new Masters(this.roster);
+  }
+
+  protected static override quorumOf(members: number): number {
+    return Math.floor(members / 2) + 1;
+  }
+
+  protected override async collect(seats: readonly Seat[], ask: Ask): Promise<GroupGrant | undefined> {
+    // Its waiters line up at the first member's client.
+    const [{ engine }] = this.roster.envs as [Env];
+    return engine.acquire(new Ballot(this.roster, this.#masters, seats, ask), ask.wait, ask.signal);
+  }
+
+  protected override async ask<T>(question: (member: Member) => Promise<T>): Promise<readonly Settled<T>[]> {
+    this.roster.assertOpen();
+    await this.#masters.connected(SHORTEST_ANSWER_TIME);
+    this.#masters.introduce();
+    const results = await super.ask(question);
+    this.#masters.assertDistinct();
+    return results;
+  }
+
+  protected override inTime<T>({ env, lock }: Member, answer: Promise<T>): Promise<T> {
+    return within(env.clock, answerTime(env, undefined), lock.name, answer);
+  }
+
+  protected override unanswered(results: readonly Settled<unknown>[]): unknown {
+    return tooFewAnswers(this.roster, results, 0);
+  }
+}

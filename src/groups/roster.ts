@@ -1,0 +1,89 @@
+/** Who belongs to a group of locks, and what the group is called. */
+import type { Clock } from "../base/clock.js";
+import type { Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Env } from "../locks/env.js";
+import { type Lock, type LockParts, partsOf } from "../locks/lock.js";
+
+/** One lock of a group. */
+export interface Member extends LockParts {
+  readonly lock: Lock;
+}
+
+/** The members of `locks`, as given. @throws TypeError */
+export function checkMembers(locks: readonly unknown[]): readonly Member[] {
+  if (locks.length === 0) throw new TypeError("a group of locks needs at least one");
+  const members = locks.map((lock) => {
+    const parts = partsOf(lock);
+    if (parts) return { ...parts, lock: lock as Lock };
+    throw new TypeError("a member must be a lock of a LockClient; of a read-write lock, one of its sides");
+  });
+  if (new Set(members.map(placeOf)).size < members.length) {
+    throw new TypeError("the same lock is a member twice");
+  }
+  return members;
+}
+
+/** A lock is its client, name and side. */
+function placeOf({ key, primitive }: Member): string {
+  return `${key}/${primitive.side}`;
+}
+
+/** By full name, and the write side before the read side; those who are equal stay as given. */
+function inOrder(one: Member, other: Member): number {
+  const [a, b] = [one.primitive, other.primitive];
+  if (a.key !== b.key) return a.key < b.key ? -1 : 1;
+  return Number(b.side === "write") - Number(a.side === "write");
+}
+
+export class Roster {
+  readonly kind: LockKind;
+  /** As given. */
+  readonly members: readonly Member[];
+  /** In the one order that all groups share. */
+  readonly order: readonly Member[];
+  /** How many of the members make a hold of the group. */
+  readonly quorum: number;
+  /** The members' names joined by ",". */
+  readonly name: string;
+  /** By what owners know the group. */
+  readonly key: string;
+  /** Of the clients of the members, each once. */
+  readonly envs: readonly Env[];
+  readonly #events: readonly Events[];
+
+  constructor(kind: LockKind, members: readonly Member[], quorum: number) {
+    this.kind = kind;
+    this.members = members;
+    this.order = [...members].sort(inOrder);
+    this.quorum = quorum;
+    this.name = members.map(({ lock }) => lock.name).join(",");
+    this.key = `${kind}(${this.order.map(placeOf).join(",")})`;
+    this.envs = [...new Set(members.map(({ env }) => env))];
+    this.#events = this.envs.map(({ events }) => events);
+  }
+
+  /** The group's own times are read off the first member's clock. */
+  get clock(): Clock {
+    return (this.envs[0] as Env).clock;
+  }
+
+  get random(): () => number {
+    return (this.envs[0] as Env).settings.random;
+  }
+
+  /** @throws CLIENT_CLOSED if the client of any member is closed */
+  assertOpen(): void {
+    for (const env of this.envs) env.assertOpen(this.name);
+  }
+
+  /** Tells every client of the members. */
+  emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
+    const { name: lockName, kind } = this;
+    for (const events of this.#events) events.emit(event, { ...details, lockName, kind } as LockEvents[E]);
+  }
+
+  /** What is true of the group, given what is true of each member: the best value that a quorum reaches. */
+  best(values: readonly number[]): number {
+    return [...values].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
+  }
+}

@@ -1,0 +1,44 @@
+/** Waiting for some of many answers. */
+import type { Clock } from "../base/clock.js";
+import { RedisUnavailableError } from "../base/errors.js";
+
+/** What a promise came to; undefined while it is open. */
+export type Settled<T> = PromiseSettledResult<T> | undefined;
+
+/** Resolves with what each promise came to so far, once `enough` says so or all are settled. */
+export function settled<T>(
+  promises: readonly Promise<T>[],
+  enough: (results: readonly Settled<T>[]) => boolean,
+): Promise<readonly Settled<T>[]> {
+  return new Promise((resolve) => {
+    const results: Settled<T>[] = promises.map(() => undefined);
+    let open = promises.length;
+    const note = (i: number, result: PromiseSettledResult<T>) => {
+      results[i] = result;
+      if (--open === 0 || enough(results)) resolve([...results]);
+    };
+    for (const [i, promise] of promises.entries()) {
+      promise.then(
+        (value) => note(i, { status: "fulfilled", value }),
+        (reason: unknown) => note(i, { status: "rejected", reason }),
+      );
+    }
+    if (open === 0) resolve([]);
+  });
+}
+
+export function fulfilled<T>(results: readonly Settled<T>[]): T[] {
+  return results.flatMap((result) => (result?.status === "fulfilled" ? [result.value] : []));
+}
+
+export function rejected(results: readonly Settled<unknown>[]): unknown[] {
+  return results.flatMap((result): unknown[] => (result?.status === "rejected" ? [result.reason] : []));
+}
+
+/** As the promise, but UNAVAILABLE after `ms`. */
+export function within<T>(clock: Clock, ms: number, lockName: string, promise: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(ms, () => reject(new RedisUnavailableError(lockName)));
+    promise.finally(cancel).then(resolve, reject);
+  });
+}

@@ -1,0 +1,57 @@
+/** What an owner has of a group of locks: the holds that its `unlock()` gives back. */
+import { isLockError } from "../base/errors.js";
+import { quietly } from "../locks/work.js";
+import type { Party, Stake } from "../owners/context.js";
+import type { GroupGrant } from "./group-grant.js";
+
+export class GroupStake implements Stake {
+  readonly lockKey: string;
+  readonly #owner: Party;
+  /** Taken by `lock()` or `tryLock()` and not given back; the innermost is last. */
+  readonly #bare: GroupGrant[] = [];
+
+  private constructor(owner: Party, lockKey: string) {
+    this.#owner = owner;
+    this.lockKey = lockKey;
+  }
+
+  static of(owner: Party, lockKey: string): GroupStake | undefined {
+    return owner.stakes.get(lockKey) as GroupStake | undefined;
+  }
+
+  /** Puts a hold on the owner's stack, until it is given back. */
+  static push(owner: Party, lockKey: string, grant: GroupGrant): void {
+    const stake = GroupStake.of(owner, lockKey) ?? new GroupStake(owner, lockKey);
+    stake.#push(grant);
+    grant.onRelease = () => stake.#remove(grant);
+  }
+
+  /** Gives back the innermost hold. */
+  release(): Promise<void> | undefined {
+    const grant = this.#bare.at(-1);
+    if (!grant) return undefined;
+    grant.takenBack = true;
+    return grant.release().catch((error: unknown) => {
+      if (isLockError(error, "UNAVAILABLE")) this.#askAgain(grant);
+      throw error;
+    });
+  }
+
+  /** The work goes on; until it is done a further unlock asks for it again. */
+  #askAgain(grant: GroupGrant): void {
+    this.#push(grant);
+    const work = grant.grants.map(({ outcome }) => quietly(outcome ?? Promise.resolve()));
+    void Promise.all(work).then(() => this.#remove(grant));
+  }
+
+  #push(grant: GroupGrant): void {
+    this.#bare.push(grant);
+    this.#owner.stakes.set(this.lockKey, this);
+  }
+
+  #remove(grant: GroupGrant): void {
+    const index = this.#bare.lastIndexOf(grant);
+    if (index >= 0) this.#bare.splice(index, 1);
+    if (this.#bare.length === 0) this.#owner.stakes.delete(this.lockKey);
+  }
+}

@@ -1,0 +1,61 @@
+/** What the masters of a RedLock say, and how long they are listened to. */
+import { isLockError, type LockError, QuorumError, withErrors } from "../base/errors.js";
+import type { Attempt } from "../engine/contender.js";
+import type { Env } from "../locks/env.js";
+import type { Grant } from "../locks/grant.js";
+import type { Roster } from "./roster.js";
+import { rejected, type Settled } from "./settled.js";
+
+export type Vote = Settled<Attempt<Grant>>;
+
+/** Milliseconds. */
+export const SHORTEST_ANSWER_TIME = 50;
+/** Of a lease that one master may take for its answer. */
+const SHARE_OF_LEASE = 1 / 100;
+
+/** Milliseconds that one master has for its answer. `lease`: milliseconds; undefined for the watchdog's. */
+export function answerTime({ settings }: Env, lease: number | undefined): number {
+  const share = (lease ?? settings.watchdogTimeout) * SHARE_OF_LEASE;
+  return Math.min(settings.commandTimeout, Math.max(SHORTEST_ANSWER_TIME, share));
+}
+
+/** What was granted. */
+export function granted(votes: readonly Vote[]): Grant[] {
+  return votes.flatMap((vote) =>
+    vote?.status === "fulfilled" && vote.value.granted ? [vote.value.value] : [],
+  );
+}
+
+/** Whether a master has answered, with a grant that came too late also. */
+function isAnswer(vote: Vote): boolean {
+  return vote?.status === "fulfilled" || isLockError(vote?.reason, "LOCK_LOST");
+}
+
+export function answers(votes: readonly Vote[]): number {
+  return votes.filter(isAnswer).length;
+}
+
+/** Milliseconds until a majority may be free, if nobody renews or gives back; Infinity if that is not known. */
+export function untilFree({ quorum }: Roster, votes: readonly Vote[]): number {
+  const waits = votes.map((vote) => {
+    if (vote?.status !== "fulfilled") return Number.POSITIVE_INFINITY;
+    if (vote.value.granted) return 0;
+    return vote.value.ttl < 0 ? Number.POSITIVE_INFINITY : vote.value.ttl;
+  });
+  return waits.sort((a, b) => a - b)[quorum - 1] ?? 0;
+}
+
+/** The error for a call that got no majority of answers: what the masters agree on, or QUORUM. */
+export function tooFewAnswers(
+  { name, members }: Roster,
+  results: readonly Settled<unknown>[],
+  votes: number,
+): LockError {
+  const errors = rejected(results).filter((error) => !isLockError(error, "LOCK_LOST"));
+  const [first] = errors;
+  const agreed =
+    isLockError(first) &&
+    first.code !== "UNAVAILABLE" &&
+    errors.every((error) => isLockError(error, first.code));
+  return agreed ? withErrors(first, errors) : new QuorumError(name, votes, members.length, errors);
+}
