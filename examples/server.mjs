@@ -8,7 +8,7 @@ import { own } from "./children.mjs";
 const ATTEMPTS = 5;
 const USUAL_PORT = 6379;
 
-/** Resolves with { port, pid, program } when the server takes connections. */
+/** Resolves with { port, pid, program, child } when the server takes connections. */
 export async function startServer(directory) {
   const chosen = process.env.HOLDFAST_REDIS_SERVER;
   const programs = chosen ? [chosen] : ["redis-server", "valkey-server"];
@@ -54,7 +54,7 @@ async function launch(program, port, directory) {
     });
   });
   child.stdout.removeAllListeners("data").resume();
-  return { port, pid: child.pid, program };
+  return { port, pid: child.pid, program, child };
 }
 
 async function freePort() {
