@@ -2,7 +2,8 @@
 -- anew: a writer may have come by since. Never lowers a TTL. A key that holds other data by now counts as taken.
 --
 -- KEYS
---   locks...   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds
+--   locks...   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds. After them the keys of
+--                    all their owners' read holds: while a slot moves, a cluster refuses what is not all in one place
 -- ARGV
 --   lease      ms    TTL of each read hold and its lock from now on, at least
 --   owners...  text  clientId:n, one for each lock
@@ -13,9 +14,11 @@
 
 local locks = KEYS
 local lease = ARGV[1]
+local owners = #ARGV - 1
 
 local replies = {}
-for i, lock in ipairs(locks) do
+for i = 1, owners do
+  local lock = locks[i]
   local owner = ARGV[i + 1]
   local count = redis.pcall('HGET', lock, owner)
   if type(count) == 'table' then

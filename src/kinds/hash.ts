@@ -84,6 +84,7 @@ function takenByOthers(error: LockError): number | undefined {
   return error.code === "WRONG_DATA" ? TAKEN : undefined;
 }
 
+const NO_KEYS: readonly string[] = [];
 const GRANTED: Acquired = { granted: true };
 
 export class HashPrimitive implements Primitive {
@@ -107,6 +108,10 @@ export class HashPrimitive implements Primitive {
 
   field(wireId: string): string {
     return wireId;
+  }
+
+  besides(_wireId: string, _count: number): readonly string[] {
+    return NO_KEYS;
   }
 
   wakesOn(_wireId: string): string {

@@ -26,6 +26,10 @@ export class ReadPrimitive extends HashPrimitive {
     this.#yields = yields;
   }
 
+  override besides(wireId: string, count: number): readonly string[] {
+    return Array.from({ length: count }, (_, i) => readHold(this.key, wireId, i + 1));
+  }
+
   protected override acquiring({ wireId, lease }: Try): AnyCall {
     const { key: lock } = this;
     const keys = {

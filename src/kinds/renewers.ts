@@ -17,7 +17,8 @@ class ScriptRenewer implements Renewer {
   }
 
   renew(renewals: readonly Renewal[]): Promise<readonly number[]> {
-    const keys = { locks: renewals.map(({ key }) => key) };
+    const locks = renewals.map(({ key }) => key);
+    const keys = { locks: locks.concat(renewals.flatMap(({ besides }) => besides)) };
     const args = { lease: this.#lease, owners: renewals.map(({ field }) => field) };
     // Given up in time for another try within the lease.
     const within = Math.min(this.#link.commandTimeout, this.#lease / 3);

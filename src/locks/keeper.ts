@@ -47,9 +47,11 @@ export class Keeper implements Guarded {
     this.#holdings.dropExpired();
     if (this.#holdings.renewing > 0 || this.#renewAt > now) return [];
     const renewals = new Map<string, Renewal>();
-    for (const { renewed, primitive, field } of this.#holdings.held) {
+    for (const { renewed, primitive, field, wireId } of this.#holdings.held) {
+      if (!renewed || renewals.has(field)) continue;
       const { renewer, key } = primitive;
-      if (renewed) renewals.set(field, { holder: this, renewer, key, field });
+      const besides = primitive.besides(wireId, this.#holdings.rest(primitive).terms.length);
+      renewals.set(field, { holder: this, renewer, key, field, besides });
     }
     this.#holdings.renewing = renewals.size;
     if (renewals.size > 0) this.#renewAt = Number.POSITIVE_INFINITY;

@@ -73,6 +73,8 @@ export interface Primitive {
   readonly standing: Standing;
   /** The field of an owner in the lock's hash. */
   field(wireId: string): string;
+  /** The keys beside the lock's that `count` holds of this wire id are made of. */
+  besides(wireId: string, count: number): readonly string[];
   /** Where the waiter of this wire id is woken. */
   wakesOn(wireId: string): string;
   acquire(attempt: Try): Promise<Acquired>;

@@ -4,7 +4,7 @@
  * with a WAIT for each, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
-import { type Connection, isCluster } from "../redis/connection.js";
+import { type Connection, isCluster, lookForMasters } from "../redis/connection.js";
 import type { Call, Link, Reader } from "../redis/link.js";
 import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
 import { slotOf } from "../redis/slots.js";
@@ -107,7 +107,10 @@ export class Replicas {
         else this.#batches.delete(server);
       };
       // A connection that does not answer must not hold the next ones up for ever.
-      const cancel = clock.after(commandTimeout + this.#options.timeout, done);
+      const cancel = clock.after(commandTimeout + this.#options.timeout, () => {
+        lookForMasters(this.#options.connection);
+        done();
+      });
       this.#send(grants).then(done, done);
     });
   }

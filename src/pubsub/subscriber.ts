@@ -28,8 +28,7 @@ const OVERRIDES = {
   autoResubscribe: false,
   autoResendUnfulfilledCommands: false,
   enableOfflineQueue: true,
-  // The ready check and the client info are commands that a subscriber does not need.
-  enableReadyCheck: false,
+  // A command that a subscriber does not need.
   disableClientInfo: true,
   maxRetriesPerRequest: null,
   readOnly: false,
@@ -50,10 +49,13 @@ export class Subscriber {
     this.#clock = clock;
     this.#events = events;
     this.#sharded = sharded;
-    this.#connection = source.duplicate(OVERRIDES);
+    // A sentinel that is behind sends clients to what is a replica by now, or goes its own way: the check finds that.
+    const enableReadyCheck = Boolean(source.options.sentinels);
+    this.#connection = source.duplicate({ ...OVERRIDES, enableReadyCheck });
     this.#connection.on("error", (error: Error) => trace("subscriber: %s", error.name));
     this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));
     this.#connection.on("close", () => this.#lost());
+    this.#connection.on("moved", () => this.#moved());
     this.#connection.on("ready", () => this.#resubscribe());
   }
 
@@ -134,6 +136,19 @@ export class Subscriber {
   #lost(): void {
     for (const channel of this.#channels.keys()) this.#channels.set(channel, false);
     if (!this.#closed) this.#events.unsettled();
+  }
+
+  /**
+   * The server dropped a sharded channel because its slot went elsewhere, and ioredis does not say which one. Nothing else
+   * would tell: the next try of who waits does, since its MOVED makes ioredis look where the slots are now.
+   */
+  #moved(): void {
+    if (this.#closed) return;
+    for (const channel of this.#channels.keys()) {
+      this.#channels.set(channel, false);
+      this.#events.hint(channel);
+    }
+    this.#events.unsettled();
   }
 
   #endHeartbeat(): void {

@@ -44,6 +44,7 @@ export interface ConnectionOptions {
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly host?: string;
   readonly port?: number;
+  readonly sentinels?: readonly object[] | null;
 }
 
 /** A cluster client: which master serves which slot, and the connections to them. */
@@ -52,6 +53,7 @@ export interface ClusterConnection extends Connection {
   /** Slot → `host:port` of its master, then of its replicas. */
   readonly slots: readonly (readonly string[] | undefined)[];
   nodes(role?: "master" | "slave" | "all"): SubscriberConnection[];
+  refreshSlotsCache?(): void;
 }
 
 /** A connection to one server that subscribes. */
@@ -66,6 +68,14 @@ export interface SubscriberConnection extends Connection {
 
 export function isCluster(connection: Connection): connection is ClusterConnection {
   return connection.isCluster === true;
+}
+
+/**
+ * ioredis looks where the slots of a cluster are when a node says MOVED or closes its connection. One whose machine or
+ * network has died does neither, and without this its successor would not be found as long as TCP hopes.
+ */
+export function lookForMasters(connection: Connection): void {
+  if (isCluster(connection)) connection.refreshSlotsCache?.();
 }
 
 /** Refuses what is not an ioredis connection, and one whose keys and channels would get different names. */

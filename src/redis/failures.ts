@@ -72,5 +72,7 @@ export function finalError(error: unknown, lockName: string): LockError | undefi
     return new WrongDataError(lockName, Object.assign(new Error(text), { name: cause.name }));
   }
   if (PASSING.has(replyCode(message))) return undefined;
+  // Some of the keys that the script looks at have moved already, with more of their slot to come.
+  if (message.includes("attempted to access a non local key")) return undefined;
   return new RedisUnavailableError(lockName, cause);
 }

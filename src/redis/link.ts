@@ -9,7 +9,7 @@ import { type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { TimeLimit } from "../base/time-limit.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
-import { type Connection, isCluster } from "./connection.js";
+import { type Connection, isCluster, lookForMasters } from "./connection.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
 
@@ -205,6 +205,7 @@ export class Link implements PursuitHost {
 
   silent(): void {
     this.#silent = true;
+    lookForMasters(this.connection);
   }
 
   over(pursuit: AnyPursuit): void {

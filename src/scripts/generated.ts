@@ -2364,7 +2364,7 @@ return 1`,
  */
 export const readRenew: Script<
   {
-    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds. After them the keys of all their owners' read holds: while a slot moves, a cluster refuses what is not all in one place */
     locks: readonly string[];
   },
   {
@@ -2478,8 +2478,10 @@ return others and -1 or 0
 end
 local locks = KEYS
 local lease = ARGV[1]
+local owners = #ARGV - 1
 local replies = {}
-for i, lock in ipairs(locks) do
+for i = 1, owners do
+local lock = locks[i]
 local owner = ARGV[i + 1]
 local count = redis.pcall('HGET', lock, owner)
 if type(count) == 'table' then
@@ -2498,7 +2500,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "9b8c22d79073ec9df03faa1129c07f32b7190c29",
+    sha1: "14847fb65d88241af007536763216b96e4a71ccf",
   },
 });
 

@@ -33,6 +33,8 @@ export interface Renewal {
   readonly key: string;
   /** The owner's field in it. */
   readonly field: string;
+  /** Further keys that the hold is made of. */
+  readonly besides: readonly string[];
 }
 
 export interface WatchdogOptions {
