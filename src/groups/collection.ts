@@ -12,6 +12,7 @@ import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import type { Roster } from "./roster.js";
 import { claimFor, giveBack, type Seat } from "./seats.js";
+import { within } from "./settled.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
 const LONGEST_PAUSE = 64;
@@ -86,9 +87,9 @@ export class Collection {
   #await(seat: Seat): Promise<Grant | undefined> {
     const { wait } = this.#ask;
     const { engine } = seat.member.env;
-    const left = wait === 0 ? 0 : this.#left;
+    const left = wait === 0 ? 0 : Math.max(1, this.#left);
     const { signal } = this.#ending;
-    return this.#take(seat, (claim) => engine.acquire(claim, left, signal, this.#round > 0));
+    return this.#take(seat, (claim) => engine.acquire(claim, left, signal, this.#announced));
   }
 
   /** All others at once; resolves with the first that was refused. */
@@ -112,7 +113,7 @@ export class Collection {
 
   /** A call that has waited before survives an outage. */
   #mayPass(error: unknown): boolean {
-    return this.#round > 0 && isLockError(error, "UNAVAILABLE");
+    return this.#announced && isLockError(error, "UNAVAILABLE");
   }
 
   async #take(seat: Seat, acquire: (claim: Claim) => Promise<Grant | undefined>): Promise<Grant | undefined> {
@@ -156,6 +157,13 @@ export class Collection {
     return false;
   }
 
+  /** As long as the call may take, and each command. */
+  #limit(grants: readonly Grant[], lease: number): Promise<unknown> {
+    const { clock, name } = this.#roster;
+    const limited = Promise.all(grants.map((grant) => grant.limit(lease)));
+    return within(clock, Math.max(1, this.#left), name, limited);
+  }
+
   /** The lease begins now that the last member is granted. */
   async #conclude(): Promise<GroupGrant> {
     const { members, name } = this.#roster;
@@ -163,7 +171,7 @@ export class Collection {
     const grants = members.map(
       (member) => this.#taken.find(([seat]) => seat.member === member)?.[1] as Grant,
     );
-    if (lease !== undefined) await this.#wait.during(Promise.all(grants.map((grant) => grant.limit(lease))));
+    if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
     const group = new GroupGrant(this.#roster, grants);
     group.check();
     if (!group.isHeld) {

@@ -78,10 +78,10 @@ export class GroupGrant extends Held {
 
   #memberLost({ loss }: Grant): void {
     if (this.state !== "held") return;
-    const left = this.grants.filter(({ state }) => state === "held");
+    const left = this.#lastFirst().filter(({ state }) => state === "held");
     if (left.length >= this.#roster.quorum) return;
     this.#lose(loss?.reason ?? "expired");
-    for (const grant of left.reverse()) void quietly(grant.release());
+    for (const grant of left) void quietly(grant.release());
   }
 
   #lose(reason: LossReason): LockLostError {
@@ -101,7 +101,7 @@ export class GroupGrant extends Held {
   async #giveBack(): Promise<void> {
     this.state = "ended";
     try {
-      await this.#enough([...this.grants].reverse().map((grant) => grant.release()));
+      await this.#enough(this.#lastFirst().map((grant) => grant.release()));
     } catch (error) {
       if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
       // It goes on in the background: the next call asks again.
@@ -109,6 +109,13 @@ export class GroupGrant extends Held {
       throw error;
     }
     if (this.announced) this.#roster.emit("released", { ownerId: this.ownerId, held: this.held });
+  }
+
+  /** The reverse of the order in which they are taken. */
+  #lastFirst(): Grant[] {
+    const places = new Map(this.#roster.order.map(({ primitive }, i) => [primitive, i]));
+    const place = ({ primitive }: Grant) => places.get(primitive) ?? 0;
+    return [...this.grants].sort((a, b) => place(b) - place(a));
   }
 
   /** As soon as a quorum has done it. @throws the first LockError, with all of them in `errors` */

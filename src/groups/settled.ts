@@ -37,6 +37,7 @@ export function rejected(results: readonly Settled<unknown>[]): unknown[] {
 
 /** As the promise, but UNAVAILABLE after `ms`. */
 export function within<T>(clock: Clock, ms: number, lockName: string, promise: Promise<T>): Promise<T> {
+  if (ms === Number.POSITIVE_INFINITY) return promise;
   return new Promise((resolve, reject) => {
     const cancel = clock.after(ms, () => reject(new RedisUnavailableError(lockName)));
     promise.finally(cancel).then(resolve, reject);
