@@ -16,6 +16,8 @@ const PASSING = new Set([
   "TRYAGAIN",
   "CLUSTERDOWN",
   "MASTERDOWN",
+  // A WAIT was cut short, as the master that it waited on became a replica.
+  "UNBLOCKED",
   "READONLY",
   "OOM",
   "MISCONF",

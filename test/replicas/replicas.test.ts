@@ -285,3 +285,22 @@ describe("a cluster with a replica for each master", () => {
     }
   });
 });
+
+test("a master that is demoted while a grant waits for replicas is not the end of the call", async () => {
+  await using demoted = await startRedis();
+  await using other = await startRedis();
+  const client = new LockClient(demoted.connect(), {
+    replicas: 1,
+    replicasTimeout: 10_000,
+    commandTimeout: 10_000,
+  });
+  const asked = client.getLock("job").lock();
+  await until("WAIT blocks", async () => (await demoted.info("clients")).get("blocked_clients") === "1");
+  await demoted.call("REPLICAOF", other.host, other.port);
+  await until("it is a replica", async () => (await demoted.info("replication")).get("role") === "slave");
+  await demoted.call("REPLICAOF", "NO", "ONE");
+  await using late = await startRedis({ replicaOf: demoted });
+  expect(late.port).not.toBe(demoted.port);
+  await (await asked).unlock();
+  await client.close();
+});
