@@ -170,7 +170,10 @@ export class Engine {
         }
         waiter.seasoned = true;
         this.#announce(contender, waiter);
-        line.refused(waiter, this.#sleep(attempt.ttl), attempt.overlooked ?? []);
+        const sleep = this.#sleep(attempt.ttl);
+        line.refused(waiter, sleep, attempt.overlooked ?? []);
+        // Out of line, nothing else keeps it from trying again at once.
+        if (contender.reenters()) await waiter.park(sleep);
       }
     } finally {
       line.leave(waiter, undecided);

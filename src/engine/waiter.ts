@@ -12,8 +12,6 @@ export class Waiter extends Wait {
   hinted = false;
   /** Ends its own subscription, if it has one. */
   unsubscribe: (() => void) | undefined;
-  /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
-  seasoned = false;
   /** Whether the `waiting` event was sent. */
   announced = false;
 

@@ -3,6 +3,7 @@
  * call has what a majority granted; lost, all is given back at once, where no answer came too.
  */
 import { instant } from "../base/clock.js";
+import { RedisUnavailableError } from "../base/errors.js";
 import type { Attempt, Contender, Listener, Standing } from "../engine/contender.js";
 import type { Engine } from "../engine/engine.js";
 import type { Wait } from "../engine/wait.js";
@@ -16,7 +17,7 @@ import type { Masters } from "./masters.js";
 import type { Roster } from "./roster.js";
 import { claimFor, type Seat } from "./seats.js";
 import { settled, within } from "./settled.js";
-import { answers, answerTime, granted, tooFewAnswers, untilFree, type Vote } from "./votes.js";
+import { answers, answerTime, granted, isOutdated, tooFewAnswers, untilFree, type Vote } from "./votes.js";
 
 /** Lost rounds that follow each other within so many round times have split the votes. */
 const CLASH = 4;
@@ -71,7 +72,7 @@ export class Ballot implements Contender<GroupGrant> {
   }
 
   get away(): boolean {
-    const there = this.#claims.filter(({ away }) => !away);
+    const there = this.#claims.filter((_, i) => !this.#isAway(i));
     return there.length < this.#roster.quorum;
   }
 
@@ -134,7 +135,10 @@ export class Ballot implements Contender<GroupGrant> {
     if (this.#over) return { granted: false, ttl: -1 };
     const begun = this.#roster.clock.mono();
     this.#masters.introduce();
+    const spared = !this.away;
     const round = this.#claims.map((claim, i) => {
+      // What is sent to a master that is away piles up; a majority can do without it.
+      if (spared && this.#isAway(i)) return Promise.reject(new RedisUnavailableError(claim.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       claim.since = instant(this.#env(i).clock);
       return claim.attempt(Math.min(limit, this.#answerTime(i)), undefined);
@@ -147,11 +151,18 @@ export class Ballot implements Contender<GroupGrant> {
     if (!group.isHeld) return this.#lose(round, votes, limit);
     group.watch();
     this.#won = group.grants;
-    return { granted: true, value: group, lease: group.remaining };
+    // For so long the next one of this process need not try.
+    return { granted: true, value: group, lease: Math.min(group.remaining, this.#look()) };
   }
 
   #env(i: number): Env {
     return (this.#seats[i] as Seat).member.env;
+  }
+
+  /** Not worth waiting for: it left the last call without an answer, or is not connected. */
+  #isAway(i: number): boolean {
+    const { link } = this.#env(i);
+    return link.away || link.isSilent;
   }
 
   #answerTime(i: number): number {
@@ -162,9 +173,9 @@ export class Ballot implements Contender<GroupGrant> {
   #isDecided(votes: readonly Vote[]): boolean {
     const { quorum } = this.#roster;
     const won = granted(votes).length;
-    const open = this.#claims.filter((_, i) => !votes[i]);
+    const open = [...votes.keys()].filter((i) => !votes[i]);
     if (won + open.length < quorum) return true;
-    return won >= quorum && open.every(({ away }) => away);
+    return won >= quorum && open.every((i) => this.#isAway(i));
   }
 
   async #lose(
@@ -173,6 +184,7 @@ export class Ballot implements Contender<GroupGrant> {
     limit: number,
   ): Promise<Attempt<GroupGrant>> {
     const { quorum } = this.#roster;
+    if (answers(votes) >= quorum && this.#wait) this.#wait.seasoned = true;
     const returned = this.#giveBack(limit);
     this.#noteLoss();
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
@@ -206,14 +218,18 @@ export class Ballot implements Contender<GroupGrant> {
     this.#lostAt = now;
   }
 
-  /** Milliseconds until another round, if no message comes before; -1 if that is not known. */
-  #untilNextLook(votes: readonly Vote[]): number {
+  /** Milliseconds until a look is due where no message can be counted on; Infinity where one can. */
+  #look(): number {
     const { random, members } = this.#roster;
+    const places = members.some(({ primitive }) => primitive.standing.places);
+    return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
+  }
+
+  /** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */
+  #untilNextLook(votes: readonly Vote[]): number {
     const free = untilFree(this.#roster, votes);
-    const look = members.some(({ primitive }) => primitive.standing.places)
-      ? random() * LONGEST_LOOK
-      : Number.POSITIVE_INFINITY;
-    const pause = Math.min(look, Math.max(free, this.pause));
+    if (free === 0 && votes.some(isOutdated)) return 0;
+    const pause = Math.min(this.#look(), Math.max(free, this.pause));
     return pause === Number.POSITIVE_INFINITY ? -1 : Math.max(1, pause);
   }
 }

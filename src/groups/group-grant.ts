@@ -104,11 +104,26 @@ export class GroupGrant extends Held {
       await this.#enough(this.#lastFirst().map((grant) => grant.release()));
     } catch (error) {
       if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
-      // It goes on in the background: the next call asks again.
-      else if (isLockError(error, "UNAVAILABLE")) this.#release = undefined;
+      else if (isLockError(error, "UNAVAILABLE")) this.#goOn();
       throw error;
     }
-    if (this.announced) this.#roster.emit("released", { ownerId: this.ownerId, held: this.held });
+    this.#tellRelease();
+  }
+
+  /** The members' releases go on in the background; a further call asks again. */
+  #goOn(): void {
+    this.#release = undefined;
+    const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
+    const { quorum } = this.#roster;
+    void settled(work, (so) => fulfilled(so).length >= quorum).then((results) => {
+      if (fulfilled(results).length >= quorum) this.#tellRelease();
+    });
+  }
+
+  #tellRelease(): void {
+    if (!this.announced) return;
+    this.announced = false;
+    this.#roster.emit("released", { ownerId: this.ownerId, held: this.held });
   }
 
   /** The reverse of the order in which they are taken. */
@@ -125,7 +140,10 @@ export class GroupGrant extends Held {
     if (fulfilled(results).length >= quorum) return;
     if (this.loss) throw this.loss;
     const errors = rejected(results);
-    const first = errors.find((error) => isLockError(error));
+    const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
+    // A majority may do without members that are lost: then it failed for another reason.
+    const isLost = this.grants.length - errors.filter(isLoss).length < quorum;
+    const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
     throw first ? withErrors(first as LockError, errors) : errors[0];
   }
 }

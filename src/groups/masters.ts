@@ -1,4 +1,5 @@
 /** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
+import type { Clock } from "../base/clock.js";
 import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../base/errors.js";
 import type { Env } from "../locks/env.js";
 import { quietly } from "../locks/work.js";
@@ -7,6 +8,9 @@ import type { Link } from "../redis/link.js";
 import { slotOf } from "../redis/slots.js";
 import type { Member, Roster } from "./roster.js";
 import { fulfilled, rejected, settled, within } from "./settled.js";
+
+/** Links whose first connection a call has waited for: no further one waits for a minority of those. */
+const AWAITED = new WeakSet<Link>();
 
 /** Connections on their first way to a server. */
 const FRESH: readonly string[] = ["wait", "connecting", "connect"];
@@ -27,11 +31,17 @@ export class Masters {
    */
   async connected(grace: number): Promise<void> {
     const { clock, members, name, quorum } = this.#roster;
-    if (!members.some(({ env }) => isFresh(env))) return;
-    const arrivals = members.map(({ env }) => (isFresh(env) ? arrival(env) : Promise.resolve()));
+    const fresh = members.filter(({ env }) => isFresh(env));
+    const late = fresh.filter(({ env }) => !AWAITED.has(env.link));
+    if (late.length === 0 && members.length - fresh.length >= quorum) return;
+    const arrivals = members.map(({ env }) =>
+      fresh.some((one) => one.env === env) ? arrival(env) : Promise.resolve(),
+    );
     const hopeless = members.length - quorum + 1;
     await settled(arrivals, (so) => fulfilled(so).length >= quorum || rejected(so).length >= hopeless);
+    if (late.length === 0) return;
     await quietly(within(clock, grace, name, Promise.allSettled(arrivals)));
+    for (const { env } of late) AWAITED.add(env.link);
   }
 
   /** Asks the servers who they are, as far as that is not known. */
@@ -61,9 +71,19 @@ function isFresh({ link }: Env): boolean {
   return link.losses === 0 && FRESH.includes(link.connection.status);
 }
 
-/** Resolves when the connection is ready; rejects when it fails or takes longer than a command may. */
+/** By link: the calls of a start-up share one. */
+const ARRIVALS = new WeakMap<Link, Promise<void>>();
+
 function arrival({ clock, link }: Env): Promise<void> {
-  const { connection, commandTimeout } = link;
+  const under = ARRIVALS.get(link);
+  if (under) return under;
+  const arrived = awaitReady(clock, link).finally(() => ARRIVALS.delete(link));
+  ARRIVALS.set(link, arrived);
+  return arrived;
+}
+
+/** Resolves when the connection is ready; rejects when it fails or takes longer than a command may. */
+function awaitReady(clock: Clock, { connection, commandTimeout }: Link): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (settle: () => void) => () => {
       connection.off("ready", ready);

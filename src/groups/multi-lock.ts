@@ -1,11 +1,13 @@
 /** Many locks as one: all of them or none. */
+import { checkOptions } from "../base/arguments.js";
 import type { LockKind } from "../base/events.js";
-import type { Ask, OwnerOptions } from "../locks/call-options.js";
+import { type Ask, OWNER_OPTIONS, type OwnerOptions } from "../locks/call-options.js";
 import { eventOf } from "../locks/holdings.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
 import { stakeOf } from "../locks/stakes.js";
 import type { Frame, Party } from "../owners/context.js";
+import { checkOwner } from "../owners/owner.js";
 import { Collection } from "./collection.js";
 import type { GroupGrant } from "./group-grant.js";
 import { MultiHold } from "./multi-hold.js";
@@ -52,6 +54,8 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
+    // Before anybody is asked.
+    checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
     return this.#best(0, ({ lock }) => lock.getHoldCount(options));
   }
 
@@ -124,7 +128,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const asked = members.map((member) => this.inTime(member, question(member)));
     const results = await settled(asked, (so) => {
       const open = members.filter((_, i) => !so[i]);
-      return fulfilled(so).length >= quorum && open.every(({ env }) => env.link.away);
+      return fulfilled(so).length >= quorum && open.every(({ env }) => env.link.away || env.link.isSilent);
     });
     if (fulfilled(results).length < quorum) throw this.unanswered(results);
     return results;

@@ -31,6 +31,11 @@ function isAnswer(vote: Vote): boolean {
   return vote?.status === "fulfilled" || isLockError(vote?.reason, "LOCK_LOST");
 }
 
+/** Whether a master's vote was overtaken: its hold, which the call was to re-enter, turned out to be lost. */
+export function isOutdated(vote: Vote): boolean {
+  return vote?.status === "fulfilled" && !vote.value.granted && vote.value.ttl === 0;
+}
+
 export function answers(votes: readonly Vote[]): number {
   return votes.filter(isAnswer).length;
 }
@@ -38,7 +43,7 @@ export function answers(votes: readonly Vote[]): number {
 /** Milliseconds until a majority may be free, if nobody renews or gives back; Infinity if that is not known. */
 export function untilFree({ quorum }: Roster, votes: readonly Vote[]): number {
   const waits = votes.map((vote) => {
-    if (vote?.status !== "fulfilled") return Number.POSITIVE_INFINITY;
+    if (vote?.status !== "fulfilled") return isAnswer(vote) ? 0 : Number.POSITIVE_INFINITY;
     if (vote.value.granted) return 0;
     return vote.value.ttl < 0 ? Number.POSITIVE_INFINITY : vote.value.ttl;
   });

@@ -108,10 +108,19 @@ export class Link implements PursuitHost {
     );
   }
 
+  get connected(): boolean {
+    return this.connection.status === "ready";
+  }
+
   /** True while Redis does not answer: not connected, or silent for a tenth of `commandTimeout`. */
   get away(): boolean {
-    if (this.connection.status !== "ready") return true;
+    if (!this.connected) return true;
     return this.#unanswered > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
+  }
+
+  /** True from a call that was given up without an answer until the next answer, however short its time was. */
+  get isSilent(): boolean {
+    return this.#silent && this.#unanswered > 0;
   }
 
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */

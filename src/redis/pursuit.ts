@@ -11,6 +11,7 @@ const LONGEST_PAUSE = 250;
 /** Who keeps the pursuits. */
 export interface PursuitHost {
   readonly clock: Clock;
+  readonly connected: boolean;
   /** An answer came that could be used. */
   answered(): void;
   /** No answer came in time. */
@@ -84,7 +85,8 @@ export class Pursuit<T> implements AnyPursuit {
     if (onSilence) {
       onSilence();
       this.#host.goOn(this);
-      this.send();
+      // Without a connection ioredis has what was sent before: more of it would only pile up.
+      if (this.#host.connected) this.send();
     } else if (this.#end()) this.#reject(new RedisUnavailableError(lockName, this.#cause));
   }
 
