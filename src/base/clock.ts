@@ -29,6 +29,9 @@ export function elapsedSince(clock: Clock, start: Instant): number {
   return Math.max(clock.mono() - start.mono, clock.wall() - start.wall);
 }
 
+/** Milliseconds by which a timer is late if the event loop stalled: what has arrived meanwhile is to be read first. */
+const STALL = 10;
+
 /** setTimeout fires at once when it is asked to wait longer than this. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -37,9 +40,17 @@ export const systemClock: Clock = {
   wall: () => Date.now(),
   after(ms, callback) {
     if (ms <= LONGEST_TIMER) {
-      const timer = setTimeout(callback, ms);
+      const due = performance.now() + ms;
+      let immediate: NodeJS.Immediate | undefined;
+      const timer = setTimeout(() => {
+        if (performance.now() - due < STALL) callback();
+        else immediate = setImmediate(callback);
+      }, ms);
       timer.unref();
-      return () => clearTimeout(timer);
+      return () => {
+        clearTimeout(timer);
+        if (immediate) clearImmediate(immediate);
+      };
     }
     let cancel = systemClock.after(LONGEST_TIMER, () => {
       cancel = systemClock.after(ms - LONGEST_TIMER, callback);

@@ -5,6 +5,7 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import { type Connection, isCluster, lookForMasters } from "../redis/connection.js";
+import { isMoved } from "../redis/failures.js";
 import type { Call, Link, Reader } from "../redis/link.js";
 import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
 import { slotOf } from "../redis/slots.js";
@@ -122,12 +123,18 @@ export class Replicas {
       const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
       for (const [i, { resolve, reject }] of grants.entries()) {
         const [error, reply] = replies[i] ?? [new Error("no answer to the script"), undefined];
-        if (error) reject(error);
+        if (error) this.#refuse(reject, error);
         else resolve({ reply, acknowledged });
       }
     } catch (error) {
-      for (const { reject } of grants) reject(error);
+      for (const { reject } of grants) this.#refuse(reject, error);
     }
+  }
+
+  /** ioredis follows a slot that has moved, but not when one command of a pipeline has found what it wanted: the WAIT. */
+  #refuse(reject: (error: unknown) => void, error: unknown): void {
+    if (isMoved(error)) lookForMasters(this.#options.connection);
+    reject(error);
   }
 
   /** Which server the key is on, as far as is known: one pipeline, and one WAIT, are for one server. */

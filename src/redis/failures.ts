@@ -26,6 +26,14 @@ const PASSING = new Set([
   "ASK",
 ]);
 
+/** Likewise, of replies whose code says nothing. */
+const PASSING_TEXTS: readonly string[] = [
+  // The master became a replica between the script and its WAIT.
+  "WAIT cannot be used with replica",
+  // Some of the keys that the script looks at have moved already, with more of their slot to come.
+  "attempted to access a non local key",
+];
+
 /** The error's text without what could carry arguments, as an error of its own. */
 export function scrubbed(error: unknown): Error {
   const message = error instanceof Error ? error.message : "unknown error";
@@ -53,6 +61,11 @@ export function isMissingScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("NOSCRIPT");
 }
 
+/** The key's slot is elsewhere. */
+export function isMoved(error: unknown): boolean {
+  return isReply(error) && error.message.startsWith("MOVED ");
+}
+
 /** A server before Redis 7 takes the `#!lua` line for a syntax error. */
 export function isShebangRefused(error: unknown): boolean {
   return isReply(error) && /Error compiling script.*near '#'/.test(error.message);
@@ -74,7 +87,6 @@ export function finalError(error: unknown, lockName: string): LockError | undefi
     return new WrongDataError(lockName, Object.assign(new Error(text), { name: cause.name }));
   }
   if (PASSING.has(replyCode(message))) return undefined;
-  // Some of the keys that the script looks at have moved already, with more of their slot to come.
-  if (message.includes("attempted to access a non local key")) return undefined;
+  if (PASSING_TEXTS.some((text) => message.includes(text))) return undefined;
   return new RedisUnavailableError(lockName, cause);
 }

@@ -69,7 +69,9 @@ export class Sender {
     for (const { text, keys, rest } of scripts) pipeline.eval(text, keys, ...rest);
     const replies = (await pipeline.wait(replicas, timeout).exec()) ?? [];
     const waited = replies.pop();
-    if (!waited || waited[0]) throw waited?.[0] ?? new Error("no answer to WAIT");
+    // What a script says of itself tells more: a replica refuses both.
+    const refused = replies.find(([error]) => error)?.[0];
+    if (!waited || waited[0]) throw refused ?? waited?.[0] ?? new Error("no answer to WAIT");
     return { replies, acknowledged: Number(waited[1]) };
   }
 

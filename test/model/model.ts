@@ -63,6 +63,7 @@ export class Model {
       ...ask,
       client: owner.client,
       begun: this.#now,
+      called: this.calls.length,
       order: ++this.#order,
       nested: this.holds.liveOf(owner).length > 0,
       refused: this.#rules.refuses(this.#believedOf(owner), side),

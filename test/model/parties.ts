@@ -46,6 +46,9 @@ export interface Ask {
 export interface Call extends Ask {
   readonly client: number;
   readonly begun: number;
+  /** Which call it is. */
+  readonly called: number;
+  /** As the server saw them first. */
   order: number;
   /** Its owner holds the lock, or did when it was called. */
   nested: boolean;

@@ -39,10 +39,10 @@ export function readWrite(preferWriters: boolean): Rules {
     sides: ["read", "write"],
     share: (a, b) => a === "read" && b === "read",
     goesBefore(other, call) {
-      if (other.side !== "write" || other.order >= call.order) return false;
-      if (call.side === "read") return preferWriters;
-      // Each writer may try once when it comes.
-      return call.waits && other.client === call.client;
+      if (other.side !== "write") return false;
+      if (call.side === "read") return preferWriters && other.order < call.order;
+      // Each writer may try once when it comes. Then they stand in line as they were called, whenever each got to try.
+      return call.waits && other.client === call.client && other.called < call.called;
     },
     mayHoldUp(other, call) {
       if (other.side !== "write") return false;
