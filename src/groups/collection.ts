@@ -10,6 +10,7 @@ import type { Claim } from "../locks/claim.js";
 import type { Grant } from "../locks/grant.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
+import { precedence, type Suitor } from "./precedence.js";
 import type { Roster } from "./roster.js";
 import { claimFor, giveBack, type Seat } from "./seats.js";
 import { within } from "./settled.js";
@@ -25,6 +26,7 @@ export class Collection {
   /** Ends what the call waits for inside the engines. */
   readonly #ending = new AbortController();
   readonly #begun: number;
+  readonly #suitor: Suitor;
   #taken: (readonly [seat: Seat, grant: Grant])[] = [];
   /** Nobody takes what is granted from here on. */
   #over = false;
@@ -40,6 +42,12 @@ export class Collection {
     this.#begun = clock.mono();
     // Time is measured out to each step: whoever waits inside an engine is told there what a time-out means.
     this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: ask.signal });
+    this.#suitor = {
+      keys: new Set(roster.members.map(({ primitive }) => primitive.key)),
+      since: this.#begun,
+      wait: this.#wait,
+      clock,
+    };
   }
 
   /** Undefined if `wait` was not enough. */
@@ -55,6 +63,7 @@ export class Collection {
       if (!wait.ended) await returned;
       throw error;
     } finally {
+      precedence.gone(this.#suitor);
       wait.dispose();
       for (const leave of left) leave();
     }
@@ -71,6 +80,7 @@ export class Collection {
     let [awaited] = this.#seats as [Seat];
     for (; ; this.#round++) {
       const again = this.#round > 0;
+      await this.#letOthersPass();
       if (again && this.#left <= 0) return this.#late();
       const grant = await this.#wait.during(this.#await(awaited));
       if (!grant) return false;
@@ -79,7 +89,17 @@ export class Collection {
       await this.#giveBack();
       if (this.#ask.wait === 0) return false;
       awaited = this.#standIn(refused);
-      if (again) await this.#wait.park(Math.min(this.#left, this.#pause()));
+      if (again) {
+        precedence.lost(this.#suitor);
+        await this.#wait.park(Math.min(this.#left, this.#pause()));
+      }
+    }
+  }
+
+  async #letOthersPass(): Promise<void> {
+    while (this.#ask.wait > 0 && this.#left > 0 && precedence.holdsUp(this.#suitor)) {
+      this.#announce();
+      await precedence.passage(this.#suitor, this.#left);
     }
   }
 
