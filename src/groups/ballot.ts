@@ -4,7 +4,7 @@
  */
 import { instant } from "../base/clock.js";
 import { RedisUnavailableError } from "../base/errors.js";
-import type { Attempt, Contender, Listener, Standing } from "../engine/contender.js";
+import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
 import type { Engine } from "../engine/engine.js";
 import type { Wait } from "../engine/wait.js";
 import type { Ask } from "../locks/call-options.js";
@@ -17,16 +17,25 @@ import type { Masters } from "./masters.js";
 import type { Roster } from "./roster.js";
 import { claimFor, type Seat } from "./seats.js";
 import { settled, within } from "./settled.js";
-import { answers, answerTime, granted, isOutdated, tooFewAnswers, untilFree, type Vote } from "./votes.js";
+import {
+  answers,
+  answerTime,
+  granted,
+  isOutdated,
+  isRefusal,
+  tooFewAnswers,
+  untilFree,
+  untilLook,
+  type Vote,
+} from "./votes.js";
 
+const NO_FELLOWS: Fellows = [];
 /** Lost rounds that follow each other within so many round times have split the votes. */
 const CLASH = 4;
 /** The pause before a try doubles with each clash, so often at most. */
 const MOST_DOUBLINGS = 4;
 /** Milliseconds: a round that a silent master made longer says nothing about the others. */
 const LONGEST_ROUND = 20;
-/** Milliseconds: with members that wake waiters one by one a waiter has to look, at random times up to this. */
-const LONGEST_LOOK = 250;
 
 export class Ballot implements Contender<GroupGrant> {
   readonly place: undefined;
@@ -50,7 +59,7 @@ export class Ballot implements Contender<GroupGrant> {
     this.#masters = masters;
     this.#seats = roster.members.map((member) => seats.find((seat) => seat.member === member) as Seat);
     this.#ask = ask;
-    this.#claims = this.#newClaims();
+    this.#claims = this.#seats.map((seat) => this.#newClaim(seat));
   }
 
   get lockName(): string {
@@ -129,7 +138,7 @@ export class Ballot implements Contender<GroupGrant> {
     };
   }
 
-  async attempt(limit: number): Promise<Attempt<GroupGrant>> {
+  async attempt(limit: number, fellows: Fellows): Promise<Attempt<GroupGrant>> {
     this.#roster.assertOpen();
     await this.#masters.connected(this.#answerTime(0));
     if (this.#over) return { granted: false, ttl: -1 };
@@ -141,7 +150,9 @@ export class Ballot implements Contender<GroupGrant> {
       if (spared && this.#isAway(i)) return Promise.reject(new RedisUnavailableError(claim.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       claim.since = instant(this.#env(i).clock);
-      return claim.attempt(Math.min(limit, this.#answerTime(i)), undefined);
+      // Places are not for one who needs a majority of them, marks are: readers let writers go first.
+      const known = fellows && claim.standing.marked ? NO_FELLOWS : undefined;
+      return claim.attempt(Math.min(limit, this.#answerTime(i)), known);
     });
     const votes = await settled(round, (so) => this.#isDecided(so));
     this.#roundTime = Math.min(LONGEST_ROUND, Math.max(1, this.#roster.clock.mono() - begun));
@@ -152,7 +163,7 @@ export class Ballot implements Contender<GroupGrant> {
     group.watch();
     this.#won = group.grants;
     // For so long the next one of this process need not try.
-    return { granted: true, value: group, lease: Math.min(group.remaining, this.#look()) };
+    return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#roster)) };
   }
 
   #env(i: number): Env {
@@ -185,7 +196,7 @@ export class Ballot implements Contender<GroupGrant> {
   ): Promise<Attempt<GroupGrant>> {
     const { quorum } = this.#roster;
     if (answers(votes) >= quorum && this.#wait) this.#wait.seasoned = true;
-    const returned = this.#giveBack(limit);
+    const returned = this.#giveBack(limit, votes);
     this.#noteLoss();
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
@@ -194,11 +205,15 @@ export class Ballot implements Contender<GroupGrant> {
   }
 
   /** Everywhere; resolves when those who granted something have confirmed it, as far as they answer. */
-  async #giveBack(limit: number): Promise<void> {
+  async #giveBack(limit: number, votes: readonly Vote[]): Promise<void> {
     const claims = this.#claims;
-    this.#claims = this.#newClaims();
-    for (const claim of this.#claims) if (this.#wait) claim.enter(this.#wait);
-    for (const claim of claims) claim.leave(false);
+    // A refusal leaves nothing to give back but the mark of a writer who waits, which is to stay.
+    this.#claims = claims.map((claim, i) =>
+      claim.standing.marked && isRefusal(votes[i]) ? claim : this.#newClaim(this.#seats[i] as Seat),
+    );
+    const kept = new Set(this.#claims.filter((claim) => claims.includes(claim)));
+    for (const claim of this.#claims) if (this.#wait && !kept.has(claim)) claim.enter(this.#wait);
+    for (const claim of claims) if (!kept.has(claim)) claim.leave(false);
     const { clock } = this.#roster;
     const confirmed = claims.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
@@ -207,8 +222,8 @@ export class Ballot implements Contender<GroupGrant> {
     await Promise.all(confirmed);
   }
 
-  #newClaims(): readonly Claim[] {
-    return this.#seats.map((seat) => claimFor(seat, this.#ask, { lease: this.#ask.lease }));
+  #newClaim(seat: Seat): Claim {
+    return claimFor(seat, this.#ask, { lease: this.#ask.lease });
   }
 
   #noteLoss(): void {
@@ -218,18 +233,11 @@ export class Ballot implements Contender<GroupGrant> {
     this.#lostAt = now;
   }
 
-  /** Milliseconds until a look is due where no message can be counted on; Infinity where one can. */
-  #look(): number {
-    const { random, members } = this.#roster;
-    const places = members.some(({ primitive }) => primitive.standing.places);
-    return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
-  }
-
   /** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */
   #untilNextLook(votes: readonly Vote[]): number {
     const free = untilFree(this.#roster, votes);
     if (free === 0 && votes.some(isOutdated)) return 0;
-    const pause = Math.min(this.#look(), Math.max(free, this.pause));
+    const pause = Math.min(untilLook(this.#roster), Math.max(free, this.pause));
     return pause === Number.POSITIVE_INFINITY ? -1 : Math.max(1, pause);
   }
 }

@@ -8,6 +8,7 @@ import { Wait } from "../engine/wait.js";
 import type { Ask } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
 import type { Grant } from "../locks/grant.js";
+import { stakeOf } from "../locks/stakes.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import { precedence, type Suitor } from "./precedence.js";
@@ -97,6 +98,8 @@ export class Collection {
   }
 
   async #letOthersPass(): Promise<void> {
+    // Those it would let pass may be waiting for what its owner has.
+    if (this.#seats.some(({ member, owner }) => stakeOf(owner, member.key)?.wireId !== undefined)) return;
     while (this.#ask.wait > 0 && this.#left > 0 && precedence.holdsUp(this.#suitor)) {
       this.#announce();
       await precedence.passage(this.#suitor, this.#left);

@@ -1,7 +1,7 @@
 /** Many locks as one: all of them or none. */
 import { checkOptions } from "../base/arguments.js";
 import type { LockKind } from "../base/events.js";
-import { type Ask, OWNER_OPTIONS, type OwnerOptions } from "../locks/call-options.js";
+import { type Ask, OWNER_OPTIONS, type OwnerOptions, ownerOf } from "../locks/call-options.js";
 import { eventOf } from "../locks/holdings.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
@@ -54,8 +54,14 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
-    // Before anybody is asked.
-    checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
+    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
+    const { roster } = this;
+    roster.assertOpen();
+    const held = roster.members.filter(({ key }) => {
+      const owner = ownerOf(named, key);
+      return owner && stakeOf(owner, key)?.wireId !== undefined;
+    });
+    if (held.length < roster.quorum) return 0;
     return this.#best(0, ({ lock }) => lock.getHoldCount(options));
   }
 

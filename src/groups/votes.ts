@@ -19,6 +19,9 @@ export function answerTime({ settings }: Env, lease: number | undefined): number
   return Math.min(settings.commandTimeout, Math.max(SHORTEST_ANSWER_TIME, share));
 }
 
+/** Milliseconds: with members that wake waiters one by one a waiter has to look, at random times up to this. */
+const LONGEST_LOOK = 250;
+
 /** What was granted. */
 export function granted(votes: readonly Vote[]): Grant[] {
   return votes.flatMap((vote) =>
@@ -36,6 +39,11 @@ export function isOutdated(vote: Vote): boolean {
   return vote?.status === "fulfilled" && !vote.value.granted && vote.value.ttl === 0;
 }
 
+/** Whether a master has said that somebody else holds it. */
+export function isRefusal(vote: Vote): boolean {
+  return vote?.status === "fulfilled" && !vote.value.granted && vote.value.ttl !== 0;
+}
+
 export function answers(votes: readonly Vote[]): number {
   return votes.filter(isAnswer).length;
 }
@@ -48,6 +56,12 @@ export function untilFree({ quorum }: Roster, votes: readonly Vote[]): number {
     return vote.value.ttl < 0 ? Number.POSITIVE_INFINITY : vote.value.ttl;
   });
   return waits.sort((a, b) => a - b)[quorum - 1] ?? 0;
+}
+
+/** Milliseconds until a look is due where no message can be counted on; Infinity where one can. */
+export function untilLook({ random, members }: Roster): number {
+  const places = members.some(({ primitive }) => primitive.standing.places);
+  return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 
 /** The error for a call that got no majority of answers: what the masters agree on, or QUORUM. */

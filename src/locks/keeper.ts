@@ -59,6 +59,8 @@ export class Keeper implements Guarded {
   }
 
   renewed(renewal: Renewal, word: number, sent: Instant): void {
+    // Past its deadline it is lost, whatever the server says: after a stall answers are read before the timers speak.
+    this.#holdings.dropExpired();
     this.#holdings.renewing--;
     const held = this.#holdings.held.filter(({ field }) => field === renewal.field);
     const [first] = held;

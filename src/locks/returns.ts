@@ -135,6 +135,7 @@ export class Returns implements GrantHome {
       this.#holdings.loseAll(reason, primitive.side);
       throw this.#holdings.lose(grant, reason);
     }
+    this.#holdings.dropExpired();
     // Given back meanwhile, it was extended all the same: the unlock was called later.
     if (grant.loss) throw grant.loss;
     grant.setTerm(sent, term);

@@ -1,0 +1,61 @@
+/** A MultiLock whose members are in slots of all masters: taken and given back member by member. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Lock, LockClient, MultiLock } from "../../src/index.js";
+import { type RedisCluster, type RedisServer, startCluster } from "../support/index.js";
+
+const NAMES = ["apple", "birch", "cedar", "date", "elm", "fig"];
+
+let cluster: RedisCluster;
+let ours: LockClient;
+let theirs: LockClient;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  ours = new LockClient(cluster.connect());
+  theirs = new LockClient(cluster.connect());
+}, 60_000);
+afterAll(async () => {
+  await Promise.all([ours, theirs].map((client) => client?.close({ timeout: 0 })));
+  await cluster?.stop();
+});
+
+/** One of each kind, and two more. */
+function membersOf(client: LockClient): Lock[] {
+  const [apple = "", birch = "", cedar = "", date = "", elm = "", fig = ""] = NAMES;
+  return [
+    client.getLock(apple),
+    client.getFairLock(birch),
+    client.getFencedLock(cedar),
+    client.getReadWriteLock(date).readLock(),
+    client.getReadWriteLock(elm).writeLock(),
+    client.getLock(fig),
+  ];
+}
+
+async function mastersOf(names: readonly string[]): Promise<Set<RedisServer>> {
+  return new Set(await Promise.all(names.map((name) => cluster.masterFor(name))));
+}
+
+test("members on several masters are held together and given back together", async () => {
+  expect((await mastersOf(NAMES)).size).toBe(3);
+  const hold = await new MultiLock(...membersOf(ours)).lock({ lease: 20_000 });
+  for (const name of NAMES) {
+    const master = await cluster.masterFor(name);
+    expect(Number(await master.call("PTTL", name)), name).toBeGreaterThan(10_000);
+  }
+  expect(await new MultiLock(...membersOf(theirs)).tryLock()).toBeNull();
+  await hold.unlock();
+  for (const name of NAMES) expect(await (await cluster.masterFor(name)).call("EXISTS", name), name).toBe(0);
+});
+
+test("while one member is not free, those on other masters are", async () => {
+  const held = await theirs.getLock("fig").lock();
+  const waits = new Promise((resolve) => ours.once("waiting", resolve));
+  const asked = new MultiLock(...membersOf(ours)).lock();
+  await waits;
+  for (const lock of membersOf(theirs).slice(0, -1)) await (await lock.lock()).unlock();
+  await held.unlock();
+  const hold = await asked;
+  expect(hold.members).toHaveLength(NAMES.length);
+  await hold.unlock();
+});
