@@ -8,8 +8,8 @@ import { own } from "./children.mjs";
 const ATTEMPTS = 5;
 const USUAL_PORT = 6379;
 
-/** Resolves with { port, pid, program, child } when the server takes connections. */
-export async function startServer(directory) {
+/** Resolves with { port, pid, program, child } when the server takes connections. `more`: arguments of redis-server. */
+export async function startServer(directory, more = []) {
   const chosen = process.env.HOLDFAST_REDIS_SERVER;
   const programs = chosen ? [chosen] : ["redis-server", "valkey-server"];
   let failure;
@@ -17,7 +17,7 @@ export async function startServer(directory) {
     // Somebody else may take the free port before the server does; then it ends at once and another port is tried.
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {
-        return await launch(program, await freePort(), directory);
+        return await launch(program, await freePort(), directory, more);
       } catch (error) {
         failure = error;
         if (error.code === "ENOENT") break;
@@ -30,7 +30,7 @@ export async function startServer(directory) {
   );
 }
 
-async function launch(program, port, directory) {
+async function launch(program, port, directory, more) {
   const args = [
     "--port",
     port,
@@ -42,22 +42,30 @@ async function launch(program, port, directory) {
     "",
     "--appendonly",
     "no",
+    ...more,
   ];
-  const child = own(spawn(program, args.map(String), { stdio: ["ignore", "pipe", "ignore"] }));
+  const child = await start(program, args.map(String), "Ready to accept connections");
+  return { port, pid: child.pid, program, child };
+}
+
+/** Starts a program and resolves with its process when it has printed this. */
+export async function start(program, args, sign) {
+  const child = own(spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] }));
   await new Promise((resolve, reject) => {
     let log = "";
     child.on("error", reject);
     child.on("exit", () => reject(new Error(`${program} ended at once:\n${log}`)));
     child.stdout.on("data", (text) => {
       log += text;
-      if (log.includes("Ready to accept connections")) resolve();
+      if (log.includes(sign)) resolve();
     });
   });
   child.stdout.removeAllListeners("data").resume();
-  return { port, pid: child.pid, program, child };
+  return child;
 }
 
-async function freePort() {
+/** A port of this machine that nobody listens on now. */
+export async function freePort() {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const { port } = probe.address();

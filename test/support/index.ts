@@ -13,6 +13,7 @@ export type { RedisServerOptions } from "./redis-args.js";
 export { findRedis, hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
 export { type Endpoint, redisCall, redisInfo } from "./redis-call.js";
 export * from "./redis-cluster.js";
+export * from "./redis-sentinel.js";
 export * from "./redis-server.js";
 export type { RespValue } from "./resp.js";
 export type { ClientOptions, ClusterClientOptions } from "./tracked-clients.js";

@@ -1,0 +1,65 @@
+/**
+ * The core of the contract, for every kind of lock on whatever connection a topology hands out: what must hold on
+ * Sentinel and on Cluster as on one server. It looks at nothing but the face of the library, so it needs no way to
+ * the server. All else that could wake a waiter is far away, so one that is woken in time was woken by a message.
+ */
+import { afterAll, beforeAll, describe } from "vitest";
+import { LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
+import { warmUpAtLast } from "../contract/helpers.js";
+import { byName, KINDS, type Kind } from "../contract/kinds.js";
+import { type Act, FAR } from "./core-act.js";
+import { owning, sharing, tokensRise } from "./core-owning.js";
+import { ending, waiting } from "./core-waiting.js";
+
+/** What a topology hands to the core. */
+export interface Place {
+  /** A connection of its own at each call; the topology ends it. */
+  connect(): RedisConnection;
+  /** For all clients here. */
+  readonly options?: LockClientOptions;
+  /** The name of a lock, from one that no other test of the core has. */
+  lockName?(name: string): string;
+  readonly kinds?: readonly Kind[];
+}
+
+let names = 0;
+
+export function coreOfTheContract(title: string, place: Place): void {
+  describe.concurrent.each(byName(place.kinds ?? KINDS))(`${title}: %s`, (_, kind) => {
+    describe.sequential("the core of the contract", () => {
+      const clients: LockClient[] = [];
+      const connect = (options: LockClientOptions): LockClient => {
+        const client = new LockClient(place.connect(), { ...place.options, ...options });
+        clients.push(client);
+        return client;
+      };
+      let ours: LockClient;
+      let theirs: LockClient;
+      beforeAll(async () => {
+        [ours, theirs] = [connect(FAR), connect(FAR)];
+        for (const client of [ours, theirs]) await warmUpAtLast(kind.make(client, freshName(place)));
+      });
+      afterAll(() => Promise.all(clients.map((client) => client.close({ timeout: 0 }))));
+      const act = (mine = ours): Act => {
+        const name = freshName(place);
+        return {
+          ours: mine,
+          theirs,
+          lock: kind.make(mine, name),
+          excluded: kind.rival.make(mine, name),
+          rival: kind.rival.make(theirs, name),
+          twin: kind.make(theirs, name),
+        };
+      };
+      owning(act);
+      sharing(act, kind);
+      waiting(act);
+      ending(act, connect);
+      if (kind.kind === "fenced") tokensRise(act);
+    });
+  });
+}
+
+function freshName({ lockName = (name) => name }: Place): string {
+  return lockName(`core-${++names}.`);
+}

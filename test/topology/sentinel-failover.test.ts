@@ -1,0 +1,219 @@
+/**
+ * Failovers while every kind of lock is in use: the master is killed, asked to hand over, or hangs. Replicated holds
+ * are kept, waiters resume, and within one master's reign no two exclusive sections overlap.
+ */
+import type { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { failure, untilWaiting } from "../contract/helpers.js";
+import { KINDS, type Kind } from "../contract/kinds.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import {
+  allKeys,
+  keyState,
+  type RedisSentinel,
+  type RedisServer,
+  startSentinel,
+  until,
+  untilGone,
+} from "../support/index.js";
+import { Work, type Worker } from "./work.js";
+
+/** Much longer than a failover takes, so that a failure says what is missing and not only that time ran out. */
+const PATIENCE = { timeout: 20_000 };
+const DB = 2;
+
+/** Nothing but messages and the end of an outage wakes anybody, and nothing is renewed that is not of the test. */
+const FAR: LockClientOptions = { pollCap: 60_000, watchdogTimeout: 60_000 };
+/**
+ * What the old master was told last may not have reached the new one: then a lock stays locked there until its lease is
+ * over, and a fair waiter's place until three times `pollCap` are.
+ */
+const BUSY: LockClientOptions = { pollCap: 1_000, watchdogTimeout: 3_000 };
+/** Renewed every three seconds. */
+const KEPT: LockClientOptions = { pollCap: 60_000, watchdogTimeout: 9_000 };
+
+/** Ends the reign of a master; resolves when it no longer serves. */
+type End = (all: RedisSentinel, master: RedisServer) => Promise<unknown>;
+
+const WAYS: [how: string, end: End, options: object][] = [
+  ["is killed", (_, master) => master.kill(), {}],
+  ["hands over", (all) => all.failover(), {}],
+  // Nothing tells a client that a silent master was replaced: it has to ask the sentinels, or lose its patience.
+  ["hangs (failoverDetector)", hang, { failoverDetector: true }],
+  ["hangs (socketTimeout)", hang, { socketTimeout: 1_000 }],
+];
+
+function hang(_: RedisSentinel, master: RedisServer): Promise<void> {
+  return Promise.resolve(master.pause());
+}
+
+failOnUnhandledRejections();
+
+describe.concurrent.each(WAYS)("the master %s", (how, end, options) => {
+  let all: RedisSentinel;
+  const connections: { disconnect(): void }[] = [];
+  const clients: LockClient[] = [];
+
+  beforeAll(async () => {
+    all = await startSentinel({ password: "se:cret", sentinelPassword: "watch" });
+  });
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+    for (const connection of connections) connection.disconnect();
+    await all?.stop();
+  });
+
+  function connect(made: Redis, settings: LockClientOptions): Worker & { readonly redis: Redis } {
+    connections.push(made);
+    const client = new LockClient(made, settings);
+    clients.push(client);
+    return { client, redis: made, master: () => made.stream?.remotePort ?? 0 };
+  }
+  const byIoredis6 = (settings: LockClientOptions) => connect(all.connect({ db: DB, ...options }), settings);
+  const byIoredis5 = (settings: LockClientOptions) => {
+    const redis = new Redis5({ ...all.clientOptions, db: DB, ...options } as object);
+    redis.on("error", () => {});
+    return connect(redis as unknown as Redis, settings);
+  };
+
+  test("holds are kept, waiters resume, and nothing overlaps within one reign", async () => {
+    const [ours, theirs, keeper] = [byIoredis6(FAR), byIoredis5(FAR), byIoredis6(KEPT)];
+    const workers = [byIoredis6(BUSY), byIoredis5(BUSY)];
+    for (const { client } of [ours, theirs, keeper, ...workers]) await client.ready();
+    const kept = await Promise.all(KINDS.map((kind) => keep(kind, keeper.client)));
+    const handed = await Promise.all(KINDS.map((kind) => handOver(kind, ours.client, theirs.client)));
+    const leaving = await leaver(byIoredis6(FAR).client, handed);
+    const works = KINDS.map((kind) => new Work(kind, `work ${kind.name}`, workers));
+    const before = await all.master();
+    await until("all work", () => works.every((work) => work.done(before.port) > 2), PATIENCE);
+    for (const { redis } of [ours, theirs, keeper]) expect(await redis.wait(1, 5_000)).toBe(1);
+
+    // Of one that is busy: an idle connection may not notice.
+    const outage = new Promise((resolve) => workers[0]?.redis.once("close", resolve));
+    const began = performance.now();
+    const over = end(all, before);
+    await outage;
+    const away = performance.now();
+    // Given back while there is no master: one that gets no answer in time goes on by itself.
+    const released = handed.map(({ hold }) => hold.unlock().then(() => "done", codeOf));
+    await leaving();
+    const after = await all.successor(before);
+    const served = performance.now();
+    await over;
+
+    const resumed = await Promise.all(handed.map(({ done }) => done));
+    for (const outcome of await Promise.all(released)) expect(["done", "UNAVAILABLE"]).toContain(outcome);
+    await until("all work again", () => works.every((work) => work.done(after.port) > 5), PATIENCE);
+    await Promise.all(works.map((work) => work.finish()));
+
+    const redis = after.connect({ db: DB });
+    await Promise.all(kept.map((each) => renewedBy(redis, each)));
+    for (const { kind, lock, hold } of kept) {
+      const rival = kind.rival.make(theirs.client, lock.name);
+      expect(await rival.tryLock()).toBeNull();
+      await passOn(lock, hold, rival, theirs.client);
+    }
+
+    report(how, [
+      `away after ${round(away - began)} ms, a new master for all after ${round(served - began)} ms`,
+      ...resumed.map(({ kind, at }) => `${kind}: a waiter resumed after ${round(at - began)} ms`),
+      ...works.map((work, i) => {
+        const sections = [before, after].map(({ port }) => work.done(port)).join(" + ");
+        return `${KINDS[i]?.name}: sections by reign ${sections}, failed: ${work.failures.join(" ") || "none"}`;
+      }),
+    ]);
+    await closeAll(after);
+  }, 60_000);
+
+  /** No subscription is left on the server, and no key without an end. */
+  async function closeAll(master: RedisServer): Promise<void> {
+    await Promise.all(clients.map((client) => client.close()));
+    await until("nobody subscribes but the sentinels", async () => {
+      const list = String(await master.call("CLIENT", "LIST", "TYPE", "PUBSUB"));
+      return list.split("\n").every((line) => line === "" || line.includes("name=sentinel-"));
+    });
+    const redis = master.connect({ db: DB });
+    for (const [key, { ttl }] of await allKeys(redis)) {
+      // A fair queue has no end while there is a place in it, and the failover may have forgotten that somebody left.
+      const endless = KINDS.some((kind) => kind.keeps(key)) || /^redisson_lock_(queue|timeout):/.test(key);
+      if (!endless) expect([key, ttl]).not.toEqual([key, -1]);
+    }
+    for (const { name } of KINDS)
+      for (const use of ["kept", "handed", "work"]) await untilGone(redis, `${use} ${name}`);
+  }
+});
+
+interface Kept {
+  readonly kind: Kind;
+  readonly lock: Lock;
+  readonly hold: Hold;
+  /** How often it was renewed. */
+  readonly renewals: () => number;
+}
+
+/** A hold that the watchdog keeps. */
+async function keep(kind: Kind, client: LockClient): Promise<Kept> {
+  const lock = kind.make(client, `kept ${kind.name}`);
+  let renewals = 0;
+  client.on("renewed", ({ lockName }) => {
+    if (lockName === lock.name) renewals++;
+  });
+  return { kind, lock, hold: await lock.lock(), renewals: () => renewals };
+}
+
+/** A hold of ours, and one of theirs who waits for it. */
+async function handOver(kind: Kind, ours: LockClient, theirs: LockClient) {
+  const name = `handed ${kind.name}`;
+  const hold = await kind.make(ours, name).lock();
+  const waits = new Promise<void>((resolve) => {
+    theirs.on("waiting", ({ lockName }) => lockName === name && resolve());
+  });
+  const waiter = kind.rival.make(theirs, name).lock();
+  const done = waiter.then(async (granted) => {
+    const at = performance.now();
+    expect(granted.isHeld).toBe(true);
+    await granted.unlock();
+    return { kind: kind.name, at };
+  });
+  await waits;
+  return { kind, hold, done };
+}
+
+/** A client that holds and waits for every kind; to be closed while there is no master. */
+async function leaver(client: LockClient, busy: readonly { hold: Hold; kind: Kind }[]) {
+  const holds = await Promise.all(KINDS.map((kind) => kind.make(client, `left ${kind.name}`).lock()));
+  const waits = busy.map(({ kind, hold }) => failure(kind.rival.make(client, hold.lockName).lock()));
+  return async () => {
+    await client.close({ timeout: 0 });
+    for (const error of await Promise.all(waits)) expect(error).toMatchObject({ code: "CLIENT_CLOSED" });
+    for (const hold of holds) expect([hold.isHeld, hold.signal.aborted]).toEqual([false, true]);
+  };
+}
+
+/** The hold is still held, there too. */
+async function renewedBy(master: Redis, { kind, hold, renewals }: Kept): Promise<void> {
+  const seen = renewals();
+  await until(`${kind.name} is renewed by the new master`, () => renewals() > seen, PATIENCE);
+  expect(hold.isHeld).toBe(true);
+  const state = await keyState(master, hold.lockName);
+  expect(state.value).toEqual(kind.fields(hold.ownerId, 1));
+  expect(state.ttl).toBeGreaterThan(0);
+}
+
+/** On the new master a waiter is woken by a message as ever. */
+async function passOn(lock: Lock, hold: Hold, rival: Lock, theirs: LockClient): Promise<void> {
+  const { done } = await untilWaiting(theirs, () => rival.lock());
+  await hold.unlock();
+  await (await done).unlock();
+  expect(await lock.isLocked()).toBe(false);
+}
+
+const codeOf = (error: unknown): string => (isLockError(error) ? error.code : String(error));
+
+const round = (ms: number): number => Math.round(ms / 10) * 10;
+
+function report(how: string, lines: readonly string[]): void {
+  console.log(`the master ${how}:\n  ${lines.join("\n  ")}`);
+}

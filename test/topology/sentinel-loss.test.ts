@@ -1,0 +1,141 @@
+/**
+ * What a failover may break, shown: a replica that lags becomes master, and what the old one said last never happened.
+ * A grant is forgotten, so there are two holders until the first one asks; a release is forgotten, so a lock stays
+ * locked until its lease is over. What had reached the replica is kept.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { FencedHold, type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { lost, nextEvent } from "../contract/helpers.js";
+import { KINDS, type Kind } from "../contract/kinds.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import { type RedisSentinel, startSentinel, until } from "../support/index.js";
+
+/** Nothing is renewed within the test. */
+const FAR: LockClientOptions = { watchdogTimeout: 60_000 };
+/** Renewed every four seconds. */
+const RENEWED: LockClientOptions = { watchdogTimeout: 12_000 };
+const PATIENCE = { timeout: 20_000 };
+
+let all: RedisSentinel;
+const clients: LockClient[] = [];
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  all = await startSentinel({ password: "se:cret" });
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+  await all?.stop();
+});
+
+function connect(options: LockClientOptions): LockClient {
+  const client = new LockClient(all.connect({ db: 2 }), options);
+  clients.push(client);
+  return client;
+}
+
+interface Taken {
+  readonly kind: Kind;
+  readonly lock: Lock;
+  readonly hold: Hold;
+}
+
+/** One lock of each kind. */
+function takeAll(client: LockClient, name: string): Promise<Taken[]> {
+  return Promise.all(
+    KINDS.map(async (kind) => {
+      const lock = kind.make(client, `${name} ${kind.name}`);
+      return { kind, lock, hold: await lock.lock() };
+    }),
+  );
+}
+
+test("what the replica missed is lost, and the holder is told; what it had is kept", async () => {
+  const [ours, renewing, theirs] = [connect(FAR), connect(RENEWED), connect(FAR)];
+  const redis = all.connect({ db: 2 });
+  const rivalOf = ({ kind, lock }: Taken): Lock => kind.rival.make(theirs, lock.name);
+  const kept = await takeAll(ours, "kept");
+  const released = await takeAll(ours, "released");
+  await theirs.ready();
+  await redis.set("last", 1);
+  expect(await redis.wait(1, 5_000)).toBe(1);
+
+  const [master, [replica]] = [await all.master(), await all.replicas()];
+  if (replica === undefined) throw new Error("no replica");
+  await all.cutOff(replica);
+  const forgotten = await takeAll(ours, "forgotten");
+  const renewed = await takeAll(renewing, "renewed");
+  await Promise.all(released.map(({ hold }) => hold.unlock()));
+  const losses = new Map<string, string>();
+  renewing.on("lost", ({ lockName, reason }) => losses.set(lockName, reason));
+  await master.kill();
+  replica.resume();
+  await all.successor(master);
+  const served = performance.now();
+
+  for (const taken of forgotten) {
+    const next = await rivalOf(taken).lock({ wait: 15_000 });
+    // Two holders: neither has done anything wrong, and the first one cannot know.
+    expect([taken.hold.isHeld, next.isHeld]).toEqual([true, true]);
+    if (taken.hold instanceof FencedHold) expect(tokenOf(next)).toBeGreaterThan(tokenOf(taken.hold));
+    await expect(taken.hold.unlock()).rejects.toMatchObject({ ...lost(taken.lock), reason: "taken" });
+    expect([taken.hold.isHeld, next.isHeld]).toEqual([false, true]);
+    expect(await rivalOf(taken).isHeldByCurrentOwner({ owner: next })).toBe(true);
+    await next.unlock();
+  }
+  await until("each renewal has told of the loss", () => losses.size === renewed.length, PATIENCE);
+  report(`renewals noticed the loss within ${Math.round(performance.now() - served)} ms of the new master`);
+  for (const { lock, hold } of renewed) {
+    expect(losses.get(lock.name)).toBe("expired");
+    expect([hold.isHeld, hold.signal.aborted]).toEqual([false, true]);
+    await expect(hold.unlock()).rejects.toMatchObject(lost(lock));
+  }
+  for (const taken of released) {
+    // Nobody holds it, and nobody gets it before the lease is over.
+    expect(taken.hold.isHeld).toBe(false);
+    expect(await rivalOf(taken).tryLock()).toBeNull();
+    const ttl = await taken.lock.remainTimeToLive();
+    expect(ttl).toBeGreaterThan(0);
+    expect(ttl).toBeLessThanOrEqual(60_000);
+    expect(await taken.lock.forceUnlock()).toBe(true);
+    await (await rivalOf(taken).lock({ wait: 5_000 })).unlock();
+  }
+  for (const taken of kept) {
+    expect(await rivalOf(taken).tryLock()).toBeNull();
+    await taken.hold.extend(30_000);
+    expect(taken.hold.isHeld).toBe(true);
+    await taken.hold.unlock();
+    await (await rivalOf(taken).lock({ wait: 5_000 })).unlock();
+  }
+}, 60_000);
+
+test("a client that does not ask the sentinels stays with a silent master until that one is cut off", async () => {
+  await using silent = await startSentinel();
+  const redis = silent.connect({ failoverDetector: false });
+  const client = new LockClient(redis, { watchdogTimeout: 2_400, commandTimeout: 500 });
+  const port = (): number => redis.stream?.remotePort ?? 0;
+  const hold = await client.getLock("order").lock();
+  const told = nextEvent(client, "lost");
+  const master = await silent.master();
+  master.pause();
+  await silent.successor(master);
+  // Nobody is in danger, but nothing goes on either.
+  expect(await told).toMatchObject({ lockName: "order", reason: "unreachable" });
+  expect(hold.isHeld).toBe(false);
+  await expect(client.getLock("other").lock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  expect(port()).toBe(master.port);
+  // The sentinels make a replica of it, which ends its connections.
+  master.resume();
+  await until("the client has left it", () => redis.status === "ready" && port() !== master.port, PATIENCE);
+  await (await client.getLock("other").lock()).unlock();
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  await client.close();
+}, 60_000);
+
+function tokenOf(hold: Hold): bigint {
+  return (hold as FencedHold).token;
+}
+
+function report(line: string): void {
+  console.log(`a lagging replica took over: ${line}`);
+}

@@ -1,0 +1,194 @@
+/** `replicas: 1` through Sentinel: a grant that was told has reached the replica, so the next master knows it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Hold, LockClient, type LockClientOptions, type LockError } from "../../src/index.js";
+import { failure } from "../contract/helpers.js";
+import { byName, KINDS, type Kind } from "../contract/kinds.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import {
+  allKeys,
+  keyState,
+  type RedisSentinel,
+  type RedisServer,
+  startSentinel,
+  until,
+  untilGone,
+} from "../support/index.js";
+
+const DB = 2;
+const PATIENCE = { timeout: 20_000 };
+
+failOnUnhandledRejections();
+
+interface Setup {
+  readonly all: RedisSentinel;
+  readonly connect: (options: LockClientOptions) => LockClient;
+  readonly stop: () => Promise<void>;
+}
+
+async function setUp(downAfter: number): Promise<Setup> {
+  const all = await startSentinel({ password: "se:cret", downAfter });
+  const clients: LockClient[] = [];
+  return {
+    all,
+    connect: (options) => {
+      const client = new LockClient(all.connect({ db: DB }), options);
+      clients.push(client);
+      return client;
+    },
+    stop: async () => {
+      await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+      await all.stop();
+    },
+  };
+}
+
+/** The only replica. */
+async function replicaOf(all: RedisSentinel): Promise<RedisServer> {
+  const [replica] = await all.replicas();
+  if (replica === undefined) throw new Error("no replica");
+  return replica;
+}
+
+describe("while the master lives", () => {
+  let setup: Setup;
+  beforeAll(async () => {
+    setup = await setUp(15_000);
+  });
+  afterAll(() => setup?.stop());
+  beforeEach(async () => {
+    const redis = setup.all.connect({ db: DB });
+    await until("the replica is in step", async () => {
+      await redis.set("step", "1", "PX", 1_000);
+      return (await redis.wait(1, 1_000)) === 1;
+    });
+    redis.disconnect();
+  });
+
+  test.each(byName())("a grant of the %s is acknowledged", async (_, kind) => {
+    const client = setup.connect({ replicas: 1, replicasTimeout: 10_000 });
+    const hold = await kind.make(client, `granted ${kind.name}`).lock();
+    const copy = (await replicaOf(setup.all)).connect({ db: DB });
+    expect(await copy.hgetall(hold.lockName)).toEqual(kind.fields(hold.ownerId, 1));
+    await hold.unlock();
+  });
+
+  test("with the replica stopped, each kind rejects with REPLICAS and leaves nothing behind", async () => {
+    const client = setup.connect({ replicas: 1, replicasTimeout: 500 });
+    await client.ready();
+    const replica = await replicaOf(setup.all);
+    replica.pause();
+    const refused = KINDS.map((kind) => failure(kind.make(client, `refused ${kind.name}`).lock()));
+    const errors = await Promise.all(refused);
+    const redis = setup.all.connect({ db: DB });
+    for (const [i, kind] of KINDS.entries()) {
+      expect(errors[i]).toMatchObject({ code: "REPLICAS", acknowledged: 0, required: 1 });
+      await expectNothingBut(redis, kind);
+    }
+    replica.resume();
+    const lock = client.getLock("refused lock");
+    const hold = await until("a grant is acknowledged again", () => lock.lock(), PATIENCE);
+    await hold.unlock();
+  });
+});
+
+/** A master that nobody follows any more, as one that was cut off, stops granting if it was told to. */
+test("with min-replicas-to-write, a master without a replica in touch grants nothing", async () => {
+  const { all, connect, stop } = await setUp(15_000);
+  try {
+    const client = connect({ commandTimeout: 500 });
+    await client.ready();
+    const master = await all.master();
+    await master.call("CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1);
+    const lock = client.getLock("order");
+    await (await until("the replica is in touch", () => lock.lock(), PATIENCE)).unlock();
+    const replica = await replicaOf(all);
+    replica.pause();
+    await until(
+      "the master misses it",
+      async () => (await refusal(master)).startsWith("NOREPLICAS"),
+      PATIENCE,
+    );
+    const error = await failure(lock.lock());
+    expect(error).toMatchObject({
+      code: "UNAVAILABLE",
+      cause: { message: expect.stringContaining("NOREPLICAS") },
+    });
+    expect(await lock.isLocked()).toBe(false);
+    replica.resume();
+    await (await until("it grants again", () => lock.lock(), PATIENCE)).unlock();
+  } finally {
+    await stop();
+  }
+}, 40_000);
+
+/** What a master says to a write; empty if it writes. */
+async function refusal(master: RedisServer): Promise<string> {
+  return master.call("SET", "probe", 1, "PX", 1_000).then(
+    () => "",
+    (error: Error) => error.message,
+  );
+}
+
+/** All that is left are markers with an end, and what a kind always keeps. */
+async function expectNothingBut(redis: ReturnType<RedisSentinel["connect"]>, kind: Kind): Promise<void> {
+  const name = `refused ${kind.name}`;
+  expect((await keyState(redis, name)).type).toBe("none");
+  for (const [key, { ttl }] of await allKeys(redis, `{${name}}`)) {
+    if (kind.keeps(key)) continue;
+    expect(key).toMatch(/^(redisson_unlock_latch|holdfast_over):/);
+    expect(ttl).toBeGreaterThan(0);
+    expect(ttl).toBeLessThanOrEqual(60_000);
+  }
+}
+
+test("every grant that was told before the master was killed is known to the next one", async () => {
+  const { all, connect, stop } = await setUp(500);
+  try {
+    // A lease for each, so that nothing but the grant itself can have brought it to the new master.
+    const client = connect({ replicas: 1 });
+    const other = connect({});
+    await Promise.all([client.ready(), other.ready()]);
+    const told: { kind: Kind; hold: Hold }[] = [];
+    const failures: Error[] = [];
+    let over = false;
+    const takers = KINDS.map(async (kind) => {
+      for (let i = 0; !over; i++) {
+        const lock = kind.make(client, `${kind.name} ${i}`);
+        await lock.lock({ lease: 120_000 }).then(
+          (hold) => told.push({ kind, hold }),
+          (error: Error) => failures.push(error),
+        );
+      }
+    });
+    await until("grants are told of every kind", () => {
+      return KINDS.every((kind) => told.filter((each) => each.kind === kind).length > 5);
+    });
+    const before = await all.master();
+    await before.kill();
+    const count = told.length;
+    const after = await all.successor(before);
+    over = true;
+    await Promise.all(takers);
+    // With no replica left, nothing is granted any more.
+    const redis = after.connect({ db: DB });
+    for (const error of failures) {
+      expect(error).toMatchObject({ code: expect.stringMatching(/^(REPLICAS|UNAVAILABLE)$/) });
+      await untilGone(redis, (error as LockError).lockName);
+    }
+    for (const { kind, hold } of told) {
+      expect((await keyState(redis, hold.lockName)).value).toEqual(kind.fields(hold.ownerId, 1));
+      expect(hold.isHeld).toBe(true);
+    }
+    for (const { kind, hold } of told.slice(-20))
+      expect(await kind.rival.make(other, hold.lockName).tryLock()).toBeNull();
+    console.log(
+      `grants told before the kill: ${count}, later: ${told.length - count}, refused: ${failures.length}`,
+    );
+    await Promise.all(told.map(({ hold }) => hold.unlock()));
+    await expect(client.getLock("alone").lock()).rejects.toMatchObject({ code: "REPLICAS" });
+    await all.revive(before);
+    await (await until("acknowledged again", () => client.getLock("alone").lock(), PATIENCE)).unlock();
+  } finally {
+    await stop();
+  }
+}, 60_000);

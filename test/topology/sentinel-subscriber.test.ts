@@ -1,0 +1,42 @@
+/** Where the subscriber of a client goes when a sentinel has not yet heard of the failover. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { untilWaiting } from "../contract/helpers.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import { type RedisSentinel, type RedisServer, startSentinel, until } from "../support/index.js";
+
+let all: RedisSentinel;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  all = await startSentinel({ password: "se:cret", downAfter: 15_000 });
+});
+afterAll(() => all?.stop());
+
+/** How many clients subscribe there, the sentinels left out. */
+async function subscribers(server: RedisServer): Promise<number> {
+  const list = String(await server.call("CLIENT", "LIST", "TYPE", "PUBSUB"));
+  return list.split("\n").filter((line) => line !== "" && !line.includes("name=sentinel-")).length;
+}
+
+test("a subscriber that was sent to a replica goes on to the master", async () => {
+  const [master, [replica]] = [await all.master(), await all.replicas()];
+  if (replica === undefined) throw new Error("no replica");
+  let stale = 0;
+  // As a sentinel that is behind does: it names a server that is a replica by now. It is asked for other addresses, too.
+  const natMap = (address: string) =>
+    address.endsWith(`:${master.port}`) && stale-- > 0 ? { host: replica.host, port: replica.port } : null;
+  const client = new LockClient(all.connect({ natMap: natMap }), { pollCap: 60_000 });
+  const other = new LockClient(all.connect());
+  await client.getLock("order").isLocked();
+  const hold = await other.getLock("order").lock();
+  stale = 1;
+  const { done } = await untilWaiting(client, () => client.getLock("order").lock());
+  await until("it subscribes at the master", async () => (await subscribers(master)) === 1);
+  expect(await subscribers(replica)).toBe(0);
+  // Who listens to a replica misses what it misses.
+  await replica.call("REPLICAOF", "NO", "ONE");
+  await hold.unlock();
+  await (await done).unlock();
+  await Promise.all([client, other].map((each) => each.close()));
+});

@@ -1,0 +1,42 @@
+/** The core of the contract through Sentinel: servers with a password, and a database that is not the first one. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import { allKeys, type RedisSentinel, startSentinel, until } from "../support/index.js";
+import { coreOfTheContract } from "./core.js";
+
+let all: RedisSentinel;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  // The sentinels are patient: a busy machine must not make them replace a master that is well.
+  all = await startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: 15_000 });
+});
+afterAll(() => all?.stop());
+
+coreOfTheContract("through Sentinel", { connect: () => all.connect({ db: 2 }) });
+
+test("keys are in the client's database, on the master and on its replica", async () => {
+  const client = new LockClient(all.connect({ db: 2 }));
+  await client.ready();
+  const hold = await client.getLock("order").lock();
+  const [master, [replica]] = [await all.master(), await all.replicas()];
+  const keysOf = async (db: number): Promise<string[]> => [
+    ...(await allKeys(master.connect({ db }), "order")).keys(),
+  ];
+  expect(await keysOf(2)).toEqual(["order"]);
+  expect(await keysOf(0)).toEqual([]);
+  const copy = replica?.connect({ db: 2, readOnly: true });
+  await until("the replica has it", async () => (await copy?.hget("order", hold.ownerId)) === "1");
+  await hold.unlock();
+  await client.close();
+});
+
+test("a client may connect by itself, with the options for Sentinel", async () => {
+  const client = LockClient.connect({ ...all.clientOptions, db: 2 });
+  const other = new LockClient(all.connect({ db: 2 }));
+  const hold = await client.getLock("own connection").lock();
+  expect(await other.getLock("own connection").isLocked()).toBe(true);
+  await hold.unlock();
+  await Promise.all([client, other].map((each) => each.close()));
+});
