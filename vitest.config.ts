@@ -5,7 +5,10 @@ import type { ViteUserConfig } from "vitest/config";
 const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(4, availableParallelism()));
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
-const CROWDS = "test/exclusion/**/*.test.ts";
+const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"];
+
+/** Many servers each, and failovers that take as long as the servers make of it. */
+const TOPOLOGIES = "test/topology/**/*.test.ts";
 
 const config: ViteUserConfig = {
   test: {
@@ -20,11 +23,12 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: ["test/**/*.test.ts"],
-          exclude: [CROWDS],
+          exclude: [TOPOLOGIES, ...CROWDS],
           sequence: { groupOrder: 0 },
         },
       },
-      { extends: true, test: { name: "crowds", include: [CROWDS], sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: "topologies", include: [TOPOLOGIES], sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: "crowds", include: CROWDS, sequence: { groupOrder: 2 } } },
     ],
     coverage: {
       provider: "v8",

@@ -1,16 +1,18 @@
 -- What is known of the read side and of one owner in it. A script, so that it is read from the master.
 --
 -- KEYS
---   lock   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds
+--   locks...  hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds. Behind the one lock a key
+--                   that never exists: a cluster then refuses while the slot is moving, for read holds may be elsewhere
 -- ARGV
---   owner  text  clientId:n; empty for nobody
+--   owner     text  clientId:n; empty for nobody
 -- REPLY
 --   {held, count, pttl}  1 or 0, the owner's read holds unless they have lapsed, ms left (-2 if nobody reads)
 -- INCLUDE shared/reads
 
-local lock = KEYS[1]
+local locks = KEYS
 local owner = ARGV[1]
 
+local lock = locks[1]
 if all_reads_left(lock) == 0 then
   return {0, 0, -2}
 end

@@ -71,7 +71,11 @@ export class ReadPrimitive extends HashPrimitive {
   }
 
   protected override stating(wireId: string): AnyCall {
-    return this.call({ script: readState, keys: { lock: this.key }, args: { owner: wireId } });
+    return this.call({
+      script: readState,
+      keys: { locks: [this.key, this.channel] },
+      args: { owner: wireId },
+    });
   }
 
   #ending(ending: Ending) {

@@ -2512,8 +2512,8 @@ return replies`,
  */
 export const readState: Script<
   {
-    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
-    lock: string;
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds. Behind the one lock a key that never exists: a cluster then refuses while the slot is moving, for read holds may be elsewhere */
+    locks: readonly string[];
   },
   {
     /** text: clientId:n; empty for nobody */
@@ -2521,7 +2521,7 @@ export const readState: Script<
   }
 > = defineScript({
   name: "read/state",
-  keys: [{ name: "lock", type: "hash" }],
+  keys: [{ name: "locks", type: "hash", variadic: true }],
   args: [{ name: "owner", type: "text" }],
   modern: {
     text: `local function read_hold(lock, owner, number)
@@ -2614,14 +2614,15 @@ others = redis.call('EXISTS', lock) == 1
 end
 return others and -1 or 0
 end
-local lock = KEYS[1]
+local locks = KEYS
 local owner = ARGV[1]
+local lock = locks[1]
 if all_reads_left(lock) == 0 then
 return {0, 0, -2}
 end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
-    sha1: "1ceea1ebd077b02fe983647e7d97e64c9c21d3da",
+    sha1: "9f3b525f3f67a5703a4d991195a64bbea7d0f0e1",
   },
 });
 

@@ -23,7 +23,7 @@ afterAll(() => bench?.stop());
 
 describe.each(forms(readState))("read/state, %s", (form) => {
   const state = (owner: string) =>
-    bench.runner(readState, form)({ lock: LOCK }, { owner }) as Promise<number[]>;
+    bench.runner(readState, form)({ locks: [LOCK] }, { owner }) as Promise<number[]>;
 
   test.each([
     ["a reader", ME, 3],
@@ -96,7 +96,10 @@ describe.each(forms(readState))("read/state, %s", (form) => {
         ...holds("ключ:1", [0, 10_000], base),
       });
       expect(
-        ((await bench.runner(readState, form)({ lock: name }, { owner: "ключ:1" })) as number[]).slice(0, 2),
+        ((await bench.runner(readState, form)({ locks: [name] }, { owner: "ключ:1" })) as number[]).slice(
+          0,
+          2,
+        ),
       ).toEqual([1, 2]);
     }
   });
@@ -109,6 +112,6 @@ describe.each(forms(readState))("read/state, %s", (form) => {
 
   test.each(["hget", "hgetall", "pttl"])("who may not %s is told so", async (command) => {
     await bench.put(reading({ [ME]: [30_000] }));
-    await bench.expectRefusal(command, readState, form, { lock: LOCK }, { owner: ME });
+    await bench.expectRefusal(command, readState, form, { locks: [LOCK] }, { owner: ME });
   });
 });

@@ -2,7 +2,10 @@
  * What tests need to run against real servers and real faults: servers, clusters, proxies, worker processes, and ways
  * to see what is on the server. `worker-child.mjs` is imported by the workers themselves.
  */
+
+export * from "./cluster-failover.js";
 export * from "./cluster-proxy.js";
+export * from "./cluster-slots.js";
 export * from "./command-counter.js";
 export type { RecordedCommand } from "./command-record.js";
 export * from "./fault-proxy.js";

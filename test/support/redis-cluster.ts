@@ -111,7 +111,7 @@ export class RedisCluster {
     const failures: unknown[] = [];
     for (const node of this.nodes) {
       try {
-        return await this.#masterBy(node, key);
+        return await this.masterBy(node, key);
       } catch (error) {
         failures.push(error);
       }
@@ -134,7 +134,17 @@ export class RedisCluster {
     return this.stop();
   }
 
-  async #masterBy(node: RedisServer, key: string): Promise<RedisServer> {
+  /** The masters by their own word; a dead one is none. */
+  async masters(): Promise<RedisServer[]> {
+    const roles = await Promise.allSettled(this.nodes.map((node) => node.call("ROLE")));
+    return this.nodes.filter((_, i) => {
+      const role = roles[i];
+      return role?.status === "fulfilled" && Array.isArray(role.value) && role.value[0] === "master";
+    });
+  }
+
+  /** The master of a key by the word of one node. */
+  async masterBy(node: RedisServer, key: string): Promise<RedisServer> {
     const slot = Number(await node.call("CLUSTER", "KEYSLOT", key));
     const ranges = await node.call("CLUSTER", "SLOTS");
     for (const range of Array.isArray(ranges) ? ranges : []) {

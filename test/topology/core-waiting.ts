@@ -9,6 +9,8 @@ import { FAR, type NewAct } from "./core-act.js";
 const SOON = 10_000;
 /** Of leases that are to end: a busy machine must have the time to use them. */
 const SHORT = 1_500;
+/** Of waits that are to run out: less than an answer takes on a busy machine would end them as unanswered. */
+const LITTLE = 500;
 
 export function waiting(act: NewAct): void {
   test("a waiter is woken by the message of the release, both ways", async () => {
@@ -29,9 +31,9 @@ export function waiting(act: NewAct): void {
   test("a wait that runs out, and one that is aborted, leave nothing behind", async () => {
     const { ours, lock, rival } = act();
     const hold = await rival.lock();
-    await expect(lock.lock({ wait: 100 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
-    await expect(lock.run(() => {}, { wait: 100 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
-    expect(await lock.tryLock(100)).toBeNull();
+    await expect(lock.lock({ wait: LITTLE })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+    await expect(lock.run(() => {}, { wait: LITTLE })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(await lock.tryLock(LITTLE)).toBeNull();
     const controller = new AbortController();
     const { done } = await untilWaiting(ours, () => lock.lock({ signal: controller.signal }));
     controller.abort(new Error("enough"));

@@ -1,0 +1,58 @@
+/** A stalled event loop reads what has arrived before its timers speak, and what is over by then stays over. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockClient, RedLock } from "../../src/index.js";
+import { type RedisServer, startRedis, until } from "../support/index.js";
+
+let servers: RedisServer[] = [];
+const clients: LockClient[] = [];
+
+beforeAll(async () => {
+  servers = await Promise.all(Array.from({ length: 3 }, () => startRedis()));
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+/** Keeps the event loop from turning. */
+function stall(enough: () => boolean): void {
+  while (!enough());
+  const end = performance.now() + 30;
+  while (performance.now() < end);
+}
+
+test("a hold whose deadline has passed stays lost, whatever answer to a renewal is read then", async () => {
+  const server = servers[0] as RedisServer;
+  const redis = server.connect();
+  const client = new LockClient(redis, { watchdogTimeout: 600 });
+  clients.push(client);
+  // ioredis makes a new queue when it connects.
+  const unanswered = () => (redis as unknown as { commandQueue: { length: number } }).commandQueue.length;
+  const hold = await client.getLock("revived").lock();
+  server.pause();
+  await until("a renewal is on its way", () => unanswered() > 0);
+  // Its answer comes while nobody listens.
+  server.resume();
+  stall(() => !hold.isHeld);
+  expect(hold.isHeld).toBe(false);
+  await until("its signal says so", () => hold.signal.aborted);
+  expect(hold.isHeld).toBe(false);
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
+test("answers that have arrived during a stall count, however short their time was", async () => {
+  const own = servers.map((server) => new LockClient(server.connect()));
+  clients.push(...own);
+  const lock = new RedLock(...own.map((client) => client.getLock("stalled")));
+  await (await lock.lock()).unlock();
+  for (let i = 0; i < 5; i++) {
+    // Each master has 50 ms for its answer.
+    const asked = lock.lock({ lease: 4_000 });
+    asked.catch(() => {});
+    setImmediate(() => {
+      const end = performance.now() + 120;
+      stall(() => performance.now() > end);
+    });
+    await (await asked).unlock();
+  }
+});

@@ -1,0 +1,64 @@
+/** Readers who come without a pause keep no writer out, of a group either. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Lock, LockClient, MultiLock, RedLock } from "../../src/index.js";
+import { type RedisServer, startRedis } from "../support/index.js";
+
+const MASTERS = 3;
+const READERS = 4;
+/** Milliseconds of a reader's section. */
+const SECTION = 20;
+
+let servers: RedisServer[] = [];
+const clients: LockClient[] = [];
+
+beforeAll(async () => {
+  servers = await Promise.all(Array.from({ length: MASTERS }, () => startRedis()));
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+type Group = typeof MultiLock | typeof RedLock;
+type Side = "readLock" | "writeLock";
+
+/** One side of a read-write lock on every master, by clients of its own. */
+function connect(make: Group, name: string): (side: Side) => MultiLock {
+  const own = servers.map((server) => new LockClient(server.connect()));
+  clients.push(...own);
+  return (side) => {
+    const locks: Lock[] = own.map((client) => client.getReadWriteLock(name)[side]());
+    return new make(...locks);
+  };
+}
+
+test.each([
+  ["MultiLock", MultiLock],
+  ["RedLock", RedLock],
+])(
+  "a stream of readers cannot starve a writer: %s",
+  async (name, make) => {
+    const readers = connect(make, name)("readLock");
+    const writer = connect(make, name)("writeLock");
+    let reads = 0;
+    let over = false;
+    async function readOn(): Promise<void> {
+      while (!over) {
+        await readers.run(() => new Promise((resolve) => setTimeout(resolve, SECTION)));
+        reads++;
+      }
+    }
+    // One after the other, so that at any time somebody reads.
+    const stream: Promise<void>[] = [];
+    for (let i = 0; i < READERS; i++) {
+      stream.push(readOn());
+      await new Promise((resolve) => setTimeout(resolve, SECTION / READERS));
+    }
+    const hold = await writer.lock({ wait: 15_000 });
+    expect(reads).toBeGreaterThan(0);
+    over = true;
+    await hold.unlock();
+    await Promise.all(stream);
+  },
+  60_000,
+);

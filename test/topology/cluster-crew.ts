@@ -1,0 +1,139 @@
+/** The clients of one test on a cluster, what they tell, and where their locks are. */
+import type { Cluster } from "ioredis";
+import { type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { slotOf } from "../../src/redis/slots.js";
+import { recordEvents, type SeenEvent, warmUpAtLast } from "../contract/helpers.js";
+import { type Kind, PLAIN } from "../contract/kinds.js";
+import { type RedisCluster, type RedisServer, until } from "../support/index.js";
+
+export type Sharded = Exclude<LockClientOptions["shardedPubSub"], undefined>;
+
+export const SHARDED: readonly Sharded[] = ["auto", true, false];
+
+let names = 0;
+
+export class Member {
+  readonly client: LockClient;
+  readonly redis: Cluster;
+  readonly events: SeenEvent[];
+
+  constructor(redis: Cluster, options: LockClientOptions) {
+    this.redis = redis;
+    this.client = new LockClient(redis, options);
+    this.events = recordEvents(this.client);
+  }
+
+  /** What it told of one lock. */
+  told(name: SeenEvent["name"], lockName: string): SeenEvent[] {
+    return this.events.filter((event) => event.name === name && event.payload.lockName === lockName);
+  }
+
+  /** Resolves when so many more renewals of the lock are told; the first may have been sent before. */
+  async renews(lockName: string, times: number, timeout = 10_000): Promise<void> {
+    const enough = this.told("renewed", lockName).length + times;
+    const renewed = () => this.told("renewed", lockName).length >= enough;
+    await until(`${lockName} is renewed`, renewed, { timeout });
+  }
+}
+
+export class Crew implements AsyncDisposable {
+  readonly #cluster: RedisCluster;
+  readonly #members: Member[] = [];
+
+  constructor(cluster: RedisCluster) {
+    this.#cluster = cluster;
+  }
+
+  /** A client that has reached every master. */
+  async join(options: LockClientOptions = {}): Promise<Member> {
+    const member = new Member(this.#cluster.connect(), options);
+    this.#members.push(member);
+    for (const master of await this.#cluster.masters()) {
+      const [name = ""] = await namesOn(master, "warm-up", 1);
+      await warmUpAtLast(PLAIN.make(member.client, name));
+    }
+    return member;
+  }
+
+  /** Resolves when all clients are closed; fails if that takes longer than calls may. */
+  async close(): Promise<void> {
+    let closed = false;
+    const all = this.#members.splice(0).map(async ({ client, redis }) => {
+      await client.close({ timeout: 0 });
+      redis.disconnect();
+    });
+    const done = Promise.all(all).then(() => {
+      closed = true;
+    });
+    await until("all clients are closed", () => closed, { timeout: 10_000 });
+    await done;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** Fresh names of locks that this master has now, by its own word. */
+export async function namesOn(master: RedisServer, title: string, count: number): Promise<string[]> {
+  const ranges = await master.call("CLUSTER", "SLOTS");
+  const own = (Array.isArray(ranges) ? ranges : []).flatMap((range) => {
+    if (!Array.isArray(range) || !Array.isArray(range[2]) || range[2][1] !== master.port) return [];
+    return [{ first: Number(range[0]), last: Number(range[1]) }];
+  });
+  if (own.length === 0) throw new Error(`${master.port} has no slots`);
+  const found: string[] = [];
+  while (found.length < count) {
+    const name = `${title} ${++names}.`;
+    const slot = slotOf(name);
+    if (own.some(({ first, last }) => first <= slot && slot <= last)) found.push(name);
+  }
+  return found;
+}
+
+/** A lock of each of these kinds on this master. */
+export async function locksOn(
+  master: RedisServer,
+  kinds: readonly Kind[],
+): Promise<[kind: Kind, name: string][]> {
+  return Promise.all(
+    kinds.map(async (kind): Promise<[Kind, string]> => {
+      const [name = ""] = await namesOn(master, kind.name, 1);
+      return [kind, name];
+    }),
+  );
+}
+
+/** A call that waits, how long it did when it was granted, and who has it then. */
+export interface Waiting {
+  readonly lockName: string;
+  readonly hold: Promise<Hold>;
+  grantedAt: number | undefined;
+}
+
+export function waitFor(lock: Lock): Waiting {
+  const waiting: Waiting = { lockName: lock.name, hold: lock.lock(), grantedAt: undefined };
+  waiting.hold.then(
+    () => {
+      waiting.grantedAt = performance.now();
+    },
+    () => {
+      // Whoever asks for the hold sees it.
+    },
+  );
+  return waiting;
+}
+
+/** Resolves when somebody listens for the release of each of these locks. */
+export async function untilListening(
+  cluster: RedisCluster,
+  lockNames: readonly string[],
+  sharded: Sharded,
+): Promise<void> {
+  const command = sharded === false ? "CHANNELS" : "SHARDCHANNELS";
+  await until("all listen", async () => {
+    const lists = await Promise.all(cluster.nodes.map((node) => node.call("PUBSUB", command, "*")));
+    const channels = lists.flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
+    return lockNames.every((name) => channels.some((channel) => channel.includes(`{${name}}`)));
+  });
+}

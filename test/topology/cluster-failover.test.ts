@@ -1,0 +1,202 @@
+/** A master is replaced by its replica while locks are held, awaited and worked under. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Hold } from "../../src/index.js";
+import { KINDS } from "../contract/kinds.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import {
+  type Failover,
+  hardFailover,
+  politeFailover,
+  type RedisCluster,
+  type RedisServer,
+  rejoin,
+  replicaOf,
+  startCluster,
+  until,
+  untilReplicated,
+} from "../support/index.js";
+import {
+  Crew,
+  locksOn,
+  type Member,
+  SHARDED,
+  type Sharded,
+  untilListening,
+  waitFor,
+} from "./cluster-crew.js";
+import { Load } from "./load.js";
+
+const SOON = 15_000;
+
+let cluster: RedisCluster;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  cluster = await startCluster({ masters: 3, replicas: 1 });
+}, 60_000);
+afterAll(() => cluster?.stop());
+
+/** Locks of every kind on one master: some held and awaited, some worked under. */
+class Scene {
+  readonly crew = new Crew(cluster);
+  readonly load = new Load();
+  readonly holds: Hold[] = [];
+  waiting: ReturnType<typeof waitFor>[] = [];
+  kept: string[] = [];
+  worked: string[] = [];
+  ours!: Member;
+  theirs!: Member;
+
+  async begin(master: RedisServer, shardedPubSub: Sharded): Promise<void> {
+    const options = { shardedPubSub, watchdogTimeout: 12_000 };
+    [this.ours, this.theirs] = await Promise.all([this.crew.join(options), this.crew.join(options)]);
+    const kept = await locksOn(master, KINDS);
+    const worked = await locksOn(master, KINDS);
+    this.kept = kept.map(([, name]) => name);
+    this.worked = worked.map(([, name]) => name);
+    for (const [kind, name] of kept) this.holds.push(await kind.make(this.ours.client, name).lock());
+    this.waiting = kept.map(([kind, name]) => waitFor(kind.rival.make(this.theirs.client, name)));
+    await untilListening(cluster, this.kept, shardedPubSub);
+    for (const [kind, name] of worked) this.load.man(kind, [this.ours.client, this.theirs.client], name);
+    await Promise.all(this.worked.map((name) => this.load.goesOn(name, 3, SOON)));
+  }
+
+  /** Milliseconds until work began again under each lock, once it has. */
+  async resumed({ diedAt, knownAt }: Failover): Promise<number[]> {
+    await Promise.all(this.worked.map((name) => this.load.goesOn(name, 3, SOON)));
+    // What was in flight may end after the death; half a second later nothing of the old master is on its way.
+    const since = Math.min(diedAt + 500, knownAt);
+    return this.worked.map((name) => (this.load.firstAfter(name, since) ?? Number.NaN) - diedAt);
+  }
+
+  /** The holds are given back one by one; how long each waiter then took. */
+  async handOver(): Promise<number[]> {
+    const times: number[] = [];
+    for (const [i, hold] of this.holds.entries()) {
+      const begun = performance.now();
+      await hold.unlock();
+      const waiting = this.waiting[i];
+      await (await waiting?.hold)?.unlock();
+      times.push((waiting?.grantedAt ?? Number.NaN) - begun);
+    }
+    return times;
+  }
+
+  told(name: "lost" | "error"): unknown[] {
+    return [this.ours, this.theirs].flatMap(({ events }) => events.filter((event) => event.name === name));
+  }
+}
+
+const rounded = (times: readonly number[]): string => {
+  return KINDS.map(({ name }, i) => `${name} ${Math.round(times[i] ?? Number.NaN)}`).join(", ");
+};
+
+describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
+  test("asked for: holds, waiters and tasks go on, and nothing at all is lost", async () => {
+    const scene = new Scene();
+    await using _ = scene.crew;
+    const master = await cluster.masterFor("here");
+    await scene.begin(master, shardedPubSub);
+    const failover = await politeFailover(cluster, "here");
+    expect(failover.before).toBe(master);
+    const resumed = await scene.resumed(failover);
+    await Promise.all(scene.kept.map((name) => scene.ours.renews(name, 1, SOON)));
+    expect(scene.holds.map((hold) => hold.isHeld)).toEqual(KINDS.map(() => true));
+    const handed = await scene.handOver();
+    await scene.load.stop();
+    const { losses, strange } = scene.load;
+    expect({ violations: scene.load.violations(), losses, strange }).toEqual({
+      violations: [],
+      losses: [],
+      strange: [],
+    });
+    expect([...scene.told("lost"), ...scene.told("error")]).toEqual([]);
+    expect(Math.max(...resumed, ...handed)).toBeLessThan(SOON);
+    await scene.crew.close();
+    console.log(
+      `shardedPubSub ${shardedPubSub}, asked for: work again after ${rounded(resumed)} ms; handed over in ${rounded(handed)} ms`,
+    );
+  }, 60_000);
+
+  test("by SIGKILL: what the replica had is kept, losses are told, no two reign at once", async () => {
+    const scene = new Scene();
+    await using _ = scene.crew;
+    const master = await cluster.masterFor("here");
+    await scene.begin(master, shardedPubSub);
+    await untilReplicated(master, await replicaOf(cluster, master));
+    const failover = await hardFailover(cluster, "here");
+    const resumed = await scene.resumed(failover);
+    await Promise.all(scene.kept.map((name) => scene.ours.renews(name, 1, SOON)));
+    expect(scene.holds.map((hold) => hold.isHeld)).toEqual(KINDS.map(() => true));
+    const handed = await scene.handOver();
+    await scene.load.stop();
+    const { load } = scene;
+    expect({ violations: load.violations([failover.diedAt + 500]), strange: load.strange }).toEqual({
+      violations: [],
+      strange: [],
+    });
+    // Whoever worked under a grant that the replica had not got was told so, and nobody else.
+    const told = scene.told("lost");
+    expect(told).toHaveLength(load.losses.length);
+    expect(Math.max(...resumed, ...handed)).toBeLessThan(SOON);
+    await scene.crew.close();
+    console.log(
+      `shardedPubSub ${shardedPubSub}, by SIGKILL (known after ${Math.round(failover.knownAt - failover.diedAt)} ms): ` +
+        `work again after ${rounded(resumed)} ms; handed over in ${rounded(handed)} ms; ` +
+        `${load.silences} unanswered, ${load.losses.length} told as lost`,
+    );
+    await rejoin(cluster, failover.before);
+  }, 60_000);
+
+  test("what is given back, given up or closed while there is no master comes to its end", async () => {
+    await using crew = new Crew(cluster);
+    const master = await cluster.masterFor("here");
+    const options = { shardedPubSub, watchdogTimeout: 20_000 };
+    const [ours, theirs, leaving] = await Promise.all([
+      crew.join(options),
+      crew.join(options),
+      crew.join(options),
+    ]);
+    const locks = await locksOn(master, KINDS);
+    const others = await locksOn(master, KINDS);
+    const names = locks.map(([, name]) => name);
+    const holds = await Promise.all(locks.map(([kind, name]) => kind.make(ours.client, name).lock()));
+    const waiting = locks.map(([kind, name]) => waitFor(kind.rival.make(theirs.client, name)));
+    const stranded = locks.map(([kind, name]) => waitFor(kind.rival.make(leaving.client, name)).hold);
+    const dropped = await Promise.all(others.map(([kind, name]) => kind.make(leaving.client, name).lock()));
+    const next = others.map(([kind, name]) => waitFor(kind.rival.make(theirs.client, name)));
+    const ended = Promise.allSettled(stranded);
+    await untilListening(cluster, [...names, ...others.map(([, name]) => name)], shardedPubSub);
+    await untilReplicated(master, await replicaOf(cluster, master));
+    await master.kill();
+    const diedAt = performance.now();
+    const given = Promise.allSettled(holds.map((hold) => hold.unlock()));
+    const closing = leaving.client.close({ timeout: 0 });
+    const failover = await hardFailover(cluster, "here", master);
+    await closing;
+    for (const outcome of await ended) expect(outcome).toMatchObject({ reason: { code: "CLIENT_CLOSED" } });
+    expect(dropped.map((hold) => hold.signal.reason)).toEqual(
+      KINDS.map(() => expect.objectContaining({ code: "LOCK_LOST", reason: "closed" })),
+    );
+    for (const outcome of await given) {
+      if (outcome.status === "rejected") expect(outcome.reason).toMatchObject({ code: "UNAVAILABLE" });
+    }
+    await until("the waiters have theirs", () => waiting.every(({ grantedAt }) => grantedAt), {
+      timeout: SOON,
+    });
+    const times = waiting.map(({ grantedAt = Number.NaN }) => grantedAt - diedAt);
+    await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
+    // Closed without an answer, it may leave holds that end with their leases.
+    await until("the next ones have theirs", () => next.every(({ grantedAt }) => grantedAt), {
+      timeout: 25_000,
+    });
+    const later = next.map(({ grantedAt = Number.NaN }) => grantedAt - diedAt);
+    await Promise.all(next.map(async ({ hold }) => (await hold).unlock()));
+    console.log(
+      `shardedPubSub ${shardedPubSub}, given back without a master (known after ${Math.round(failover.knownAt - diedAt)} ms): ` +
+        `waiters after ${rounded(times)} ms; after a close ${rounded(later)} ms`,
+    );
+    await crew.close();
+    await rejoin(cluster, failover.before);
+  }, 60_000);
+});

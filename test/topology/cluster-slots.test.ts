@@ -1,0 +1,165 @@
+/** Slots that move while locks are held, awaited and worked under: nothing is lost but time. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { byName, KINDS } from "../contract/kinds.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import {
+  allKeys,
+  closeMove,
+  moveKeys,
+  moveSlot,
+  openMove,
+  type RedisCluster,
+  startCluster,
+  until,
+} from "../support/index.js";
+import { Crew, namesOn, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
+import { Load } from "./load.js";
+
+/** No waiter gets there by trying again. */
+const NEVER = 60_000;
+const SOON = 10_000;
+const ROUNDS = 6;
+
+let cluster: RedisCluster;
+let looker: ReturnType<RedisCluster["connect"]>;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  cluster = await startCluster({ masters: 3 });
+  looker = cluster.connect();
+}, 60_000);
+afterAll(() => cluster?.stop());
+
+/** A fresh name for each kind, all over the masters. */
+async function freshNames(title: string): Promise<string[]> {
+  const masters = await cluster.masters();
+  const names = KINDS.map(async ({ name }, i) => {
+    const master = masters[i % masters.length];
+    return master === undefined ? [] : namesOn(master, `${title} ${name}`, 1);
+  });
+  return (await Promise.all(names)).flat();
+}
+
+describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
+  test("to and fro under load: no update is lost, no hold, no wake-up", async () => {
+    await using crew = new Crew(cluster);
+    const load = new Load();
+    const [ours, theirs] = await Promise.all([
+      crew.join({ shardedPubSub, watchdogTimeout: 6_000, commandTimeout: 10_000 }),
+      crew.join({ shardedPubSub, watchdogTimeout: 6_000, commandTimeout: 10_000 }),
+    ]);
+    const worked = await freshNames("work");
+    const kept = await freshNames("kept");
+    const holds = await Promise.all(KINDS.map((kind, i) => kind.make(ours.client, kept[i] ?? "").lock()));
+    const waiting = KINDS.map((kind, i) => waitFor(kind.rival.make(theirs.client, kept[i] ?? "")));
+    for (const [i, kind] of KINDS.entries()) load.man(kind, [ours.client, theirs.client], worked[i] ?? "");
+    const renewed = () => Math.min(...kept.map((name) => ours.told("renewed", name).length));
+    let moves = 0;
+    for (let round = 0; round < ROUNDS || renewed() < 2; round++) {
+      for (const name of [...worked, ...kept]) {
+        await moveSlot(cluster, name);
+        moves++;
+      }
+      await Promise.all(worked.map((name) => load.goesOn(name, 2, SOON)));
+    }
+    expect(holds.map((hold) => hold.isHeld)).toEqual(KINDS.map(() => true));
+    expect(waiting.map(({ grantedAt }) => grantedAt)).toEqual(KINDS.map(() => undefined));
+    const released = performance.now();
+    await Promise.all(holds.map((hold) => hold.unlock()));
+    await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
+    const wakes = waiting.map(({ grantedAt }) => (grantedAt ?? Number.POSITIVE_INFINITY) - released);
+    await load.stop();
+    const { losses, silences, strange, sections } = load;
+    expect({ violations: load.violations(), losses, silences, strange }).toEqual({
+      violations: [],
+      losses: [],
+      silences: 0,
+      strange: [],
+    });
+    const troubles = [ours, theirs].flatMap(({ events }) => {
+      return events.filter(({ name }) => name === "lost" || name === "error");
+    });
+    expect(troubles).toEqual([]);
+    const gap = Math.max(...worked.map((name) => load.longestGap(name)));
+    console.log(
+      `shardedPubSub ${shardedPubSub}: ${moves} moves, ${sections.length} sections, longest gap ${Math.round(gap)} ms, ` +
+        `waiters woken after ${wakes.map(Math.round).join(", ")} ms`,
+    );
+  }, 60_000);
+
+  test.each([
+    ["away", 1],
+    ["there and back", 2],
+  ])("a slot that goes %s: the release wakes the waiter by a message", async (_, moves) => {
+    await using crew = new Crew(cluster);
+    const [ours, theirs] = await Promise.all([
+      crew.join({ shardedPubSub, pollCap: NEVER }),
+      crew.join({ shardedPubSub, pollCap: NEVER }),
+    ]);
+    const names = await freshNames("woken");
+    const homes = await Promise.all(names.map((name) => cluster.masterFor(name)));
+    const holds = await Promise.all(KINDS.map((kind, i) => kind.make(theirs.client, names[i] ?? "").lock()));
+    const waiting = KINDS.map((kind, i) => waitFor(kind.rival.make(ours.client, names[i] ?? "")));
+    await untilListening(cluster, names, shardedPubSub);
+    for (const [i, name] of names.entries()) {
+      await moveSlot(cluster, name);
+      if (moves === 2) await moveSlot(cluster, name, homes[i]);
+    }
+    await Promise.all(holds.map((hold) => hold.unlock()));
+    await until("all have theirs", () => waiting.every(({ grantedAt }) => grantedAt), { timeout: SOON });
+    await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
+  });
+});
+
+describe.concurrent.each(byName())("%s: while its keys are on two masters", (_, kind) => {
+  test.each(["its hash", "all but its hash"])(
+    "%s having moved, the hold is kept and given back",
+    async (part) => {
+      await using crew = new Crew(cluster);
+      const [ours, theirs] = await Promise.all([
+        crew.join({ watchdogTimeout: 6_000 }),
+        crew.join({ pollCap: NEVER }),
+      ]);
+      const [master] = await cluster.masters();
+      if (master === undefined) throw new Error("no master");
+      const [name = ""] = await namesOn(master, `half ${kind.name}`, 1);
+      const hold = await kind.make(ours.client, name).lock();
+      const waiting = waitFor(kind.rival.make(theirs.client, name));
+      await untilListening(cluster, [name], "auto");
+      const others = [...(await allKeys(looker, name)).keys()].filter((key) => key !== name);
+      const move = await openMove(cluster, name);
+      await moveKeys(move, part === "its hash" ? [name] : others);
+      const renewal = () =>
+        ["renewed", "suspended", "lost"].some((event) => ours.told(event as "lost", name).length > 0);
+      await until("a renewal was tried", renewal, { timeout: 6_000 });
+      const count = kind.make(ours.client, name).getHoldCount({ owner: hold });
+      await moveKeys(move);
+      await closeMove(cluster, move);
+      await ours.renews(name, 1);
+      expect(hold.isHeld).toBe(true);
+      expect(ours.told("lost", name)).toEqual([]);
+      expect(await count).toBe(1);
+      await hold.unlock();
+      await (await waiting.hold).unlock();
+    },
+  );
+
+  test("who gives it back then waits for the rest to come, and the next one has it", async () => {
+    await using crew = new Crew(cluster);
+    const [ours, theirs] = await Promise.all([crew.join(), crew.join({ pollCap: NEVER })]);
+    const [master] = await cluster.masters();
+    if (master === undefined) throw new Error("no master");
+    const [name = ""] = await namesOn(master, `back ${kind.name}`, 1);
+    const hold = await kind.make(ours.client, name).lock();
+    const waiting = waitFor(kind.rival.make(theirs.client, name));
+    await untilListening(cluster, [name], "auto");
+    const move = await openMove(cluster, name);
+    await moveKeys(move, [name]);
+    const given = hold.unlock();
+    await moveKeys(move);
+    await closeMove(cluster, move);
+    await given;
+    await (await waiting.hold).unlock();
+    expect(await kind.make(ours.client, name).isLocked()).toBe(false);
+  });
+});
