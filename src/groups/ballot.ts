@@ -14,6 +14,7 @@ import type { Grant } from "../locks/grant.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import type { Masters } from "./masters.js";
+import { Rhythm } from "./rhythm.js";
 import type { Roster } from "./roster.js";
 import { claimFor, type Seat } from "./seats.js";
 import { settled, within } from "./settled.js";
@@ -30,12 +31,8 @@ import {
 } from "./votes.js";
 
 const NO_FELLOWS: Fellows = [];
-/** Lost rounds that follow each other within so many round times have split the votes. */
-const CLASH = 4;
-/** The pause before a try doubles with each clash, so often at most. */
-const MOST_DOUBLINGS = 4;
-/** Milliseconds: a round that a silent master made longer says nothing about the others. */
-const LONGEST_ROUND = 20;
+/** The random part of the pause before a try doubles with each split of the votes in a row, so often at most. */
+const MOST_DOUBLINGS = 2;
 
 export class Ballot implements Contender<GroupGrant> {
   readonly place: undefined;
@@ -46,12 +43,11 @@ export class Ballot implements Contender<GroupGrant> {
   /** Of the next round, in the order of the members. */
   #claims: readonly Claim[];
   #wait: Wait | undefined;
+  #rhythm: Rhythm | undefined;
   #leave: readonly (() => void)[] = [];
   #over = false;
   #won: readonly (Grant | undefined)[] = [];
-  /** Milliseconds that the last round took, and when it was lost. */
-  #roundTime = 1;
-  #lostAt = Number.NEGATIVE_INFINITY;
+  /** Rounds in a row whose votes were split. */
   #clashes = 0;
 
   constructor(roster: Roster, masters: Masters, seats: readonly Seat[], ask: Ask) {
@@ -75,9 +71,14 @@ export class Ballot implements Contender<GroupGrant> {
     return { places: false, marked: false, together };
   }
 
-  /** Randomised, so that those who are woken by the same release do not split the votes. */
+  /**
+   * In whole round times, so that those who are woken by the same release do not split the votes: who was served longest
+   * ago tries first. Only where the votes were split all the same it is random.
+   */
   get pause(): number {
-    return this.#roster.random() * this.#roundTime * 2 ** this.#clashes;
+    const { random, clock } = this.#roster;
+    const chance = this.#clashes > 0 ? random() * 2 ** this.#clashes : 0;
+    return this.#rhythm?.pause(clock.mono(), chance) ?? 0;
   }
 
   get away(): boolean {
@@ -87,6 +88,7 @@ export class Ballot implements Contender<GroupGrant> {
 
   enter(wait: Wait): void {
     this.#wait = wait;
+    this.#rhythm = Rhythm.join(this.#roster.key);
     const [, ...others] = this.#roster.envs;
     this.#leave = others.map(({ engine }: { engine: Engine }) => engine.join(this.lockName, wait));
     for (const claim of this.#claims) claim.enter(wait);
@@ -114,6 +116,7 @@ export class Ballot implements Contender<GroupGrant> {
     // One that is granted by now came too late to be counted.
     for (const claim of this.#claims) claim.leave(taken && this.#won.includes(claim.grant));
     for (const leave of this.#leave) leave();
+    this.#rhythm?.leave();
   }
 
   /** A hint from one master is none: with one vote free nobody wins. */
@@ -143,6 +146,7 @@ export class Ballot implements Contender<GroupGrant> {
     await this.#masters.connected(this.#answerTime(0));
     if (this.#over) return { granted: false, ttl: -1 };
     const begun = this.#roster.clock.mono();
+    const nested = this.reenters();
     this.#masters.introduce();
     const spared = !this.away;
     const round = this.#claims.map((claim, i) => {
@@ -155,13 +159,14 @@ export class Ballot implements Contender<GroupGrant> {
       return claim.attempt(Math.min(limit, this.#answerTime(i)), known);
     });
     const votes = await settled(round, (so) => this.#isDecided(so));
-    this.#roundTime = Math.min(LONGEST_ROUND, Math.max(1, this.#roster.clock.mono() - begun));
+    this.#rhythm?.took(this.#roster.clock.mono() - begun);
     this.#masters.assertDistinct();
     if (this.#over) return { granted: false, ttl: -1 };
     const group = new GroupGrant(this.#roster, granted(votes));
     if (!group.isHeld) return this.#lose(round, votes, limit);
     group.watch();
     this.#won = group.grants;
+    if (!nested) this.#rhythm?.served(this.#roster.clock.mono());
     // For so long the next one of this process need not try.
     return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#roster)) };
   }
@@ -197,7 +202,7 @@ export class Ballot implements Contender<GroupGrant> {
     const { quorum } = this.#roster;
     if (answers(votes) >= quorum && this.#wait) this.#wait.seasoned = true;
     const returned = this.#giveBack(limit, votes);
-    this.#noteLoss();
+    this.#clashes = granted(votes).length > 0 ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
     if (answers(all) < quorum) throw tooFewAnswers(this.#roster, all, granted(all).length);
@@ -224,13 +229,6 @@ export class Ballot implements Contender<GroupGrant> {
 
   #newClaim(seat: Seat): Claim {
     return claimFor(seat, this.#ask, { lease: this.#ask.lease });
-  }
-
-  #noteLoss(): void {
-    const now = this.#roster.clock.mono();
-    const soon = now - this.#lostAt < (CLASH + 1) * this.#roundTime;
-    this.#clashes = soon ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
-    this.#lostAt = now;
   }
 
   /** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */

@@ -8,12 +8,11 @@ import { Wait } from "../engine/wait.js";
 import type { Ask } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
 import type { Grant } from "../locks/grant.js";
-import { stakeOf } from "../locks/stakes.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import { precedence, type Suitor } from "./precedence.js";
 import type { Roster } from "./roster.js";
-import { claimFor, giveBack, type Seat } from "./seats.js";
+import { claimFor, giveBack, isHeldByOwner, type Seat } from "./seats.js";
 import { within } from "./settled.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
@@ -78,13 +77,13 @@ export class Collection {
 
   /** True once all members are taken. */
   async #rounds(): Promise<boolean> {
-    let [awaited] = this.#seats as [Seat];
+    // An owner that holds all of them already re-enters them together, and before whatever it calls next.
+    let awaited = this.#seats.every(isHeldByOwner) ? undefined : this.#seats[0];
     for (; ; this.#round++) {
       const again = this.#round > 0;
-      await this.#letOthersPass();
+      while (this.#isHeldUp) await this.#letOthersPass();
       if (again && this.#left <= 0) return this.#late();
-      const grant = await this.#wait.during(this.#await(awaited));
-      if (!grant) return false;
+      if (awaited && !(await this.#wait.during(this.#await(awaited)))) return false;
       const refused = await this.#tryOthers(awaited);
       if (!refused) return true;
       await this.#giveBack();
@@ -97,13 +96,15 @@ export class Collection {
     }
   }
 
-  async #letOthersPass(): Promise<void> {
+  get #isHeldUp(): boolean {
     // Those it would let pass may be waiting for what its owner has.
-    if (this.#seats.some(({ member, owner }) => stakeOf(owner, member.key)?.wireId !== undefined)) return;
-    while (this.#ask.wait > 0 && this.#left > 0 && precedence.holdsUp(this.#suitor)) {
-      this.#announce();
-      await precedence.passage(this.#suitor, this.#left);
-    }
+    if (this.#seats.some(isHeldByOwner)) return false;
+    return this.#ask.wait > 0 && this.#left > 0 && precedence.holdsUp(this.#suitor);
+  }
+
+  #letOthersPass(): Promise<void> {
+    this.#announce();
+    return precedence.passage(this.#suitor, this.#left);
   }
 
   /** The first member is waited for in its own line, with its own order. */
@@ -116,7 +117,7 @@ export class Collection {
   }
 
   /** All others at once; resolves with the first that was refused. */
-  async #tryOthers(awaited: Seat): Promise<Seat | undefined> {
+  async #tryOthers(awaited: Seat | undefined): Promise<Seat | undefined> {
     const others = this.#seats.filter((seat) => seat !== awaited);
     const left = Math.max(1, this.#left);
     const tries = others.map((seat) => {

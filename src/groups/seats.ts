@@ -47,6 +47,11 @@ export function partyOf(owner: Party, seats: readonly Seat[]): Party {
   return { stakes: owner.stakes, actors: new Map(seats.map((seat) => [seat.member.key, seat.owner])) };
 }
 
+/** Whether the owner holds this member already. */
+export function isHeldByOwner({ member, owner }: Seat): boolean {
+  return stakeOf(owner, member.key)?.wireId !== undefined;
+}
+
 export interface Terms {
   /** Milliseconds; if absent the watchdog renews. */
   readonly lease: number | undefined;

@@ -1,0 +1,63 @@
+/**
+ * How often the calls of one process for one RedLock are served. Many processes may want the lock, and nobody tells them
+ * whose turn it is; but who was served longest ago, by its own measure, tries first, so they come to take turns. Else
+ * all would try at once at each release, and split the votes.
+ */
+
+/** Who has just been served lets others go first, by so many round times; who waits as long as usual, by none. */
+const STEPS = 6;
+/** What the last interval, or round, counts for. */
+const SHARE = 0.1;
+/** Milliseconds: a timer is no more exact. */
+const SHORTEST_ROUND = 1;
+/** Milliseconds: a round that a silent master made longer says nothing about the others. */
+const LONGEST_ROUND = 20;
+
+const RHYTHMS = new Map<string, Rhythm>();
+
+export class Rhythm {
+  readonly #key: string;
+  /** Calls that use it. */
+  #calls = 0;
+  /** Monotonic milliseconds. */
+  #servedAt: number | undefined;
+  #interval: number | undefined;
+  #roundTime = SHORTEST_ROUND;
+
+  private constructor(key: string) {
+    this.#key = key;
+  }
+
+  /** `key`: by what owners know the lock. To be left when the call is over. */
+  static join(key: string): Rhythm {
+    const rhythm = RHYTHMS.get(key) ?? new Rhythm(key);
+    RHYTHMS.set(key, rhythm);
+    rhythm.#calls++;
+    return rhythm;
+  }
+
+  leave(): void {
+    if (--this.#calls === 0) RHYTHMS.delete(this.#key);
+  }
+
+  served(now: number): void {
+    if (this.#servedAt !== undefined) {
+      const last = now - this.#servedAt;
+      this.#interval = this.#interval === undefined ? last : this.#interval + SHARE * (last - this.#interval);
+    }
+    this.#servedAt = now;
+  }
+
+  /** A round took so many milliseconds. */
+  took(ms: number): void {
+    const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, ms));
+    this.#roundTime += SHARE * (round - this.#roundTime);
+  }
+
+  /** Milliseconds to let others go first, and `chance` round times. Whole round times: less would not tell two apart. */
+  pause(now: number, chance: number): number {
+    const waited =
+      this.#servedAt !== undefined && this.#interval ? (now - this.#servedAt) / this.#interval : 1;
+    return Math.floor(Math.max(0, 1 - waited) * STEPS + chance) * this.#roundTime;
+  }
+}

@@ -1,0 +1,198 @@
+/** What the tests of groups of locks share: clients on several servers, locks of one test, what is there of them. */
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, expect } from "vitest";
+import { type Lock, type LockClient, type LockClientOptions, MultiLock } from "../../src/index.js";
+import { KINDS, type Kind, PLAIN } from "../contract/kinds.js";
+import { isMarker } from "../contract/wire.js";
+import { type Bed, freshName, Stage, type Watched, watch } from "../faults/harness.js";
+import { type RecordedCommand, until } from "../support/index.js";
+
+/** Far above any test's time: who is woken by the poll fails. */
+export const NEVER = 30_000;
+/** Generous for a loaded machine, far below {@link NEVER}. */
+export const SOON = 10_000;
+
+/** Two servers for the tests of one file. */
+export function useStages(): () => readonly Stage[] {
+  let stages: readonly Stage[] = [];
+  beforeAll(async () => {
+    stages = await Promise.all([Stage.start(["standalone"]), Stage.start(["standalone"])]);
+  });
+  afterAll(async () => {
+    await Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
+  });
+  return () => stages;
+}
+
+export interface Place extends LockClientOptions {
+  /** Default the first one. */
+  readonly server?: 0 | 1;
+}
+
+/** A kind by its name in titles. */
+export function kindCalled(name: string): Kind {
+  const found = KINDS.find((kind) => kind.name === name);
+  if (found === undefined) throw new Error(`no kind is called ${name}`);
+  return found;
+}
+
+/** Clients, each behind a proxy of its own, and locks whose names are this test's alone. */
+export class Hall implements AsyncDisposable {
+  readonly mark: string = freshName();
+  readonly beds: readonly Bed[];
+
+  private constructor(beds: readonly Bed[]) {
+    this.beds = beds;
+  }
+
+  static async of(stages: readonly Stage[], ...places: readonly Place[]): Promise<Hall> {
+    const beds = places.map(({ server = 0, ...client }) => (stages[server] as Stage).bed({ client }));
+    return new Hall(await Promise.all(beds));
+  }
+
+  bed(i: number): Bed {
+    const bed = this.beds[i];
+    if (bed === undefined) throw new Error(`there is no client ${i}`);
+    return bed;
+  }
+
+  client(i: number): LockClient {
+    return this.bed(i).client;
+  }
+
+  /** The full name of the lock that a test calls by one word; they sort as the words do. */
+  name(word: string): string {
+    return `${word}-${this.mark}`;
+  }
+
+  lock(i: number, word: string, kind: Kind = PLAIN): Lock {
+    return kind.make(this.client(i), this.name(word));
+  }
+
+  read(i: number, word: string): Lock {
+    return this.client(i).getReadWriteLock(this.name(word)).readLock();
+  }
+
+  write(i: number, word: string): Lock {
+    return this.client(i).getReadWriteLock(this.name(word)).writeLock();
+  }
+
+  /** Plain locks of one client, as one. */
+  multi(i: number, ...words: string[]): MultiLock {
+    return new MultiLock(...words.map((word) => this.lock(i, word)));
+  }
+
+  /** What makes locks of this test held or awaited, on all servers, by the word of the test and the rest of the key. */
+  async keys(): Promise<string[]> {
+    const all = await Promise.all(this.beds.map((_, i) => keysOf(this.redis(i), this.mark)));
+    return [...new Set(all.flat())].sort();
+  }
+
+  /** The words of the locks that are held. */
+  async held(): Promise<string[]> {
+    const ending = `-${this.mark}`;
+    return (await this.keys())
+      .filter((key) => key.endsWith(ending) && !key.includes("{"))
+      .map((key) => key.slice(0, -ending.length));
+  }
+
+  /** Past the library, on the server of client `i`. */
+  redis(i: number): Redis {
+    return this.bed(i).observer as Redis;
+  }
+
+  /** Milliseconds that a lock's key has to go. */
+  ttl(i: number, word: string): Promise<number> {
+    return this.redis(i).pttl(this.name(word));
+  }
+
+  /** A lock's hash. */
+  hash(i: number, word: string): Promise<Record<string, string>> {
+    return this.redis(i).hgetall(this.name(word));
+  }
+
+  async del(i: number, word: string): Promise<void> {
+    await this.redis(i).del(this.name(word));
+  }
+
+  /** The scripts that client `i` has sent on locks of this test. */
+  scripts(i: number): readonly RecordedCommand[] {
+    return this.bed(i).proxy.commands.filter(
+      ({ command }) =>
+        /^EVAL(SHA)?$/.test(command[0] ?? "") && command.some((word) => word.includes(this.mark)),
+    );
+  }
+
+  /** The channels of locks of this test that somebody listens to, on all servers. */
+  async channels(): Promise<string[]> {
+    const asked = this.beds.map((_, i) => this.redis(i).pubsub("CHANNELS", `*${this.mark}*`));
+    return [...new Set((await Promise.all(asked)).flat() as string[])];
+  }
+
+  /**
+   * Makes a call, and resolves when it waits: it listens to a lock of that word, has asked again since, and has given
+   * back what it took.
+   */
+  async parked<T>(word: string, call: () => Promise<T>): Promise<Watched<T>> {
+    const before = await this.keys();
+    const watched = watch(call());
+    await until(`it waits for ${word}`, async () => {
+      if (watched.state !== "pending") return true;
+      const listens = (await this.channels()).some((channel) => channel.includes(this.name(word)));
+      return listens && (await this.isQuiet()) && same(await this.holders(), before);
+    });
+    if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
+    return watched;
+  }
+
+  /** The keys of those who hold locks: a waiter's place is none. */
+  async holders(): Promise<string[]> {
+    return (await this.keys()).filter((key) => !isPlace(key));
+  }
+
+  /** No client sends anything for locks of this test. */
+  async isQuiet(): Promise<boolean> {
+    const count = () => this.beds.reduce((sum, _, i) => sum + this.scripts(i).length, 0);
+    const before = count();
+    for (let n = 0; n < 3; n++) {
+      await Promise.all(this.beds.map(({ redis }) => redis.ping()));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return count() === before;
+  }
+
+  /** Soon nothing of the locks is left but markers and fencing counters, and nobody listens any more. */
+  async expectNothingLeft(): Promise<void> {
+    const isOver = async () => (await this.keys()).length + (await this.channels()).length === 0;
+    await until("all is given back", isOver, { timeout: SOON }).catch(() => {});
+    expect(await this.keys()).toEqual([]);
+    expect(await this.channels()).toEqual([]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.beds.map((bed) => bed.dispose()));
+  }
+}
+
+async function keysOf(redis: Redis, part: string): Promise<string[]> {
+  const keys = await redis.keys(`*${part}*`);
+  return keys.filter((key) => !isMarker(key) && !key.startsWith("redisson_lock_token:"));
+}
+
+/** What the server keeps of waiters. */
+function isPlace(key: string): boolean {
+  return /^(redisson_lock_queue|redisson_lock_timeout|holdfast_alive|holdfast_writers):/.test(key);
+}
+
+function same(one: readonly string[], other: readonly string[]): boolean {
+  return one.join() === other.filter((key) => !isPlace(key)).join();
+}
+
+/** Resolves with what the call came to; fails if that takes long, or if it fails. */
+export async function soon<T>(watched: Watched<T>): Promise<T> {
+  await until("the call is over", () => watched.state !== "pending", { timeout: SOON });
+  return watched.promise;
+}
+
+/** The step that a script of the record is, by its name. */
+export { script } from "../faults/harness.js";

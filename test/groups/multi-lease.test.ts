@@ -1,0 +1,161 @@
+/** How long a hold on a MultiLock lasts: as long as the shortest of its members' holds, from the last grant on. */
+import { describe, expect, test } from "vitest";
+import { MultiLock } from "../../src/index.js";
+import { KINDS } from "../contract/kinds.js";
+import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import { Hall, soon, useStages } from "./helpers.js";
+
+const stages = useStages();
+failOnUnhandledRejections();
+
+describe.concurrent("without a lease", () => {
+  test("the watchdog of each member's client keeps it, and the least deadline counts", async () => {
+    await using hall = await Hall.of(stages(), { watchdogTimeout: 1_500 }, { server: 1 });
+    const hold = await new MultiLock(hall.lock(1, "a"), hall.lock(0, "b")).lock();
+    expect(hold.remaining).toBeLessThanOrEqual(1_500);
+    expect(hold.members.map(({ remaining }) => remaining > 1_500)).toEqual([true, false]);
+    const renewed: string[] = [];
+    hall.client(0).on("renewed", ({ lockName }) => renewed.push(lockName));
+    await until("it was renewed for longer than its lease", () => renewed.length >= 4);
+    expect(hold.isHeld).toBe(true);
+    expect(hold.remaining).toBeGreaterThan(0);
+    await hold.unlock();
+    expect(hold.remaining).toBe(0);
+    await hall.expectNothingLeft();
+  });
+});
+
+describe.concurrent("with a lease", () => {
+  for (const kind of KINDS) {
+    test(`all keys have it, and nobody renews it: two of kind ${kind.name}`, async () => {
+      await using hall = await Hall.of(stages(), { watchdogTimeout: 900 }, { server: 1 });
+      const multi = new MultiLock(hall.lock(0, "a", kind), hall.lock(1, "b", kind));
+      const hold = await multi.lock({ lease: 20_000 });
+      for (const [i, word] of [[0, "a"] as const, [1, "b"] as const]) {
+        expect(await hall.ttl(i, word)).toBeGreaterThan(10_000);
+        expect(await hall.ttl(i, word)).toBeLessThanOrEqual(20_000);
+      }
+      expect(hold.remaining).toBeGreaterThan(10_000);
+      expect(hold.remaining).toBeLessThan(20_000);
+      await hold.unlock();
+      const short = await multi.lock({ lease: 700 });
+      for (const [i, word] of [[0, "a"] as const, [1, "b"] as const]) {
+        expect(await hall.ttl(i, word)).toBeLessThanOrEqual(700);
+      }
+      await until("it has lapsed", () => short.signal.aborted);
+      expect(short.signal.reason).toMatchObject({ lockName: multi.name, reason: "expired" });
+      await expect(short.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      await hall.expectNothingLeft();
+    });
+  }
+
+  test("it begins when the last member is granted, and until then the watchdog keeps the others", async () => {
+    await using hall = await Hall.of(stages(), { watchdogTimeout: 900 }, { server: 1 });
+    hall.bed(1).proxy.delayReplies(2_500, script("acquire"));
+    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
+    const call = watch(multi.lock({ lease: 1_800 }));
+    const hold = await soon(call);
+    expect(call.took).toBeGreaterThan(2_400);
+    // What was granted first has been there for longer than the lease.
+    expect(hold.isHeld).toBe(true);
+    expect(hold.remaining).toBeGreaterThan(0);
+    expect(hold.remaining).toBeLessThanOrEqual(1_800);
+    expect(await hall.ttl(0, "a")).toBeGreaterThan(0);
+    const renewals = hall.scripts(0).filter(({ command }) => script("renew")(command)).length;
+    expect(renewals).toBeGreaterThanOrEqual(2);
+    await until("it lapses, renewed by nobody", () => hold.signal.aborted);
+    await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await hall.expectNothingLeft();
+  });
+
+  test("waiting counts for nothing either: the lease begins after it", async () => {
+    await using hall = await Hall.of(stages(), {}, {});
+    const theirs = await hall.lock(1, "b").lock({ lease: 2_500 });
+    const call = await hall.parked("b", () => hall.multi(0, "a", "b").lock({ lease: 2_000 }));
+    await until("it lapses", () => theirs.signal.aborted);
+    const hold = await soon(call);
+    expect(hold.remaining).toBeGreaterThan(500);
+    for (const word of ["a", "b"]) expect(await hall.ttl(0, word)).toBeLessThanOrEqual(2_000);
+    await hold.unlock();
+  });
+
+  test("a lease that is over when it begins: LOCK_LOST, and nothing is left", async () => {
+    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
+    await expect(multi.lock({ lease: 1 })).rejects.toMatchObject({ code: "LOCK_LOST" });
+    await expect(multi.tryLock(0, 1)).rejects.toMatchObject({ code: "LOCK_LOST" });
+    hall.bed(1).proxy.delayReplies(1_200, script("extend"));
+    await expect(multi.lock({ lease: 1_000 })).rejects.toMatchObject({
+      code: "LOCK_LOST",
+      reason: "expired",
+    });
+    await hall.expectNothingLeft();
+  });
+
+  test("a nested call with a lease shortens no hold around it", async () => {
+    await using hall = await Hall.of(stages(), {});
+    const multi = hall.multi(0, "a", "b");
+    const outer = await multi.lock({ lease: 30_000 });
+    const inner = await multi.lock({ lease: 3_000, owner: outer });
+    expect(inner.remaining).toBeLessThanOrEqual(3_000);
+    expect(outer.remaining).toBeGreaterThan(15_000);
+    expect(await hall.ttl(0, "a")).toBeGreaterThan(15_000);
+    await outer.unlock();
+    expect(inner.isHeld).toBe(true);
+    expect(await hall.ttl(0, "a")).toBeLessThanOrEqual(3_000);
+    await inner.unlock();
+    await hall.expectNothingLeft();
+  });
+
+  test("the call is over within its wait, also when the lease is slow to begin", async () => {
+    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
+    await multi.run(() => {});
+    hall.bed(1).proxy.delayReplies(8_000, script("extend"));
+    const call = watch(multi.lock({ wait: 700, lease: 20_000 }));
+    await until("it is over", () => call.state !== "pending");
+    expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(call.took).toBeLessThan(2_500); // far below what one command may take
+    hall.bed(1).proxy.restore();
+    await hall.expectNothingLeft();
+  });
+});
+
+describe.concurrent("extend", () => {
+  test("sets all members' deadlines, up or down", async () => {
+    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    const hold = await new MultiLock(hall.lock(0, "a"), hall.lock(1, "b")).lock({ lease: 10_000 });
+    await hold.extend(60_000);
+    expect(hold.remaining).toBeGreaterThan(40_000);
+    for (const [i, word] of ["a", "b"].entries()) expect(await hall.ttl(i, word)).toBeGreaterThan(40_000);
+    await hold.extend(5_000);
+    expect(hold.remaining).toBeLessThanOrEqual(5_000);
+    for (const [i, word] of ["a", "b"].entries()) expect(await hall.ttl(i, word)).toBeLessThanOrEqual(5_000);
+    await hold.members[1]?.extend(2_000);
+    expect(hold.remaining).toBeLessThanOrEqual(2_000);
+    await hold.unlock();
+    await expect(hold.extend(10_000)).rejects.toMatchObject({ code: "NOT_OWNER", lockName: hold.lockName });
+  });
+
+  test("a hold that the watchdog renews never falls below its time", async () => {
+    await using hall = await Hall.of(stages(), {});
+    const hold = await hall.multi(0, "a", "b").lock();
+    await hold.extend(1_000);
+    expect(hold.remaining).toBeGreaterThan(15_000);
+    await hold.unlock();
+  });
+
+  test("LOCK_LOST if a member is gone, and the others are given back", async () => {
+    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
+    const hold = await multi.lock({ lease: 30_000 });
+    await hall.del(1, "b");
+    const gone = { code: "LOCK_LOST", lockName: multi.name, reason: "expired" };
+    await expect(hold.extend(40_000)).rejects.toMatchObject(gone);
+    expect(hold.isHeld).toBe(false);
+    await expect(hold.extend(40_000)).rejects.toMatchObject(gone);
+    await hall.expectNothingLeft();
+    await expect(hold.unlock()).rejects.toMatchObject(gone);
+  });
+});

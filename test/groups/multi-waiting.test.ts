@@ -1,0 +1,201 @@
+/** How a MultiLock waits: never while it holds, in an order that is the same for all, and it can be given up. */
+import { describe, expect, test } from "vitest";
+import { type Hold, type Lock, MultiLock } from "../../src/index.js";
+import { KINDS } from "../contract/kinds.js";
+import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import { Hall, NEVER, SOON, soon, useStages } from "./helpers.js";
+
+const stages = useStages();
+failOnUnhandledRejections();
+
+const patient = { pollCap: NEVER };
+const WORDS = ["a", "b", "c", "d"];
+
+/** The words of the locks that a client has asked for, in the order in which the server got to know. */
+function asked(hall: Hall, i: number): string[] {
+  return hall
+    .scripts(i)
+    .filter(({ command }) => script("acquire")(command) || script("reenter")(command))
+    .map(
+      ({ command }) =>
+        command.find((word) => word.includes(hall.mark))?.slice(0, -hall.mark.length - 1) ?? "",
+    );
+}
+
+describe.concurrent("it never waits while it holds", () => {
+  test.for(WORDS)("%s is held for long: all others can be had", async (word) => {
+    await using hall = await Hall.of(stages(), patient, {});
+    const theirs = await hall.lock(1, word).lock();
+    const call = await hall.parked(word, () => hall.multi(0, ...WORDS).lock());
+    expect(await hall.held()).toEqual([word]);
+    const sent = hall.scripts(0).length;
+    for (const other of WORDS.filter((each) => each !== word)) {
+      const hold = await hall.lock(1, other).tryLock();
+      expect(hold, other).not.toBeNull();
+      await hold?.unlock();
+    }
+    expect(await hall.held()).toEqual([word]);
+    // It waits for that one only, so it has not even noticed.
+    expect(hall.scripts(0)).toHaveLength(sent);
+    expect(call.state).toBe("pending");
+    await theirs.unlock();
+    const hold = await soon(call);
+    expect(await hall.held()).toEqual(WORDS);
+    await hold.unlock();
+    await hall.expectNothingLeft();
+  });
+
+  for (const kind of KINDS) {
+    test(`for a ${kind.name} among others of every kind`, async () => {
+      await using hall = await Hall.of(stages(), patient, { ...patient, server: 1 }, {});
+      const words = KINDS.map((_, i) => `k${i}`);
+      const members = KINDS.map((each, i) => hall.lock(each === kind ? 0 : i % 2, words[i] ?? "", each));
+      const word = words[KINDS.indexOf(kind)] ?? "";
+      const theirs = await hall.lock(2, word, kind.rival).lock();
+      const call = await hall.parked(word, () => new MultiLock(...members).lock());
+      expect(await hall.held()).toEqual([word]);
+      await theirs.unlock();
+      await (await soon(call)).unlock();
+      await hall.expectNothingLeft();
+    });
+  }
+
+  test("two are held: it waits for one after the other, and holds neither", async () => {
+    await using hall = await Hall.of(stages(), patient, {});
+    const [b, d] = await Promise.all([hall.lock(1, "b").lock(), hall.lock(1, "d").lock()]);
+    const call = await hall.parked("b", () => hall.multi(0, ...WORDS).lock());
+    await b.unlock();
+    await until("it waits for d", async () => (await hall.channels()).join().includes(hall.name("d")));
+    await until("it holds nothing", async () => (await hall.held()).join() === "d");
+    await d.unlock();
+    await (await soon(call)).unlock();
+    await hall.expectNothingLeft();
+  });
+
+  test("opposite orders do not dead-lock, and each gets its turn", async () => {
+    await using hall = await Hall.of(stages(), patient, patient);
+    let inside = 0;
+    const visit = async (multi: MultiLock): Promise<void> => {
+      for (let n = 0; n < 15; n++) {
+        await multi.run(async () => {
+          expect(++inside).toBe(1);
+          await new Promise((resolve) => setImmediate(resolve));
+          inside--;
+        });
+      }
+    };
+    await Promise.all([
+      visit(hall.multi(0, ...WORDS)),
+      visit(hall.multi(1, ...[...WORDS].reverse())),
+      visit(hall.multi(1, "d", "a")),
+    ]);
+    await hall.expectNothingLeft();
+  });
+});
+
+describe.concurrent("the order in which members are asked for", () => {
+  test("by full name, whatever the order they are given in", async () => {
+    await using hall = await Hall.of(stages(), { prefix: "app" });
+    await (await hall.multi(0, "c", "b", "d", "a").lock()).unlock();
+    expect(asked(hall, 0)).toEqual(["app:a", "app:b", "app:c", "app:d"]);
+  });
+
+  test("the prefix counts: two clients of one server", async () => {
+    await using hall = await Hall.of(stages(), { prefix: "z" }, { prefix: "a" }, {});
+    const theirs = await hall
+      .client(2)
+      .getLock(`a:${hall.name("y")}`)
+      .lock();
+    const multi = new MultiLock(hall.lock(0, "x"), hall.lock(1, "y"));
+    const call = await hall.parked("y", () => multi.lock());
+    expect(asked(hall, 0)).toEqual([]); // it waits for the first one, and has not asked for the other
+    await theirs.unlock();
+    await (await soon(call)).unlock();
+  });
+
+  test.for<[string, (hall: Hall) => Lock[]]>([
+    ["read, write", (hall) => [hall.read(0, "a"), hall.write(0, "a")]],
+    ["write, read", (hall) => [hall.write(0, "a"), hall.read(0, "a")]],
+    ["read, a lock before it, write", (hall) => [hall.read(0, "b"), hall.lock(0, "a"), hall.write(0, "b")]],
+  ])("both sides of one lock, given as %s: the write side first", async ([_, members], { expect }) => {
+    await using hall = await Hall.of(stages(), patient, patient);
+    const multi = new MultiLock(...members(hall));
+    for (const lock of [hall.read(1, members(hall).length === 3 ? "b" : "a"), undefined]) {
+      const theirs: Hold | undefined = await lock?.lock();
+      const call = watch(multi.lock());
+      if (theirs) await until("it waits", async () => (await hall.channels()).length > 0);
+      await theirs?.unlock();
+      const hold = await soon(call);
+      expect(await hall.hash(0, members(hall).length === 3 ? "b" : "a")).toMatchObject({ mode: "write" });
+      await hold.unlock();
+    }
+    await hall.expectNothingLeft();
+  });
+});
+
+describe.concurrent("a call that is not granted", () => {
+  test("tryLock gives null at once, and after its wait", async () => {
+    await using hall = await Hall.of(stages(), patient, {});
+    for (const word of WORDS) {
+      const theirs = await hall.lock(1, word).lock();
+      expect(await hall.multi(0, ...WORDS).tryLock()).toBeNull();
+      expect(await hall.multi(0, ...WORDS).tryLock(700)).toBeNull();
+      expect(await hall.held()).toEqual([word]);
+      expect(await hall.channels()).toEqual([]);
+      await theirs.unlock();
+    }
+    await hall.expectNothingLeft();
+  });
+
+  test("lock and run reject WAIT_TIMEOUT, by the name of all", async () => {
+    await using hall = await Hall.of(stages(), patient, {});
+    const multi = hall.multi(0, ...WORDS);
+    const theirs = await hall.lock(1, "c").lock();
+    const tooLate = { code: "WAIT_TIMEOUT", lockName: multi.name };
+    await expect(multi.lock({ wait: 700 })).rejects.toMatchObject(tooLate);
+    await expect(multi.run(() => {}, { wait: 700 })).rejects.toMatchObject(tooLate);
+    await expect(multi.lock({ wait: 0 })).rejects.toMatchObject(tooLate);
+    const error = await multi.lock({ wait: 700 }).catch((reason: unknown) => reason);
+    expect((error as { waited: number }).waited).toBeGreaterThanOrEqual(690);
+    await theirs.unlock();
+    await hall.expectNothingLeft();
+  });
+
+  test("one try asks for each member once, and for none when the first is refused", async () => {
+    await using hall = await Hall.of(stages(), patient, {});
+    const multi = hall.multi(0, ...WORDS);
+    for (const [word, expected] of [["c", WORDS] as const, ["a", ["a"]] as const]) {
+      const theirs = await hall.lock(1, word).lock();
+      hall.bed(0).proxy.clear();
+      expect(await multi.tryLock()).toBeNull();
+      expect(asked(hall, 0)).toEqual(expected);
+      await theirs.unlock();
+    }
+  });
+
+  test("its wait is for all members together", async () => {
+    await using hall = await Hall.of(stages(), patient, {});
+    const [a, b] = [await hall.lock(1, "a").lock({ lease: 2_500 }), await hall.lock(1, "b").lock()];
+    const call = watch(hall.multi(0, "a", "b").lock({ wait: 3_000 }));
+    await until("it waits for b", async () => (await hall.channels()).join().includes(hall.name("b")));
+    await until("it is over", () => call.state !== "pending", { timeout: SOON });
+    expect(call.error).toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(call.took).toBeLessThan(5_000); // not so long for each
+    await expect(a.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    await b.unlock();
+    await hall.expectNothingLeft();
+  });
+
+  test("a wait of almost nothing ends, also behind others of the process", async () => {
+    await using hall = await Hall.of(stages(), patient, {});
+    const theirs = await hall.lock(1, "a").lock();
+    const first = await hall.parked("a", () => hall.lock(0, "a").lock());
+    const call = watch(hall.multi(0, "a", "b").lock({ wait: Number.MIN_VALUE }));
+    await until("it is over", () => call.state !== "pending");
+    expect(call.state).toBe("rejected");
+    await theirs.unlock();
+    await (await soon(first)).unlock();
+    await hall.expectNothingLeft();
+  });
+});

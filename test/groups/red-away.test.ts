@@ -1,0 +1,192 @@
+/** Masters that are killed, stopped, slow, out of reach or empty: a minority costs little, a majority is told. */
+import { expect, test } from "vitest";
+import type { QuorumError } from "../../src/index.js";
+import { failure } from "../contract/helpers.js";
+import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import {
+  expectNothingLeft,
+  heldOn,
+  LONG,
+  NEVER,
+  occupy,
+  Party,
+  parked,
+  SOON,
+  timed,
+  useMasters,
+  vacate,
+} from "./red-helpers.js";
+
+const masters = useMasters(3);
+failOnUnhandledRejections();
+
+/** A master has a second for its answer. */
+const IMPATIENT = { commandTimeout: 1_000 };
+/** Milliseconds: far less than that. */
+const QUICK = 400;
+
+interface Harm {
+  readonly what: string;
+  readonly harm: (party: Party, i: number) => Promise<void>;
+}
+
+const HARMS: readonly Harm[] = [
+  {
+    what: "killed",
+    harm: async (party, i) => {
+      await party.servers[i]?.kill();
+      await until("that is known", () => party.redises[i]?.status !== "ready");
+    },
+  },
+  { what: "stopped", harm: async (party, i) => party.servers[i]?.pause() },
+  { what: "unreachable", harm: async (party, i) => party.proxy(i).blackhole() },
+];
+
+for (const { what, harm } of HARMS) {
+  test(`a minority that is ${what} is waited for once at most, and nothing piles up for it`, async () => {
+    await using party = await Party.of(masters(), { client: IMPATIENT });
+    await party.warmUp();
+    await harm(party, 1);
+    const first = await timed(() => party.lock.lock({ lease: 100_000 }));
+    expect(first.value.members).toHaveLength(2);
+    expect(first.took).toBeLessThan(1_000 + QUICK);
+    await first.value.unlock();
+    const took: number[] = [];
+    for (let i = 0; i < 50; i++) {
+      const next = await timed(() => party.make().lock({ lease: 100_000 }));
+      took.push(next.took);
+      await next.value.unlock();
+    }
+    expect(took.sort((a, b) => a - b)[25]).toBeLessThan(QUICK);
+    const waiting = party.redises[1] as unknown as Record<
+      "offlineQueue" | "commandQueue",
+      { length: number }
+    >;
+    expect(waiting.offlineQueue.length + waiting.commandQueue.length).toBeLessThan(20);
+    expect(await timed(() => party.lock.isLocked())).toMatchObject({ value: false });
+    expect((await timed(() => party.lock.isLocked())).took).toBeLessThan(QUICK);
+  });
+
+  test(`with a majority ${what} the first round says QUORUM, and gives its one vote back`, async () => {
+    await using party = await Party.of(masters(), { client: IMPATIENT });
+    await party.warmUp();
+    await harm(party, 0);
+    await harm(party, 2);
+    const calls = [() => party.lock.tryLock(0, LONG), () => party.lock.lock({ lease: LONG, wait: SOON })];
+    for (const call of calls) {
+      const { value: error, took } = await timed(() => failure(call()));
+      expect(error).toMatchObject({ code: "QUORUM", lockName: party.lock.name, votes: 1 });
+      expect((error as QuorumError).errors.map((each) => (each as { code: string }).code)).toEqual([
+        "UNAVAILABLE",
+        "UNAVAILABLE",
+      ]);
+      expect(took).toBeLessThan(1_000 + 1_000);
+      await until(
+        "the vote is given back",
+        async () => (await masters()[1]?.call("EXISTS", party.name)) === 0,
+      );
+    }
+    expect(await failure(party.lock.isLocked())).toMatchObject({ code: "QUORUM" });
+  });
+}
+
+test("a member whose connection never gets ready is waited for once, and listened to by few", async () => {
+  await using party = await Party.of(masters(), { cold: true });
+  party.proxy(2).blackhole();
+  await (await party.lock.lock({ lease: 100_000 })).unlock();
+  const took: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    const next = await timed(() => party.make().lock({ lease: 100_000 }));
+    took.push(next.took);
+    await next.value.unlock();
+  }
+  expect(party.redises[2]?.status).toBe("connect");
+  expect(took.sort((a, b) => a - b)[10]).toBeLessThan(700);
+  expect(party.redises[2]?.listenerCount("ready")).toBeLessThan(10);
+});
+
+test("a slow master is waited for in time, and a slower one is not; what that one grants is given back", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  party.proxy(0).delayReplies(150, script("acquire"));
+  const all = await party.lock.lock({ lease: LONG });
+  expect(all.members).toHaveLength(3);
+  await all.unlock();
+  party.proxy(0).restore();
+  party.proxy(0).delayReplies(2_500, script("acquire"));
+  const { value: hold, took } = await timed(() => party.lock.lock({ lease: 40_000 }));
+  expect(hold.members).toHaveLength(2);
+  expect(took).toBeLessThan(2_400);
+  await until("the third is given back", async () => (await heldOn(party)).join() === "1,2");
+  await hold.unlock();
+  await expectNothingLeft(party);
+});
+
+test("a master that has restarted empty votes again", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  await masters()[2]?.restart();
+  await until("it is back", () => party.redises[2]?.status === "ready");
+  const hold = await party.lock.lock({ lease: LONG });
+  expect(hold.members).toHaveLength(3);
+  await hold.unlock();
+});
+
+test("with a minority away, waiters are woken by the others", async () => {
+  await using party = await Party.of(masters(), { client: { pollCap: NEVER, ...IMPATIENT } });
+  await using other = await Party.of(masters(), { name: party.name, client: IMPATIENT });
+  const hold = await other.lock.lock({ lease: LONG });
+  const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
+  await masters()[0]?.kill();
+  await hold.unlock();
+  const next = await waiter.done;
+  expect(next.members).toHaveLength(2);
+  await next.unlock();
+});
+
+test("a waiting call lives through the loss of a majority, and is granted when that is back", async () => {
+  for (const way of ["stopped", "killed"] as const) {
+    await using party = await Party.of(masters(), { client: { pollCap: 300, commandTimeout: 1_000 } });
+    await occupy(party, [0, 1, 2], LONG);
+    const waiter = await parked(party, () => party.lock.lock({ lease: 60_000 }));
+    const call = watch(waiter.done);
+    const asked = [...party.asked];
+    for (const i of [0, 1]) {
+      if (way === "stopped") masters()[i]?.pause();
+      else await masters()[i]?.kill();
+    }
+    await until("it has tried in vain", () => (party.asked[2] ?? 0) >= (asked[2] ?? 0) + 2);
+    expect(call.state).toBe("pending");
+    for (const i of [0, 1]) {
+      if (way === "stopped") masters()[i]?.resume();
+      else await masters()[i]?.restart();
+    }
+    await vacate(party, [0, 1, 2]);
+    await until("it is granted", () => call.state !== "pending", { timeout: SOON });
+    const hold = await call.promise;
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+    await expectNothingLeft(party);
+  }
+});
+
+test("a wait that ends while a majority is away is UNAVAILABLE; one that ends while others hold it is not", async () => {
+  await using party = await Party.of(masters(), { client: { pollCap: 200, commandTimeout: 1_000 } });
+  await occupy(party, [0, 1, 2], LONG);
+  expect(await party.lock.tryLock(300, 10_000)).toBeNull();
+  await expect(party.lock.lock({ wait: 300 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  const minority = await parked(party, () => party.lock.tryLock(1_500, 20_000));
+  party.proxy(0).stall();
+  expect(await minority.done).toBeNull();
+  party.proxy(0).restore();
+  await party.redises[0]?.ping();
+  const first = await parked(party, () => party.lock.tryLock(2_000, 10_000));
+  const second = watch(party.lock.lock({ wait: 2_000, lease: 10_000 }));
+  for (const i of [0, 1]) party.proxy(i).stall();
+  expect(await failure(first.done)).toMatchObject({ code: "UNAVAILABLE" });
+  expect(await failure(second.promise)).toMatchObject({ code: "UNAVAILABLE" });
+  for (const i of [0, 1]) party.proxy(i).restore();
+  await vacate(party, [0, 1, 2]);
+  await expectNothingLeft(party);
+});

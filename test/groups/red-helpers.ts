@@ -1,0 +1,229 @@
+/** What the tests of RedLock share: masters that can be harmed, and parties that have a client for each of them. */
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import {
+  type Hold,
+  type Lock,
+  LockClient,
+  type LockClientOptions,
+  type MultiHold,
+  RedLock,
+} from "../../src/index.js";
+import { untilWaiting } from "../contract/helpers.js";
+import { freshName, script } from "../faults/harness.js";
+import {
+  type ClientOptions,
+  type FaultProxy,
+  type Matcher,
+  type RedisServer,
+  redisCall,
+  startProxy,
+  startRedis,
+  until,
+} from "../support/index.js";
+
+/** Milliseconds: generous for a loaded machine, far below {@link NEVER}. */
+export const SOON = 8_000;
+/** Milliseconds: no test takes so long, so who is served only by this has failed. */
+export const NEVER = 60_000;
+/** Milliseconds: a lease that outlives every test, and gives masters seconds for their answers. */
+export const LONG = 600_000;
+
+/** Independent masters for the tests of one file; those that a test has stopped or killed are there for the next one. */
+export function useMasters(count: number, args: readonly string[] = []): () => readonly RedisServer[] {
+  const servers: RedisServer[] = [];
+  beforeAll(async () => {
+    servers.push(...(await Promise.all(Array.from({ length: count }, () => startRedis({ args })))));
+  });
+  afterEach(async () => {
+    await Promise.all(
+      servers.map(async (server) => {
+        server.resume();
+        await redisCall(server, ["PING"], 2_000).catch(() => server.restart());
+      }),
+    );
+  });
+  afterAll(async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+  });
+  return () => servers;
+}
+
+export interface PartyOptions {
+  readonly name?: string;
+  readonly client?: LockClientOptions;
+  readonly redis?: ClientOptions;
+  /** What the members are. Default the plain lock. */
+  readonly make?: (client: LockClient, name: string) => Lock;
+  /** It has not connected yet when the test begins. */
+  readonly cold?: boolean;
+}
+
+/** A client for each master, behind a proxy of its own, and a RedLock over them. */
+export class Party implements AsyncDisposable {
+  readonly name: string;
+  readonly servers: readonly RedisServer[];
+  readonly proxies: readonly FaultProxy[];
+  readonly redises: readonly Redis[];
+  readonly clients: readonly LockClient[];
+  readonly lock: RedLock;
+  readonly #make: (client: LockClient, name: string) => Lock;
+
+  private constructor(
+    servers: readonly RedisServer[],
+    proxies: readonly FaultProxy[],
+    { name = freshName(), client, redis, make = (by, lockName) => by.getLock(lockName) }: PartyOptions,
+  ) {
+    this.name = name;
+    this.servers = servers;
+    this.proxies = proxies;
+    this.redises = proxies.map(({ host, port }) => new Redis({ host, port, ...redis }));
+    for (const each of this.redises) each.on("error", () => {});
+    // So that a busy machine answers in time, unless a test is about that.
+    const settings = { watchdogTimeout: 1_000_000, commandTimeout: 10_000, ...client };
+    this.clients = this.redises.map((each) => new LockClient(each, settings));
+    this.#make = make;
+    this.lock = this.make();
+  }
+
+  static async of(servers: readonly RedisServer[], options: PartyOptions = {}): Promise<Party> {
+    const proxies = await Promise.all(servers.map((server) => startProxy(server)));
+    const party = new Party(servers, proxies, options);
+    if (!options.cold) await patiently("all masters are there", () => party.#ready());
+    return party;
+  }
+
+  /** Another object for the same lock, or for one of another name. */
+  make(name: string = this.name): RedLock {
+    return new RedLock(...this.clients.map((client) => this.#make(client, name)));
+  }
+
+  client(i: number): LockClient {
+    return this.clients[i] as LockClient;
+  }
+
+  proxy(i: number): FaultProxy {
+    return this.proxies[i] as FaultProxy;
+  }
+
+  /** Takes the lock and gives it back, so that a first call's extra work is behind. */
+  async warmUp(): Promise<void> {
+    await patiently("it is warm", async () => (await this.lock.lock()).unlock());
+  }
+
+  async #ready(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.ready()));
+  }
+
+  /** How often each master was asked for the lock. */
+  get asked(): readonly number[] {
+    return this.proxies.map((proxy) => proxy.count(script("acquire", this.name)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const proxy of this.proxies) proxy.restore();
+    await Promise.all(this.clients.map((client) => client.close({ timeout: 0 })));
+    for (const redis of this.redises) redis.disconnect();
+    await Promise.all(this.proxies.map((proxy) => proxy.stop()));
+  }
+}
+
+/** As often as a client of little patience needs on a busy machine. */
+async function patiently(what: string, work: () => Promise<void>): Promise<void> {
+  await until(what, () => work().then(() => true), { timeout: 2 * SOON });
+}
+
+/** Matches the scripts that have to do with the party's lock. */
+export function ownScripts({ name }: Party): Matcher {
+  return ([verb = "", , ...rest]) => /^EVAL(SHA)?$/.test(verb) && rest.some((word) => word.includes(name));
+}
+
+/** Keys that say that something is over. */
+const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
+
+/** The keys of a lock on one master, markers left out. */
+export async function keysOn(server: RedisServer, name: string): Promise<string[]> {
+  const keys = (await server.call("KEYS", `*${name}*`)) as string[];
+  return keys.filter((key) => !MARKER.test(key)).sort();
+}
+
+/** On which masters the lock's key is, by number. */
+export async function heldOn({ servers, name }: Party): Promise<number[]> {
+  const keys = await Promise.all(servers.map((server) => keysOn(server, name)));
+  return keys.flatMap((found, i) => (found.includes(name) ? [i] : []));
+}
+
+/** Soon no master has a key of the lock. All of them must answer. */
+export async function expectNothingLeft({ servers, name }: Party, timeout: number = SOON): Promise<void> {
+  const left = (): Promise<string[][]> => Promise.all(servers.map((server) => keysOn(server, name)));
+  const none = servers.map(() => []);
+  await until(`${name} is free`, async () => (await left()).flat().length === 0, { timeout }).catch(() => {});
+  expect(await left()).toEqual(none);
+}
+
+/** The remaining milliseconds of the lock's key on each master; -2 where there is none. */
+export async function ttlsOf({ servers, name }: Party): Promise<number[]> {
+  return Promise.all(servers.map(async (server) => Number(await server.call("PTTL", name))));
+}
+
+/** A stranger has the lock's key on these masters, for `ttl` milliseconds. */
+export async function occupy({ servers, name }: Party, on: readonly number[], ttl: number): Promise<void> {
+  for (const i of on) {
+    const server = servers[i] as RedisServer;
+    await server.call("HSET", name, "stranger:1", "1");
+    await server.call("PEXPIRE", name, ttl);
+  }
+}
+
+/** A stranger gives back what {@link occupy} took, with a message or silently. */
+export async function vacate(
+  { servers, name }: Party,
+  on: readonly number[],
+  told: boolean = true,
+): Promise<void> {
+  for (const i of on) {
+    const server = servers[i] as RedisServer;
+    await server.call("DEL", name);
+    if (told) await server.call("PUBLISH", `redisson_lock__channel:{${name}}`, "0");
+  }
+}
+
+/** A call that waits for what another has: it was refused, and asked again since it listens. */
+export async function parked<T>(party: Party, call: () => Promise<T>): Promise<{ done: Promise<T> }> {
+  const before = party.asked;
+  const waiting = await untilWaiting(party.client(0), call);
+  await until("it has asked again", () => party.asked.every((count, i) => count >= (before[i] ?? 0) + 2));
+  await Promise.all(party.redises.map((redis) => redis.ping())); // the answers are there
+  return waiting;
+}
+
+/** Takes the lock on all masters, as often as it takes on a machine that is too busy for a short lease. */
+export function takeAll(party: Party, lease?: number): Promise<MultiHold> {
+  return until(
+    "it is taken on all masters",
+    async () => {
+      const hold = await party.lock.tryLock(0, lease);
+      if (hold?.members.length === party.servers.length) return hold;
+      await hold?.unlock();
+      return undefined;
+    },
+    { timeout: SOON },
+  ) as Promise<MultiHold>;
+}
+
+export interface Timed<T> {
+  readonly value: T;
+  /** Milliseconds. */
+  readonly took: number;
+}
+
+export async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
+  const begun = performance.now();
+  const value = await work();
+  return { value, took: performance.now() - begun };
+}
+
+/** Gives back what is held; for the end of a test. */
+export async function unlockAll(holds: readonly (Hold | null)[]): Promise<void> {
+  await Promise.all(holds.map((hold) => hold?.unlock()));
+}

@@ -1,0 +1,181 @@
+/** Who holds a RedLock: scopes, runs and bare calls, also after a minority was lost; and what closing a client ends. */
+import { expect, test } from "vitest";
+import { failure, untilWaiting } from "../contract/helpers.js";
+import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import { expectNothingLeft, heldOn, LONG, NEVER, Party, unlockAll, useMasters } from "./red-helpers.js";
+
+const masters = useMasters(3);
+failOnUnhandledRejections();
+
+async function forget(party: Party, ...on: number[]): Promise<void> {
+  for (const i of on) await party.servers[i]?.call("DEL", party.name);
+}
+
+function counts({ servers, name }: Party): Promise<unknown[]> {
+  return Promise.all(servers.map(async (server) => String(await server.call("HVALS", name))));
+}
+
+test("bare calls re-enter nothing; in a scope each lock counts, and unlock gives back the innermost", async () => {
+  await using party = await Party.of(masters());
+  const { lock } = party;
+  const bare = await lock.lock();
+  expect(await lock.tryLock()).toBeNull();
+  expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+  await bare.unlock();
+  await party.client(2).scope(async () => {
+    const holds = [await lock.lock(), await party.make().lock({ lease: LONG }), await lock.tryLock()];
+    expect(await counts(party)).toEqual(["3", "3", "3"]);
+    expect(await lock.getHoldCount()).toBe(3);
+    expect(await lock.isHeldByCurrentOwner()).toBe(true);
+    await lock.unlock();
+    expect(holds.map((hold) => hold?.isHeld)).toEqual([true, true, false]);
+    await lock.unlock();
+    await lock.unlock();
+    expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+    expect(await failure((holds[0] ?? bare).unlock())).toMatchObject({ code: "NOT_OWNER" });
+    expect(await lock.getHoldCount()).toBe(0);
+  });
+  await expectNothingLeft(party);
+});
+
+test("parallel calls of one scope are one owner's", async () => {
+  await using party = await Party.of(masters());
+  await using other = await Party.of(masters(), { name: party.name });
+  const hold = await other.lock.lock();
+  await party.client(0).scope(async () => {
+    const first = await untilWaiting(party.client(0), () => party.lock.lock());
+    const rest = [party.lock.lock(), party.lock.lock()];
+    await hold.unlock();
+    const holds = await Promise.all([first.done, ...rest]);
+    await until("each counts on a majority", async () => (await party.lock.getHoldCount()) === 3);
+    await unlockAll(holds);
+  });
+  await expectNothingLeft(party);
+});
+
+test("a nested run re-enters, siblings take turns, strangers wait", async () => {
+  await using party = await Party.of(masters());
+  const { lock } = party;
+  let inside = 0;
+  await lock.run(async (outer) => {
+    expect(await party.make().run(() => lock.getHoldCount())).toBe(2);
+    const sibling = (): Promise<void> =>
+      lock.run(async (hold) => {
+        expect(++inside).toBe(1);
+        expect(hold.ownerId).toBe(outer.ownerId);
+        await lock.run(() => Promise.resolve());
+        inside--;
+      });
+    await Promise.all([sibling(), sibling(), sibling()]);
+    const stranger = party.client(0).newOwner();
+    expect(await stranger.scope(() => lock.tryLock())).toBeNull();
+    expect(await lock.getHoldCount()).toBe(1);
+    // A member by itself is held, too.
+    expect(await party.client(1).getLock(party.name).getHoldCount()).toBe(1);
+  });
+  await expectNothingLeft(party);
+});
+
+test("with a minority forgotten, further calls re-enter by the majority, and win it back when all is given back", async () => {
+  await using party = await Party.of(masters());
+  const { lock } = party;
+  await party.client(0).scope(async () => {
+    const outer = await lock.lock({ lease: LONG });
+    await forget(party, 1);
+    const inner = await lock.lock({ lease: LONG });
+    expect([outer.isHeld, inner.isHeld]).toEqual([true, true]);
+    expect(await lock.getHoldCount()).toBe(2);
+    const innermost = await lock.tryLock(0, LONG);
+    expect(innermost?.isHeld).toBe(true);
+    await unlockAll([inner, outer, innermost]);
+  });
+  await lock.run(async () => {
+    await forget(party, 0);
+    expect(await lock.run(() => lock.isHeldByCurrentOwner())).toBe(true);
+  });
+  await expectNothingLeft(party);
+});
+
+test("validity counts from the call's round, also where its command stands behind another one of its owner", async () => {
+  await using party = await Party.of(masters());
+  const { lock } = party;
+  await party.client(0).scope(async () => {
+    const outer = await lock.lock({ lease: LONG });
+    for (const proxy of party.proxies) proxy.delayReplies(300, script("extend"));
+    const extended = outer.extend(LONG);
+    const inner = await lock.lock({ lease: LONG });
+    expect(inner.remaining).toBeLessThanOrEqual(0.99 * LONG - 2 - 290);
+    await extended;
+    await unlockAll([inner, outer]);
+  });
+  await expectNothingLeft(party);
+});
+
+for (const gone of [
+  [0, 1, 2],
+  [0, 1],
+  [1, 2],
+]) {
+  test(`when masters ${gone.join()} have forgotten the hold, the next call starts afresh`, async () => {
+    await using party = await Party.of(masters());
+    const { lock } = party;
+    await party.client(0).scope(async () => {
+      const outer = await lock.lock({ lease: LONG });
+      await forget(party, ...gone);
+      const next = await lock.tryLock(0, LONG);
+      expect(next?.isHeld).toBe(true);
+      expect(outer.isHeld).toBe(false);
+      expect(next?.ownerId === outer.ownerId && gone.includes(0)).toBe(false);
+      expect(await failure(outer.unlock())).toMatchObject({ code: "LOCK_LOST" });
+      expect(next?.isHeld).toBe(true);
+      await next?.unlock();
+    });
+    await expectNothingLeft(party);
+  });
+}
+
+for (const closed of [0, 2]) {
+  test(`closing client ${closed} ends calls that wait, and nothing of them is left`, async () => {
+    await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
+    await using other = await Party.of(masters(), { name: party.name });
+    const hold = await other.lock.lock();
+    const waiting = await untilWaiting(party.client(0), () => party.lock.lock());
+    const behind = watch(party.lock.lock());
+    const waits = watch(waiting.done);
+    await party.client(closed).close();
+    expect([waits.state, behind.state]).toEqual(["rejected", "rejected"]);
+    const gone = { code: "CLIENT_CLOSED", lockName: party.lock.name };
+    expect(await failure(waiting.done)).toMatchObject(gone);
+    expect(await failure(behind.promise)).toMatchObject(gone);
+    expect(await failure(party.lock.lock())).toMatchObject(gone);
+    expect(await failure(party.lock.isLocked())).toMatchObject(gone);
+    expect(await heldOn(party)).toEqual([0, 1, 2]);
+    await hold.unlock();
+    await expectNothingLeft(party);
+  });
+
+  test(`a hold outlives the close of client ${closed}; with a second one closed it is lost`, async () => {
+    await using party = await Party.of(masters());
+    const hold = await party.lock.lock();
+    await party.client(closed).close({ timeout: 0 });
+    expect(hold.isHeld).toBe(true);
+    await until("that part is given back", async () => !(await heldOn(party)).includes(closed));
+    await party.client(1).close({ timeout: 0 });
+    expect(hold.isHeld).toBe(false);
+    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "closed" });
+    await hold.unlock();
+    await expectNothingLeft(party);
+  });
+}
+
+test("a close lets holds end by themselves, and the run says LOCK_LOST when it has ended them", async () => {
+  await using party = await Party.of(masters());
+  const run = party.lock.run(async (hold) => {
+    await Promise.all(party.clients.map((client) => client.close({ timeout: 0 })));
+    expect(hold.signal.aborted).toBe(true);
+    return "result";
+  });
+  expect(await failure(run)).toMatchObject({ code: "LOCK_LOST", reason: "closed", result: "result" });
+  await expectNothingLeft(party);
+});

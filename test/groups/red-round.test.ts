@@ -1,0 +1,224 @@
+/** One round of votes: all masters at once, a time for each, what wins, and what a lost round leaves. */
+import { expect, test } from "vitest";
+import { failure } from "../contract/helpers.js";
+import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import {
+  expectNothingLeft,
+  heldOn,
+  LONG,
+  NEVER,
+  occupy,
+  ownScripts,
+  Party,
+  parked,
+  SOON,
+  timed,
+  useMasters,
+  vacate,
+} from "./red-helpers.js";
+
+const masters = useMasters(3);
+failOnUnhandledRejections();
+
+test("all masters are asked at once: with every answer delayed a take costs one delay", async () => {
+  await using party = await Party.of(masters(), { client: { commandTimeout: 10_000 } });
+  await party.warmUp();
+  const sent: number[] = [];
+  for (const proxy of party.proxies) {
+    proxy.delayReplies(250, script("acquire"));
+    proxy.onCommand(({ command }) => {
+      if (script("acquire")(command)) sent.push(performance.now());
+    });
+  }
+  const { value: hold, took } = await timed(() => party.lock.lock({ lease: LONG }));
+  expect(hold.members).toHaveLength(3);
+  expect(took).toBeGreaterThanOrEqual(245);
+  expect(took).toBeLessThan(495);
+  expect(sent).toHaveLength(3);
+  expect(Math.max(...sent) - Math.min(...sent)).toBeLessThan(245);
+  await hold.unlock();
+});
+
+test("a free lock costs each master one command, and so does giving it back", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  for (const proxy of party.proxies) proxy.clear();
+  await (await party.lock.lock()).unlock();
+  await Promise.all(party.redises.map((redis) => redis.ping()));
+  for (const proxy of party.proxies) {
+    expect(proxy.commands.map(({ command }) => command[0])).toEqual(["EVALSHA", "EVALSHA", "PING"]);
+  }
+});
+
+const TIMES: [what: string, lease: number | undefined, commandTimeout: number, time: number][] = [
+  ["50 ms at the least", 2_000, 3_000, 50],
+  ["a hundredth of the lease", 40_000, 3_000, 400],
+  ["a hundredth of the watchdog's lease", undefined, 3_000, 300],
+  ["commandTimeout at the most", 300_000, 200, 200],
+];
+
+for (const [what, lease, commandTimeout, time] of TIMES) {
+  test(`a silent master is given ${what} for its answer, and no more`, async () => {
+    await using party = await Party.of(masters(), { client: { commandTimeout, watchdogTimeout: 30_000 } });
+    await party.warmUp();
+    for (const i of [1, 2]) party.proxy(i).stall();
+    const { value: error, took } = await timed(() => failure(party.lock.tryLock(0, lease)));
+    expect(error).toMatchObject({ code: "QUORUM" });
+    expect(took).toBeGreaterThanOrEqual(time - 5);
+    expect(took).toBeLessThan(time + 700);
+    for (const i of [1, 2]) party.proxy(i).restore();
+    await expectNothingLeft(party);
+  });
+}
+
+test("validity counts from before the first command: what slow members take is off it", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  for (const slow of [[2], [0, 1, 2]]) {
+    for (const i of slow) party.proxy(i).delayReplies(250, script("acquire"));
+    const hold = await party.lock.lock({ lease: LONG });
+    expect(hold.remaining).toBeLessThanOrEqual(0.99 * LONG - 2 - 245);
+    expect(hold.remaining).toBeGreaterThan(0.9 * LONG);
+    for (const member of hold.members) expect(member.remaining).toBeLessThanOrEqual(0.99 * LONG - 2 - 245);
+    for (const i of slow) party.proxy(i).restore();
+    await hold.unlock();
+  }
+});
+
+test("a grant without validity is no hold, and is given back everywhere", async () => {
+  await using party = await Party.of(masters(), { client: { drift: 0.9999 } });
+  const outcome = await party.lock.tryLock(0, 10_000).catch(({ code }) => code);
+  expect([null, "LOCK_LOST"]).toContain(outcome);
+  await expectNothingLeft(party, 2_000);
+  await expect(party.lock.lock({ lease: 10_000, wait: 300 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  expect(party.asked[0]).toBeGreaterThan(2);
+  await expectNothingLeft(party, 2_000);
+});
+
+test("validity that ends while the round waits for a silent master is none", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  party.proxy(2).stall();
+  // The others grant it at once; the round lasts for 50 ms.
+  const outcome = await party.lock.tryLock(0, 40).catch(({ code }) => code);
+  expect([null, "LOCK_LOST"]).toContain(outcome);
+});
+
+test("grants that come too late are tried for again after a short pause, not after pollCap", async () => {
+  await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
+  await party.warmUp();
+  for (const proxy of party.proxies) proxy.delayReplies(30, script("acquire"));
+  // Late answers only, so long as they take longer than the lease. The second try is the one that listening calls for.
+  const before = party.asked[0] ?? 0;
+  const call = watch(party.lock.lock({ lease: 25, wait: SOON }));
+  await until("it has tried again and again", () => (party.asked[0] ?? 0) >= before + 4);
+  expect(call.state).toBe("pending");
+  for (const proxy of party.proxies) proxy.restore();
+  await until("it is granted", () => call.state !== "pending");
+  expect(call.state).toBe("resolved");
+  await call.value?.unlock().catch(({ code }) => expect(code).toBe("LOCK_LOST"));
+});
+
+test("one stranger's vote does no harm; with two the call is refused, and gives its own vote back", async () => {
+  await using party = await Party.of(masters());
+  await occupy(party, [1], LONG);
+  const hold = await party.lock.tryLock(0, LONG);
+  expect(hold?.members).toHaveLength(2);
+  await hold?.unlock();
+  await occupy(party, [2], LONG);
+  expect(await party.lock.tryLock(0, LONG)).toBeNull();
+  expect(await heldOn(party)).toEqual([1, 2]);
+  await expect(party.lock.lock({ wait: 200 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  await expect(party.lock.tryLock(200)).resolves.toBeNull();
+  await vacate(party, [1, 2]);
+  await expectNothingLeft(party);
+});
+
+test("a lost round gives back at once what a master granted without its answer being heard", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  await occupy(party, [0, 1], LONG);
+  party.proxy(2).delayReplies(NEVER, script("acquire"));
+  // The master has half a second; were it not given back, the lock would stay taken for as long as its lease.
+  expect(await party.lock.tryLock(0, 50_000)).toBeNull();
+  await until("it is given back", async () => !(await heldOn(party)).includes(2));
+  await vacate(party, [0, 1]);
+  await expectNothingLeft(party);
+});
+
+test("what a silent master grants late is given back, though the call was won without it", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  party.proxy(2).stall();
+  const hold = await party.lock.lock({ lease: LONG });
+  expect(hold.members).toHaveLength(2);
+  party.proxy(2).restore();
+  await until("it has had the command", () => (party.asked[2] ?? 0) >= 2);
+  await until("it is given back", async () => (await heldOn(party)).join() === "0,1");
+  expect(hold.isHeld).toBe(true);
+  await hold.unlock();
+  await expectNothingLeft(party);
+});
+
+test("commands whose replies are lost and that are sent again count once on each master", async () => {
+  await using party = await Party.of(masters());
+  await party.warmUp();
+  const cuts = party.proxies.map((proxy) => proxy.cutReplyOf(ownScripts(party)));
+  const hold = await party.lock.lock({ lease: LONG });
+  expect(cuts.map(({ hits }) => hits)).toEqual([1, 1, 1]);
+  const counts = await Promise.all(masters().map((server) => server.call("HVALS", party.name)));
+  const granted = (counts as string[][]).filter((count) => count.length > 0);
+  expect(granted.length).toBeGreaterThanOrEqual(2);
+  for (const count of granted) expect(count).toEqual(["1"]);
+  await until("all are back", () => party.redises.every(({ status }) => status === "ready"));
+  const again = party.proxies.map((proxy) => proxy.cutReplyOf(script("release", party.name)));
+  await hold.unlock();
+  expect(again.filter(({ hits }) => hits > 0).length).toBeGreaterThanOrEqual(2);
+  await expectNothingLeft(party);
+});
+
+test("a message from one master is no reason to try; those of a majority are", async () => {
+  await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
+  await party.warmUp();
+  await occupy(party, [0, 1, 2], LONG);
+  const waiter = await parked(party, () => party.lock.lock());
+  const asked = party.asked[2] ?? 0;
+  // Beside the first one, a late confirmation of another master may still count.
+  for (let i = 0; i < 6; i++) {
+    await vacate(party, [0]);
+    await Promise.all(party.redises.map((redis) => redis.ping()));
+  }
+  await vacate(party, [1]);
+  const hold = await waiter.done;
+  expect((party.asked[2] ?? 0) - asked).toBeLessThanOrEqual(2);
+  expect(hold.members).toHaveLength(2);
+  await hold.unlock();
+  await vacate(party, [2]);
+});
+
+test("an aborted call ends at once and leaves nothing, wherever it is", async () => {
+  await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
+  await party.warmUp();
+  const early = new AbortController();
+  early.abort(new Error("early"));
+  const asked = [...party.asked];
+  expect(await failure(party.lock.lock({ signal: early.signal }))).toBe(early.signal.reason);
+  expect(party.asked).toEqual(asked);
+  const inFlight = new AbortController();
+  for (const proxy of party.proxies) proxy.delayReplies(1_000, script("acquire"));
+  const call = watch(party.lock.lock({ signal: inFlight.signal, lease: LONG }));
+  await until("the masters have it", async () => (await heldOn(party)).length === 3);
+  inFlight.abort(new Error("in flight"));
+  await expect(call.promise).rejects.toThrow("in flight");
+  await expectNothingLeft(party);
+  for (const proxy of party.proxies) proxy.restore();
+  await occupy(party, [0, 1, 2], LONG);
+  const waiting = new AbortController();
+  const { done } = await parked(party, () => party.lock.lock({ signal: waiting.signal }));
+  waiting.abort(new Error("waiting"));
+  await expect(done).rejects.toThrow("waiting");
+  await vacate(party, [0, 1, 2]);
+  await (await party.lock.lock()).unlock();
+  await expectNothingLeft(party);
+});
