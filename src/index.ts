@@ -29,5 +29,6 @@ export { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-loc
 export type { LockOptions, OwnerOptions, TryLockOptions } from "./locks/call-options.js";
 export { Hold } from "./locks/hold.js";
 export { Lock } from "./locks/lock.js";
+export type { LockFace } from "./locks/lock-face.js";
 export { Owner } from "./owners/owner.js";
 export type { RedisConnection } from "./redis/connection.js";

@@ -42,13 +42,13 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** Gives all members back whoever holds them; resolves with whether anybody held any. */
-  async forceUnlock(): Promise<boolean> {
+  override async forceUnlock(): Promise<boolean> {
     const answers = await this.ask(({ lock }) => lock.forceUnlock());
     return fulfilled(answers).includes(true);
   }
 
   /** Whether somebody holds all members (of a RedLock: a majority). */
-  async isLocked(): Promise<boolean> {
+  override async isLocked(): Promise<boolean> {
     const answers = await this.ask(({ lock }) => lock.isLocked());
     return fulfilled(answers).filter(Boolean).length >= this.roster.quorum;
   }
@@ -66,7 +66,7 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** The least of the members (of a RedLock: of the best majority), in milliseconds; -2 when free. */
-  async remainTimeToLive(): Promise<number> {
+  override async remainTimeToLive(): Promise<number> {
     return this.#best(FREE, ({ lock }) => lock.remainTimeToLive());
   }
 

@@ -96,6 +96,15 @@ export abstract class LockFace<H extends Hold> {
     );
   }
 
+  /** Gives the lock back whoever holds it; resolves with whether anybody did. */
+  abstract forceUnlock(): Promise<boolean>;
+
+  /** Whether anybody holds it. */
+  abstract isLocked(): Promise<boolean>;
+
+  /** Milliseconds until the lock lapses if nobody renews it; -2 when it is free. */
+  abstract remainTimeToLive(): Promise<number>;
+
   /** Whether the current owner holds it, by the word of Redis. */
   async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
     return (await this.getHoldCount(options)) > 0;

@@ -22,8 +22,14 @@ export interface LockParts {
   makeHold(grant: Grant, owner: Party): Hold;
 }
 
+/** Under this symbol a lock tells its parts, to another copy of the library in the process too. */
+const PARTS = Symbol.for("holdfast.lock");
+
 /** The parts of a lock; undefined for anything else. */
-export let partsOf: (lock: unknown) => LockParts | undefined;
+export function partsOf(lock: unknown): LockParts | undefined {
+  if (typeof lock !== "object" || lock === null) return undefined;
+  return (lock as { [PARTS]?: () => LockParts })[PARTS]?.();
+}
 
 /** A reentrant lock, not fair. The lock is its client and name, not this object. `H`: what its holds are. */
 export class Lock<H extends Hold = Hold> extends LockFace<H> {
@@ -32,15 +38,16 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   readonly #key: string;
 
   static {
-    partsOf = (lock) => {
-      if (typeof lock !== "object" || lock === null || !(#env in lock)) return undefined;
+    const parts = function (this: Lock): LockParts {
       return {
-        env: lock.#env,
-        primitive: lock.#primitive,
-        key: lock.#key,
-        makeHold: (grant, owner) => lock.makeHold(grant, owner),
+        env: this.#env,
+        primitive: this.#primitive,
+        key: this.#key,
+        makeHold: (grant, owner) => this.makeHold(grant, owner),
       };
     };
+    // Not declared as a member: it is nobody else's business.
+    Object.defineProperty(Lock.prototype, PARTS, { value: parts });
   }
 
   /** Locks are made by a LockClient. */
@@ -52,16 +59,14 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     this.#key = key;
   }
 
-  /** Gives the lock back whoever holds it; resolves with whether anybody did. */
-  async forceUnlock(): Promise<boolean> {
+  override async forceUnlock(): Promise<boolean> {
     this.#env.assertOpen(this.name);
     const { link } = this.#env;
     if (!link.prepared) await link.prepare(this.name, link.commandTimeout);
     return forceUnlock(this.#env, this.#primitive);
   }
 
-  /** Whether anybody holds it. */
-  async isLocked(): Promise<boolean> {
+  override async isLocked(): Promise<boolean> {
     this.#env.assertOpen(this.name);
     return (await this.#primitive.state("")).held;
   }
@@ -74,8 +79,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return wireId === undefined ? 0 : (await this.#primitive.state(wireId)).count;
   }
 
-  /** Milliseconds until the lock lapses if nobody renews it; -2 when it is free. */
-  async remainTimeToLive(): Promise<number> {
+  override async remainTimeToLive(): Promise<number> {
     this.#env.assertOpen(this.name);
     return (await this.#primitive.state("")).ttl;
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { type Lock, LockClient, type LockEventName, type LockKind } from "../../src/index.js";
 import { type FaultProxy, startProxy, until } from "../support/index.js";
 import { EVENTS, failure, nextEvent, recordEvents, type SeenEvent, untilWaiting } from "./helpers.js";
-import { eachKind } from "./scene.js";
+import { eachSingleKind } from "./scene.js";
 import type { Wire } from "./wire.js";
 
 const unhandled: unknown[] = [];
@@ -29,7 +29,7 @@ interface More {
   about: { lockName: string; kind: LockKind };
 }
 
-eachKind("the events of a client", (base, kind) => {
+eachSingleKind("the events of a client", (base, kind) => {
   const test = base.extend<More>({
     proxy: async ({ server }, use) => {
       await using proxy = await startProxy(server);

@@ -33,7 +33,17 @@ export const as = (value: unknown): never => value as never;
 
 /** What a loss of this lock's hold rejects with. */
 export function lost(lock: Lock): object {
-  return { code: "LOCK_LOST", lockName: lock.name };
+  return { code: "LOCK_LOST", lockName: nameOf(lock) };
+}
+
+/** Of a group of locks an error may name the member that it is about. */
+export function nameOf({ name }: Lock): unknown {
+  return expect.toBeOneOf([name, ...name.split(",")]);
+}
+
+/** The events of that name that this very lock told, without those of its members. */
+export function toldBy(lock: Lock, name: LockEventName, events: readonly SeenEvent[]): readonly SeenEvent[] {
+  return events.filter((event) => event.name === name && event.payload.lockName === lock.name);
 }
 
 /** What an unlock by one who does not hold this lock rejects with. */

@@ -2,7 +2,7 @@
 import { describe, expect } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
 import { type FaultProxy, startProxy, until } from "../support/index.js";
-import { failure, lost, recordEvents, warmUpAtLast, watch } from "./helpers.js";
+import { failure, lost, recordEvents, toldBy, warmUpAtLast, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 interface More {
@@ -181,7 +181,7 @@ eachKind("the rules of run", (base, kind) => {
       });
       expect(result).toBe("done");
       await wire.untilFree();
-      expect(events.filter(({ name }) => name === "released")).toHaveLength(1);
+      expect(toldBy(lock, "released", events)).toHaveLength(1);
     });
 
     test("what others have taken since stays theirs", async ({ lock, rival, wire }) => {

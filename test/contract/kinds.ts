@@ -1,8 +1,9 @@
 /**
- * The kinds of locks that keep the contract: each test of `eachKind` (scene.ts) runs on all of them. A new kind joins by
- * one line of KINDS; what it says of the wire is only what tests need that look at the server or act there.
+ * The kinds of locks that keep the contract: each test of `eachKind` (scene.ts) runs on all of them, and on a group of
+ * locks. A new kind joins by one line of KINDS; what it says of the wire is only what tests need that look at the server
+ * or act there.
  */
-import type { Lock, LockClient, LockKind } from "../../src/index.js";
+import { type Lock, type LockClient, type LockKind, MultiLock } from "../../src/index.js";
 
 export interface Kind {
   /** In the titles of tests. */
@@ -11,6 +12,8 @@ export interface Kind {
   readonly kind: LockKind;
   /** Of a lock of several members the first has this very name: that is where tests look and act. */
   make(client: LockClient, lockName: string): Lock;
+  /** How many locks it is made of: each step is so many commands, and each member tells events of its own. */
+  readonly members: number;
   /** What another owner must hold to keep this one out, and what this one keeps out: of the read side the write side. */
   readonly rival: Kind;
   /** Whether only one owner at a time can have it. */
@@ -25,13 +28,14 @@ export interface Kind {
   keeps(key: string): boolean;
 }
 
-type Details = Partial<Pick<Kind, "rival" | "places" | "fields" | "beside" | "keeps">>;
+type Details = Partial<Pick<Kind, "members" | "rival" | "places" | "fields" | "beside" | "keeps">>;
 
 function kindOf(name: string, kind: LockKind, make: Kind["make"], details: Details = {}): Kind {
   const made: Kind = {
     name,
     kind,
     make,
+    members: details.members ?? 1,
     get rival() {
       return details.rival ?? made;
     },
@@ -78,9 +82,24 @@ export const KINDS: readonly Kind[] = [
   WRITE_SIDE,
 ];
 
+/** Two locks of one client as one. */
+const GROUP = kindOf(
+  "group of locks",
+  "multi",
+  (client, lockName) => {
+    const group = new MultiLock(client.getLock(lockName), client.getLock(`${lockName}~`));
+    // It has the same face, but is not the same class.
+    return group as unknown as Lock;
+  },
+  { members: 2 },
+);
+
+/** For tests that do not depend on which commands are sent, and which keys and events are there. */
+export const WITH_GROUP: readonly Kind[] = [...KINDS, GROUP];
+
 /** For `describe.each`, with "%s" for the name. */
 export const byName = (kinds: readonly Kind[] = KINDS): [name: string, kind: Kind][] =>
   kinds.map((kind) => [kind.name, kind]);
 
 /** Those that only one owner at a time can have. */
-export const EXCLUSIVE: readonly Kind[] = KINDS.filter(({ exclusive }) => exclusive);
+export const EXCLUSIVE: readonly Kind[] = WITH_GROUP.filter(({ exclusive }) => exclusive);

@@ -66,10 +66,11 @@ eachKind("lock.run", (test, kind) => {
       client,
       lock,
       other,
+      otherName,
     }) => {
       await lock.run(async () => {
         const hold = await other.lock();
-        expect(await kind.rival.make(client, other.name).tryLock()).toBeNull();
+        expect(await kind.rival.make(client, otherName).tryLock()).toBeNull();
         expect(await other.getHoldCount()).toBe(0);
         expect(await failure(other.unlock())).toMatchObject({ code: "NOT_OWNER" });
         await hold.unlock();

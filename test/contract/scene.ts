@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, test as plain, type TestAPI } from "vite
 import { type Lock, LockClient } from "../../src/index.js";
 import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
 import { warmUp } from "./helpers.js";
-import { byName, KINDS, type Kind } from "./kinds.js";
+import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
 
 /** What the tests of one kind in one file share. */
@@ -58,8 +58,9 @@ export interface Fixtures {
   /** No other test has it, and it is no part of another's. */
   readonly lockName: string;
   readonly lock: Lock;
-  /** A second lock of the kind. */
+  /** A second lock of the kind, and the name that it was made by. */
   readonly other: Lock;
+  readonly otherName: string;
   /** What other owners cannot have while one has `lock`: the lock itself, but of the read side the write side. */
   readonly excluded: Lock;
   /** The same by somebody else's client, so it keeps `lock` out too. */
@@ -84,7 +85,8 @@ function testOf(kind: Kind, current: () => Scene): KindTest {
     rivals: ({ scene }, use) => use(scene.rivals),
     lockName: ({ task: _ }, use) => use(`lock-${++names}.`),
     lock: ({ client, lockName }, use) => use(kind.make(client, lockName)),
-    other: ({ client }, use) => use(kind.make(client, `other-${++names}.`)),
+    otherName: ({ task: _ }, use) => use(`other-${++names}.`),
+    other: ({ client, otherName }, use) => use(kind.make(client, otherName)),
     excluded: ({ client, lockName }, use) => use(kind.rival.make(client, lockName)),
     rival: ({ rivals, lockName }, use) => use(kind.rival.make(rivals, lockName)),
     twin: ({ rivals, lockName }, use) => use(kind.make(rivals, lockName)),
@@ -97,7 +99,7 @@ function testOf(kind: Kind, current: () => Scene): KindTest {
 export function eachKind(
   title: string,
   define: (test: KindTest, kind: Kind) => void,
-  kinds: readonly Kind[] = KINDS,
+  kinds: readonly Kind[] = WITH_GROUP,
 ): void {
   describe.concurrent.each(byName(kinds))("%s", (_, kind) => {
     describe.sequential(title, () => {
@@ -112,6 +114,11 @@ export function eachKind(
       );
     });
   });
+}
+
+/** As {@link eachKind}, without the group of locks: its members tell events and send commands of their own. */
+export function eachSingleKind(title: string, define: (test: KindTest, kind: Kind) => void): void {
+  eachKind(title, define, KINDS);
 }
 
 export interface OwnClient {

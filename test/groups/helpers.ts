@@ -2,7 +2,7 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect } from "vitest";
 import { type Lock, type LockClient, type LockClientOptions, MultiLock } from "../../src/index.js";
-import { KINDS, type Kind, PLAIN } from "../contract/kinds.js";
+import { type Kind, PLAIN } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { type Bed, freshName, Stage, type Watched, watch } from "../faults/harness.js";
 import { type RecordedCommand, until } from "../support/index.js";
@@ -27,13 +27,6 @@ export function useStages(): () => readonly Stage[] {
 export interface Place extends LockClientOptions {
   /** Default the first one. */
   readonly server?: 0 | 1;
-}
-
-/** A kind by its name in titles. */
-export function kindCalled(name: string): Kind {
-  const found = KINDS.find((kind) => kind.name === name);
-  if (found === undefined) throw new Error(`no kind is called ${name}`);
-  return found;
 }
 
 /** Clients, each behind a proxy of its own, and locks whose names are this test's alone. */
@@ -82,7 +75,7 @@ export class Hall implements AsyncDisposable {
     return new MultiLock(...words.map((word) => this.lock(i, word)));
   }
 
-  /** What makes locks of this test held or awaited, on all servers, by the word of the test and the rest of the key. */
+  /** The keys that make locks of this test held or awaited, on all servers. */
   async keys(): Promise<string[]> {
     const all = await Promise.all(this.beds.map((_, i) => keysOf(this.redis(i), this.mark)));
     return [...new Set(all.flat())].sort();
@@ -193,6 +186,3 @@ export async function soon<T>(watched: Watched<T>): Promise<T> {
   await until("the call is over", () => watched.state !== "pending", { timeout: SOON });
   return watched.promise;
 }
-
-/** The step that a script of the record is, by its name. */
-export { script } from "../faults/harness.js";

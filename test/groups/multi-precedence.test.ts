@@ -1,0 +1,67 @@
+/** The turns of MultiLocks that have tried in vain: the oldest goes first, and nobody is held up by those who wait for him. */
+import { afterAll, beforeAll, test } from "vitest";
+import { type Lock, LockClient, type MultiHold, MultiLock } from "../../src/index.js";
+import { type RedisServer, startRedis, until } from "../support/index.js";
+
+let server: RedisServer;
+let client: LockClient;
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new LockClient(server.connect());
+});
+afterAll(async () => {
+  await client?.close({ timeout: 0 });
+  await server?.stop();
+});
+
+let names = 0;
+
+/** Locks that no other test has. */
+function locks(count: number): Lock[] {
+  return Array.from({ length: count }, () => client.getLock(`lock-${++names}.`));
+}
+
+/** Gives back each hold as it comes; resolves when all have come. */
+async function passOn(asked: readonly Promise<MultiHold>[]): Promise<void> {
+  await Promise.all(asked.map(async (each) => (await each).unlock()));
+}
+
+test("a call that re-enters is not held up by the turns of those who wait for its own owner", async () => {
+  const [a, b, free] = locks(3) as [Lock, Lock, Lock];
+  const blocker = await b.lock();
+  let waiting = 0;
+  client.on("waiting", ({ kind }) => {
+    if (kind === "multi") waiting++;
+  });
+  const suitors = Array.from({ length: 3 }, () => new MultiLock(a, b).lock());
+  await until("they wait", () => waiting === 3);
+  await a.run(async () => {
+    // From now on they get b one after the other, and are refused a.
+    await blocker.unlock();
+    for (let i = 0; i < 20; i++) {
+      const hold = await new MultiLock(a, free).lock({ wait: 240 });
+      await hold.unlock();
+    }
+  });
+  await passOn(suitors);
+});
+
+test("of tasks that want many of a few locks without a pause, each gets its turn", async () => {
+  const all = locks(6);
+  const served = new Map<number, number>();
+  let over = false;
+  async function task(i: number): Promise<void> {
+    const wanted = Array.from({ length: 3 }, (_, k) => all[(i + k * (1 + (i % 2))) % all.length] as Lock);
+    while (!over) {
+      await new MultiLock(...new Set(wanted)).run(() => new Promise((resolve) => setImmediate(resolve)));
+      served.set(i, (served.get(i) ?? 0) + 1);
+    }
+  }
+  const tasks = Array.from({ length: 24 }, (_, i) => task(i));
+  await until("all were served three times", () => [...served.values()].filter((n) => n >= 3).length === 24, {
+    timeout: 50_000,
+  });
+  over = true;
+  await Promise.all(tasks);
+}, 60_000);
