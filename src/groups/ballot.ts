@@ -143,7 +143,9 @@ export class Ballot implements Contender<GroupGrant> {
 
   async attempt(limit: number, fellows: Fellows): Promise<Attempt<GroupGrant>> {
     this.#roster.assertOpen();
-    await this.#masters.connected(this.#answerTime(0));
+    const connecting = this.#masters.connecting(this.#answerTime(0));
+    // A call of the same owner that comes after this one is not to overtake it.
+    if (connecting) await connecting;
     if (this.#over) return { granted: false, ttl: -1 };
     const begun = this.#roster.clock.mono();
     const nested = this.reenters();

@@ -26,22 +26,16 @@ export class Masters {
   }
 
   /**
-   * Resolves when all are connected, or cannot be at once. A first connection may take longer than an answer may later,
-   * so the first round waits for it: for a majority as long as for a command, for the others `grace` milliseconds more.
+   * Resolves when all are connected, or cannot be at once; undefined if there is nothing to wait for. A first connection
+   * may take longer than an answer may later, so the first round waits for it: for a majority as long as for a command,
+   * for the others `grace` milliseconds more.
    */
-  async connected(grace: number): Promise<void> {
-    const { clock, members, name, quorum } = this.#roster;
+  connecting(grace: number): Promise<void> | undefined {
+    const { members, quorum } = this.#roster;
     const fresh = members.filter(({ env }) => isFresh(env));
     const late = fresh.filter(({ env }) => !AWAITED.has(env.link));
-    if (late.length === 0 && members.length - fresh.length >= quorum) return;
-    const arrivals = members.map(({ env }) =>
-      fresh.some((one) => one.env === env) ? arrival(env) : Promise.resolve(),
-    );
-    const hopeless = members.length - quorum + 1;
-    await settled(arrivals, (so) => fulfilled(so).length >= quorum || rejected(so).length >= hopeless);
-    if (late.length === 0) return;
-    await quietly(within(clock, grace, name, Promise.allSettled(arrivals)));
-    for (const { env } of late) AWAITED.add(env.link);
+    if (late.length === 0 && members.length - fresh.length >= quorum) return undefined;
+    return this.#arrive(fresh, late, grace);
   }
 
   /** Asks the servers who they are, as far as that is not known. */
@@ -64,6 +58,18 @@ export class Masters {
       this.#roster.name,
       "two members are on one server; each member of a RedLock needs a master of its own",
     );
+  }
+
+  async #arrive(fresh: readonly Member[], late: readonly Member[], grace: number): Promise<void> {
+    const { clock, members, name, quorum } = this.#roster;
+    const arrivals = members.map((member) =>
+      fresh.includes(member) ? arrival(member.env) : Promise.resolve(),
+    );
+    const hopeless = members.length - quorum + 1;
+    await settled(arrivals, (so) => fulfilled(so).length >= quorum || rejected(so).length >= hopeless);
+    if (late.length === 0) return;
+    await quietly(within(clock, grace, name, Promise.allSettled(arrivals)));
+    for (const { env } of late) AWAITED.add(env.link);
   }
 }
 

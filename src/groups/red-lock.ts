@@ -43,7 +43,7 @@ export class RedLock extends MultiLock {
 
   protected override async ask<T>(question: (member: Member) => Promise<T>): Promise<readonly Settled<T>[]> {
     this.roster.assertOpen();
-    await this.#masters.connected(SHORTEST_ANSWER_TIME);
+    await this.#masters.connecting(SHORTEST_ANSWER_TIME);
     this.#masters.introduce();
     const results = await super.ask(question);
     this.#masters.assertDistinct();

@@ -1,10 +1,11 @@
 /** What the tests of groups of locks share: clients on several servers, locks of one test, what is there of them. */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect } from "vitest";
-import { type Lock, type LockClient, type LockClientOptions, MultiLock } from "../../src/index.js";
+import { type Lock, type LockClientOptions, MultiLock } from "../../src/index.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
-import { type Bed, freshName, Stage, type Watched, watch } from "../faults/harness.js";
+import { Beds } from "../faults/beds.js";
+import { freshName, Stage, type Watched, watch } from "../faults/harness.js";
 import { type RecordedCommand, until } from "../support/index.js";
 
 /** Far above any test's time: who is woken by the poll fails. */
@@ -30,27 +31,11 @@ export interface Place extends LockClientOptions {
 }
 
 /** Clients, each behind a proxy of its own, and locks whose names are this test's alone. */
-export class Hall implements AsyncDisposable {
+export class Hall extends Beds {
   readonly mark: string = freshName();
-  readonly beds: readonly Bed[];
-
-  private constructor(beds: readonly Bed[]) {
-    this.beds = beds;
-  }
-
   static async of(stages: readonly Stage[], ...places: readonly Place[]): Promise<Hall> {
     const beds = places.map(({ server = 0, ...client }) => (stages[server] as Stage).bed({ client }));
     return new Hall(await Promise.all(beds));
-  }
-
-  bed(i: number): Bed {
-    const bed = this.beds[i];
-    if (bed === undefined) throw new Error(`there is no client ${i}`);
-    return bed;
-  }
-
-  client(i: number): LockClient {
-    return this.bed(i).client;
   }
 
   /** The full name of the lock that a test calls by one word; they sort as the words do. */
@@ -160,10 +145,6 @@ export class Hall implements AsyncDisposable {
     await until("all is given back", isOver, { timeout: SOON }).catch(() => {});
     expect(await this.keys()).toEqual([]);
     expect(await this.channels()).toEqual([]);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.beds.map((bed) => bed.dispose()));
   }
 }
 

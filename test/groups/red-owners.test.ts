@@ -39,6 +39,21 @@ test("bare calls re-enter nothing; in a scope each lock counts, and unlock gives
   await expectNothingLeft(party);
 });
 
+test("a call that was made before the last unlock re-enters", async () => {
+  await using party = await Party.of(masters());
+  const { lock } = party;
+  await party.client(0).scope(async () => {
+    const first = await lock.lock();
+    const nesting = lock.lock();
+    const unlocking = first.unlock();
+    const second = await nesting;
+    expect(second.ownerId).toBe(first.ownerId);
+    await unlocking;
+    await second.unlock();
+  });
+  await expectNothingLeft(party);
+});
+
 test("parallel calls of one scope are one owner's", async () => {
   await using party = await Party.of(masters());
   await using other = await Party.of(masters(), { name: party.name });

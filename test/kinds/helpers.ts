@@ -8,7 +8,8 @@ import {
   tokenCounter,
   waitingWriters,
 } from "../../src/base/names.js";
-import type { Hold, Lock, LockClient, LockClientOptions } from "../../src/index.js";
+import type { Hold, Lock, LockClientOptions } from "../../src/index.js";
+import { Beds } from "../faults/beds.js";
 import { type Bed, Stage, turn, type Watched, watch } from "../faults/harness.js";
 import { type KeyState, keyState, type Matcher, until } from "../support/index.js";
 
@@ -43,14 +44,13 @@ export function useStage(): () => Stage {
 }
 
 /** Clients on one server, all of which use the lock that is named after the first one's bed. */
-export class Scene implements AsyncDisposable {
+export class Scene extends Beds {
   readonly name: string;
-  readonly beds: readonly Bed[];
   readonly #stage: Stage;
 
   private constructor(stage: Stage, beds: readonly Bed[], name: string) {
+    super(beds);
     this.#stage = stage;
-    this.beds = beds;
     this.name = name;
   }
 
@@ -65,16 +65,6 @@ export class Scene implements AsyncDisposable {
     const [first] = beds;
     if (first === undefined) throw new Error("a scene needs a client");
     return new Scene(stage, beds, first.name);
-  }
-
-  bed(i: number): Bed {
-    const bed = this.beds[i];
-    if (bed === undefined) throw new Error(`there is no client ${i}`);
-    return bed;
-  }
-
-  client(i: number): LockClient {
-    return this.bed(i).client;
   }
 
   fair(i: number): Lock {
@@ -165,10 +155,6 @@ export class Scene implements AsyncDisposable {
       expect(ttl, key).toBeGreaterThan(0);
       expect(ttl, key).toBeLessThanOrEqual(60_000);
     }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.beds.map((bed) => bed.dispose()));
   }
 }
 
