@@ -5,7 +5,6 @@
 import { instant } from "../base/clock.js";
 import { RedisUnavailableError } from "../base/errors.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
-import type { Engine } from "../engine/engine.js";
 import type { Wait } from "../engine/wait.js";
 import type { Ask } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
@@ -17,7 +16,7 @@ import type { Masters } from "./masters.js";
 import { Rhythm } from "./rhythm.js";
 import type { Roster } from "./roster.js";
 import { claimFor, type Seat } from "./seats.js";
-import { settled, within } from "./settled.js";
+import { settled } from "./settled.js";
 import {
   answers,
   answerTime,
@@ -82,7 +81,7 @@ export class Ballot implements Contender<GroupGrant> {
   }
 
   get away(): boolean {
-    const there = this.#claims.filter((_, i) => !this.#isAway(i));
+    const there = this.#seats.filter(({ member }) => !member.env.link.unresponsive);
     return there.length < this.#roster.quorum;
   }
 
@@ -90,7 +89,7 @@ export class Ballot implements Contender<GroupGrant> {
     this.#wait = wait;
     this.#rhythm = Rhythm.join(this.#roster.key);
     const [, ...others] = this.#roster.envs;
-    this.#leave = others.map(({ engine }: { engine: Engine }) => engine.join(this.lockName, wait));
+    this.#leave = others.map(({ engine }) => engine.join(this.lockName, wait));
     for (const claim of this.#claims) claim.enter(wait);
   }
 
@@ -153,7 +152,8 @@ export class Ballot implements Contender<GroupGrant> {
     const spared = !this.away;
     const round = this.#claims.map((claim, i) => {
       // What is sent to a master that is away piles up; a majority can do without it.
-      if (spared && this.#isAway(i)) return Promise.reject(new RedisUnavailableError(claim.lockName));
+      if (spared && this.#env(i).link.unresponsive)
+        return Promise.reject(new RedisUnavailableError(claim.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       claim.since = instant(this.#env(i).clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
@@ -177,12 +177,6 @@ export class Ballot implements Contender<GroupGrant> {
     return (this.#seats[i] as Seat).member.env;
   }
 
-  /** Not worth waiting for: it left the last call without an answer, or is not connected. */
-  #isAway(i: number): boolean {
-    const { link } = this.#env(i);
-    return link.away || link.isSilent;
-  }
-
   #answerTime(i: number): number {
     return answerTime(this.#env(i), this.#ask.lease);
   }
@@ -193,7 +187,7 @@ export class Ballot implements Contender<GroupGrant> {
     const won = granted(votes).length;
     const open = [...votes.keys()].filter((i) => !votes[i]);
     if (won + open.length < quorum) return true;
-    return won >= quorum && open.every((i) => this.#isAway(i));
+    return won >= quorum && open.every((i) => this.#env(i).link.unresponsive);
   }
 
   async #lose(
@@ -218,13 +212,11 @@ export class Ballot implements Contender<GroupGrant> {
     this.#claims = claims.map((claim, i) =>
       claim.standing.marked && isRefusal(votes[i]) ? claim : this.#newClaim(this.#seats[i] as Seat),
     );
-    const kept = new Set(this.#claims.filter((claim) => claims.includes(claim)));
-    for (const claim of this.#claims) if (this.#wait && !kept.has(claim)) claim.enter(this.#wait);
-    for (const claim of claims) if (!kept.has(claim)) claim.leave(false);
-    const { clock } = this.#roster;
+    for (const claim of this.#claims) if (!claims.includes(claim)) claim.enter(this.#wait as Wait);
+    for (const claim of claims) if (!this.#claims.includes(claim)) claim.leave(false);
     const confirmed = claims.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
-      if (grant && !away) await quietly(within(clock, time, lockName, grant.release()));
+      if (grant && !away) await quietly(this.#env(i).link.limited(lockName, grant.release(), time));
     });
     await Promise.all(confirmed);
   }

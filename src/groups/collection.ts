@@ -13,7 +13,6 @@ import { GroupGrant } from "./group-grant.js";
 import { precedence, type Suitor } from "./precedence.js";
 import type { Roster } from "./roster.js";
 import { claimFor, giveBack, isHeldByOwner, type Seat } from "./seats.js";
-import { within } from "./settled.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
 const LONGEST_PAUSE = 64;
@@ -183,9 +182,9 @@ export class Collection {
 
   /** As long as the call may take, and each command. */
   #limit(grants: readonly Grant[], lease: number): Promise<unknown> {
-    const { clock, name } = this.#roster;
+    const { link, name } = this.#roster;
     const limited = Promise.all(grants.map((grant) => grant.limit(lease)));
-    return within(clock, Math.max(1, this.#left), name, limited);
+    return link.limited(name, limited, Math.max(1, this.#left));
   }
 
   /** The lease begins now that the last member is granted. */

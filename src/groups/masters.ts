@@ -3,11 +3,10 @@ import type { Clock } from "../base/clock.js";
 import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../base/errors.js";
 import type { Env } from "../locks/env.js";
 import { quietly } from "../locks/work.js";
-import { type Connection, isCluster } from "../redis/connection.js";
+import { addressOf, type Connection, isCluster, masterOf } from "../redis/connection.js";
 import type { Link } from "../redis/link.js";
-import { slotOf } from "../redis/slots.js";
 import type { Member, Roster } from "./roster.js";
-import { fulfilled, rejected, settled, within } from "./settled.js";
+import { fulfilled, rejected, settled } from "./settled.js";
 
 /** Links whose first connection a call has waited for: no further one waits for a minority of those. */
 const AWAITED = new WeakSet<Link>();
@@ -61,14 +60,14 @@ export class Masters {
   }
 
   async #arrive(fresh: readonly Member[], late: readonly Member[], grace: number): Promise<void> {
-    const { clock, members, name, quorum } = this.#roster;
+    const { link, members, name, quorum } = this.#roster;
     const arrivals = members.map((member) =>
       fresh.includes(member) ? arrival(member.env) : Promise.resolve(),
     );
     const hopeless = members.length - quorum + 1;
     await settled(arrivals, (so) => fulfilled(so).length >= quorum || rejected(so).length >= hopeless);
     if (late.length === 0) return;
-    await quietly(within(clock, grace, name, Promise.allSettled(arrivals)));
+    await quietly(link.limited(name, Promise.allSettled(arrivals), grace));
     for (const { env } of late) AWAITED.add(env.link);
   }
 }
@@ -129,11 +128,8 @@ interface Server {
 
 function serverOf(connection: Connection, key: string): Server {
   if (!isCluster(connection)) return { address: "", node: undefined };
-  const address = connection.slots[slotOf(key)]?.[0] ?? "";
-  const node = connection
-    .nodes("master")
-    .find(({ options }) => `${options.host}:${options.port}` === address);
-  return { address, node };
+  const address = masterOf(connection, key) ?? "";
+  return { address, node: connection.nodes("master").find((node) => addressOf(node) === address) };
 }
 
 async function askRunId(link: Link, { node }: Server): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import { type Ask, OWNER_OPTIONS, type OwnerOptions, ownerOf } from "../locks/ca
 import { eventOf } from "../locks/holdings.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
-import { stakeOf } from "../locks/stakes.js";
+import { stakeOf, wireIdOf } from "../locks/stakes.js";
 import type { Frame, Party } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { Collection } from "./collection.js";
@@ -57,10 +57,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
     const { roster } = this;
     roster.assertOpen();
-    const held = roster.members.filter(({ key }) => {
-      const owner = ownerOf(named, key);
-      return owner && stakeOf(owner, key)?.wireId !== undefined;
-    });
+    const held = roster.members.filter(({ key }) => wireIdOf(ownerOf(named, key), key) !== undefined);
     if (held.length < roster.quorum) return 0;
     return this.#best(0, ({ lock }) => lock.getHoldCount(options));
   }
@@ -134,7 +131,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const asked = members.map((member) => this.inTime(member, question(member)));
     const results = await settled(asked, (so) => {
       const open = members.filter((_, i) => !so[i]);
-      return fulfilled(so).length >= quorum && open.every(({ env }) => env.link.away || env.link.isSilent);
+      return fulfilled(so).length >= quorum && open.every(({ env }) => env.link.unresponsive);
     });
     if (fulfilled(results).length < quorum) throw this.unanswered(results);
     return results;

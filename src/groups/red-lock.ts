@@ -10,7 +10,6 @@ import { MultiLock } from "./multi-lock.js";
 import type { Member } from "./roster.js";
 import type { Seat } from "./seats.js";
 import type { Settled } from "./settled.js";
-import { within } from "./settled.js";
 import { answerTime, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
 
 const FEWEST = 3;
@@ -51,7 +50,7 @@ export class RedLock extends MultiLock {
   }
 
   protected override inTime<T>({ env, lock }: Member, answer: Promise<T>): Promise<T> {
-    return within(env.clock, answerTime(env, undefined), lock.name, answer);
+    return env.link.limited(lock.name, answer, answerTime(env, undefined));
   }
 
   protected override unanswered(results: readonly Settled<unknown>[]): unknown {

@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.js";
 import type { Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import type { Env } from "../locks/env.js";
 import { type Lock, type LockParts, partsOf } from "../locks/lock.js";
+import type { Link } from "../redis/link.js";
 
 /** One lock of a group. */
 export interface Member extends LockParts {
@@ -65,6 +66,10 @@ export class Roster {
   /** The group's own times are read off the first member's clock. */
   get clock(): Clock {
     return (this.envs[0] as Env).clock;
+  }
+
+  get link(): Link {
+    return (this.envs[0] as Env).link;
   }
 
   get random(): () => number {

@@ -1,9 +1,8 @@
 /** The members of a group in one call: for whom each is held, and the claims on them. */
-
 import { type Ask, ownerOf } from "../locks/call-options.js";
 import { Claim } from "../locks/claim.js";
 import type { Grant } from "../locks/grant.js";
-import { stakeOf, tenureOf } from "../locks/stakes.js";
+import { stakeOf, tenureOf, wireIdOf } from "../locks/stakes.js";
 import { type Frame, openFrame, type Party } from "../owners/context.js";
 import type { Member, Roster } from "./roster.js";
 
@@ -49,7 +48,7 @@ export function partyOf(owner: Party, seats: readonly Seat[]): Party {
 
 /** Whether the owner holds this member already. */
 export function isHeldByOwner({ member, owner }: Seat): boolean {
-  return stakeOf(owner, member.key)?.wireId !== undefined;
+  return wireIdOf(owner, member.key) !== undefined;
 }
 
 export interface Terms {

@@ -1,7 +1,4 @@
 /** Waiting for some of many answers. */
-import type { Clock } from "../base/clock.js";
-import { RedisUnavailableError } from "../base/errors.js";
-
 /** What a promise came to; undefined while it is open. */
 export type Settled<T> = PromiseSettledResult<T> | undefined;
 
@@ -33,13 +30,4 @@ export function fulfilled<T>(results: readonly Settled<T>[]): T[] {
 
 export function rejected(results: readonly Settled<unknown>[]): unknown[] {
   return results.flatMap((result): unknown[] => (result?.status === "rejected" ? [result.reason] : []));
-}
-
-/** As the promise, but UNAVAILABLE after `ms`. */
-export function within<T>(clock: Clock, ms: number, lockName: string, promise: Promise<T>): Promise<T> {
-  if (ms === Number.POSITIVE_INFINITY) return promise;
-  return new Promise((resolve, reject) => {
-    const cancel = clock.after(ms, () => reject(new RedisUnavailableError(lockName)));
-    promise.finally(cancel).then(resolve, reject);
-  });
 }

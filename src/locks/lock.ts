@@ -11,7 +11,7 @@ import { Hold } from "./hold.js";
 import { eventOf } from "./holdings.js";
 import { LockFace } from "./lock-face.js";
 import type { Primitive } from "./primitive.js";
-import { stakeOf, tenureOf } from "./stakes.js";
+import { stakeOf, tenureOf, wireIdOf } from "./stakes.js";
 
 /** A lock from the inside: what a group that it is a member of needs. */
 export interface LockParts {
@@ -75,7 +75,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
     const owner = ownerOf(named, this.#key);
     this.#env.assertOpen(this.name);
-    const wireId = owner && stakeOf(owner, this.#key)?.wireId;
+    const wireId = wireIdOf(owner, this.#key);
     return wireId === undefined ? 0 : (await this.#primitive.state(wireId)).count;
   }
 

@@ -4,7 +4,7 @@
  * with a WAIT for each, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
-import { type Connection, isCluster, lookForMasters } from "../redis/connection.js";
+import { type Connection, isCluster, lookForMasters, masterOf } from "../redis/connection.js";
 import { isMoved } from "../redis/failures.js";
 import type { Call, Link, Reader } from "../redis/link.js";
 import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
@@ -141,7 +141,6 @@ export class Replicas {
   #serverOf(key: string): string {
     const { connection } = this.#options;
     if (!isCluster(connection)) return "";
-    const slot = slotOf(key);
-    return connection.slots[slot]?.[0] ?? String(slot);
+    return masterOf(connection, key) ?? String(slotOf(key));
   }
 }

@@ -7,6 +7,11 @@ export function stakeOf(owner: Party, lockKey: string): Tenure | undefined {
   return owner.stakes.get(lockKey) as Tenure | undefined;
 }
 
+/** Under which its live holds stand in Redis; undefined without one, and for nobody. */
+export function wireIdOf(owner: Party | undefined, lockKey: string): string | undefined {
+  return owner && stakeOf(owner, lockKey)?.wireId;
+}
+
 /** For a call that wants a hold. */
 export function tenureOf(env: Env, owner: Party, lockKey: string): Tenure {
   return stakeOf(owner, lockKey) ?? new Tenure(env, owner, lockKey);

@@ -8,12 +8,13 @@
 import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
 import {
+  addressOf,
   type ClusterConnection,
   type Connection,
   isCluster,
+  masterOf,
   type SubscriberConnection,
 } from "../redis/connection.js";
-import { slotOf } from "../redis/slots.js";
 import { Subscriber } from "./subscriber.js";
 
 const SETTLE_PAUSE = 100;
@@ -123,8 +124,8 @@ export class Router {
   #home(channel: string): { node: string; source: SubscriberConnection } | undefined {
     const { connection, sharded } = this.#options;
     if (!isCluster(connection)) return { node: ANY_NODE, source: connection as SubscriberConnection };
-    const masters = new Map(connection.nodes("master").map((node) => [address(node), node]));
-    const node = sharded() ? connection.slots[slotOf(channel)]?.[0] : this.#anyMaster(masters);
+    const masters = new Map(connection.nodes("master").map((node) => [addressOf(node), node]));
+    const node = sharded() ? masterOf(connection, channel) : this.#anyMaster(masters);
     const source = node === undefined ? undefined : masters.get(node);
     return node !== undefined && source ? { node, source } : undefined;
   }
@@ -146,7 +147,7 @@ export class Router {
   }
 
   #settle(cluster: ClusterConnection): void {
-    const known = new Set(cluster.nodes("master").map(address));
+    const known = new Set(cluster.nodes("master").map(addressOf));
     for (const [node, subscriber] of this.#subscribers) {
       if (known.has(node)) continue;
       trace("a node left the cluster");
@@ -161,8 +162,4 @@ export class Router {
   #retryStray(): void {
     for (const subscriber of this.#subscribers.values()) subscriber.retry();
   }
-}
-
-function address(node: Connection): string {
-  return `${node.options.host}:${node.options.port}`;
 }

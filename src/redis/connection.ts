@@ -2,6 +2,7 @@
  * The part of ioredis that this library uses. Public types accept a connection by structure, never by its class:
  * the classes of ioredis 5 and 6 are different types to the compiler, and a project may hold both.
  */
+import { slotOf } from "./slots.js";
 
 /** An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6. */
 export interface RedisConnection {
@@ -64,6 +65,16 @@ export interface SubscriberConnection extends Connection {
   ssubscribe(...channels: string[]): Promise<unknown>;
   sunsubscribe(...channels: string[]): Promise<unknown>;
   ping(): Promise<unknown>;
+}
+
+/** `host:port`, as {@link ClusterConnection.slots} names servers. */
+export function addressOf({ options }: Connection): string {
+  return `${options.host}:${options.port}`;
+}
+
+/** The address of the master that serves this key or channel, as far as is known. */
+export function masterOf({ slots }: ClusterConnection, key: string): string | undefined {
+  return slots[slotOf(key)]?.[0];
 }
 
 export function isCluster(connection: Connection): connection is ClusterConnection {

@@ -118,9 +118,9 @@ export class Link implements PursuitHost {
     return this.#unanswered > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
   }
 
-  /** True from a call that was given up without an answer until the next answer, however short its time was. */
-  get isSilent(): boolean {
-    return this.#silent && this.#unanswered > 0;
+  /** Not worth waiting for: away, or its last call was given up without an answer, however short that one's time was. */
+  get unresponsive(): boolean {
+    return this.away || (this.#silent && this.#unanswered > 0);
   }
 
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */
@@ -169,10 +169,11 @@ export class Link implements PursuitHost {
     return this.pursue({ lockName: "", send, read: (reply) => reply }, this.commandTimeout);
   }
 
-  /** The outcome of work that goes on in any case, or UNAVAILABLE when it takes longer than `commandTimeout`. */
-  limited<T>(lockName: string, work: Promise<T>): Promise<T> {
+  /** The outcome of work that goes on in any case, or UNAVAILABLE when it takes longer than `ms` (`commandTimeout`). */
+  limited<T>(lockName: string, work: Promise<T>, ms: number = this.commandTimeout): Promise<T> {
+    if (ms === Number.POSITIVE_INFINITY) return work;
     return new Promise((resolve, reject) => {
-      const cancel = this.clock.after(this.commandTimeout, () => reject(new RedisUnavailableError(lockName)));
+      const cancel = this.clock.after(ms, () => reject(new RedisUnavailableError(lockName)));
       const settled =
         <V>(settle: (value: V) => void) =>
         (value: V) => {
