@@ -11,6 +11,16 @@ const LAYERS = {
     may: ["locks", "engine", "watchdog", "owners", "redis", "scripts", "base"],
     comment: "A kind says how its steps look on the wire; what is the same for all kinds does not know them.",
   },
+  synchronizers: {
+    may: ["locks", "engine", "watchdog", "redis", "scripts", "base"],
+    comment:
+      "Semaphores and latches have no owners: of what locks are made of they use only what has none either.",
+  },
+  inspection: {
+    may: ["redis", "scripts", "base"],
+    comment:
+      "Looking at locks is about what is in Redis, so it knows nothing of those that this process has.",
+  },
   locks: {
     may: ["engine", "watchdog", "owners", "pubsub", "redis", "scripts", "base"],
     comment: "What a lock does is the same for every kind, so it knows none; nor does it know who makes it.",

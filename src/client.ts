@@ -1,29 +1,28 @@
-/** The client: makes the parts, hands out locks, and ends everything. */
-import { checkName, checkOptions, checkWait } from "./base/arguments.js";
-import { Events, type LockEventName, type LockListener } from "./base/events.js";
+/** The client: hands out locks and synchronizers, and ends everything. */
+import { checkInteger, checkName, checkOptions, checkWait } from "./base/arguments.js";
+import type { LockEventName, LockKind, LockListener } from "./base/events.js";
 import { clientId } from "./base/ids.js";
-import { lockChannel, sharesOneSlot } from "./base/names.js";
+import { latchChannel, lockChannel, semaphoreChannel, sharesOneSlot } from "./base/names.js";
+import { closeParts } from "./client-closing.js";
 import { type CheckedOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
-import { Engine } from "./engine/engine.js";
+import { type ClientParts, makeParts } from "./client-parts.js";
+import type { ListOptions } from "./inspection/inspector.js";
+import type { LockInfo } from "./inspection/lock-info.js";
 import { FairLock, FairPrimitive } from "./kinds/fair.js";
 import { FencedLock, FencedPrimitive } from "./kinds/fenced.js";
 import { HashPrimitive, type PrimitiveParts } from "./kinds/hash.js";
 import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
-import { makeRenewers, type Renewers } from "./kinds/renewers.js";
-import { Env } from "./locks/env.js";
 import { onForce } from "./locks/force.js";
 import { Lock } from "./locks/lock.js";
 import { checkServer } from "./locks/ready-check.js";
-import { Replicas } from "./locks/replicas.js";
-import { outside } from "./owners/context.js";
 import { Owner } from "./owners/owner.js";
-import { Router } from "./pubsub/router.js";
 import { connect } from "./redis/connect.js";
-import { type Connection, checkConnection, isCluster, type RedisConnection } from "./redis/connection.js";
+import { type Connection, checkConnection, type RedisConnection } from "./redis/connection.js";
 import { scrubbed } from "./redis/failures.js";
-import { Link } from "./redis/link.js";
-import { slotOf } from "./redis/slots.js";
-import { Watchdog } from "./watchdog/watchdog.js";
+import { CountDownLatch } from "./synchronizers/count-down-latch.js";
+import { type NumberParts, SharedNumber } from "./synchronizers/number.js";
+import { PermitExpirableSemaphore } from "./synchronizers/permit-expirable-semaphore.js";
+import { Semaphore } from "./synchronizers/semaphore.js";
 
 export interface CloseOptions {
   /** Milliseconds that live holds get to end by themselves. Default 5 000; 0 ends them at once. */
@@ -35,13 +34,7 @@ export class LockClient {
   readonly #connection: Connection;
   readonly #options: CheckedOptions;
   readonly #owned: boolean;
-  readonly #events: Events;
-  readonly #link: Link;
-  readonly #router: Router;
-  readonly #engine: Engine;
-  readonly #watchdog: Watchdog;
-  readonly #env: Env;
-  readonly #renewers: Renewers;
+  readonly #parts: ClientParts;
   readonly #stopListening: () => void;
   #closing: Promise<void> | undefined;
 
@@ -51,40 +44,13 @@ export class LockClient {
    * @throws TypeError, RangeError for wrong arguments, and for a connection with ioredis' `keyPrefix`
    */
   constructor(redis: RedisConnection, options?: LockClientOptions) {
-    const checked = checkClientOptions(options);
-    const connection = checkConnection(redis);
-    const { clock, commandTimeout, legacyServer, pollCap, random, watchdogTimeout } = checked;
-    const shardedPubSub = legacyServer ? false : checked.shardedPubSub;
-    this.#connection = connection;
-    this.#options = checked;
+    this.#options = checkClientOptions(options);
+    this.#connection = checkConnection(redis);
     this.#owned = OWNED.has(redis);
-    this.#events = new Events(outside);
-    this.#link = new Link({ connection, clock, commandTimeout, shardedPubSub, legacyServer, outside });
-    const link = this.#link;
-    this.#router = new Router({
-      connection,
-      clock,
-      sharded: () => link.publishCommand === "SPUBLISH",
-      outside,
-    });
-    this.#engine = new Engine({ link, clock, pollCap, random });
-    const groupOf = isCluster(connection) ? slotOf : () => 0;
-    // Holds that were taken one after the other soon share their renewals.
-    this.#watchdog = new Watchdog({ clock, slack: watchdogTimeout / 12, groupOf, outside });
-    this.#renewers = makeRenewers(link, watchdogTimeout);
-    this.#env = new Env({
-      clientId: clientId(),
-      settings: checked,
-      clock,
-      link,
-      router: this.#router,
-      engine: this.#engine,
-      watchdog: this.#watchdog,
-      events: this.#events,
-      replicas: this.#makeReplicas(),
-    });
+    this.#parts = makeParts(this.#connection, this.#options);
+    const { env } = this.#parts;
     this.#stopListening = onForce((primitive, by) => {
-      if (by !== this.#env) for (const holdings of this.#env.live.all()) holdings.hearOfForce(primitive);
+      if (by !== env) for (const holdings of env.live.all()) holdings.hearOfForce(primitive);
     });
   }
 
@@ -94,37 +60,67 @@ export class LockClient {
     const redis = connect(target);
     OWNED.add(redis);
     const client = new LockClient(redis, options);
-    redis.on("error", (error: Error) => client.#events.emit("error", { cause: scrubbed(error) }));
+    redis.on("error", (error: Error) => client.#env.events.emit("error", { cause: scrubbed(error) }));
     return client;
   }
 
   /** A reentrant lock, not fair. */
   getLock(name: string): Lock {
-    return new Lock(this.#env, new HashPrimitive(this.#parts(name)));
+    return new Lock(this.#env, new HashPrimitive(this.#lockParts(name)));
   }
 
   /** A reentrant lock that is granted first come first served over all processes. */
   getFairLock(name: string): FairLock {
-    return new FairLock(this.#env, new FairPrimitive(this.#parts(name)));
+    return new FairLock(this.#env, new FairPrimitive(this.#lockParts(name)));
   }
 
   /** A reentrant lock whose holds carry a fencing token. */
   getFencedLock(name: string): FencedLock {
-    return new FencedLock(this.#env, new FencedPrimitive(this.#parts(name)));
+    return new FencedLock(this.#env, new FencedPrimitive(this.#lockParts(name)));
   }
 
   /** Many readers or one writer. */
   getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
     const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
     if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
+    const { env, renewers } = this.#parts;
+    return new ReadWriteLock({ env, lockName: name, key: this.#key(name), renewers, preferWriters });
+  }
+
+  /** Permits without owner or lease: a process that dies keeps them. */
+  getSemaphore(name: string): Semaphore {
+    return new Semaphore(this.#number("semaphore", name, semaphoreChannel));
+  }
+
+  /** Permits with a lease each. */
+  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
+    return new PermitExpirableSemaphore(this.#number("permits", name, semaphoreChannel), this.#parts.permits);
+  }
+
+  /** A gate that opens for all when it has been counted down to zero. */
+  getCountDownLatch(name: string): CountDownLatch {
+    return new CountDownLatch(this.#number("latch", name, latchChannel));
+  }
+
+  /**
+   * What is known of a lock, of this library or Redisson's, by the word of Redis; null if it is free, or no lock.
+   * Semaphores and latches are none.
+   */
+  async inspect(name: string): Promise<LockInfo | null> {
     const key = this.#key(name);
-    return new ReadWriteLock({
-      env: this.#env,
-      lockName: name,
-      key,
-      renewers: this.#renewers,
-      preferWriters,
-    });
+    this.#env.assertOpen(name);
+    return this.#parts.inspector.inspect(name, key);
+  }
+
+  /**
+   * All locks that are held, on every master, found by SCAN. In no order; one that is taken or given back meanwhile may
+   * be missing or not.
+   */
+  async *list(options?: ListOptions): AsyncGenerator<LockInfo, void, void> {
+    const { match = "*", count = 1_000 } = checkOptions(options, ["match", "count"], "list");
+    if (typeof match !== "string") throw new TypeError("match must be a string");
+    checkInteger(count, "count", 1);
+    yield* this.#parts.inspector.list(match, count as number);
   }
 
   /** Runs fn, and all that it awaits, as one new owner; resolves with what fn returns. */
@@ -139,17 +135,17 @@ export class LockClient {
   }
 
   on<E extends LockEventName>(event: E, listener: LockListener<E>): this {
-    this.#events.on(event, listener);
+    this.#env.events.on(event, listener);
     return this;
   }
 
   once<E extends LockEventName>(event: E, listener: LockListener<E>): this {
-    this.#events.once(event, listener);
+    this.#env.events.once(event, listener);
     return this;
   }
 
   off<E extends LockEventName>(event: E, listener: LockListener<E>): this {
-    this.#events.off(event, listener);
+    this.#env.events.off(event, listener);
     return this;
   }
 
@@ -158,10 +154,11 @@ export class LockClient {
    * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
    */
   async ready(): Promise<void> {
-    this.#env.assertOpen("");
-    await this.#link.prepare("", this.#options.commandTimeout);
+    const env = this.#env;
+    env.assertOpen("");
+    await env.link.prepare("", this.#options.commandTimeout);
     const name = `holdfast-ready-${clientId()}`;
-    await checkServer(this.#env, this.#router, new HashPrimitive(this.#parts(name)));
+    await checkServer(env, env.router, new HashPrimitive(this.#lockParts(name)));
   }
 
   /**
@@ -180,61 +177,36 @@ export class LockClient {
   }
 
   async #close(grace: number): Promise<void> {
-    const env = this.#env;
-    env.closed = true;
-    await this.#engine.close();
-    if (grace > 0) await this.#atMost(env.idle(), grace);
-    for (const holdings of env.live.all()) holdings.loseByClose();
-    await this.#atMost(env.settled(), this.#options.commandTimeout);
+    await closeParts(this.#env, grace, this.#options.commandTimeout);
     this.#stopListening();
-    this.#watchdog.close();
-    this.#router.close();
-    this.#link.close();
-    env.replicas?.close();
-    // Once what the close itself caused has been sent.
-    await new Promise((resolve) => setImmediate(resolve));
     if (this.#owned) this.#connection.disconnect();
   }
 
-  /** Resolves with the work, or after `ms`. */
-  #atMost(work: Promise<unknown>, ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      // This timer has to fire even when nothing else keeps the process alive.
-      const timer =
-        ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(resolve, Math.min(ms, 2 ** 31 - 1));
-      void work.then(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+  get #env(): ClientParts["env"] {
+    return this.#parts.env;
   }
 
   /** What the locks of one key are made of. */
-  #parts(name: string): PrimitiveParts {
+  #lockParts(name: string): PrimitiveParts {
+    const { env, renewers } = this.#parts;
     const key = this.#key(name);
-    return { env: this.#env, lockName: name, key, channel: lockChannel(key), renewer: this.#renewers.lock };
+    return { env, lockName: name, key, channel: lockChannel(key), renewer: renewers.lock };
+  }
+
+  #number(kind: LockKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {
+    return new SharedNumber({ env: this.#env, kind, name, key: this.#key(name), channelOf });
   }
 
   #key(name: string): string {
     checkName(name);
     const { prefix } = this.#options;
     const key = prefix ? `${prefix}:${name}` : name;
-    if (this.#link.isCluster && !sharesOneSlot(key)) {
+    if (this.#env.link.isCluster && !sharesOneSlot(key)) {
       throw new RangeError(
         `on a cluster the braces of "${key}" would put the keys of this lock in different slots`,
       );
     }
     return key;
-  }
-
-  #makeReplicas(): Replicas | undefined {
-    const { replicas: required, replicasTimeout: timeout, legacyServer } = this.#options;
-    if (required === 0) return undefined;
-    const connection = this.#connection.duplicate();
-    connection.on("error", () => {
-      // The calls on it report what is wrong.
-    });
-    return new Replicas({ link: this.#link, connection, required, timeout, legacyServer });
   }
 }
 

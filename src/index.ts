@@ -23,6 +23,8 @@ export type { LockClientOptions } from "./client-options.js";
 export { MultiHold } from "./groups/multi-hold.js";
 export { MultiLock } from "./groups/multi-lock.js";
 export { RedLock } from "./groups/red-lock.js";
+export type { ListOptions } from "./inspection/inspector.js";
+export type { HolderInfo, LockInfo } from "./inspection/lock-info.js";
 export { FairLock } from "./kinds/fair.js";
 export { FencedHold, FencedLock } from "./kinds/fenced.js";
 export { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
@@ -32,3 +34,9 @@ export { Lock } from "./locks/lock.js";
 export type { LockFace } from "./locks/lock-face.js";
 export { Owner } from "./owners/owner.js";
 export type { RedisConnection } from "./redis/connection.js";
+export { CountDownLatch } from "./synchronizers/count-down-latch.js";
+export {
+  PermitExpirableSemaphore,
+  type PermitOptions,
+} from "./synchronizers/permit-expirable-semaphore.js";
+export { Semaphore, type SemaphoreRunOptions, type SignalOptions } from "./synchronizers/semaphore.js";

@@ -15,27 +15,28 @@ export type LockKind =
   | "permits"
   | "latch";
 
-/** What every event tells. `ownerId` is `clientId:n`. */
+/** What every event tells. `ownerId` is `clientId:n`, for holds; `permitId` for permits with a lease. */
 export interface LockEvent {
   readonly lockName: string;
   readonly kind: LockKind;
   readonly ownerId?: string;
+  readonly permitId?: string;
 }
 
 /** Durations in milliseconds. */
 export interface LockEvents {
-  /** A hold was granted, `waited` after the call. */
+  /** A hold or permits were granted, `waited` after the call. */
   acquired: LockEvent & { readonly waited: number };
-  /** A hold was given back, `held` after its grant. */
-  released: LockEvent & { readonly held: number };
+  /** A hold or permits were given back; `held` after the grant, where this client knows of it. */
+  released: LockEvent & { readonly held?: number };
   /** A call was refused, or stands behind others, and waits. */
   waiting: LockEvent;
-  /** The watchdog renewed an owner's holds on a lock. */
+  /** The watchdog renewed an owner's holds on a lock, or a permit. */
   renewed: LockEvent;
   /** A renewal failed; the hold is still good and is tried again until its deadline. */
   suspended: LockEvent & { readonly cause: unknown };
-  /** A hold (or a permit, `permitId`) ended before it was given back. */
-  lost: LockEvent & { readonly reason: LossReason; readonly held?: number; readonly permitId?: string };
+  /** A hold, or a permit that the watchdog keeps, ended before it was given back. */
+  lost: LockEvent & { readonly reason: LossReason; readonly held?: number };
   /** Something failed in the background that no call can report. */
   error: Partial<LockEvent> & { readonly cause: unknown };
 }

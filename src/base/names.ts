@@ -48,6 +48,26 @@ export function waitingWriters(name: string): string {
   return prefixed("holdfast_writers", name);
 }
 
+/** Where free permits of a semaphore are announced. */
+export function semaphoreChannel(name: string): string {
+  return prefixed("redisson_sc", name);
+}
+
+/** When the lease of each permit that is out ends. */
+export function permitLeases(name: string): string {
+  return suffixed(name, "timeout");
+}
+
+/**
+ * Where the opening of a latch is announced. Redisson puts braces around every name. Around one that has some they would
+ * make another slot, where a cluster with sharded pub/sub refuses the message, so there the name is left as it is.
+ */
+export function latchChannel(name: string, sharded: boolean): string {
+  return sharded && name.includes("{")
+    ? prefixed("redisson_countdownlatch__channel__", name)
+    : `redisson_countdownlatch__channel__{${name}}`;
+}
+
 /** The field of a writer in a read-write lock's hash. */
 export function writeField(wireId: string): string {
   return `${wireId}:write`;

@@ -1,9 +1,12 @@
 /** What the engine has to know of a call that wants something. */
 import type { Wait } from "./wait.js";
 
-/** What a try came to. `ttl`: ms until the holder's lease ends, -1 if it has no end, 0 to try again at once. */
+/**
+ * What a try came to. `lease`: ms for which others are kept out by it, unless told; `beside`: how much is left for others
+ * at once, if that is counted. `ttl`: ms until the holder's lease ends, -1 if it has no end, 0 to try again at once.
+ */
 export type Attempt<G> =
-  | { readonly granted: true; readonly value: G; readonly lease: number }
+  | { readonly granted: true; readonly value: G; readonly lease: number; readonly beside?: number }
   /** `overlooked`: places of fellows that should try themselves. */
   | { readonly granted: false; readonly ttl: number; readonly overlooked?: readonly string[] };
 
@@ -35,6 +38,8 @@ export interface Contender<G> {
   /** Those who want the same stand in one line. */
   readonly line: string;
   readonly standing: Standing;
+  /** How much it wants of what can be shared out: 1 if that is not counted. */
+  readonly share: number;
   /** The name of its place with the server, if it may have one. */
   readonly place: string | undefined;
   /** Milliseconds from a hint to the try that it calls for. */

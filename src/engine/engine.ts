@@ -161,7 +161,7 @@ export class Engine {
         const attempt = await waiter.during(this.#try(contender, waiter, wait, fellows));
         undecided = false;
         if (attempt.granted) {
-          line.granted(waiter, Math.min(attempt.lease, this.#options.pollCap));
+          line.granted(waiter, Math.min(attempt.lease, this.#options.pollCap), attempt.beside);
           return attempt.value;
         }
         if (attempt.ttl === 0) {

@@ -53,6 +53,8 @@ export class Line {
     if (!wasHead) return;
     const { first } = this.#waiters;
     if (undecided || first?.contender.standing.marked) this.#hinted = true;
+    // What was too little for the one may be enough for the next.
+    if (first && first.contender.share < waiter.contender.share) this.#hinted = true;
     if (first) first.resume();
     else this.#stop();
   }
@@ -83,10 +85,11 @@ export class Line {
     else waiter.hinted = true;
   }
 
-  /** A waiter has the lock now, for at most `ms` unless renewed. */
-  granted(waiter: Waiter, ms: number): void {
+  /** A waiter has what it wants, for at most `ms` unless renewed. `beside`: how much is left for those behind it. */
+  granted(waiter: Waiter, ms: number, beside = 0): void {
     const { places, together } = waiter.contender.standing;
     if (together && waiter.list) return this.#hintAll();
+    if (waiter.list) this.#shareOut(waiter.next, beside);
     if (!this.isHead(waiter)) return;
     // Who is not told of its release has to look.
     if (this.#listening || places) this.#quietUntil = this.#options.clock.mono() + ms;
@@ -115,6 +118,16 @@ export class Line {
   #hintAll(): void {
     this.#hinted = true;
     for (const waiter of this.#waiters.all()) waiter.hint();
+  }
+
+  /** Those next in line try at once, as far as it goes round: none is passed by a later one that wants less. */
+  #shareOut(next: Waiter | undefined, amount: number): void {
+    let left = amount;
+    for (let waiter = next; waiter; waiter = waiter.next) {
+      left -= waiter.contender.share;
+      if (left < 0) return;
+      waiter.hint();
+    }
   }
 
   #hintPlaces(places: ReadonlySet<string>): void {

@@ -70,6 +70,10 @@ export class Ballot implements Contender<GroupGrant> {
     return { places: false, marked: false, together };
   }
 
+  get share(): number {
+    return 1;
+  }
+
   /**
    * In whole round times, so that those who are woken by the same release do not split the votes: who was served longest
    * ago tries first. Only where the votes were split all the same it is random.

@@ -122,6 +122,10 @@ export class Claim implements Contender<Grant>, Item {
     return this.primitive.standing;
   }
 
+  get share(): number {
+    return 1;
+  }
+
   get pause(): number {
     return 0;
   }

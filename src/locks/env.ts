@@ -20,16 +20,20 @@ export interface Settings {
   readonly random: () => number;
 }
 
+/** Something that this client has to give back before it is closed. */
+export interface Live extends Item {
+  /** The client closes: it ends now and is given back. */
+  loseByClose(): void;
+}
+
 /** The holds of one owner on one lock, as what happens to the whole lock or the whole client sees them. */
-export interface LiveHoldings extends Item {
+export interface LiveHoldings extends Live {
   /** The wire id, if a live hold is on this side of the lock. */
   wireIdOn(primitive: Primitive): string | undefined;
   /** This client gave the lock back by force while the owner held it under this wire id. */
   loseByForce(primitive: Primitive, wireId: string): void;
   /** Another client of this process gave this side of the lock back by force. */
   hearOfForce(primitive: Primitive): void;
-  /** The client closes: live holds end now and are given back. */
-  loseByClose(): void;
 }
 
 export interface EnvParts {
@@ -55,9 +59,14 @@ export class Env {
   readonly events: Events;
   /** How grants are acknowledged by replicas; undefined when none are asked for. */
   readonly replicas: Replicas | undefined;
+  /** No new calls; what is held may still be given back. */
   closed = false;
+  /** Nothing is sent any more. */
+  ended = false;
   /** Of owners that have a hold. */
   readonly live: List<LiveHoldings> = new List();
+  /** Permits that are looked after. */
+  readonly permits: List<Live> = new List();
   /** Pieces of work that go on after their calls were answered. */
   #unsettled = 0;
   readonly #onSettled: (() => void)[] = [];
@@ -106,13 +115,25 @@ export class Env {
 
   /** Marks that an owner has its last hold on a lock behind it. */
   rested(holdings: LiveHoldings): void {
-    if (!this.live.remove(holdings) || this.live.first) return;
-    for (const callback of this.#onIdle.splice(0)) callback();
+    if (this.live.remove(holdings)) this.#checkIdle();
   }
 
-  /** Resolves when no hold is live. */
+  /** Marks that a permit needs no looking after any more. */
+  dropped(permit: Live): void {
+    if (this.permits.remove(permit)) this.#checkIdle();
+  }
+
+  /** Resolves when no hold is live and no permit is looked after. */
   idle(): Promise<void> {
-    return this.live.first ? new Promise((resolve) => this.#onIdle.push(resolve)) : Promise.resolve();
+    return this.#isIdle ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
+  }
+
+  get #isIdle(): boolean {
+    return !this.live.first && !this.permits.first;
+  }
+
+  #checkIdle(): void {
+    if (this.#isIdle) for (const callback of this.#onIdle.splice(0)) callback();
   }
 
   /** Resolves when no such work is left. */

@@ -1,6 +1,7 @@
 /** One granted hold of one lock: when it was sent for, how long it lasts, and who gives it back. */
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
+import { untilDeadline } from "./deadline.js";
 import { Held } from "./held.js";
 import type { Primitive } from "./primitive.js";
 
@@ -32,9 +33,6 @@ export interface GrantOptions {
   readonly renewed: boolean;
   readonly token?: bigint | undefined;
 }
-
-/** Taken off each local deadline besides the drift: timers and PTTL are exact to a millisecond or so. */
-const MARGIN = 2;
 
 export class Grant extends Held {
   readonly primitive: Primitive;
@@ -85,7 +83,7 @@ export class Grant extends Held {
   /** The local deadline lies before the server's by the drift. */
   get remaining(): number {
     if (this.state === "lost") return 0;
-    return Math.max(0, this.#lease * (1 - this.#drift) - MARGIN - elapsedSince(this.#clock, this.#sent));
+    return untilDeadline(this.#clock, this.#drift, this.#sent, this.#lease);
   }
 
   /** Milliseconds for which the server keeps the key on account of this hold. */

@@ -4,7 +4,7 @@
  * Commands of one owner on one lock go one at a time, in call order, so the hold count on the server is always known
  * here and can be sent as an absolute number. A command whose outcome is unknown is settled before the next one.
  */
-import { elapsedSince, type Instant, instant } from "../base/clock.js";
+import { type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { trace } from "../base/trace.js";
@@ -131,7 +131,7 @@ export class Tenure implements Stake, ClaimTaker {
   async #outermost(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
     const { primitive, lease } = claim;
     const { link, clock } = this.#env;
-    const left = link.prepared ? within : await this.#prepare(claim, within);
+    const left = link.prepared ? within : await link.prepare(claim.lockName, within);
     if (claim.over) return AGAIN;
     claim.wireId ??= this.#env.wireId();
     const { wireId } = claim;
@@ -159,14 +159,6 @@ export class Tenure implements Stake, ClaimTaker {
     }
     await this.#awhile(this.#undoOutermost(claim));
     throw new LockLostError(claim.lockName, "expired", clock.wall());
-  }
-
-  /** Finds out what the first call of all has to; returns the milliseconds left. */
-  async #prepare(claim: Claim, within: number): Promise<number> {
-    const { link, clock } = this.#env;
-    const begun = instant(clock);
-    await link.prepare(claim.lockName, within);
-    return Math.max(1, within - elapsedSince(clock, begun));
   }
 
   async #nested(claim: Claim, within: number, answer: Answer): Promise<void> {

@@ -82,8 +82,9 @@ export function finalError(error: unknown, lockName: string): LockError | undefi
   if (/unknown (redis )?command/i.test(message)) {
     return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause);
   }
-  if (message.includes("WRONGTYPE")) {
-    const text = message.slice(message.indexOf("WRONGTYPE"));
+  const wrongData = /WRONGTYPE.*|value is not an integer.*/s.exec(message);
+  if (wrongData) {
+    const [text] = wrongData;
     return new WrongDataError(lockName, Object.assign(new Error(text), { name: cause.name }));
   }
   if (PASSING.has(replyCode(message))) return undefined;

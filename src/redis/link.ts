@@ -4,7 +4,7 @@
  * Owns the time-outs, the retries and the meaning of errors. Knows nothing of locks: every script is made so that
  * running it twice is as good as once, so a call may be sent again whenever its outcome is unknown.
  */
-import type { Clock } from "../base/clock.js";
+import { type Clock, elapsedSince, instant } from "../base/clock.js";
 import { type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { TimeLimit } from "../base/time-limit.js";
@@ -98,14 +98,19 @@ export class Link implements PursuitHost {
     return this.#publish !== undefined;
   }
 
-  /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. */
-  async prepare(lockName: string, within: number): Promise<void> {
-    if (this.#publish) return;
+  /**
+   * Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Resolves with what is left of
+   * `within` milliseconds.
+   */
+  async prepare(lockName: string, within: number): Promise<number> {
+    if (this.#publish) return within;
+    const begun = instant(this.clock);
     const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
     this.#publish = await this.pursue<"PUBLISH" | "SPUBLISH">(
       { lockName, send, read: () => "SPUBLISH", recover: () => "PUBLISH" },
       within,
     );
+    return Math.max(1, within - elapsedSince(this.clock, begun));
   }
 
   get connected(): boolean {
@@ -146,7 +151,8 @@ export class Link implements PursuitHost {
 
   /**
    * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is made anew
-   * for each try; `onSilence` is told each time that one got no answer.
+   * for each try; `onSilence` is told each time that one got no answer. `patience`: milliseconds after which it is not
+   * sent any more all the same.
    * @throws CLIENT_CLOSED when the link is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   insist<K extends KeyValues, A extends ArgumentValues, T>(
@@ -155,12 +161,13 @@ export class Link implements PursuitHost {
     read: Reader<T>,
     onSilence: () => void,
     recover?: (error: LockError) => T | undefined,
+    patience?: number,
   ): Promise<T> {
     const send = (anew: boolean) => {
       const { script, keys, args } = call();
       return this.sender.send(script, keys, args, anew);
     };
-    return this.pursue({ lockName, send, read, recover, onSilence }, this.commandTimeout);
+    return this.pursue({ lockName, send, read, recover, onSilence, patience }, this.commandTimeout);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */

@@ -33,6 +33,8 @@ export interface Pursued<T> {
   readonly recover?: ((error: LockError) => T | undefined) | undefined;
   /** Goes on after its time is up, until it is answered; told each time, for who waits for the outcome. */
   readonly onSilence?: (() => void) | undefined;
+  /** Milliseconds after which it does not go on. */
+  readonly patience?: number | undefined;
 }
 
 /** A pursuit of any result. */
@@ -57,6 +59,7 @@ export class Pursuit<T> implements AnyPursuit {
   #cause: Error | undefined;
   #pause = FIRST_PAUSE;
   #cancelPause: (() => void) | undefined;
+  readonly #givenUpAt: number;
 
   constructor(
     host: PursuitHost,
@@ -68,6 +71,7 @@ export class Pursuit<T> implements AnyPursuit {
     this.#pursued = pursued;
     this.#resolve = resolve;
     this.#reject = reject;
+    this.#givenUpAt = host.clock.mono() + (pursued.patience ?? Number.POSITIVE_INFINITY);
   }
 
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
@@ -82,8 +86,8 @@ export class Pursuit<T> implements AnyPursuit {
   expire(): void {
     const { lockName, onSilence } = this.#pursued;
     this.#host.silent();
-    if (onSilence) {
-      onSilence();
+    onSilence?.();
+    if (onSilence && this.#host.clock.mono() < this.#givenUpAt) {
       this.#host.goOn(this);
       // Without a connection ioredis has what was sent before: more of it would only pile up.
       if (this.#host.connected) this.send();

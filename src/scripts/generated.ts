@@ -2,6 +2,119 @@
 import { defineScript, type Script } from "./script.js";
 
 /**
+ * The number of a semaphore or latch. A script, so that it is read from the master.
+ *
+ * Replies:
+ * - `n`: the number; 0 without one
+ */
+export const counterState: Script<
+  {
+    /** string: free permits, or a latch's count */
+    number: string;
+  },
+  Record<string, never>
+> = defineScript({
+  name: "counter/state",
+  keys: [{ name: "number", type: "string" }],
+  args: [],
+  modern: {
+    text: `local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local number = KEYS[1]
+return number_in(number)`,
+    sha1: "7f12d4a4da6d039732fa28757f4940ebf62dfe64",
+  },
+});
+
+/**
+ * Sets the number of a semaphore or latch that has none, once. Sent again it answers as it did.
+ *
+ * Replies:
+ * - `1`: set, now or by an earlier run
+ * - `0`: there is one already
+ */
+export const counterTrySet: Script<
+  {
+    /** string: free permits, or a latch's count */
+    number: string;
+    /** channel: where waiters are told */
+    channel: string;
+    /** string: exists once this call has set it */
+    marker: string;
+  },
+  {
+    /** int: the number */
+    count: number;
+    /** text: what waiters are told */
+    message: string;
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "counter/try-set",
+  keys: [
+    { name: "number", type: "string" },
+    { name: "channel", type: "channel" },
+    { name: "marker", type: "string" },
+  ],
+  args: [
+    { name: "count", type: "int" },
+    { name: "message", type: "text" },
+    { name: "markerTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local count, message, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('EXISTS', marker) == 1 then
+return 1
+end
+if redis.call('GET', number) then
+return 0
+end
+redis.call('SET', number, count)
+mark(marker, '1', markerTtl)
+announce(publish, channel, message)
+return 1`,
+    sha1: "52d95c4068df951e54ef6369f0178ac5e19918e4",
+  },
+});
+
+/**
  * Takes a free lock for a fresh wire id if nobody is before it in the queue. Refused, a call that waits gets a place at
  * the end, or keeps the one that it has; it keeps those of its fellow waiters of the same process as well. Running it
  * again is as good as once.
@@ -826,6 +939,148 @@ return {0, redis.call('PTTL', lock)}`,
 });
 
 /**
+ * Counts a latch down by one; at zero it is open, its key is deleted, and all who wait are told. Running it again is as
+ * good as once. An open latch stays open.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ */
+export const latchCountDown: Script<
+  {
+    /** string: what is left to count down */
+    count: string;
+    /** channel: where the opening is announced */
+    channel: string;
+    /** string: exists once this call is done */
+    marker: string;
+  },
+  {
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "latch/count-down",
+  keys: [
+    { name: "count", type: "string" },
+    { name: "channel", type: "channel" },
+    { name: "marker", type: "string" },
+  ],
+  args: [
+    { name: "markerTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local markerTtl, publish = ARGV[1], ARGV[2]
+if redis.call('EXISTS', marker) == 1 then
+return 1
+end
+local left = number_in(count)
+mark(marker, '1', markerTtl)
+if left > 1 then
+redis.call('DECRBY', count, 1)
+else
+redis.call('DEL', count)
+if left == 1 then
+announce(publish, channel, '0')
+end
+end
+return 1`,
+    sha1: "ec6ada928769aefed144d553bc34d6ca01529024",
+  },
+  legacy: {
+    text: `local function announce(publish, channel, message)
+redis.pcall(publish, channel, message)
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local markerTtl, publish = ARGV[1], ARGV[2]
+if redis.call('EXISTS', marker) == 1 then
+return 1
+end
+local left = number_in(count)
+mark(marker, '1', markerTtl)
+if left > 1 then
+redis.call('DECRBY', count, 1)
+else
+redis.call('DEL', count)
+if left == 1 then
+announce(publish, channel, '0')
+end
+end
+return 1`,
+    sha1: "5c11efe5e83ccd26aa905bd6205a7d3ba442450e",
+  },
+});
+
+/**
  * Takes a free lock for a fresh wire id. Running it again is as good as once: an owner that has the lock keeps its
  * count, and the TTL is only raised. A call that was given up has left a tombstone and gets nothing.
  *
@@ -1018,6 +1273,257 @@ announce(publish, channel, '0')
 end
 return 1`,
     sha1: "8445b69e5a1479d249092900d54c63cd7eceb479",
+  },
+});
+
+/**
+ * What a lock's keys say: of every kind, since only they know which it is. A hash that is no lock is left alone, however
+ * large it is.
+ *
+ * Replies:
+ * - `{pttl, fenced, {waiter, ...}, {field, value, ms, ...}}`: fenced: 1 or 0; ms: of a read hold, else 0
+ * - `{}`: no lock
+ */
+export const lockInspect: Script<
+  {
+    /** hash: owner -> hold count; of a read-write lock also "mode" */
+    lock: string;
+    /** list: waiters of a fair lock in their order */
+    queue: string;
+    /** string: the last fencing token */
+    counter: string;
+  },
+  Record<string, never>
+> = defineScript({
+  name: "lock/inspect",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "queue", type: "list" },
+    { name: "counter", type: "string" },
+  ],
+  args: [],
+  modern: {
+    text: `#!lua flags=no-writes
+local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if most > 0 and longest >= most then
+return longest
+end
+end
+return longest
+end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
+for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = reads_left(lock, owner, #terms)
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
+local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('TYPE', lock).ok ~= 'hash' then
+return {}
+end
+local mode = redis.call('HGET', lock, 'mode')
+local shared = mode == 'read' or mode == 'write'
+if not shared and redis.call('HLEN', lock) > 1 then
+return {}
+end
+local holders = {}
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+holders[#holders + 1] = fields[i]
+holders[#holders + 1] = fields[i + 1]
+holders[#holders + 1] = shared and reads_left(lock, fields[i], fields[i + 1]) or 0
+end
+local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
+return {redis.call('PTTL', lock), redis.call('EXISTS', counter), waiters, holders}`,
+    sha1: "4a7cdb14c54a993f0a6d657e7369990de61a22d3",
+  },
+  legacy: {
+    text: `local function read_hold(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+end
+local function reads_left(lock, owner, count)
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+end
+return longest
+end
+local function all_reads_left(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+return 0
+end
+local most = redis.call('PTTL', lock)
+local longest = 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+if most > 0 and longest >= most then
+return longest
+end
+end
+return longest
+end
+local function terms_from(arguments, first)
+local terms = {}
+for i = first, #arguments do
+terms[#terms + 1] = arguments[i]
+end
+return terms
+end
+local function set_reads(lock, owner, terms)
+local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
+for number = 1, math.max(before, #terms) do
+local hold = read_hold(lock, owner, number)
+local term = terms[number] or '0'
+if term == '0' then
+redis.call('DEL', hold)
+elseif redis.call('PEXPIRE', hold, term) == 0 then
+redis.call('SET', hold, '1', 'PX', term)
+end
+end
+if #terms == 0 then
+redis.call('HDEL', lock, owner)
+else
+redis.call('HSET', lock, owner, #terms)
+end
+end
+local function change_reads(lock, owner, terms, left)
+local most = redis.call('PTTL', lock)
+local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+set_reads(lock, owner, terms)
+if redis.call('HGET', lock, 'mode') == 'write' then
+if left ~= '0' then
+redis.call('PEXPIRE', lock, left)
+end
+return false
+end
+local longest = reads_left(lock, owner, #terms)
+if most < 0 or longest < most then
+if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+return false
+end
+longest = all_reads_left(lock)
+end
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false
+end
+redis.call('DEL', lock)
+return true
+end
+local function read_absence(lock, owner)
+local mode = redis.call('HGET', lock, 'mode')
+local others
+if mode == 'read' then
+others = all_reads_left(lock) > 0
+if not others then
+redis.call('DEL', lock)
+end
+elseif mode == 'write' then
+others = redis.call('HEXISTS', lock, owner .. ':write') == 0
+else
+others = redis.call('EXISTS', lock) == 1
+end
+return others and -1 or 0
+end
+local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('TYPE', lock).ok ~= 'hash' then
+return {}
+end
+local mode = redis.call('HGET', lock, 'mode')
+local shared = mode == 'read' or mode == 'write'
+if not shared and redis.call('HLEN', lock) > 1 then
+return {}
+end
+local holders = {}
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+holders[#holders + 1] = fields[i]
+holders[#holders + 1] = fields[i + 1]
+holders[#holders + 1] = shared and reads_left(lock, fields[i], fields[i + 1]) or 0
+end
+local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
+return {redis.call('PTTL', lock), redis.call('EXISTS', counter), waiters, holders}`,
+    sha1: "0709e5e0822c465e4913aab8136cb6e82a35adab",
   },
 });
 
@@ -1383,6 +1889,624 @@ redis.call('HDEL', lock, owner)
 announce(publish, channel, '0')
 return 1`,
     sha1: "fed9777ae23c0ac7b2fec952416115df43c16792",
+  },
+});
+
+/**
+ * Takes one permit under a fresh id, for a lease. Running it again is as good as once: a permit that is out keeps its
+ * id, and its lease is only raised. An id that was given back or given up has left a tombstone and gets nothing.
+ *
+ * Replies:
+ * - `{1, free, ms}`: granted; permits that are left; when the next lease ends, -1 if none does
+ * - `{0, 0, ms}`: none is free; likewise
+ * - `{2, 0, 0}`: this id is over
+ */
+export const permitsAcquire: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** zset: permit id (16 bytes) -> ms of the server's clock at which its lease ends */
+    leases: string;
+    /** channel: where free permits are announced */
+    channel: string;
+    /** string: exists once this id is over */
+    tombstone: string;
+  },
+  {
+    /** text: 32 hex digits */
+    id: string;
+    /** ms: how long it is good for */
+    lease: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "permits/acquire",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "leases", type: "zset" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "id", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, lease, publish = ARGV[1], ARGV[2], ARGV[3]
+local NEVER = 922337203685477
+if redis.call('EXISTS', tombstone) == 1 then
+return {2, 0, 0}
+end
+local now = server_time()
+local member = raw(id)
+local free = prune(permits, leases, now, publish, channel)
+local granted = 1
+if redis.call('ZSCORE', leases, member) then
+redis.call('ZADD', leases, 'XX', 'GT', now + lease, member)
+elseif free > 0 then
+redis.call('DECRBY', permits, 1)
+redis.call('ZADD', leases, now + lease, member)
+free = free - 1
+local ttl = redis.call('PTTL', permits)
+if ttl > 0 then
+redis.call('PEXPIRE', leases, ttl)
+end
+else
+granted = 0
+end
+local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
+return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
+    sha1: "79cded58bb555fa589fe185e35e8f4bf72772af8",
+  },
+});
+
+/**
+ * Ends a permit: given back, or given up by a call whose outcome is unknown, which must get nothing should it come later.
+ * Running it again answers as the first time.
+ *
+ * Replies:
+ * - `1`: given back, now or by an earlier run
+ * - `0`: no such permit, or its lease had ended
+ */
+export const permitsRelease: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** zset: permit id (16 bytes) -> ms of the server's clock at which its lease ends */
+    leases: string;
+    /** channel: where free permits are announced */
+    channel: string;
+    /** string: the call that gave this id back, or "over" */
+    tombstone: string;
+  },
+  {
+    /** text: 32 hex digits */
+    id: string;
+    /** text: names this call alone */
+    call: string;
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "permits/release",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "leases", type: "zset" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+  ],
+  args: [
+    { name: "id", type: "text" },
+    { name: "call", type: "text" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local ended = redis.call('GET', tombstone)
+if ended then
+return ended == call and 1 or 0
+end
+local member = raw(id)
+prune(permits, leases, server_time(), publish, channel)
+local out = redis.call('ZSCORE', leases, member)
+mark(tombstone, out and call or 'over', tombstoneTtl)
+if not out then
+return 0
+end
+redis.call('ZREM', leases, member)
+give_back(permits, 1, publish, channel)
+return 1`,
+    sha1: "fd6c674ddc574c418af4a9793cce34ec67b0a0bb",
+  },
+  legacy: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local ended = redis.call('GET', tombstone)
+if ended then
+return ended == call and 1 or 0
+end
+local member = raw(id)
+prune(permits, leases, server_time(), publish, channel)
+local out = redis.call('ZSCORE', leases, member)
+mark(tombstone, out and call or 'over', tombstoneTtl)
+if not out then
+return 0
+end
+redis.call('ZREM', leases, member)
+give_back(permits, 1, publish, channel)
+return 1`,
+    sha1: "54f85c00cee835ba42d92752231fcb680be86210",
+  },
+});
+
+/**
+ * Renews many permits. Never brings back one that has ended, never shortens a lease. A key that holds other data by now
+ * does not disturb its neighbours.
+ *
+ * Replies:
+ * - `{r, ...}`: for each permit 1 renewed, 0 gone
+ */
+export const permitsRenew: Script<
+  {
+    /** zset: permit id (16 bytes) -> ms of the server's clock at which its lease ends; one for each permit */
+    leases: readonly string[];
+  },
+  {
+    /** ms: of each from now on, at least */
+    lease: number;
+    /** text: 32 hex digits */
+    ids: readonly string[];
+  }
+> = defineScript({
+  name: "permits/renew",
+  keys: [{ name: "leases", type: "zset", variadic: true }],
+  args: [
+    { name: "lease", type: "ms" },
+    { name: "ids", type: "text", variadic: true },
+  ],
+  modern: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local leases = KEYS
+local lease = ARGV[1]
+local now = server_time()
+local replies = {}
+for i, key in ipairs(leases) do
+local member = raw(ARGV[i + 1])
+local ends = redis.pcall('ZSCORE', key, member)
+replies[i] = 0
+if type(ends) == 'string' and tonumber(ends) > now then
+redis.call('ZADD', key, 'XX', 'GT', now + lease, member)
+replies[i] = 1
+end
+end
+return replies`,
+    sha1: "98a324ee031585158392727caac44762082b20db",
+  },
+});
+
+/**
+ * Sets how many permits there are, the ones that are out included. With more out than that, the free ones fall below 0
+ * until enough have come back. Running it again is as good as once.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ */
+export const permitsSet: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** zset: permit id (16 bytes) -> ms of the server's clock at which its lease ends */
+    leases: string;
+    /** channel: where free permits are announced */
+    channel: string;
+    /** string: exists once this call is done */
+    marker: string;
+  },
+  {
+    /** int: how many */
+    count: number;
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "permits/set",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "leases", type: "zset" },
+    { name: "channel", type: "channel" },
+    { name: "marker", type: "string" },
+  ],
+  args: [
+    { name: "count", type: "int" },
+    { name: "markerTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('EXISTS', marker) == 0 then
+local free = prune(permits, leases, server_time(), publish, channel)
+mark(marker, '1', markerTtl)
+give_back(permits, count - free - redis.call('ZCARD', leases), publish, channel)
+end
+return 1`,
+    sha1: "ec86572aee7397e4144fdaad33100e5f1c710ba2",
+  },
+});
+
+/**
+ * How many permits are free, and how many are out. Those whose leases have ended are taken back first.
+ *
+ * Replies:
+ * - `{free, out}`: free ones may be below 0, when there are to be fewer
+ */
+export const permitsState: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** zset: permit id (16 bytes) -> ms of the server's clock at which its lease ends */
+    leases: string;
+    /** channel: where free permits are announced */
+    channel: string;
+  },
+  {
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "permits/state",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "leases", type: "zset" },
+    { name: "channel", type: "channel" },
+  ],
+  args: [{ name: "publish", type: "text" }],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
+local publish = ARGV[1]
+return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
+    sha1: "0d91f80ffe315b726d6cdc63dec363406ab667c4",
+  },
+  legacy: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
+local publish = ARGV[1]
+return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
+    sha1: "6ed0c126c3ae4c2ca161b76f603363bffe568ee8",
+  },
+});
+
+/**
+ * Sets the lease of a permit anew. Running it again is as good as once.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ * - `0`: no such permit, or its lease had ended
+ */
+export const permitsUpdate: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** zset: permit id (16 bytes) -> ms of the server's clock at which its lease ends */
+    leases: string;
+    /** channel: where free permits are announced */
+    channel: string;
+    /** string: exists once this call is over */
+    marker: string;
+  },
+  {
+    /** text: 32 hex digits */
+    id: string;
+    /** ms: how long it is good for from now on */
+    lease: number;
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "permits/update",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "leases", type: "zset" },
+    { name: "channel", type: "channel" },
+    { name: "marker", type: "string" },
+  ],
+  args: [
+    { name: "id", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "markerTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, lease, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('EXISTS', marker) == 1 then
+return 1
+end
+local now = server_time()
+local member = raw(id)
+prune(permits, leases, now, publish, channel)
+if not redis.call('ZSCORE', leases, member) then
+return 0
+end
+redis.call('ZADD', leases, now + lease, member)
+mark(marker, '1', markerTtl)
+return 1`,
+    sha1: "f2e216cbc867dbb4c7d85eb1467301dae8e27056",
   },
 });
 
@@ -2903,6 +4027,399 @@ announce(publish, channel, '0')
 end
 return 1`,
     sha1: "1fc6bf3e3fa30b8f47b927419f17298ecafe0410",
+  },
+});
+
+/**
+ * Takes permits if that many are free. Running it again is as good as once, and a call that was given up gets nothing.
+ *
+ * Replies:
+ * - `{1, free}`: granted; permits that are left
+ * - `{0, 0}`: not so many are free
+ * - `{2, 0}`: this call is over
+ */
+export const semaphoreAcquire: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** string: how many this call took, or "over" */
+    marker: string;
+  },
+  {
+    /** int: how many it wants */
+    count: number;
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+  }
+> = defineScript({
+  name: "semaphore/acquire",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "marker", type: "string" },
+  ],
+  args: [
+    { name: "count", type: "int" },
+    { name: "markerTtl", type: "ms" },
+  ],
+  modern: {
+    text: `local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, marker = KEYS[1], KEYS[2]
+local count, markerTtl = ARGV[1], ARGV[2]
+local earlier = redis.call('GET', marker)
+if earlier then
+return {earlier == 'over' and 2 or 1, 0}
+end
+local free = number_in(permits)
+if free < tonumber(count) then
+return {0, 0}
+end
+redis.call('DECRBY', permits, count)
+mark(marker, count, markerTtl)
+return {1, free - count}`,
+    sha1: "ce9bd7c2bcb7e39f8e7783570ed63699a7522c40",
+  },
+});
+
+/**
+ * Takes all free permits. Running it again is as good as once, and a call that was given up gets nothing.
+ *
+ * Replies:
+ * - `n`: how many it took, now or by an earlier run
+ */
+export const semaphoreDrain: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** string: how many this call took, or "over" */
+    marker: string;
+  },
+  {
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+  }
+> = defineScript({
+  name: "semaphore/drain",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "marker", type: "string" },
+  ],
+  args: [{ name: "markerTtl", type: "ms" }],
+  modern: {
+    text: `local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, marker = KEYS[1], KEYS[2]
+local markerTtl = ARGV[1]
+local earlier = redis.call('GET', marker)
+if earlier then
+return tonumber(earlier) or 0
+end
+local free = math.max(0, number_in(permits))
+if free > 0 then
+redis.call('DECRBY', permits, free)
+mark(marker, free, markerTtl)
+end
+return free`,
+    sha1: "93f6724d596414dbc8ebd133d8384f54784b0b3e",
+  },
+});
+
+/**
+ * Adds permits, given back or new ones. Running it again is as good as once.
+ *
+ * Replies:
+ * - `1`: done, now or by an earlier run
+ */
+export const semaphoreRelease: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** channel: where free permits are announced */
+    channel: string;
+    /** string: exists once this call is done */
+    marker: string;
+  },
+  {
+    /** int: how many */
+    count: number;
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "semaphore/release",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "channel", type: "channel" },
+    { name: "marker", type: "string" },
+  ],
+  args: [
+    { name: "count", type: "int" },
+    { name: "markerTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('EXISTS', marker) == 0 then
+number_in(permits)
+mark(marker, '1', markerTtl)
+give_back(permits, count, publish, channel)
+end
+return 1`,
+    sha1: "4f1c5e0a585ff9215b7fd1220a4d546248f716aa",
+  },
+  legacy: {
+    text: `local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('EXISTS', marker) == 0 then
+number_in(permits)
+mark(marker, '1', markerTtl)
+give_back(permits, count, publish, channel)
+end
+return 1`,
+    sha1: "8e62d9be76a251b37a651d516ce1f475aecca0e1",
+  },
+});
+
+/**
+ * Ends a call for permits whose outcome is unknown: gives back what it took, and refuses it should it come later.
+ *
+ * Replies:
+ * - `1`: done
+ */
+export const semaphoreUndo: Script<
+  {
+    /** string: free permits */
+    permits: string;
+    /** channel: where free permits are announced */
+    channel: string;
+    /** string: how many this call took, or "over" */
+    marker: string;
+  },
+  {
+    /** ms: how long a call may be sent again */
+    markerTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "semaphore/undo",
+  keys: [
+    { name: "permits", type: "string" },
+    { name: "channel", type: "channel" },
+    { name: "marker", type: "string" },
+  ],
+  args: [
+    { name: "markerTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  modern: {
+    text: `#!lua flags=allow-oom
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local markerTtl, publish = ARGV[1], ARGV[2]
+local taken = redis.call('GET', marker)
+mark(marker, 'over', markerTtl)
+if taken and taken ~= 'over' then
+give_back(permits, taken, publish, channel)
+end
+return 1`,
+    sha1: "f04548bbd3eafe981ca7c796c5d81268602560cd",
+  },
+  legacy: {
+    text: `local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local markerTtl, publish = ARGV[1], ARGV[2]
+local taken = redis.call('GET', marker)
+mark(marker, 'over', markerTtl)
+if taken and taken ~= 'over' then
+give_back(permits, taken, publish, channel)
+end
+return 1`,
+    sha1: "5a2446f08fd6e9b17cec4533a4bb25ade9e9081c",
   },
 });
 

@@ -1,0 +1,34 @@
+-- Counts a latch down by one; at zero it is open, its key is deleted, and all who wait are told. Running it again is as
+-- good as once. An open latch stays open.
+--
+-- KEYS
+--   count      string   what is left to count down
+--   channel    channel  where the opening is announced
+--   marker     string   exists once this call is done
+-- ARGV
+--   markerTtl  ms       how long a call may be sent again
+--   publish    text     PUBLISH or SPUBLISH
+-- REPLY
+--   1          done, now or by an earlier run
+-- FLAGS allow-oom
+-- INCLUDE shared/announce
+-- INCLUDE shared/mark
+-- INCLUDE shared/counts
+
+local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local markerTtl, publish = ARGV[1], ARGV[2]
+
+if redis.call('EXISTS', marker) == 1 then
+  return 1
+end
+local left = number_in(count)
+mark(marker, '1', markerTtl)
+if left > 1 then
+  redis.call('DECRBY', count, 1)
+else
+  redis.call('DEL', count)
+  if left == 1 then
+    announce(publish, channel, '0')
+  end
+end
+return 1

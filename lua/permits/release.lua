@@ -1,0 +1,38 @@
+-- Ends a permit: given back, or given up by a call whose outcome is unknown, which must get nothing should it come later.
+-- Running it again answers as the first time.
+--
+-- KEYS
+--   permits       string   free permits
+--   leases        zset     permit id (16 bytes) -> ms of the server's clock at which its lease ends
+--   channel       channel  where free permits are announced
+--   tombstone     string   the call that gave this id back, or "over"
+-- ARGV
+--   id            text     32 hex digits
+--   call          text     names this call alone
+--   tombstoneTtl  ms       how long a command may be sent again
+--   publish       text     PUBLISH or SPUBLISH
+-- REPLY
+--   1             given back, now or by an earlier run
+--   0             no such permit, or its lease had ended
+-- FLAGS allow-oom
+-- INCLUDE shared/clock
+-- INCLUDE shared/counts
+-- INCLUDE shared/mark
+
+local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+local ended = redis.call('GET', tombstone)
+if ended then
+  return ended == call and 1 or 0
+end
+local member = raw(id)
+prune(permits, leases, server_time(), publish, channel)
+local out = redis.call('ZSCORE', leases, member)
+mark(tombstone, out and call or 'over', tombstoneTtl)
+if not out then
+  return 0
+end
+redis.call('ZREM', leases, member)
+give_back(permits, 1, publish, channel)
+return 1

@@ -1,0 +1,28 @@
+-- Renews many permits. Never brings back one that has ended, never shortens a lease. A key that holds other data by now
+-- does not disturb its neighbours.
+--
+-- KEYS
+--   leases...  zset  permit id (16 bytes) -> ms of the server's clock at which its lease ends; one for each permit
+-- ARGV
+--   lease      ms    of each from now on, at least
+--   ids...     text  32 hex digits
+-- REPLY
+--   {r, ...}   for each permit 1 renewed, 0 gone
+-- INCLUDE shared/clock
+-- INCLUDE shared/counts
+
+local leases = KEYS
+local lease = ARGV[1]
+
+local now = server_time()
+local replies = {}
+for i, key in ipairs(leases) do
+  local member = raw(ARGV[i + 1])
+  local ends = redis.pcall('ZSCORE', key, member)
+  replies[i] = 0
+  if type(ends) == 'string' and tonumber(ends) > now then
+    redis.call('ZADD', key, 'XX', 'GT', now + lease, member)
+    replies[i] = 1
+  end
+end
+return replies

@@ -1,0 +1,34 @@
+-- Sets the lease of a permit anew. Running it again is as good as once.
+--
+-- KEYS
+--   permits    string   free permits
+--   leases     zset     permit id (16 bytes) -> ms of the server's clock at which its lease ends
+--   channel    channel  where free permits are announced
+--   marker     string   exists once this call is over
+-- ARGV
+--   id         text     32 hex digits
+--   lease      ms       how long it is good for from now on
+--   markerTtl  ms       how long a call may be sent again
+--   publish    text     PUBLISH or SPUBLISH
+-- REPLY
+--   1          done, now or by an earlier run
+--   0          no such permit, or its lease had ended
+-- INCLUDE shared/clock
+-- INCLUDE shared/counts
+-- INCLUDE shared/mark
+
+local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, lease, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+
+if redis.call('EXISTS', marker) == 1 then
+  return 1
+end
+local now = server_time()
+local member = raw(id)
+prune(permits, leases, now, publish, channel)
+if not redis.call('ZSCORE', leases, member) then
+  return 0
+end
+redis.call('ZADD', leases, now + lease, member)
+mark(marker, '1', markerTtl)
+return 1

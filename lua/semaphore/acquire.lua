@@ -1,0 +1,29 @@
+-- Takes permits if that many are free. Running it again is as good as once, and a call that was given up gets nothing.
+--
+-- KEYS
+--   permits    string  free permits
+--   marker     string  how many this call took, or "over"
+-- ARGV
+--   count      int     how many it wants
+--   markerTtl  ms      how long a call may be sent again
+-- REPLY
+--   {1, free}  granted; permits that are left
+--   {0, 0}     not so many are free
+--   {2, 0}     this call is over
+-- INCLUDE shared/counts
+-- INCLUDE shared/mark
+
+local permits, marker = KEYS[1], KEYS[2]
+local count, markerTtl = ARGV[1], ARGV[2]
+
+local earlier = redis.call('GET', marker)
+if earlier then
+  return {earlier == 'over' and 2 or 1, 0}
+end
+local free = number_in(permits)
+if free < tonumber(count) then
+  return {0, 0}
+end
+redis.call('DECRBY', permits, count)
+mark(marker, count, markerTtl)
+return {1, free - count}

@@ -1,0 +1,25 @@
+-- Takes all free permits. Running it again is as good as once, and a call that was given up gets nothing.
+--
+-- KEYS
+--   permits    string  free permits
+--   marker     string  how many this call took, or "over"
+-- ARGV
+--   markerTtl  ms      how long a call may be sent again
+-- REPLY
+--   n          how many it took, now or by an earlier run
+-- INCLUDE shared/counts
+-- INCLUDE shared/mark
+
+local permits, marker = KEYS[1], KEYS[2]
+local markerTtl = ARGV[1]
+
+local earlier = redis.call('GET', marker)
+if earlier then
+  return tonumber(earlier) or 0
+end
+local free = math.max(0, number_in(permits))
+if free > 0 then
+  redis.call('DECRBY', permits, free)
+  mark(marker, free, markerTtl)
+end
+return free

@@ -1,0 +1,24 @@
+-- Ends a call for permits whose outcome is unknown: gives back what it took, and refuses it should it come later.
+--
+-- KEYS
+--   permits    string   free permits
+--   channel    channel  where free permits are announced
+--   marker     string   how many this call took, or "over"
+-- ARGV
+--   markerTtl  ms       how long a call may be sent again
+--   publish    text     PUBLISH or SPUBLISH
+-- REPLY
+--   1          done
+-- FLAGS allow-oom
+-- INCLUDE shared/counts
+-- INCLUDE shared/mark
+
+local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local markerTtl, publish = ARGV[1], ARGV[2]
+
+local taken = redis.call('GET', marker)
+mark(marker, 'over', markerTtl)
+if taken and taken ~= 'over' then
+  give_back(permits, taken, publish, channel)
+end
+return 1

@@ -1,0 +1,38 @@
+-- Numbers that are waited for, free permits or the count of a latch; and the permits that are out, in a zset: id -> ms of
+-- the server's clock at which its lease ends.
+
+-- The number in a key, 0 without one. Other data is refused in the words of Redis, before anything is written.
+local function number_in(key)
+  local value = redis.call('GET', key)
+  if not value then
+    return 0
+  end
+  return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+
+-- Adds to the free permits and tells how many are free now. Below one nobody is told: Redisson's waiters fail at a
+-- negative number.
+local function give_back(permits, count, publish, channel)
+  local free = redis.call('INCRBY', permits, count)
+  if free > 0 then
+    redis.pcall(publish, channel, free)
+  end
+end
+
+-- An id as it stands in Redis: 16 bytes for 32 hex digits.
+local function raw(id)
+  return (string.gsub(id, '%x%x', function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
+end
+
+-- Takes back the permits whose leases have ended, however many. Returns how many are free then.
+local function prune(permits, leases, now, publish, channel)
+  local free = number_in(permits)
+  local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+  if ended == 0 then
+    return free
+  end
+  give_back(permits, ended, publish, channel)
+  return free + ended
+end

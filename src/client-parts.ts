@@ -1,0 +1,60 @@
+/** What a client is made of: every part is made here, once, and given what it needs. */
+import { Events } from "./base/events.js";
+import { clientId } from "./base/ids.js";
+import type { CheckedOptions } from "./client-options.js";
+import { Engine } from "./engine/engine.js";
+import { Inspector } from "./inspection/inspector.js";
+import { makeRenewers, type Renewers } from "./kinds/renewers.js";
+import { Env } from "./locks/env.js";
+import { Replicas } from "./locks/replicas.js";
+import { outside } from "./owners/context.js";
+import { Router } from "./pubsub/router.js";
+import { type Connection, isCluster } from "./redis/connection.js";
+import { Link } from "./redis/link.js";
+import { slotOf } from "./redis/slots.js";
+import { KeptPermits } from "./synchronizers/kept-permits.js";
+import { Watchdog } from "./watchdog/watchdog.js";
+
+export interface ClientParts {
+  /** What all locks and synchronizers share. */
+  readonly env: Env;
+  readonly renewers: Renewers;
+  readonly permits: KeptPermits;
+  readonly inspector: Inspector;
+}
+
+export function makeParts(connection: Connection, options: CheckedOptions): ClientParts {
+  const { clock, commandTimeout, legacyServer, pollCap, prefix, random, watchdogTimeout } = options;
+  const shardedPubSub = legacyServer ? false : options.shardedPubSub;
+  const link = new Link({ connection, clock, commandTimeout, shardedPubSub, legacyServer, outside });
+  const sharded = () => link.publishCommand === "SPUBLISH";
+  const groupOf = isCluster(connection) ? slotOf : () => 0;
+  const env = new Env({
+    clientId: clientId(),
+    settings: options,
+    clock,
+    link,
+    router: new Router({ connection, clock, sharded, outside }),
+    engine: new Engine({ link, clock, pollCap, random }),
+    // Holds that were taken one after the other soon share their renewals.
+    watchdog: new Watchdog({ clock, slack: watchdogTimeout / 12, groupOf, outside }),
+    events: new Events(outside),
+    replicas: makeReplicas(connection, link, options),
+  });
+  return {
+    env,
+    renewers: makeRenewers(link, watchdogTimeout),
+    permits: new KeptPermits(env),
+    inspector: new Inspector({ link, prefix, assertOpen: () => env.assertOpen("") }),
+  };
+}
+
+function makeReplicas(connection: Connection, link: Link, options: CheckedOptions): Replicas | undefined {
+  const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
+  if (required === 0) return undefined;
+  const own = connection.duplicate();
+  own.on("error", () => {
+    // The calls on it report what is wrong.
+  });
+  return new Replicas({ link, connection: own, required, timeout, legacyServer });
+}

@@ -1,0 +1,90 @@
+/** Looks at locks without taking part: one by its name, or all that there are. */
+import { fairQueue, tokenCounter } from "../base/names.js";
+import { type Connection, isCluster } from "../redis/connection.js";
+import type { Link } from "../redis/link.js";
+import { lockInspect } from "../scripts/generated.js";
+import { type LockInfo, readLockInfo } from "./lock-info.js";
+
+export interface ListOptions {
+  /** A glob pattern as Redis knows it, for names without the prefix. Default all. */
+  match?: string | undefined;
+  /** How many keys the server looks at in one step. Default 1 000. */
+  count?: number | undefined;
+}
+
+export interface InspectorOptions {
+  readonly link: Link;
+  /** Before every name; empty for none. */
+  readonly prefix: string;
+  /** @throws CLIENT_CLOSED */
+  readonly assertOpen: () => void;
+}
+
+/** Names whose locks are looked at together: more would keep other calls waiting. */
+const TOGETHER = 100;
+
+export class Inspector {
+  readonly #options: InspectorOptions;
+
+  constructor(options: InspectorOptions) {
+    this.#options = options;
+  }
+
+  /** The lock of this name and key; null if it is free, or the key holds no lock. */
+  inspect(name: string, key: string): Promise<LockInfo | null> {
+    const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
+    return this.#options.link.call(
+      { lockName: name, script: lockInspect, keys, args: {} },
+      readLockInfo(name),
+    );
+  }
+
+  /** All locks that are held, in no order. One that is taken or given back meanwhile may be missing or not. */
+  async *list(match: string, count: number): AsyncIterable<LockInfo> {
+    const seen = new Set<string>();
+    for (const master of await this.#masters()) {
+      for await (const keys of this.#scan(master, match, count)) {
+        const fresh = keys.filter((key) => !seen.has(key) && seen.add(key));
+        for (let i = 0; i < fresh.length; i += TOGETHER) {
+          const infos = await Promise.all(fresh.slice(i, i + TOGETHER).map((key) => this.#look(key)));
+          for (const info of infos) if (info) yield info;
+        }
+      }
+    }
+  }
+
+  /** Every lock is a hash; nothing else of this library is one. */
+  async *#scan(master: Connection, match: string, count: number): AsyncIterable<string[]> {
+    const { link, prefix, assertOpen } = this.#options;
+    const pattern = prefix ? `${escaped(prefix)}:${match}` : match;
+    let cursor = "0";
+    do {
+      assertOpen();
+      const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", "hash"];
+      const send = () => master.call("SCAN", ...args);
+      const read = (reply: unknown) => reply as [string, string[]];
+      const [next, keys] = await link.pursue({ lockName: "", send, read }, link.commandTimeout);
+      cursor = String(next);
+      yield keys;
+    } while (cursor !== "0");
+  }
+
+  #look(key: string): Promise<LockInfo | null> {
+    const { prefix } = this.#options;
+    return this.inspect(prefix ? key.slice(prefix.length + 1) : key, key);
+  }
+
+  async #masters(): Promise<readonly Connection[]> {
+    const { link } = this.#options;
+    const { connection } = link;
+    if (!isCluster(connection)) return [connection];
+    // An answer from any of them: now all are known.
+    if (connection.nodes("master").length === 0) await link.command("PING");
+    return connection.nodes("master");
+  }
+}
+
+/** Text that stands for itself in a glob pattern. */
+function escaped(text: string): string {
+  return text.replaceAll(/[*?[\]^\\]/g, "\\$&");
+}

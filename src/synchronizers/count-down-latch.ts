@@ -1,0 +1,94 @@
+/** The latch: a gate that opens for all when it has been counted down to zero. */
+import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import type { Attempt } from "../engine/contender.js";
+import { counterState, counterTrySet, latchCountDown } from "../scripts/generated.js";
+import { MARKER_TTL, type SharedNumber } from "./number.js";
+import { type Want, waitFor } from "./request.js";
+import type { SignalOptions } from "./semaphore.js";
+
+/** What Redisson tells those who wait when the count is set. */
+const NEW_COUNT = "1";
+
+/** Waits for the opening, which nobody takes from the others. */
+class Opening implements Want<true> {
+  readonly share = 1;
+  readonly together = true;
+  readonly #number: SharedNumber;
+
+  constructor(number: SharedNumber) {
+    this.#number = number;
+  }
+
+  attempt(within: number): Promise<Attempt<true>> {
+    const { env, name, key } = this.#number;
+    const call = { lockName: name, script: counterState, keys: { number: key }, args: {}, within };
+    return env.link.call(
+      call,
+      (count): Attempt<true> =>
+        Number(count) > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true, lease: 1 },
+    );
+  }
+}
+
+/**
+ * Opens for all who wait, in all processes, when it has been counted down as often as was set. It can be set again
+ * once it is open; who was slow to notice the opening then waits for the next one.
+ */
+export class CountDownLatch {
+  readonly name: string;
+  readonly #number: SharedNumber;
+
+  /** Made by `LockClient.getCountDownLatch`. */
+  constructor(number: SharedNumber) {
+    this.name = number.name;
+    this.#number = number;
+  }
+
+  /** Sets the count, unless one is set. Resolves with whether this call did. @throws as {@link countDown} */
+  async trySetCount(count: number): Promise<boolean> {
+    checkInteger(count, "count", 0);
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    const marker = number.marker();
+    const set = await number.give(() => ({
+      script: counterTrySet,
+      keys: { number: number.key, channel: number.channel, marker },
+      args: { count, message: NEW_COUNT, markerTtl: MARKER_TTL, publish: number.publish },
+    }));
+    return set === 1;
+  }
+
+  /**
+   * Counts down by one; at zero the latch opens. Does nothing to an open latch.
+   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated
+   */
+  async countDown(): Promise<void> {
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    const marker = number.marker();
+    await number.give(() => ({
+      script: latchCountDown,
+      keys: { count: number.key, channel: number.channel, marker },
+      args: { markerTtl: MARKER_TTL, publish: number.publish },
+    }));
+  }
+
+  /**
+   * Waits until the latch is open, for at most `wait` milliseconds (without limit if absent). Resolves with whether it
+   * is. One that was never set is open.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED; `signal.reason`
+   */
+  async await(wait?: number, options?: SignalOptions): Promise<boolean> {
+    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
+    const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
+    this.#number.env.assertOpen(this.name);
+    signal?.throwIfAborted();
+    return (await waitFor(this.#number, new Opening(this.#number), limit, signal)) ?? false;
+  }
+
+  /** What is left to count down; 0 when it is open. */
+  async getCount(): Promise<number> {
+    const { key } = this.#number;
+    return this.#number.ask(() => ({ script: counterState, keys: { number: key }, args: {} }), Number);
+  }
+}

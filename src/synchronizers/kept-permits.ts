@@ -1,0 +1,199 @@
+/** Permits that were taken without a lease: the watchdog renews them until they are given back, or tells that they are lost. */
+import { elapsedSince, type Instant } from "../base/clock.js";
+import type { LossReason } from "../base/errors.js";
+import { untilDeadline } from "../locks/deadline.js";
+import type { Env, Live } from "../locks/env.js";
+import { permitsRenew } from "../scripts/generated.js";
+import { ScriptRenewer } from "../watchdog/script-renewer.js";
+import type { Guarded, Renewal, Renewer } from "../watchdog/watchdog.js";
+import type { SharedNumber } from "./number.js";
+
+/** Renewals come this often in a lease. */
+const RENEWALS = 3;
+/** Parts of the renewal interval after which a failed renewal is tried again. */
+const RETRIES = 10;
+
+export interface KeptPermitOptions {
+  readonly permits: KeptPermits;
+  readonly number: SharedNumber;
+  readonly id: string;
+  /** The key with the leases. */
+  readonly leases: string;
+  /** When the command that took it was sent. */
+  readonly sent: Instant;
+  /** Gives back what the server may still have of it. */
+  readonly giveBack: () => Promise<unknown>;
+}
+
+export class KeptPermit implements Guarded, Live {
+  dueAt = 0;
+  place = -1;
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  readonly number: SharedNumber;
+  readonly id: string;
+  readonly #options: KeptPermitOptions;
+  readonly #env: Env;
+  readonly #since: Instant;
+  #sent: Instant;
+  #renewAt: number;
+  #renewing = false;
+  #suspended = false;
+  #watched = true;
+
+  constructor(options: KeptPermitOptions) {
+    this.#options = options;
+    this.number = options.number;
+    this.id = options.id;
+    this.#env = options.number.env;
+    this.#since = options.sent;
+    this.#sent = options.sent;
+    this.#renewAt = this.#sentAt(options.sent) + this.#interval;
+  }
+
+  /** Milliseconds since it was taken. */
+  get held(): number {
+    return elapsedSince(this.#env.clock, this.#since);
+  }
+
+  get remaining(): number {
+    const { drift, watchdogTimeout } = this.#env.settings;
+    return untilDeadline(this.#env.clock, drift, this.#sent, watchdogTimeout);
+  }
+
+  watch(): void {
+    this.#watched = true;
+    this.#env.watchdog.watch(this);
+  }
+
+  /** Before it is given back, so that no renewal follows. */
+  unwatch(): void {
+    this.#watched = false;
+    this.#env.watchdog.watch(this);
+  }
+
+  nextDue(): number {
+    if (!this.#watched) return Number.POSITIVE_INFINITY;
+    const deadline = this.#env.clock.mono() + this.remaining;
+    return this.#renewing ? deadline : Math.min(deadline, this.#renewAt);
+  }
+
+  due(now: number): readonly Renewal[] {
+    if (this.#expired() || this.#renewing || this.#renewAt > now) return [];
+    this.#renewing = true;
+    const { permits, leases, id } = this.#options;
+    return [{ holder: this, renewer: permits.renewer, key: leases, field: id, besides: [] }];
+  }
+
+  renewed(_renewal: Renewal, word: number, sent: Instant): void {
+    this.#renewing = false;
+    // Past its deadline it is lost, whatever the server says: after a stall answers are read before the timers speak.
+    if (!this.#watched || this.#expired()) return;
+    if (word !== 1) return this.lose("expired");
+    this.#suspended = false;
+    this.#sent = sent;
+    this.#renewAt = this.#sentAt(sent) + this.#interval;
+    this.number.emit("renewed", { permitId: this.id });
+    this.#env.watchdog.watch(this);
+  }
+
+  notRenewed(cause: unknown): void {
+    this.#renewing = false;
+    if (!this.#watched) return;
+    this.#renewAt = this.#env.clock.mono() + this.#interval / RETRIES;
+    if (!this.#suspended) {
+      this.#suspended = true;
+      this.number.emit("suspended", { permitId: this.id, cause });
+    }
+    this.#env.watchdog.watch(this);
+  }
+
+  /** It ended before it was given back; what is left of it with the server is given back now. */
+  lose(reason: LossReason): void {
+    this.#options.permits.drop(this, reason);
+    this.number.emit("lost", { reason, held: this.held, permitId: this.id });
+    this.#env.settle(this.#options.giveBack());
+  }
+
+  loseByClose(): void {
+    this.lose("closed");
+  }
+
+  #expired(): boolean {
+    if (!this.#watched || this.remaining > 0) return false;
+    this.lose(this.#suspended || this.#renewing ? "unreachable" : "expired");
+    return true;
+  }
+
+  get #interval(): number {
+    return this.#env.settings.watchdogTimeout / RENEWALS;
+  }
+
+  /** On the monotonic clock, earlier if the wall clock says that more time has passed. */
+  #sentAt(sent: Instant): number {
+    return this.#env.clock.mono() - elapsedSince(this.#env.clock, sent);
+  }
+}
+
+/** All of one client. */
+export class KeptPermits {
+  readonly renewer: Renewer;
+  readonly #env: Env;
+  readonly #byId = new Map<string, KeptPermit>();
+  /** Those that were given back because the client was closed. */
+  readonly #closed = new Set<string>();
+  /** Ids that are on their way back, by any call. */
+  readonly #returning = new Map<string, Promise<number>>();
+
+  constructor(env: Env) {
+    this.#env = env;
+    this.renewer = new ScriptRenewer(
+      env.link,
+      env.settings.watchdogTimeout,
+      permitsRenew,
+      (renewals, lease) => ({
+        keys: { leases: renewals.map(({ key }) => key) },
+        args: { lease, ids: renewals.map(({ field }) => field) },
+      }),
+    );
+  }
+
+  /** Looks after a permit from now on. */
+  keep(permit: KeptPermit): void {
+    this.#byId.set(permit.id, permit);
+    this.#env.permits.add(permit);
+    permit.watch();
+  }
+
+  /** The permit of this id, if this client looks after it. */
+  get({ key }: SharedNumber, id: string): KeptPermit | undefined {
+    const permit = this.#byId.get(id);
+    return permit?.number.key === key ? permit : undefined;
+  }
+
+  /** Looks after it no more. */
+  drop(permit: KeptPermit, reason?: LossReason): void {
+    permit.unwatch();
+    this.#byId.delete(permit.id);
+    if (reason === "closed") this.#closed.add(permit.id);
+    this.#env.dropped(permit);
+  }
+
+  /** The close has given it back. */
+  wasClosed(id: string): boolean {
+    return this.#closed.has(id);
+  }
+
+  /** The release of this id that is under way. */
+  returning(id: string): Promise<number> | undefined {
+    return this.#returning.get(id);
+  }
+
+  /** A release of this id is under way. */
+  returns(id: string, work: Promise<number>): void {
+    this.#returning.set(id, work);
+    const done = () => this.#returning.delete(id);
+    work.then(done, done);
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * A number in Redis that calls change and wait for: free permits, or the count of a latch. Owns how such calls are sent.
+ *
+ * They have no owner whose field in a hash would show that a call has been executed, so each has a marker, a key of its
+ * own that lapses. What takes something and gets no answer is undone in the background. What gives something goes on
+ * in the background, but not for longer than its marker is sure to be there: given twice would be worse than not at all.
+ */
+import { RedisUnavailableError } from "../base/errors.js";
+import type { LockEventName, LockEvents, LockKind } from "../base/events.js";
+import { callTombstone } from "../base/names.js";
+import type { Env } from "../locks/env.js";
+import type { Call, Reader } from "../redis/link.js";
+import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+
+/** Milliseconds for which a call may be sent again after its first execution. */
+export const MARKER_TTL = 60_000;
+/** Milliseconds for which a call that gives something is sent again: any later its marker might be gone. */
+const PATIENCE = 50_000;
+
+/** A script with its keys and arguments. */
+export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
+  Call<K, A>,
+  "script" | "keys" | "args"
+>;
+
+export interface GiveOptions {
+  /** Milliseconds for which it is sent again. */
+  readonly patience?: number;
+  /** Told of the work as such, which goes on when its call has been told that there is no answer. */
+  readonly onWork?: (work: Promise<number>) => void;
+}
+
+export interface NumberParts {
+  readonly env: Env;
+  readonly kind: LockKind;
+  /** As users know it. */
+  readonly name: string;
+  readonly key: string;
+  /** Where changes are announced, by SPUBLISH or not. */
+  readonly channelOf: (key: string, sharded: boolean) => string;
+}
+
+export class SharedNumber {
+  readonly env: Env;
+  readonly kind: LockKind;
+  readonly name: string;
+  readonly key: string;
+  readonly #channelOf: NumberParts["channelOf"];
+
+  constructor({ env, kind, name, key, channelOf }: NumberParts) {
+    this.env = env;
+    this.kind = kind;
+    this.name = name;
+    this.key = key;
+    this.#channelOf = channelOf;
+  }
+
+  /** Known once the link is prepared. */
+  get channel(): string {
+    return this.#channelOf(this.key, this.publish === "SPUBLISH");
+  }
+
+  get publish(): "PUBLISH" | "SPUBLISH" {
+    return this.env.link.publishCommand;
+  }
+
+  /** The key of the marker of one more call. */
+  marker(): string {
+    return callTombstone(this.key, this.env.wireId());
+  }
+
+  /** One try to take something, for at most `within` milliseconds. @throws REPLICAS if too few have the grant */
+  take<K extends KeyValues, A extends ArgumentValues, T>(
+    step: Step<K, A>,
+    within: number,
+    read: Reader<T>,
+    granted: (value: T) => boolean,
+  ): Promise<T> {
+    const { link, replicas } = this.env;
+    const call: Call<K, A> = { lockName: this.name, ...step, within };
+    return replicas ? replicas.call(this.key, call, read, granted) : link.call(call, read);
+  }
+
+  /** Gives back what a call took or may yet take, until Redis has answered. */
+  undo<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Promise<unknown> {
+    const call = (): Call<K, A> => ({ lockName: this.name, ...step });
+    return this.env.link.insist(this.name, call, Number, () => undefined);
+  }
+
+  /**
+   * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
+   * The step is made when the link is prepared. Allowed while the client closes: what was taken has to be given back.
+   * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
+   */
+  async give<K extends KeyValues, A extends ArgumentValues>(
+    make: () => Step<K, A>,
+    { patience = PATIENCE, onWork }: GiveOptions = {},
+  ): Promise<number> {
+    const { env, name } = this;
+    if (env.ended) env.assertOpen(name);
+    if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout);
+    return new Promise((resolve, reject) => {
+      const call: Call<K, A> = { lockName: name, ...make() };
+      let silent = false;
+      const onSilence = () => {
+        silent = true;
+        reject(new RedisUnavailableError(name));
+      };
+      const work = env.link.insist(name, () => call, Number, onSilence, undefined, patience);
+      env.settle(work);
+      onWork?.(work);
+      work.then(resolve, (error: unknown) => {
+        if (silent) this.emit("error", { cause: error });
+        else reject(error);
+      });
+    });
+  }
+
+  /** What is known of it. */
+  async ask<K extends KeyValues, A extends ArgumentValues, T>(
+    make: () => Step<K, A>,
+    read: Reader<T>,
+  ): Promise<T> {
+    const { env, name } = this;
+    env.assertOpen(name);
+    if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout);
+    return env.link.call({ lockName: name, ...make() }, read);
+  }
+
+  emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {
+    this.env.events.emit(event, { lockName: this.name, kind: this.kind, ...more } as LockEvents[E]);
+  }
+}

@@ -1,0 +1,209 @@
+/** The semaphore whose permits have an id each, and a lease: those of a process that died come back by themselves. */
+import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import type { Instant } from "../base/clock.js";
+import { LockNotOwnerError } from "../base/errors.js";
+import { permitLeases } from "../base/names.js";
+import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
+import { addPermits, trySetPermits } from "./giving.js";
+import { KeptPermit, type KeptPermits } from "./kept-permits.js";
+import { MARKER_TTL, type SharedNumber } from "./number.js";
+import { endStep, keysOf, TakePermit } from "./permit-want.js";
+import { waitFor } from "./request.js";
+import type { SignalOptions } from "./semaphore.js";
+
+export interface PermitOptions extends SignalOptions {
+  /** Milliseconds, a whole number; if absent the watchdog keeps the permit until it is given back. */
+  lease?: number | undefined;
+}
+
+/** How many permits there are. */
+interface Permits {
+  readonly free: number;
+  readonly out: number;
+}
+
+/**
+ * Permits that any number of processes share, each with a lease by the server's clock. An id may be given back by any
+ * process; one that is handed to another process should have a lease, for the watchdog of the process that took it
+ * keeps it otherwise.
+ */
+export class PermitExpirableSemaphore {
+  readonly name: string;
+  readonly #number: SharedNumber;
+  readonly #kept: KeptPermits;
+
+  /** Made by `LockClient.getPermitExpirableSemaphore`. */
+  constructor(number: SharedNumber, kept: KeptPermits) {
+    this.name = number.name;
+    this.#number = number;
+    this.#kept = kept;
+  }
+
+  /** Sets the number of permits, unless that was done before. Resolves with whether this call did. */
+  async trySetPermits(permits: number): Promise<boolean> {
+    return trySetPermits(this.#number, permits);
+  }
+
+  /**
+   * Takes a permit; waits until there is one. Resolves with its id, 32 hex digits.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late);
+   * `signal.reason`
+   */
+  async acquire(options?: PermitOptions): Promise<string> {
+    const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
+    return (await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as string;
+  }
+
+  /**
+   * Takes a permit if there is one within `wait` milliseconds (at once if absent or 0), for a lease of `lease`
+   * milliseconds (kept by the watchdog if absent). Resolves with its id, or null.
+   * @throws as {@link acquire}
+   */
+  async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
+    const { signal } = checkOptions(options, ["signal"], "tryAcquire");
+    return (await this.#take(checkWait(wait) ?? 0, lease, signal)) ?? null;
+  }
+
+  /**
+   * Gives a permit back.
+   * @throws NOT_OWNER if it is unknown, or its lease has ended; UNAVAILABLE without an answer: it goes on in the
+   * background then, and a further call asks for it again
+   */
+  async release(id: string): Promise<void> {
+    if (await this.tryRelease(id)) return;
+    throw new LockNotOwnerError(
+      this.name,
+      `semaphore "${this.name}": no such permit, or its lease has ended`,
+    );
+  }
+
+  /** As {@link release}; resolves with false instead of rejecting NOT_OWNER. */
+  async tryRelease(id: string): Promise<boolean> {
+    const known = checkId(id);
+    if (known === undefined) return false;
+    if (this.#kept.wasClosed(known)) return true;
+    const number = this.#number;
+    const returning = this.#kept.returning(known);
+    if (returning) return (await number.env.link.limited(this.name, returning)) === 1;
+    const kept = this.#kept.get(number, known);
+    if (kept) this.#kept.drop(kept);
+    const call = number.env.callId(known);
+    const word = await number.give(() => endStep(number, known, call), {
+      patience: Number.POSITIVE_INFINITY,
+      onWork: (work) => this.#kept.returns(known, work),
+    });
+    if (word !== 1) return false;
+    number.emit("released", kept ? { permitId: known, held: kept.held } : { permitId: known });
+    return true;
+  }
+
+  /**
+   * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
+   * whether there is such a permit.
+   */
+  async updateLeaseTime(id: string, lease: number): Promise<boolean> {
+    const known = checkId(id);
+    const ms = checkInteger(lease, "lease", 1);
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    if (known === undefined) return false;
+    const kept = this.#kept.get(number, known);
+    kept?.unwatch();
+    const marker = number.marker();
+    const args = { id: known, lease: ms, markerTtl: MARKER_TTL, publish: number.publish };
+    try {
+      const word = await number.give(() => ({
+        script: permitsUpdate,
+        keys: { ...keysOf(number), marker },
+        args,
+      }));
+      if (word === 1 && kept) this.#kept.drop(kept);
+      else if (word !== 1) kept?.lose("expired");
+      return word === 1;
+    } catch (error) {
+      // What it has become of is not known: better kept than lost.
+      kept?.watch();
+      throw error;
+    }
+  }
+
+  /** How many are free; below 0 while more are out than there are to be. */
+  async availablePermits(): Promise<number> {
+    return (await this.#ask()).free;
+  }
+
+  /** How many are out. */
+  async acquiredPermits(): Promise<number> {
+    return (await this.#ask()).out;
+  }
+
+  /** How many there are, free and out. */
+  async getPermits(): Promise<number> {
+    const { free, out } = await this.#ask();
+    return free + out;
+  }
+
+  /** Sets how many there are, free and out. */
+  async setPermits(permits: number): Promise<void> {
+    const count = checkInteger(permits, "permits", 0);
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    const marker = number.marker();
+    await number.give(() => ({
+      script: permitsSet,
+      keys: { ...keysOf(number), marker },
+      args: { count, markerTtl: MARKER_TTL, publish: number.publish },
+    }));
+  }
+
+  /** Makes more permits. */
+  async addPermits(permits: number): Promise<void> {
+    await addPermits(this.#number, permits);
+  }
+
+  async #take(wait: number, lease: unknown, given: unknown): Promise<string | undefined> {
+    const ms = checkLease(lease);
+    const signal = checkSignal(given);
+    const number = this.#number;
+    const { clock, settings } = number.env;
+    number.env.assertOpen(this.name);
+    signal?.throwIfAborted();
+    const begun = clock.mono();
+    const permit = await waitFor(
+      number,
+      new TakePermit(number, ms ?? settings.watchdogTimeout),
+      wait,
+      signal,
+    );
+    if (!permit) return undefined;
+    const { id, sent } = permit;
+    if (ms === undefined) this.#keep(id, sent);
+    number.emit("acquired", { waited: clock.mono() - begun, permitId: id });
+    return id;
+  }
+
+  #keep(id: string, sent: Instant): void {
+    const number = this.#number;
+    const call = number.env.callId(id);
+    const giveBack = () => number.undo(endStep(number, id, call));
+    const permit = { permits: this.#kept, number, id, leases: permitLeases(number.key), sent, giveBack };
+    this.#kept.keep(new KeptPermit(permit));
+  }
+
+  #ask(): Promise<Permits> {
+    const number = this.#number;
+    return number.ask(
+      () => ({ script: permitsState, keys: keysOf(number), args: { publish: number.publish } }),
+      (reply) => {
+        const [free = 0, out = 0] = (reply as unknown[]).map(Number);
+        return { free, out };
+      },
+    );
+  }
+}
+
+/** The id in lower case; undefined for one that can be no permit's. */
+function checkId(id: unknown): string | undefined {
+  if (typeof id !== "string") throw new TypeError("permit id must be a string");
+  return /^[0-9a-f]{32}$/i.test(id) ? id.toLowerCase() : undefined;
+}

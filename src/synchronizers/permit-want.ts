@@ -1,0 +1,76 @@
+/** One permit with a lease: how it is taken and ended on the wire. */
+import { type Instant, instant } from "../base/clock.js";
+import { LockLostError } from "../base/errors.js";
+import { permitId } from "../base/ids.js";
+import { permitLeases, tombstone } from "../base/names.js";
+import type { Attempt } from "../engine/contender.js";
+import { untilDeadline } from "../locks/deadline.js";
+import { TOMBSTONE_TTL } from "../locks/primitive.js";
+import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
+import type { SharedNumber, Step } from "./number.js";
+import type { Want } from "./request.js";
+
+export interface Permit {
+  readonly id: string;
+  readonly sent: Instant;
+}
+
+/** The keys of all steps. */
+export type PermitKeys = Readonly<Record<"permits" | "leases" | "channel", string>>;
+
+/** A step that ends one permit. */
+export type End = Step<
+  PermitKeys & { readonly tombstone: string },
+  { readonly id: string; readonly call: string; readonly tombstoneTtl: number; readonly publish: string }
+>;
+
+export function keysOf({ key, channel }: SharedNumber): PermitKeys {
+  return { permits: key, leases: permitLeases(key), channel };
+}
+
+/** Takes one permit under an id that was not used before. */
+export class TakePermit implements Want<Permit> {
+  readonly share = 1;
+  readonly #id = permitId();
+  readonly #number: SharedNumber;
+  readonly #lease: number;
+
+  constructor(number: SharedNumber, lease: number) {
+    this.#number = number;
+    this.#lease = lease;
+  }
+
+  attempt(within: number): Promise<Attempt<Permit>> {
+    const number = this.#number;
+    const { clock, settings } = number.env;
+    const id = this.#id;
+    const sent = instant(clock);
+    const keys = { ...keysOf(number), tombstone: tombstone(number.key, id) };
+    const args = { id, lease: this.#lease, publish: number.publish };
+    const read = (reply: unknown): Attempt<Permit> => {
+      const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
+      if (word !== 1) return { granted: false, ttl: next };
+      if (untilDeadline(clock, settings.drift, sent, this.#lease) === 0) {
+        throw new LockLostError(number.name, "expired", clock.wall());
+      }
+      // The next one comes back without a message when its lease ends.
+      const lease = next < 0 ? Number.POSITIVE_INFINITY : next;
+      return { granted: true, value: { id, sent }, lease, beside: free };
+    };
+    return number.take({ script: permitsAcquire, keys, args }, within, read, ({ granted }) => granted);
+  }
+
+  undo(): Promise<unknown> {
+    return this.#number.undo(endStep(this.#number, this.#id, this.#number.env.callId(this.#id)));
+  }
+}
+
+/** Gives a permit back, or gives it up; `call` names the call that does. */
+export function endStep(number: SharedNumber, id: string, call: string): End {
+  const { key, publish } = number;
+  return {
+    script: permitsRelease,
+    keys: { ...keysOf(number), tombstone: tombstone(key, id) },
+    args: { id, call, tombstoneTtl: TOMBSTONE_TTL, publish },
+  };
+}

@@ -1,0 +1,119 @@
+/** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
+import { isLockError } from "../base/errors.js";
+import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
+import { quietly } from "../locks/work.js";
+import type { SharedNumber } from "./number.js";
+
+/** What a call wants. */
+export interface Want<G> {
+  readonly share: number;
+  /** What one is granted, the others can be granted beside it. */
+  readonly together?: boolean;
+  /** Tries once; every try of a call is the same call to the server. */
+  attempt(within: number): Promise<Attempt<G>>;
+  /** Gives back what a try was granted, or may still be granted; absent where nothing is taken. */
+  undo?(): Promise<unknown>;
+}
+
+/** Waits until the want is granted; undefined when `wait` milliseconds are over first. */
+export function waitFor<G>(
+  number: SharedNumber,
+  want: Want<G>,
+  wait: number,
+  signal?: AbortSignal,
+): Promise<G | undefined> {
+  return number.env.engine.acquire(new Request(number, want), wait, signal);
+}
+
+class Request<G> implements Contender<G> {
+  readonly standing: Standing;
+  readonly share: number;
+  readonly place = undefined;
+  readonly pause = 0;
+  readonly #number: SharedNumber;
+  readonly #want: Want<G>;
+  /** A try is on its way. */
+  #flying = false;
+  /** The server has granted something, or may yet do so. */
+  #doubtful = false;
+  /** Nobody waits for the result any more. */
+  #over = false;
+
+  constructor(number: SharedNumber, want: Want<G>) {
+    this.#number = number;
+    this.#want = want;
+    this.share = want.share;
+    this.standing = { places: false, marked: false, together: want.together ?? false };
+  }
+
+  get lockName(): string {
+    return this.#number.name;
+  }
+
+  get line(): string {
+    return `${this.#number.kind}/${this.#number.key}`;
+  }
+
+  get away(): boolean {
+    return this.#number.env.link.away;
+  }
+
+  listen(listener: Listener): () => void {
+    return this.#number.env.router.subscribe(this.#number.channel, listener);
+  }
+
+  admitted(): boolean {
+    return true;
+  }
+
+  reenters(): boolean {
+    return false;
+  }
+
+  async attempt(within: number, _fellows: Fellows): Promise<Attempt<G>> {
+    const { link } = this.#number.env;
+    const left = link.prepared ? within : await link.prepare(this.lockName, within);
+    const { losses } = link;
+    this.#flying = true;
+    try {
+      const attempt = await this.#want.attempt(left);
+      // A command that lived through a lost connection may arrive once more.
+      this.#doubtful ||= attempt.granted || link.losses !== losses;
+      return attempt;
+    } catch (error) {
+      this.#doubtful = true;
+      if (isLockError(error, "REPLICAS")) await quietly(link.limited(this.lockName, this.#undo()));
+      throw error;
+    } finally {
+      this.#flying = false;
+      if (this.#over) void this.#undo();
+    }
+  }
+
+  enter(): void {
+    // Nothing but the server admits it.
+  }
+
+  waiting(): void {
+    this.#number.emit("waiting", {});
+  }
+
+  withdraw(): void {
+    // The server keeps no place for it.
+  }
+
+  leave(taken: boolean): void {
+    if (taken) return;
+    this.#over = true;
+    if (!this.#flying) void this.#undo();
+  }
+
+  /** In the background. */
+  #undo(): Promise<void> {
+    if (!this.#doubtful || !this.#want.undo) return Promise.resolve();
+    this.#doubtful = false;
+    const undone = quietly(this.#want.undo());
+    this.#number.env.settle(undone);
+    return undone;
+  }
+}

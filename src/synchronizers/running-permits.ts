@@ -1,0 +1,39 @@
+/** Permits that are held while a function runs. */
+import { LockLostError } from "../base/errors.js";
+import type { Live } from "../locks/env.js";
+import type { SharedNumber } from "./number.js";
+
+/** Permits of a `run`, which a close gives back: nobody else could. */
+export class RunningPermits implements Live {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  lost: LockLostError | undefined;
+  readonly #number: SharedNumber;
+  readonly #release: () => Promise<void>;
+
+  constructor(number: SharedNumber, release: () => Promise<void>) {
+    this.#number = number;
+    this.#release = release;
+    number.env.permits.add(this);
+  }
+
+  loseByClose(): void {
+    this.lost = new LockLostError(this.#number.name, "closed", this.#number.env.clock.wall());
+    void this.#giveBack();
+  }
+
+  async end(): Promise<void> {
+    if (!this.lost) await this.#giveBack();
+  }
+
+  async #giveBack(): Promise<void> {
+    try {
+      const given = this.#release();
+      this.#number.env.dropped(this);
+      await given;
+    } catch (cause) {
+      this.#number.emit("error", { cause });
+    }
+  }
+}

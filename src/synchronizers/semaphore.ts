@@ -1,0 +1,131 @@
+/** The semaphore: a number of permits, which have no owner and no lease. */
+import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import { LockLostError, LockTimeoutError } from "../base/errors.js";
+import { counterState } from "../scripts/generated.js";
+import { addPermits, giveBack, trySetPermits } from "./giving.js";
+import type { SharedNumber } from "./number.js";
+import { waitFor } from "./request.js";
+import { RunningPermits } from "./running-permits.js";
+import { Drain, Take } from "./semaphore-wants.js";
+
+export interface SignalOptions {
+  /** Ends the wait at once, with `signal.reason`. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface SemaphoreRunOptions extends SignalOptions {
+  /** How many to take. Default 1. */
+  permits?: number | undefined;
+  /** Milliseconds that the wait may take; without limit if absent. */
+  wait?: number | undefined;
+}
+
+const SIGNAL: readonly string[] = ["signal"];
+const RUN: readonly string[] = ["permits", "wait", "signal"];
+
+/**
+ * Permits that any number of processes share. A permit has no owner: whoever has one gives it back, here or elsewhere.
+ * Nor has it a lease: a process that dies keeps its permits for ever. Where that matters use the expirable kind.
+ *
+ * Not fair over all processes. Within one, calls are served in their order: a large one is not passed by small ones.
+ */
+export class Semaphore {
+  readonly name: string;
+  readonly #number: SharedNumber;
+
+  /** Made by `LockClient.getSemaphore`. */
+  constructor(number: SharedNumber) {
+    this.name = number.name;
+    this.#number = number;
+  }
+
+  /** Sets the number of permits, unless that was done before. Resolves with whether this call did. */
+  async trySetPermits(permits: number): Promise<boolean> {
+    return trySetPermits(this.#number, permits);
+  }
+
+  /**
+   * Takes permits; waits until there are enough.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED; `signal.reason`
+   */
+  async acquire(permits: number = 1, options?: SignalOptions): Promise<void> {
+    await this.#take("acquire", permits, Number.POSITIVE_INFINITY, options);
+  }
+
+  /**
+   * Takes permits if there are enough within `wait` milliseconds (at once if 0). Resolves with whether there were.
+   * @throws as {@link acquire}
+   */
+  async tryAcquire(permits: number = 1, wait: number = 0, options?: SignalOptions): Promise<boolean> {
+    return this.#take("tryAcquire", permits, checkWait(wait) ?? 0, options);
+  }
+
+  /**
+   * Gives permits back. Nobody checks who took them.
+   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated
+   */
+  async release(permits: number = 1): Promise<void> {
+    await giveBack(this.#number, checkInteger(permits, "permits", 1));
+    this.#number.emit("released", {});
+  }
+
+  /** Makes more permits. @throws as {@link release} */
+  async addPermits(permits: number): Promise<void> {
+    await addPermits(this.#number, permits);
+  }
+
+  /** How many are free. */
+  async availablePermits(): Promise<number> {
+    const { key } = this.#number;
+    return this.#number.ask(() => ({ script: counterState, keys: { number: key }, args: {} }), Number);
+  }
+
+  /** Takes all that are free; resolves with how many those were. @throws as {@link acquire} */
+  async drainPermits(): Promise<number> {
+    this.#number.env.assertOpen(this.name);
+    return (await waitFor(this.#number, new Drain(this.#number), 0)) ?? 0;
+  }
+
+  /**
+   * Takes permits, runs fn and gives them back. What fn throws always wins.
+   * @throws WAIT_TIMEOUT if there were not enough within `wait`; LOCK_LOST if the client was closed meanwhile
+   */
+  async run<T>(fn: () => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T> {
+    checkFunction(fn, "fn");
+    const { permits = 1, wait, signal } = checkOptions(options, RUN, "run");
+    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
+    const { clock } = this.#number.env;
+    const begun = clock.mono();
+    const taken = await this.#take("run", permits, limit, { signal } as SignalOptions);
+    if (!taken) throw new LockTimeoutError(this.name, clock.mono() - begun);
+    const running = new RunningPermits(this.#number, () => this.release(permits as number));
+    let result: T;
+    try {
+      result = await fn();
+    } finally {
+      await running.end();
+    }
+    const { lost } = running;
+    if (lost) throw new LockLostError(this.name, lost.reason, lost.since, { value: result });
+    return result;
+  }
+
+  async #take(
+    where: string,
+    permits: unknown,
+    wait: number,
+    options: SignalOptions | undefined,
+  ): Promise<boolean> {
+    const count = checkInteger(permits, "permits", 1);
+    const signal = checkSignal(checkOptions(options, SIGNAL, where).signal);
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    signal?.throwIfAborted();
+    const { clock } = number.env;
+    const begun = clock.mono();
+    const taken = await waitFor(number, new Take(number, count), wait, signal);
+    if (taken === undefined) return false;
+    number.emit("acquired", { waited: clock.mono() - begun });
+    return true;
+  }
+}
