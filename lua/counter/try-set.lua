@@ -3,7 +3,7 @@
 -- KEYS
 --   number     string   free permits, or a latch's count
 --   channel    channel  where waiters are told
---   marker     string   exists once this call has set it
+--   marker     string   what this call was answered
 -- ARGV
 --   count      int      the number
 --   message    text     what waiters are told
@@ -18,10 +18,12 @@
 local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-if redis.call('EXISTS', marker) == 1 then
-  return 1
+local earlier = redis.call('GET', marker)
+if earlier then
+  return tonumber(earlier)
 end
 if redis.call('GET', number) then
+  mark(marker, '0', markerTtl)
   return 0
 end
 redis.call('SET', number, count)

@@ -59,11 +59,11 @@ export function permitLeases(name: string): string {
 }
 
 /**
- * Where the opening of a latch is announced. Redisson puts braces around every name. Around one that has some they would
- * make another slot, where a cluster with sharded pub/sub refuses the message, so there the name is left as it is.
+ * Where the opening of a latch is announced. Redisson puts braces around every name. Around one that has some they
+ * make another slot, which a cluster refuses, so there such a name is left as it is.
  */
-export function latchChannel(name: string, sharded: boolean): string {
-  return sharded && name.includes("{")
+export function latchChannel(name: string, clustered: boolean): string {
+  return clustered && name.includes("{")
     ? prefixed("redisson_countdownlatch__channel__", name)
     : `redisson_countdownlatch__channel__{${name}}`;
 }

@@ -64,7 +64,7 @@ export const counterTrySet: Script<
     number: string;
     /** channel: where waiters are told */
     channel: string;
-    /** string: exists once this call has set it */
+    /** string: what this call was answered */
     marker: string;
   },
   {
@@ -100,17 +100,19 @@ redis.call('SET', marker, outcome, 'PX', ttl)
 end
 local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-if redis.call('EXISTS', marker) == 1 then
-return 1
+local earlier = redis.call('GET', marker)
+if earlier then
+return tonumber(earlier)
 end
 if redis.call('GET', number) then
+mark(marker, '0', markerTtl)
 return 0
 end
 redis.call('SET', number, count)
 mark(marker, '1', markerTtl)
 announce(publish, channel, message)
 return 1`,
-    sha1: "52d95c4068df951e54ef6369f0178ac5e19918e4",
+    sha1: "2e50b14fb433f2a810cb009bc7997bd157349e2e",
   },
 });
 

@@ -36,8 +36,8 @@ export interface NumberParts {
   /** As users know it. */
   readonly name: string;
   readonly key: string;
-  /** Where changes are announced, by SPUBLISH or not. */
-  readonly channelOf: (key: string, sharded: boolean) => string;
+  /** Where changes are announced. */
+  readonly channelOf: (key: string, clustered: boolean) => string;
 }
 
 export class SharedNumber {
@@ -45,21 +45,17 @@ export class SharedNumber {
   readonly kind: LockKind;
   readonly name: string;
   readonly key: string;
-  readonly #channelOf: NumberParts["channelOf"];
+  readonly channel: string;
 
   constructor({ env, kind, name, key, channelOf }: NumberParts) {
     this.env = env;
     this.kind = kind;
     this.name = name;
     this.key = key;
-    this.#channelOf = channelOf;
+    this.channel = channelOf(key, env.link.isCluster);
   }
 
   /** Known once the link is prepared. */
-  get channel(): string {
-    return this.#channelOf(this.key, this.publish === "SPUBLISH");
-  }
-
   get publish(): "PUBLISH" | "SPUBLISH" {
     return this.env.link.publishCommand;
   }
