@@ -1,5 +1,6 @@
 -- Renews many permits. Never brings back one that has ended, never shortens a lease. A key that holds other data by now
--- does not disturb its neighbours.
+-- does not disturb its neighbours. A write that needs no memory comes first: before Redis 7 it lets the next ones pass
+-- where memory is short.
 --
 -- KEYS
 --   leases...  zset  permit id (16 bytes) -> ms of the server's clock at which its lease ends; one for each permit
@@ -8,6 +9,7 @@
 --   ids...     text  32 hex digits
 -- REPLY
 --   {r, ...}   for each permit 1 renewed, 0 gone
+-- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 
@@ -15,6 +17,7 @@ local leases = KEYS
 local lease = ARGV[1]
 
 local now = server_time()
+redis.pcall('ZREM', leases[1], '')
 local replies = {}
 for i, key in ipairs(leases) do
   local member = raw(ARGV[i + 1])

@@ -13,6 +13,7 @@
 -- REPLY
 --   1          done, now or by an earlier run
 --   0          no such permit, or its lease had ended
+-- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 -- INCLUDE shared/mark

@@ -18,8 +18,6 @@ if earlier then
   return tonumber(earlier) or 0
 end
 local free = math.max(0, number_in(permits))
-if free > 0 then
-  redis.call('DECRBY', permits, free)
-  mark(marker, free, markerTtl)
-end
+redis.call('DECRBY', permits, free)
+mark(marker, free, markerTtl)
 return free

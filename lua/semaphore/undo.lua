@@ -18,7 +18,7 @@ local markerTtl, publish = ARGV[1], ARGV[2]
 
 local taken = redis.call('GET', marker)
 mark(marker, 'over', markerTtl)
-if taken and taken ~= 'over' then
+if taken and taken ~= 'over' and taken ~= '0' then
   give_back(permits, taken, publish, channel)
 end
 return 1

@@ -30,6 +30,9 @@ export class Line {
   #unsubscribe: (() => void) | undefined;
   /** The server has confirmed the common subscription, so a release since then is a hint. */
   #listening = false;
+  /** How much those who are fed and have not tried yet want; they stand one behind the other. */
+  #fed = 0;
+  #lastFed: Waiter | undefined;
 
   constructor(options: LineOptions) {
     this.#options = options;
@@ -49,6 +52,7 @@ export class Line {
     const wasHead = this.isHead(waiter);
     waiter.unsubscribe?.();
     waiter.unsubscribe = undefined;
+    this.#unfeed(waiter);
     this.#waiters.remove(waiter);
     if (!wasHead) return;
     const { first } = this.#waiters;
@@ -88,11 +92,11 @@ export class Line {
   /** A waiter has what it wants, for at most `ms` unless renewed. `beside`: how much is left for those behind it. */
   granted(waiter: Waiter, ms: number, beside = 0): void {
     const { places, together } = waiter.contender.standing;
-    if (together && waiter.list) return this.#hintAll();
-    if (waiter.list) this.#shareOut(waiter.next, beside);
+    this.#unfeed(waiter);
+    if (waiter.list) this.#shareOut(waiter, together ? Number.POSITIVE_INFINITY : beside);
     if (!this.isHead(waiter)) return;
-    // Who is not told of its release has to look.
-    if (this.#listening || places) this.#quietUntil = this.#options.clock.mono() + ms;
+    // Who is not told of its release has to look, and so has who comes later and could be granted it as well.
+    if ((this.#listening || places) && !together) this.#quietUntil = this.#options.clock.mono() + ms;
     else this.#hinted = true;
   }
 
@@ -100,6 +104,7 @@ export class Line {
   refused(waiter: Waiter, ms: number, overlooked: readonly string[]): void {
     // Not in line yet, it tries again as soon as it is.
     if (!waiter.list) return;
+    this.#unfeed(waiter);
     if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
     if (waiter.contender.standing.places) waiter.unsubscribe ??= this.#subscribeOne(waiter);
     else this.#unsubscribe ??= this.#subscribeAll(waiter);
@@ -115,19 +120,34 @@ export class Line {
     first?.resume();
   }
 
-  #hintAll(): void {
-    this.#hinted = true;
-    for (const waiter of this.#waiters.all()) waiter.hint();
+  /**
+   * Those next in line try at once, as far as it goes round: none is passed by a later one that wants less. What was left
+   * over at a grant includes what is on its way to those who are fed, for they come after it.
+   */
+  #shareOut(granted: Waiter, amount: number): void {
+    let left = amount - this.#fed;
+    const start = this.#lastFed ? this.#lastFed.next : this.#firstBut(granted);
+    for (let next = start; next; next = next.next) {
+      left -= next.contender.share;
+      if (left < 0) return;
+      this.#fed += next.contender.share;
+      this.#lastFed = next;
+      next.fed = true;
+      next.hint();
+    }
   }
 
-  /** Those next in line try at once, as far as it goes round: none is passed by a later one that wants less. */
-  #shareOut(next: Waiter | undefined, amount: number): void {
-    let left = amount;
-    for (let waiter = next; waiter; waiter = waiter.next) {
-      left -= waiter.contender.share;
-      if (left < 0) return;
-      waiter.hint();
-    }
+  #firstBut(waiter: Waiter): Waiter | undefined {
+    const { first } = this.#waiters;
+    return first === waiter ? first.next : first;
+  }
+
+  /** It has tried, or has gone. */
+  #unfeed(waiter: Waiter): void {
+    if (!waiter.fed) return;
+    waiter.fed = false;
+    this.#fed -= waiter.contender.share;
+    if (this.#lastFed === waiter) this.#lastFed = waiter.prev?.fed ? waiter.prev : undefined;
   }
 
   #hintPlaces(places: ReadonlySet<string>): void {

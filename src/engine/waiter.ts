@@ -10,6 +10,8 @@ export class Waiter extends Wait {
   readonly contender: Contender<unknown>;
   /** It was told to try, whether it is the first of its line or not. */
   hinted = false;
+  /** It was told to try because of what another's grant left over; see {@link Line.granted}. */
+  fed = false;
   /** Ends its own subscription, if it has one. */
   unsubscribe: (() => void) | undefined;
   /** Whether the `waiting` event was sent. */

@@ -1,5 +1,5 @@
 /** Looks at locks without taking part: one by its name, or all that there are. */
-import { fairQueue, tokenCounter } from "../base/names.js";
+import { fairQueue, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { type Connection, isCluster } from "../redis/connection.js";
 import type { Link } from "../redis/link.js";
 import { lockInspect } from "../scripts/generated.js";
@@ -44,7 +44,7 @@ export class Inspector {
     const seen = new Set<string>();
     for (const master of await this.#masters()) {
       for await (const keys of this.#scan(master, match, count)) {
-        const fresh = keys.filter((key) => !seen.has(key) && seen.add(key));
+        const fresh = keys.filter((key) => this.#canBeLock(key) && !seen.has(key) && seen.add(key));
         for (let i = 0; i < fresh.length; i += TOGETHER) {
           const infos = await Promise.all(fresh.slice(i, i + TOGETHER).map((key) => this.#look(key)));
           for (const info of infos) if (info) yield info;
@@ -67,6 +67,11 @@ export class Inspector {
       cursor = String(next);
       yield keys;
     } while (cursor !== "0");
+  }
+
+  /** On a cluster no lock has a name whose keys are in different slots, but other data may. */
+  #canBeLock(key: string): boolean {
+    return !this.#options.link.isCluster || sharesOneSlot(key);
   }
 
   #look(key: string): Promise<LockInfo | null> {

@@ -101,7 +101,12 @@ export class Pursuit<T> implements AnyPursuit {
 
   #succeeded(reply: unknown): void {
     this.#host.answered();
-    if (this.#end()) this.#resolve(this.#pursued.read(reply));
+    if (!this.#end()) return;
+    try {
+      this.#resolve(this.#pursued.read(reply));
+    } catch (error) {
+      this.#reject(error);
+    }
   }
 
   #failed(error: unknown): void {

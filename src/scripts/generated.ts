@@ -1280,10 +1280,10 @@ return 1`,
 
 /**
  * What a lock's keys say: of every kind, since only they know which it is. A hash that is no lock is left alone, however
- * large it is.
+ * large it is or whatever numbers are in it.
  *
  * Replies:
- * - `{pttl, fenced, {waiter, ...}, {field, value, ms, ...}}`: fenced: 1 or 0; ms: of a read hold, else 0
+ * - `{pttl, fenced, mode, {waiter, ...}, {field, count, ms, ...}}`: fenced: 1 or 0; mode: "" for none; ms: of a read hold
  * - `{}`: no lock
  */
 export const lockInspect: Script<
@@ -1402,19 +1402,35 @@ return {}
 end
 local mode = redis.call('HGET', lock, 'mode')
 local shared = mode == 'read' or mode == 'write'
+local OWNER = '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+'
+local MOST_DIGITS = 5
+local function is_owner(field)
+return string.find(field, OWNER .. '$') or shared and (field == 'mode' or string.find(field, OWNER .. ':write$'))
+end
 if not shared and redis.call('HLEN', lock) > 1 then
 return {}
+end
+for _, field in ipairs(redis.call('HRANDFIELD', lock, 2)) do
+if not is_owner(field) then
+return {}
+end
 end
 local holders = {}
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-holders[#holders + 1] = fields[i]
-holders[#holders + 1] = fields[i + 1]
-holders[#holders + 1] = shared and reads_left(lock, fields[i], fields[i + 1]) or 0
+local field, count = fields[i], fields[i + 1]
+if field ~= 'mode' then
+if not is_owner(field) or not string.find(count, '^%d+$') or #count > MOST_DIGITS then
+return {}
+end
+holders[#holders + 1] = field
+holders[#holders + 1] = count
+holders[#holders + 1] = shared and reads_left(lock, field, count) or 0
+end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
-return {redis.call('PTTL', lock), redis.call('EXISTS', counter), waiters, holders}`,
-    sha1: "4a7cdb14c54a993f0a6d657e7369990de61a22d3",
+return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
+    sha1: "8536267d3bcab24e989bcc270fbe175e7d8b3046",
   },
   legacy: {
     text: `local function read_hold(lock, owner, number)
@@ -1513,19 +1529,35 @@ return {}
 end
 local mode = redis.call('HGET', lock, 'mode')
 local shared = mode == 'read' or mode == 'write'
+local OWNER = '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+'
+local MOST_DIGITS = 5
+local function is_owner(field)
+return string.find(field, OWNER .. '$') or shared and (field == 'mode' or string.find(field, OWNER .. ':write$'))
+end
 if not shared and redis.call('HLEN', lock) > 1 then
 return {}
+end
+for _, field in ipairs(redis.call('HRANDFIELD', lock, 2)) do
+if not is_owner(field) then
+return {}
+end
 end
 local holders = {}
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-holders[#holders + 1] = fields[i]
-holders[#holders + 1] = fields[i + 1]
-holders[#holders + 1] = shared and reads_left(lock, fields[i], fields[i + 1]) or 0
+local field, count = fields[i], fields[i + 1]
+if field ~= 'mode' then
+if not is_owner(field) or not string.find(count, '^%d+$') or #count > MOST_DIGITS then
+return {}
+end
+holders[#holders + 1] = field
+holders[#holders + 1] = count
+holders[#holders + 1] = shared and reads_left(lock, field, count) or 0
+end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
-return {redis.call('PTTL', lock), redis.call('EXISTS', counter), waiters, holders}`,
-    sha1: "0709e5e0822c465e4913aab8136cb6e82a35adab",
+return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
+    sha1: "c81a0a945d44aef0516ae2262132a92d2a7f6480",
   },
 });
 
@@ -2152,7 +2184,8 @@ return 1`,
 
 /**
  * Renews many permits. Never brings back one that has ended, never shortens a lease. A key that holds other data by now
- * does not disturb its neighbours.
+ * does not disturb its neighbours. A write that needs no memory comes first: before Redis 7 it lets the next ones pass
+ * where memory is short.
  *
  * Replies:
  * - `{r, ...}`: for each permit 1 renewed, 0 gone
@@ -2176,6 +2209,56 @@ export const permitsRenew: Script<
     { name: "ids", type: "text", variadic: true },
   ],
   modern: {
+    text: `#!lua flags=allow-oom
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local leases = KEYS
+local lease = ARGV[1]
+local now = server_time()
+redis.pcall('ZREM', leases[1], '')
+local replies = {}
+for i, key in ipairs(leases) do
+local member = raw(ARGV[i + 1])
+local ends = redis.pcall('ZSCORE', key, member)
+replies[i] = 0
+if type(ends) == 'string' and tonumber(ends) > now then
+redis.call('ZADD', key, 'XX', 'GT', now + lease, member)
+replies[i] = 1
+end
+end
+return replies`,
+    sha1: "fe2904b9c8e6026ac85a052b6d7fa86aacca8595",
+  },
+  legacy: {
     text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -2210,6 +2293,7 @@ end
 local leases = KEYS
 local lease = ARGV[1]
 local now = server_time()
+redis.pcall('ZREM', leases[1], '')
 local replies = {}
 for i, key in ipairs(leases) do
 local member = raw(ARGV[i + 1])
@@ -2221,7 +2305,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "98a324ee031585158392727caac44762082b20db",
+    sha1: "2379f74fb1d409f1c621364976d5996f201e5c18",
   },
 });
 
@@ -2459,6 +2543,59 @@ export const permitsUpdate: Script<
     { name: "publish", type: "text" },
   ],
   modern: {
+    text: `#!lua flags=allow-oom
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
+local function mark(marker, outcome, ttl)
+redis.call('DEL', marker)
+redis.call('SET', marker, outcome, 'PX', ttl)
+end
+local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, lease, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('EXISTS', marker) == 1 then
+return 1
+end
+local now = server_time()
+local member = raw(id)
+prune(permits, leases, now, publish, channel)
+if not redis.call('ZSCORE', leases, member) then
+return 0
+end
+redis.call('ZADD', leases, now + lease, member)
+mark(marker, '1', markerTtl)
+return 1`,
+    sha1: "b993c45098cd023ee1bec9d73cb68c1c3f274489",
+  },
+  legacy: {
     text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -4175,12 +4312,10 @@ if earlier then
 return tonumber(earlier) or 0
 end
 local free = math.max(0, number_in(permits))
-if free > 0 then
 redis.call('DECRBY', permits, free)
 mark(marker, free, markerTtl)
-end
 return free`,
-    sha1: "93f6724d596414dbc8ebd133d8384f54784b0b3e",
+    sha1: "763cd95f3636ee965d75b8d59fc423ba9cd46c90",
   },
 });
 
@@ -4375,11 +4510,11 @@ local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, publish = ARGV[1], ARGV[2]
 local taken = redis.call('GET', marker)
 mark(marker, 'over', markerTtl)
-if taken and taken ~= 'over' then
+if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "f04548bbd3eafe981ca7c796c5d81268602560cd",
+    sha1: "6e3d8fef61044345d662075a956adc11b040a0af",
   },
   legacy: {
     text: `local function number_in(key)
@@ -4417,11 +4552,11 @@ local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, publish = ARGV[1], ARGV[2]
 local taken = redis.call('GET', marker)
 mark(marker, 'over', markerTtl)
-if taken and taken ~= 'over' then
+if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "5a2446f08fd6e9b17cec4533a4bb25ade9e9081c",
+    sha1: "5d99badb7bdf75e590a1e95975b2e6f9305ad151",
   },
 });
 

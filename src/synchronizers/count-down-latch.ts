@@ -1,6 +1,7 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import type { Attempt } from "../engine/contender.js";
+import { noop } from "../locks/work.js";
 import { counterState, counterTrySet, latchCountDown } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Want, waitFor } from "./request.js";
@@ -83,7 +84,7 @@ export class CountDownLatch {
     const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
     this.#number.env.assertOpen(this.name);
     signal?.throwIfAborted();
-    return (await waitFor(this.#number, new Opening(this.#number), limit, signal)) ?? false;
+    return (await waitFor(this.#number, new Opening(this.#number), limit, signal, noop)) ?? false;
   }
 
   /** What is left to count down; 0 when it is open. */

@@ -40,7 +40,9 @@ export class KeptPermit implements Guarded, Live {
   #renewAt: number;
   #renewing = false;
   #suspended = false;
-  #watched = true;
+  #watched = false;
+  /** It was given back or lost, or has a lease now: none of this object's business any more. */
+  #over = false;
 
   constructor(options: KeptPermitOptions) {
     this.#options = options;
@@ -63,14 +65,19 @@ export class KeptPermit implements Guarded, Live {
   }
 
   watch(): void {
-    this.#watched = true;
+    this.#watched = !this.#over;
     this.#env.watchdog.watch(this);
   }
 
-  /** Before it is given back, so that no renewal follows. */
+  /** No renewal follows until it is watched again. */
   unwatch(): void {
     this.#watched = false;
     this.#env.watchdog.watch(this);
+  }
+
+  end(): void {
+    this.#over = true;
+    this.unwatch();
   }
 
   nextDue(): number {
@@ -111,6 +118,7 @@ export class KeptPermit implements Guarded, Live {
 
   /** It ended before it was given back; what is left of it with the server is given back now. */
   lose(reason: LossReason): void {
+    if (this.#over) return;
     this.#options.permits.drop(this, reason);
     this.number.emit("lost", { reason, held: this.held, permitId: this.id });
     this.#env.settle(this.#options.giveBack());
@@ -174,7 +182,7 @@ export class KeptPermits {
 
   /** Looks after it no more. */
   drop(permit: KeptPermit, reason?: LossReason): void {
-    permit.unwatch();
+    permit.end();
     this.#byId.delete(permit.id);
     if (reason === "closed") this.#closed.add(permit.id);
     this.#env.dropped(permit);

@@ -9,6 +9,7 @@ import { RedisUnavailableError } from "../base/errors.js";
 import type { LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone } from "../base/names.js";
 import type { Env } from "../locks/env.js";
+import { noop } from "../locks/work.js";
 import type { Call, Reader } from "../redis/link.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
@@ -85,7 +86,7 @@ export class SharedNumber {
 
   /**
    * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
-   * The step is made when the link is prepared. Allowed while the client closes: what was taken has to be given back.
+   * The step is made when the link is prepared, which goes on likewise. Allowed while the client closes: what was taken has to be given back.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async give<K extends KeyValues, A extends ArgumentValues>(
@@ -93,19 +94,23 @@ export class SharedNumber {
     { patience = PATIENCE, onWork }: GiveOptions = {},
   ): Promise<number> {
     const { env, name } = this;
+    const { link } = env;
     if (env.ended) env.assertOpen(name);
-    if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout);
     return new Promise((resolve, reject) => {
-      const call: Call<K, A> = { lockName: name, ...make() };
       let silent = false;
       const onSilence = () => {
         silent = true;
         reject(new RedisUnavailableError(name));
       };
-      const work = env.link.insist(name, () => call, Number, onSilence, undefined, patience);
+      const insist = () => {
+        const call: Call<K, A> = { lockName: name, ...make() };
+        return link.insist(name, () => call, Number, onSilence, undefined, patience);
+      };
+      const cancel = link.prepared ? noop : env.clock.after(link.commandTimeout, onSilence);
+      const work = link.prepared ? insist() : link.prepare(name, PATIENCE).then(insist);
       env.settle(work);
       onWork?.(work);
-      work.then(resolve, (error: unknown) => {
+      work.finally(cancel).then(resolve, (error: unknown) => {
         if (silent) this.emit("error", { cause: error });
         else reject(error);
       });

@@ -1,13 +1,12 @@
 /** The semaphore whose permits have an id each, and a lease: those of a process that died come back by themselves. */
 import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
-import type { Instant } from "../base/clock.js";
 import { LockNotOwnerError } from "../base/errors.js";
 import { permitLeases } from "../base/names.js";
 import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit, type KeptPermits } from "./kept-permits.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
-import { endStep, keysOf, TakePermit } from "./permit-want.js";
+import { endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
@@ -87,7 +86,7 @@ export class PermitExpirableSemaphore {
     if (returning) return (await number.env.link.limited(this.name, returning)) === 1;
     const kept = this.#kept.get(number, known);
     if (kept) this.#kept.drop(kept);
-    const call = number.env.callId(known);
+    const call = number.env.wireId();
     const word = await number.give(() => endStep(number, known, call), {
       patience: Number.POSITIVE_INFINITY,
       onWork: (work) => this.#kept.returns(known, work),
@@ -169,22 +168,18 @@ export class PermitExpirableSemaphore {
     number.env.assertOpen(this.name);
     signal?.throwIfAborted();
     const begun = clock.mono();
-    const permit = await waitFor(
-      number,
-      new TakePermit(number, ms ?? settings.watchdogTimeout),
-      wait,
-      signal,
-    );
+    const want = new TakePermit(number, ms ?? settings.watchdogTimeout);
+    const permit = await waitFor(number, want, wait, signal, (granted) => {
+      if (ms === undefined) this.#keep(granted);
+    });
     if (!permit) return undefined;
-    const { id, sent } = permit;
-    if (ms === undefined) this.#keep(id, sent);
-    number.emit("acquired", { waited: clock.mono() - begun, permitId: id });
-    return id;
+    number.emit("acquired", { waited: clock.mono() - begun, permitId: permit.id });
+    return permit.id;
   }
 
-  #keep(id: string, sent: Instant): void {
+  #keep({ id, sent }: Permit): void {
     const number = this.#number;
-    const call = number.env.callId(id);
+    const call = number.env.wireId();
     const giveBack = () => number.undo(endStep(number, id, call));
     const permit = { permits: this.#kept, number, id, leases: permitLeases(number.key), sent, giveBack };
     this.#kept.keep(new KeptPermit(permit));

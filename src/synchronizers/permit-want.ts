@@ -40,7 +40,7 @@ export class TakePermit implements Want<Permit> {
     this.#lease = lease;
   }
 
-  attempt(within: number): Promise<Attempt<Permit>> {
+  async attempt(within: number): Promise<Attempt<Permit>> {
     const number = this.#number;
     const { clock, settings } = number.env;
     const id = this.#id;
@@ -50,18 +50,20 @@ export class TakePermit implements Want<Permit> {
     const read = (reply: unknown): Attempt<Permit> => {
       const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
       if (word !== 1) return { granted: false, ttl: next };
-      if (untilDeadline(clock, settings.drift, sent, this.#lease) === 0) {
-        throw new LockLostError(number.name, "expired", clock.wall());
-      }
       // The next one comes back without a message when its lease ends.
       const lease = next < 0 ? Number.POSITIVE_INFINITY : next;
       return { granted: true, value: { id, sent }, lease, beside: free };
     };
-    return number.take({ script: permitsAcquire, keys, args }, within, read, ({ granted }) => granted);
+    const step = { script: permitsAcquire, keys, args };
+    const attempt = await number.take(step, within, read, ({ granted }) => granted);
+    if (attempt.granted && untilDeadline(clock, settings.drift, sent, this.#lease) === 0) {
+      throw new LockLostError(number.name, "expired", clock.wall());
+    }
+    return attempt;
   }
 
   undo(): Promise<unknown> {
-    return this.#number.undo(endStep(this.#number, this.#id, this.#number.env.callId(this.#id)));
+    return this.#number.undo(endStep(this.#number, this.#id, this.#number.env.wireId()));
   }
 }
 

@@ -1,5 +1,5 @@
 /** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
-import { isLockError } from "../base/errors.js";
+import { ClientClosedError, isLockError } from "../base/errors.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
 import { quietly } from "../locks/work.js";
 import type { SharedNumber } from "./number.js";
@@ -15,14 +15,26 @@ export interface Want<G> {
   undo?(): Promise<unknown>;
 }
 
-/** Waits until the want is granted; undefined when `wait` milliseconds are over first. */
-export function waitFor<G>(
+/**
+ * Waits until the want is granted; undefined when `wait` milliseconds are over first. `accept` is told of the grant at once.
+ * @throws CLIENT_CLOSED also when the client was closed with the grant on its way to the caller: it is undone then
+ */
+export async function waitFor<G>(
   number: SharedNumber,
   want: Want<G>,
   wait: number,
-  signal?: AbortSignal,
+  signal: AbortSignal | undefined,
+  accept: (granted: G) => void,
 ): Promise<G | undefined> {
-  return number.env.engine.acquire(new Request(number, want), wait, signal);
+  const { env, name } = number;
+  const granted = await env.engine.acquire(new Request(number, want), wait, signal);
+  if (granted === undefined) return undefined;
+  if (env.closed) {
+    if (want.undo) env.settle(want.undo());
+    throw new ClientClosedError(name);
+  }
+  accept(granted);
+  return granted;
 }
 
 class Request<G> implements Contender<G> {

@@ -1,6 +1,7 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError, LockTimeoutError } from "../base/errors.js";
+import { noop } from "../locks/work.js";
 import { counterState } from "../scripts/generated.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { SharedNumber } from "./number.js";
@@ -83,7 +84,7 @@ export class Semaphore {
   /** Takes all that are free; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
     this.#number.env.assertOpen(this.name);
-    return (await waitFor(this.#number, new Drain(this.#number), 0)) ?? 0;
+    return (await waitFor(this.#number, new Drain(this.#number), 0, undefined, noop)) ?? 0;
   }
 
   /**
@@ -96,9 +97,11 @@ export class Semaphore {
     const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
     const { clock } = this.#number.env;
     const begun = clock.mono();
-    const taken = await this.#take("run", permits, limit, { signal } as SignalOptions);
-    if (!taken) throw new LockTimeoutError(this.name, clock.mono() - begun);
-    const running = new RunningPermits(this.#number, () => this.release(permits as number));
+    let running: RunningPermits | undefined;
+    await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
+      running = new RunningPermits(this.#number, () => this.release(count));
+    });
+    if (!running) throw new LockTimeoutError(this.name, clock.mono() - begun);
     let result: T;
     try {
       result = await fn();
@@ -115,6 +118,7 @@ export class Semaphore {
     permits: unknown,
     wait: number,
     options: SignalOptions | undefined,
+    accept: (count: number) => void = noop,
   ): Promise<boolean> {
     const count = checkInteger(permits, "permits", 1);
     const signal = checkSignal(checkOptions(options, SIGNAL, where).signal);
@@ -123,7 +127,7 @@ export class Semaphore {
     signal?.throwIfAborted();
     const { clock } = number.env;
     const begun = clock.mono();
-    const taken = await waitFor(number, new Take(number, count), wait, signal);
+    const taken = await waitFor(number, new Take(number, count), wait, signal, accept);
     if (taken === undefined) return false;
     number.emit("acquired", { waited: clock.mono() - begun });
     return true;
