@@ -95,6 +95,42 @@ async function live(redis: Redis | Cluster, name: string, options: LockClientOpt
   await expect(granted.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   expect(await lock.run(() => 7)).toBe(7);
   expect(await lock.isLocked()).toBe(false);
+  await count(one, two, name);
+}
+
+/** Likewise everything that is a number. */
+async function count(one: LockClient, two: LockClient, name: string): Promise<void> {
+  const semaphore = one.getSemaphore(`${name}:semaphore`);
+  expect(await semaphore.trySetPermits(3)).toBe(true);
+  await semaphore.acquire(3);
+  const more = two.getSemaphore(`${name}:semaphore`).acquire(2);
+  await semaphore.release(3);
+  await more;
+  expect(await semaphore.drainPermits()).toBe(1);
+
+  const permits = one.getPermitExpirableSemaphore(`${name}:permits`);
+  await permits.setPermits(2);
+  const [kept, leased] = [await permits.acquire(), await permits.acquire({ lease: 20_000 })];
+  await new Promise((resolve) => one.once("renewed", resolve));
+  expect(await permits.updateLeaseTime(leased, 10_000)).toBe(true);
+  expect(await permits.acquiredPermits()).toBe(2);
+  await permits.release(kept);
+  await two.getPermitExpirableSemaphore(`${name}:permits`).release(leased);
+  expect(await permits.availablePermits()).toBe(2);
+
+  const latch = one.getCountDownLatch(`${name}:latch`);
+  expect(await latch.trySetCount(1)).toBe(true);
+  const open = two.getCountDownLatch(`${name}:latch`).await();
+  await latch.countDown();
+  expect(await open).toBe(true);
+
+  const hold = await one.getFencedLock(`${name}:fenced`).lock();
+  expect(await two.inspect(`${name}:fenced`)).toMatchObject({
+    kind: "fenced",
+    holders: [{ ownerId: hold.ownerId }],
+  });
+  for await (const { kind } of two.list({ match: `${name}:fenced` })) expect(kind).toBe("fenced");
+  await hold.unlock();
 }
 
 describe("a single server", () => {
