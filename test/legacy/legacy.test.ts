@@ -96,6 +96,9 @@ async function live(redis: Redis | Cluster, name: string, options: LockClientOpt
   expect(await lock.run(() => 7)).toBe(7);
   expect(await lock.isLocked()).toBe(false);
   await count(one, two, name);
+  // These stay when nobody uses them.
+  for (const kept of ["semaphore", "permits"]) await redis.del(`${name}:${kept}`);
+  await redis.del(`redisson_lock_token:{${name}:fenced}`);
 }
 
 /** Likewise everything that is a number. */
