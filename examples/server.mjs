@@ -2,14 +2,17 @@
 // already, on 6379 or elsewhere, is not touched.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { own } from "./children.mjs";
 
 const ATTEMPTS = 5;
 const USUAL_PORT = 6379;
 
 /** Resolves with { port, pid, program, child } when the server takes connections. `more`: arguments of redis-server. */
-export async function startServer(directory, more = []) {
+export async function startServer(directory = temporaryDirectory(), more = []) {
   const chosen = process.env.HOLDFAST_REDIS_SERVER;
   const programs = chosen ? [chosen] : ["redis-server", "valkey-server"];
   let failure;
@@ -28,6 +31,13 @@ export async function startServer(directory, more = []) {
     "this needs redis-server or valkey-server on the PATH, or its path in HOLDFAST_REDIS_SERVER",
     { cause: failure },
   );
+}
+
+/** Gone when the example ends. */
+function temporaryDirectory() {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-example-"));
+  process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 async function launch(program, port, directory, more) {

@@ -4,17 +4,20 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect } from "vitest";
+import { transform } from "esbuild";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const EXAMPLES = join(ROOT, "examples");
 
 export interface Ended {
   readonly code: number;
   readonly output: string;
 }
 
-/** Builds the library if that was not done. */
+/** Builds the library if that was not done. Each example starts several processes, which a busy machine takes its time for. */
 export function useExamples(): void {
+  vi.setConfig({ testTimeout: 60_000 });
   beforeAll(() => {
     if (!existsSync(join(ROOT, "dist/index.js"))) {
       execFileSync("npx", ["tsdown", "--logLevel", "warn"], { cwd: ROOT, stdio: "inherit" });
@@ -27,24 +30,63 @@ export function useExamples(): void {
 
 const copies: string[] = [];
 
-export function runExample(file: string, directory: string = join(ROOT, "examples")): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [join(directory, file)], (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr });
-    });
+export interface Example {
+  /** What it prints when all is as it tells. */
+  readonly says: RegExp;
+  /** Code that is replaced by other code, and the assertion that notices. */
+  readonly fault: { readonly from: string; readonly to: string; readonly noticed: RegExp };
+}
+
+/** Two tests of an example of one file: that it proves what it says, and that it notices when it is broken. */
+export function testExample(file: string, { says, fault }: Example): void {
+  test(`${file} proves what it says`, async () => {
+    const { code, output } = await runExample(file);
+    expect(output).toMatch(says);
+    expect(code).toBe(0);
   });
+
+  test(`${file} notices: ${fault.to || "nothing"} for ${fault.from.trim()}`, async () => {
+    const { code, output } = await runChanged(file, file, fault.from, fault.to);
+    expect(output).toMatch(/AssertionError/);
+    expect(output).toMatch(fault.noticed);
+    expect(code).toBe(1);
+  });
+}
+
+/** One in TypeScript is translated first, in a copy. */
+export async function runExample(file: string, directory: string = EXAMPLES): Promise<Ended> {
+  if (!file.endsWith(".ts")) return runFile(join(directory, file));
+  const copy = directory === EXAMPLES ? await copyExamples() : directory;
+  const source = await readFile(join(copy, file), "utf8");
+  const { code } = await transform(source, { loader: "ts", target: "node20" });
+  const translated = join(copy, `${file}.mjs`);
+  await writeFile(translated, code);
+  return runFile(translated);
 }
 
 /** Runs `file` in a copy of the examples, in one of whose files `from` was replaced by `to`. */
 export async function runChanged(file: string, changed: string, from: string, to: string): Promise<Ended> {
-  // Inside the package, so that it finds the library by its name.
-  await mkdir(join(ROOT, "out"), { recursive: true });
-  const copy = await mkdtemp(join(ROOT, "out", "examples-"));
-  copies.push(copy);
-  await cp(join(ROOT, "examples"), copy, { recursive: true });
+  const copy = await copyExamples();
   const source = await readFile(join(copy, changed), "utf8");
   const other = source.replace(from, to);
   expect(other).not.toBe(source);
   await writeFile(join(copy, changed), other);
   return runExample(file, copy);
+}
+
+async function copyExamples(): Promise<string> {
+  // Inside the package, so that it finds the library by its name.
+  await mkdir(join(ROOT, "out"), { recursive: true });
+  const copy = await mkdtemp(join(ROOT, "out", "examples-"));
+  copies.push(copy);
+  await cp(EXAMPLES, copy, { recursive: true });
+  return copy;
+}
+
+function runFile(path: string): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [path], (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr });
+    });
+  });
 }
