@@ -202,9 +202,7 @@ export class LockClient {
     const { prefix } = this.#options;
     const key = prefix ? `${prefix}:${name}` : name;
     if (this.#env.link.isCluster && !sharesOneSlot(key)) {
-      throw new RangeError(
-        `on a cluster the braces of "${key}" would put the keys of this lock in different slots`,
-      );
+      throw new RangeError(`on a cluster the braces of "${key}" would put its keys in different slots`);
     }
     return key;
   }

@@ -1,4 +1,5 @@
--- Sets the lease of a permit anew. Running it again is as good as once.
+-- Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late. Running
+-- it again is as good as once.
 --
 -- KEYS
 --   permits    string   free permits
@@ -27,9 +28,13 @@ end
 local now = server_time()
 local member = raw(id)
 prune(permits, leases, now, publish, channel)
-if not redis.call('ZSCORE', leases, member) then
+local ends = redis.call('ZSCORE', leases, member)
+if not ends then
   return 0
 end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
+if now + lease < tonumber(ends) then
+  redis.pcall(publish, channel, 0)
+end
 return 1

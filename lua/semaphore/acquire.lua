@@ -17,10 +17,13 @@ local permits, marker = KEYS[1], KEYS[2]
 local count, markerTtl = ARGV[1], ARGV[2]
 
 local earlier = redis.call('GET', marker)
-if earlier then
-  return {earlier == 'over' and 2 or 1, 0}
+if earlier == 'over' then
+  return {2, 0}
 end
 local free = number_in(permits)
+if earlier then
+  return {1, math.max(0, free)}
+end
 if free < tonumber(count) then
   return {0, 0}
 end

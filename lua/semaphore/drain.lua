@@ -18,6 +18,8 @@ if earlier then
   return tonumber(earlier) or 0
 end
 local free = math.max(0, number_in(permits))
-redis.call('DECRBY', permits, free)
 mark(marker, free, markerTtl)
+if free > 0 then
+  redis.call('DECRBY', permits, free)
+end
 return free

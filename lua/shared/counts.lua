@@ -7,7 +7,8 @@ local function number_in(key)
   if not value then
     return 0
   end
-  return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+  local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+  return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 
 -- Adds to the free permits and tells how many are free now. Below one nobody is told: Redisson's waiters fail at a

@@ -54,6 +54,8 @@ export class Line {
     waiter.unsubscribe = undefined;
     this.#unfeed(waiter);
     this.#waiters.remove(waiter);
+    // It was told of something that it has not tried for.
+    if (waiter.hinted && !waiter.contender.standing.places) this.hint();
     if (!wasHead) return;
     const { first } = this.#waiters;
     if (undecided || first?.contender.standing.marked) this.#hinted = true;

@@ -44,10 +44,15 @@ export class Inspector {
     const seen = new Set<string>();
     for (const master of await this.#masters()) {
       for await (const keys of this.#scan(master, match, count)) {
-        const fresh = keys.filter((key) => this.#canBeLock(key) && !seen.has(key) && seen.add(key));
-        for (let i = 0; i < fresh.length; i += TOGETHER) {
-          const infos = await Promise.all(fresh.slice(i, i + TOGETHER).map((key) => this.#look(key)));
-          for (const info of infos) if (info) yield info;
+        const candidates = keys.filter((key) => this.#canBeLock(key));
+        for (let i = 0; i < candidates.length; i += TOGETHER) {
+          const infos = await Promise.all(candidates.slice(i, i + TOGETHER).map((key) => this.#look(key)));
+          // SCAN may name a key more than once.
+          for (const info of infos) {
+            if (!info || seen.has(info.name)) continue;
+            seen.add(info.name);
+            yield info;
+          }
         }
       }
     }

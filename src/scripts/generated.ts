@@ -23,7 +23,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -47,7 +48,7 @@ return free + ended
 end
 local number = KEYS[1]
 return number_in(number)`,
-    sha1: "7f12d4a4da6d039732fa28757f4940ebf62dfe64",
+    sha1: "6b415eb0cdd784e17b5ef2acd3523c1ed44180ff",
   },
 });
 
@@ -987,7 +988,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -1025,7 +1027,7 @@ announce(publish, channel, '0')
 end
 end
 return 1`,
-    sha1: "ec6ada928769aefed144d553bc34d6ca01529024",
+    sha1: "16ce195aaf174500506c78b2484f3d79cf1840fd",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -1040,7 +1042,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -1078,7 +1081,7 @@ announce(publish, channel, '0')
 end
 end
 return 1`,
-    sha1: "5c11efe5e83ccd26aa905bd6205a7d3ba442450e",
+    sha1: "b2a4257e45011dc76fda70231f566c1e7eee77d3",
   },
 });
 
@@ -1977,7 +1980,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2024,7 +2028,7 @@ granted = 0
 end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
-    sha1: "79cded58bb555fa589fe185e35e8f4bf72772af8",
+    sha1: "b110c7e864c3c66e63e70e3e36ae6300b8c88f2e",
   },
 });
 
@@ -2082,7 +2086,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2124,7 +2129,7 @@ end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
-    sha1: "fd6c674ddc574c418af4a9793cce34ec67b0a0bb",
+    sha1: "fe5855386790ccdfa38c6d797424b9a6a7e0c727",
   },
   legacy: {
     text: `local function server_time()
@@ -2136,7 +2141,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2178,7 +2184,7 @@ end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
-    sha1: "54f85c00cee835ba42d92752231fcb680be86210",
+    sha1: "44873df32a8f60336ae04333ede5167f3d819a87",
   },
 });
 
@@ -2219,7 +2225,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2256,7 +2263,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "fe2904b9c8e6026ac85a052b6d7fa86aacca8595",
+    sha1: "0961bdf80b551e32746fa12c138f5ec2567f528d",
   },
   legacy: {
     text: `local function server_time()
@@ -2268,7 +2275,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2305,7 +2313,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "2379f74fb1d409f1c621364976d5996f201e5c18",
+    sha1: "a834ac898a85e811d7b6d5fc0aedbfa41d9bc220",
   },
 });
 
@@ -2358,7 +2366,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2392,7 +2401,7 @@ mark(marker, '1', markerTtl)
 give_back(permits, count - free - redis.call('ZCARD', leases), publish, channel)
 end
 return 1`,
-    sha1: "ec86572aee7397e4144fdaad33100e5f1c710ba2",
+    sha1: "84972b2cd975b3bfd8cd3fd5bd6b64cc3c095041",
   },
 });
 
@@ -2434,7 +2443,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2459,7 +2469,7 @@ end
 local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "0d91f80ffe315b726d6cdc63dec363406ab667c4",
+    sha1: "6546ab0d892ad303b1f13f111d2559ae34986eb8",
   },
   legacy: {
     text: `local function server_time()
@@ -2471,7 +2481,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2496,12 +2507,13 @@ end
 local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "6ed0c126c3ae4c2ca161b76f603363bffe568ee8",
+    sha1: "e7706554958e6cf246969afbafc553ae380ad96c",
   },
 });
 
 /**
- * Sets the lease of a permit anew. Running it again is as good as once.
+ * Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late. Running
+ * it again is as good as once.
  *
  * Replies:
  * - `1`: done, now or by an earlier run
@@ -2553,7 +2565,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2587,13 +2600,17 @@ end
 local now = server_time()
 local member = raw(id)
 prune(permits, leases, now, publish, channel)
-if not redis.call('ZSCORE', leases, member) then
+local ends = redis.call('ZSCORE', leases, member)
+if not ends then
 return 0
 end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
+if now + lease < tonumber(ends) then
+redis.pcall(publish, channel, 0)
+end
 return 1`,
-    sha1: "b993c45098cd023ee1bec9d73cb68c1c3f274489",
+    sha1: "9c2cebe0775450ba4912f4b92d3c779794eb9f7b",
   },
   legacy: {
     text: `local function server_time()
@@ -2605,7 +2622,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -2639,13 +2657,17 @@ end
 local now = server_time()
 local member = raw(id)
 prune(permits, leases, now, publish, channel)
-if not redis.call('ZSCORE', leases, member) then
+local ends = redis.call('ZSCORE', leases, member)
+if not ends then
 return 0
 end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
+if now + lease < tonumber(ends) then
+redis.pcall(publish, channel, 0)
+end
 return 1`,
-    sha1: "f2e216cbc867dbb4c7d85eb1467301dae8e27056",
+    sha1: "30117aab30641dc1f77b3397011d896b3675fae4",
   },
 });
 
@@ -4206,7 +4228,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -4235,17 +4258,20 @@ end
 local permits, marker = KEYS[1], KEYS[2]
 local count, markerTtl = ARGV[1], ARGV[2]
 local earlier = redis.call('GET', marker)
-if earlier then
-return {earlier == 'over' and 2 or 1, 0}
+if earlier == 'over' then
+return {2, 0}
 end
 local free = number_in(permits)
+if earlier then
+return {1, math.max(0, free)}
+end
 if free < tonumber(count) then
 return {0, 0}
 end
 redis.call('DECRBY', permits, count)
 mark(marker, count, markerTtl)
 return {1, free - count}`,
-    sha1: "ce9bd7c2bcb7e39f8e7783570ed63699a7522c40",
+    sha1: "5aa90f3cdbc81d8ddfd8715a9bb3644493724776",
   },
 });
 
@@ -4279,7 +4305,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -4312,10 +4339,12 @@ if earlier then
 return tonumber(earlier) or 0
 end
 local free = math.max(0, number_in(permits))
-redis.call('DECRBY', permits, free)
 mark(marker, free, markerTtl)
+if free > 0 then
+redis.call('DECRBY', permits, free)
+end
 return free`,
-    sha1: "763cd95f3636ee965d75b8d59fc423ba9cd46c90",
+    sha1: "e9d3639388a6eab061ffc249b93bfc82fbb07d91",
   },
 });
 
@@ -4361,7 +4390,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -4395,7 +4425,7 @@ mark(marker, '1', markerTtl)
 give_back(permits, count, publish, channel)
 end
 return 1`,
-    sha1: "4f1c5e0a585ff9215b7fd1220a4d546248f716aa",
+    sha1: "5dfaa620c4aa04a1abbd803934454f67ec808115",
   },
   legacy: {
     text: `local function number_in(key)
@@ -4403,7 +4433,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -4437,7 +4468,7 @@ mark(marker, '1', markerTtl)
 give_back(permits, count, publish, channel)
 end
 return 1`,
-    sha1: "8e62d9be76a251b37a651d516ce1f475aecca0e1",
+    sha1: "57de8dda94ca6e3d87636fb51decfe466a000e63",
   },
 });
 
@@ -4480,7 +4511,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -4514,7 +4546,7 @@ if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "6e3d8fef61044345d662075a956adc11b040a0af",
+    sha1: "36312e6c530122ad7290290a9e69c72f7c3d0674",
   },
   legacy: {
     text: `local function number_in(key)
@@ -4522,7 +4554,8 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-return string.find(value, '^-?%d+$') and tonumber(value) or redis.call('DECRBY', key, 0)
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
 local free = redis.call('INCRBY', permits, count)
@@ -4556,7 +4589,7 @@ if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "5d99badb7bdf75e590a1e95975b2e6f9305ad151",
+    sha1: "f8cf076bd61fac16668af1ea8a0849e41f0c333c",
   },
 });
 

@@ -2,7 +2,7 @@
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import type { Attempt } from "../engine/contender.js";
 import { noop } from "../locks/work.js";
-import { counterState, counterTrySet, latchCountDown } from "../scripts/generated.js";
+import { counterState, latchCountDown } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Want, waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -48,15 +48,7 @@ export class CountDownLatch {
   /** Sets the count, unless one is set. Resolves with whether this call did. @throws as {@link countDown} */
   async trySetCount(count: number): Promise<boolean> {
     checkInteger(count, "count", 0);
-    const number = this.#number;
-    number.env.assertOpen(this.name);
-    const marker = number.marker();
-    const set = await number.give(() => ({
-      script: counterTrySet,
-      keys: { number: number.key, channel: number.channel, marker },
-      args: { count, message: NEW_COUNT, markerTtl: MARKER_TTL, publish: number.publish },
-    }));
-    return set === 1;
+    return this.#number.trySet(count, NEW_COUNT);
   }
 
   /**
@@ -89,7 +81,6 @@ export class CountDownLatch {
 
   /** What is left to count down; 0 when it is open. */
   async getCount(): Promise<number> {
-    const { key } = this.#number;
-    return this.#number.ask(() => ({ script: counterState, keys: { number: key }, args: {} }), Number);
+    return this.#number.read();
   }
 }

@@ -148,11 +148,12 @@ export class KeptPermit implements Guarded, Live {
 export class KeptPermits {
   readonly renewer: Renewer;
   readonly #env: Env;
-  readonly #byId = new Map<string, KeptPermit>();
+  /** By {@link place}, as all that is known of a permit. */
+  readonly #kept = new Map<string, KeptPermit>();
   /** Those that were given back because the client was closed. */
   readonly #closed = new Set<string>();
-  /** Ids that are on their way back, by any call. */
-  readonly #returning = new Map<string, Promise<number>>();
+  /** Those that are on their way back, by any call; resolves with whether they were out. */
+  readonly #returning = new Map<string, Promise<boolean>>();
 
   constructor(env: Env) {
     this.#env = env;
@@ -169,39 +170,45 @@ export class KeptPermits {
 
   /** Looks after a permit from now on. */
   keep(permit: KeptPermit): void {
-    this.#byId.set(permit.id, permit);
+    this.#kept.set(place(permit.number, permit.id), permit);
     this.#env.permits.add(permit);
     permit.watch();
   }
 
   /** The permit of this id, if this client looks after it. */
-  get({ key }: SharedNumber, id: string): KeptPermit | undefined {
-    const permit = this.#byId.get(id);
-    return permit?.number.key === key ? permit : undefined;
+  get(number: SharedNumber, id: string): KeptPermit | undefined {
+    return this.#kept.get(place(number, id));
   }
 
   /** Looks after it no more. */
   drop(permit: KeptPermit, reason?: LossReason): void {
+    const where = place(permit.number, permit.id);
     permit.end();
-    this.#byId.delete(permit.id);
-    if (reason === "closed") this.#closed.add(permit.id);
+    this.#kept.delete(where);
+    if (reason === "closed") this.#closed.add(where);
     this.#env.dropped(permit);
   }
 
   /** The close has given it back. */
-  wasClosed(id: string): boolean {
-    return this.#closed.has(id);
+  wasClosed(number: SharedNumber, id: string): boolean {
+    return this.#closed.has(place(number, id));
   }
 
-  /** The release of this id that is under way. */
-  returning(id: string): Promise<number> | undefined {
-    return this.#returning.get(id);
+  /** The release that is under way. */
+  returning(number: SharedNumber, id: string): Promise<boolean> | undefined {
+    return this.#returning.get(place(number, id));
   }
 
-  /** A release of this id is under way. */
-  returns(id: string, work: Promise<number>): void {
-    this.#returning.set(id, work);
-    const done = () => this.#returning.delete(id);
+  /** A release is under way. */
+  returns(number: SharedNumber, id: string, work: Promise<boolean>): void {
+    const where = place(number, id);
+    this.#returning.set(where, work);
+    const done = () => this.#returning.delete(where);
     work.then(done, done);
   }
+}
+
+/** Ids are fresh, but nobody keeps users from asking one semaphore for another's permit. */
+function place({ key }: SharedNumber, id: string): string {
+  return `${id}${key}`;
 }

@@ -11,12 +11,16 @@ import { callTombstone } from "../base/names.js";
 import type { Env } from "../locks/env.js";
 import { noop } from "../locks/work.js";
 import type { Call, Reader } from "../redis/link.js";
+import { counterState, counterTrySet } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 /** Milliseconds for which a call may be sent again after its first execution. */
 export const MARKER_TTL = 60_000;
-/** Milliseconds for which a call that gives something is sent again: any later its marker might be gone. */
-const PATIENCE = 50_000;
+/**
+ * Milliseconds for which a call that gives something is sent again: any later its marker might be gone. ioredis, which
+ * may send again what it has, gives up sooner than that by default.
+ */
+const PATIENCE = 40_000;
 
 /** A script with its keys and arguments. */
 export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
@@ -126,6 +130,23 @@ export class SharedNumber {
     env.assertOpen(name);
     if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout);
     return env.link.call({ lockName: name, ...make() }, read);
+  }
+
+  /** The number as it is; 0 without one. */
+  read(): Promise<number> {
+    return this.ask(() => ({ script: counterState, keys: { number: this.key }, args: {} }), Number);
+  }
+
+  /** Sets the number, unless there is one, and tells waiters; resolves with whether this call did. */
+  async trySet(count: number, message: string): Promise<boolean> {
+    this.env.assertOpen(this.name);
+    const marker = this.marker();
+    const set = await this.give(() => ({
+      script: counterTrySet,
+      keys: { number: this.key, channel: this.channel, marker },
+      args: { count, message, markerTtl: MARKER_TTL, publish: this.publish },
+    }));
+    return set === 1;
   }
 
   emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {

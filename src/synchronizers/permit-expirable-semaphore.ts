@@ -1,5 +1,6 @@
 /** The semaphore whose permits have an id each, and a lease: those of a process that died come back by themselves. */
 import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import { elapsedSince, instant } from "../base/clock.js";
 import { LockNotOwnerError } from "../base/errors.js";
 import { permitLeases } from "../base/names.js";
 import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
@@ -80,20 +81,15 @@ export class PermitExpirableSemaphore {
   async tryRelease(id: string): Promise<boolean> {
     const known = checkId(id);
     if (known === undefined) return false;
-    if (this.#kept.wasClosed(known)) return true;
     const number = this.#number;
-    const returning = this.#kept.returning(known);
-    if (returning) return (await number.env.link.limited(this.name, returning)) === 1;
+    if (this.#kept.wasClosed(number, known)) return true;
+    const returning = this.#kept.returning(number, known);
+    if (returning) return number.env.link.limited(this.name, returning);
     const kept = this.#kept.get(number, known);
     if (kept) this.#kept.drop(kept);
-    const call = number.env.wireId();
-    const word = await number.give(() => endStep(number, known, call), {
-      patience: Number.POSITIVE_INFINITY,
-      onWork: (work) => this.#kept.returns(known, work),
-    });
-    if (word !== 1) return false;
-    number.emit("released", kept ? { permitId: known, held: kept.held } : { permitId: known });
-    return true;
+    const word = await this.#giveBack(known);
+    if (word) number.emit("released", kept ? { permitId: known, held: kept.held } : { permitId: known });
+    return word;
   }
 
   /**
@@ -175,6 +171,20 @@ export class PermitExpirableSemaphore {
     if (!permit) return undefined;
     number.emit("acquired", { waited: clock.mono() - begun, permitId: permit.id });
     return permit.id;
+  }
+
+  async #giveBack(id: string): Promise<boolean> {
+    const number = this.#number;
+    const { clock } = number.env;
+    const call = number.env.wireId();
+    const begun = instant(clock);
+    // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
+    const done = (word: number) => word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
+    const given = number.give(() => endStep(number, id, call), {
+      patience: Number.POSITIVE_INFINITY,
+      onWork: (work) => this.#kept.returns(number, id, work.then(done)),
+    });
+    return done(await given);
   }
 
   #keep({ id, sent }: Permit): void {

@@ -5,9 +5,8 @@ import { permitId } from "../base/ids.js";
 import { permitLeases, tombstone } from "../base/names.js";
 import type { Attempt } from "../engine/contender.js";
 import { untilDeadline } from "../locks/deadline.js";
-import { TOMBSTONE_TTL } from "../locks/primitive.js";
 import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
-import type { SharedNumber, Step } from "./number.js";
+import { MARKER_TTL, type SharedNumber, type Step } from "./number.js";
 import type { Want } from "./request.js";
 
 export interface Permit {
@@ -73,6 +72,6 @@ export function endStep(number: SharedNumber, id: string, call: string): End {
   return {
     script: permitsRelease,
     keys: { ...keysOf(number), tombstone: tombstone(key, id) },
-    args: { id, call, tombstoneTtl: TOMBSTONE_TTL, publish },
+    args: { id, call, tombstoneTtl: MARKER_TTL, publish },
   };
 }

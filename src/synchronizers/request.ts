@@ -85,6 +85,7 @@ class Request<G> implements Contender<G> {
   async attempt(within: number, _fellows: Fellows): Promise<Attempt<G>> {
     const { link } = this.#number.env;
     const left = link.prepared ? within : await link.prepare(this.lockName, within);
+    if (this.#over) return { granted: false, ttl: 0 };
     const { losses } = link;
     this.#flying = true;
     try {

@@ -20,6 +20,7 @@ export class RunningPermits implements Live {
 
   loseByClose(): void {
     this.lost = new LockLostError(this.#number.name, "closed", this.#number.env.clock.wall());
+    this.#number.emit("lost", { reason: "closed" });
     void this.#giveBack();
   }
 

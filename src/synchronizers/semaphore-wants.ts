@@ -48,7 +48,8 @@ export class Drain implements Want<number> {
     const keys = { permits: this.#number.key, marker: this.#marker };
     const step = { script: semaphoreDrain, keys, args: { markerTtl: MARKER_TTL } };
     const read = (reply: unknown): Attempt<number> => ({ granted: true, value: Number(reply), lease: 1 });
-    return this.#number.take(step, within, read, () => true);
+    const some = (attempt: Attempt<number>) => attempt.granted && attempt.value > 0;
+    return this.#number.take(step, within, read, some);
   }
 
   undo(): Promise<unknown> {

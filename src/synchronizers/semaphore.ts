@@ -2,7 +2,6 @@
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError, LockTimeoutError } from "../base/errors.js";
 import { noop } from "../locks/work.js";
-import { counterState } from "../scripts/generated.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { SharedNumber } from "./number.js";
 import { waitFor } from "./request.js";
@@ -77,8 +76,7 @@ export class Semaphore {
 
   /** How many are free. */
   async availablePermits(): Promise<number> {
-    const { key } = this.#number;
-    return this.#number.ask(() => ({ script: counterState, keys: { number: key }, args: {} }), Number);
+    return this.#number.read();
   }
 
   /** Takes all that are free; resolves with how many those were. @throws as {@link acquire} */
