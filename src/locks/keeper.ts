@@ -1,15 +1,11 @@
 /** When an owner's holds on a lock are to be renewed or have ended, and what the watchdog's news mean for them. */
 import { elapsedSince, type Instant } from "../base/clock.js";
 import { trace } from "../base/trace.js";
+import { renewalInterval, retryInterval } from "../watchdog/pace.js";
 import type { Guarded, Renewal } from "../watchdog/watchdog.js";
 import type { Env } from "./env.js";
 import { eventOf, type Holdings } from "./holdings.js";
 import { DONE } from "./primitive.js";
-
-/** Renewals come this often in a lease. */
-const RENEWALS = 3;
-/** Parts of the renewal interval after which a failed renewal is tried again. */
-const RETRIES = 10;
 
 export class Keeper implements Guarded {
   dueAt = 0;
@@ -23,7 +19,7 @@ export class Keeper implements Guarded {
   constructor(env: Env, holdings: Holdings) {
     this.#env = env;
     this.#holdings = holdings;
-    this.#interval = env.settings.watchdogTimeout / RENEWALS;
+    this.#interval = renewalInterval(env.settings.watchdogTimeout);
   }
 
   /** A renewed hold was granted by a command sent at `sent`. */
@@ -79,7 +75,7 @@ export class Keeper implements Guarded {
   notRenewed(cause: unknown): void {
     trace("a renewal got no answer");
     this.#holdings.renewing--;
-    this.#renewBy(this.#env.clock.mono() + this.#interval / RETRIES);
+    this.#renewBy(this.#env.clock.mono() + retryInterval(this.#env.settings.watchdogTimeout));
     const [first] = this.#holdings.held;
     if (first && !this.#holdings.suspended) {
       this.#holdings.suspended = true;

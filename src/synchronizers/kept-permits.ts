@@ -4,14 +4,10 @@ import type { LossReason } from "../base/errors.js";
 import { untilDeadline } from "../locks/deadline.js";
 import type { Env, Live } from "../locks/env.js";
 import { permitsRenew } from "../scripts/generated.js";
+import { renewalInterval, retryInterval } from "../watchdog/pace.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
 import type { Guarded, Renewal, Renewer } from "../watchdog/watchdog.js";
 import type { SharedNumber } from "./number.js";
-
-/** Renewals come this often in a lease. */
-const RENEWALS = 3;
-/** Parts of the renewal interval after which a failed renewal is tried again. */
-const RETRIES = 10;
 
 export interface KeptPermitOptions {
   readonly permits: KeptPermits;
@@ -108,7 +104,7 @@ export class KeptPermit implements Guarded, Live {
   notRenewed(cause: unknown): void {
     this.#renewing = false;
     if (!this.#watched) return;
-    this.#renewAt = this.#env.clock.mono() + this.#interval / RETRIES;
+    this.#renewAt = this.#env.clock.mono() + retryInterval(this.#env.settings.watchdogTimeout);
     if (!this.#suspended) {
       this.#suspended = true;
       this.number.emit("suspended", { permitId: this.id, cause });
@@ -135,7 +131,7 @@ export class KeptPermit implements Guarded, Live {
   }
 
   get #interval(): number {
-    return this.#env.settings.watchdogTimeout / RENEWALS;
+    return renewalInterval(this.#env.settings.watchdogTimeout);
   }
 
   /** On the monotonic clock, earlier if the wall clock says that more time has passed. */

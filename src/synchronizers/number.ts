@@ -90,7 +90,8 @@ export class SharedNumber {
 
   /**
    * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
-   * The step is made when the link is prepared, which goes on likewise. Allowed while the client closes: what was taken has to be given back.
+   * The step is made when the link is prepared, which goes on likewise. Allowed while the client closes, since what was
+   * taken has to be given back.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async give<K extends KeyValues, A extends ArgumentValues>(
