@@ -18,8 +18,8 @@ if earlier then
   return tonumber(earlier) or 0
 end
 local free = math.max(0, number_in(permits))
-mark(marker, free, markerTtl)
 if free > 0 then
   redis.call('DECRBY', permits, free)
 end
+mark(marker, free, markerTtl)
 return free

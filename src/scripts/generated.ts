@@ -4339,12 +4339,12 @@ if earlier then
 return tonumber(earlier) or 0
 end
 local free = math.max(0, number_in(permits))
-mark(marker, free, markerTtl)
 if free > 0 then
 redis.call('DECRBY', permits, free)
 end
+mark(marker, free, markerTtl)
 return free`,
-    sha1: "e9d3639388a6eab061ffc249b93bfc82fbb07d91",
+    sha1: "5b77cb5dd3d940204d4245c41b74cc5e18f3eb78",
   },
 });
 
