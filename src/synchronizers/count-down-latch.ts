@@ -75,7 +75,7 @@ export class CountDownLatch {
     const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
     const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
     this.#number.env.assertOpen(this.name);
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     return (await waitFor(this.#number, new Opening(this.#number), limit, signal, noop)) ?? false;
   }
 

@@ -162,7 +162,7 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     const { clock, settings } = number.env;
     number.env.assertOpen(this.name);
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     const begun = clock.mono();
     const want = new TakePermit(number, ms ?? settings.watchdogTimeout);
     const permit = await waitFor(number, want, wait, signal, (granted) => {

@@ -122,7 +122,7 @@ export class Semaphore {
     const signal = checkSignal(checkOptions(options, SIGNAL, where).signal);
     const number = this.#number;
     number.env.assertOpen(this.name);
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     const { clock } = number.env;
     const begun = clock.mono();
     const taken = await waitFor(number, new Take(number, count), wait, signal, accept);
