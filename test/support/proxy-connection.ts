@@ -185,8 +185,10 @@ export class ProxyConnection {
   }
 }
 
-/** Resolves when the socket is closed; an error is followed by that. */
+/** Resolves when the socket is closed; an error is followed by that, but for a reset that came too late. */
 function closing(socket: Socket): Promise<void> {
-  socket.on("error", () => {});
-  return new Promise((resolve) => socket.once("close", () => resolve()));
+  return new Promise((resolve) => {
+    socket.on("error", (error: NodeJS.ErrnoException) => error.syscall === "reset" && resolve());
+    socket.once("close", () => resolve());
+  });
 }
