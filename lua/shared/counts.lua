@@ -1,16 +1,14 @@
 -- Numbers that are waited for, free permits or the count of a latch; and the permits that are out, in a zset: id -> ms of
 -- the server's clock at which its lease ends.
 
--- More may be beyond what Redis counts to, so it is asked.
-local MOST_DIGITS = 17
-
--- The number in a key, 0 without one. Other data is refused in the words of Redis, before anything is written.
+-- The number in a key, 0 without one. Other data is refused in the words of Redis, before anything is written; of more
+-- digits than these only Redis knows whether it counts that far.
 local function number_in(key)
   local value = redis.call('GET', key)
   if not value then
     return 0
   end
-  local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= MOST_DIGITS
+  local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
   return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 

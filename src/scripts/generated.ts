@@ -23,7 +23,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -48,7 +48,7 @@ return free + ended
 end
 local number = KEYS[1]
 return number_in(number)`,
-    sha1: "6b415eb0cdd784e17b5ef2acd3523c1ed44180ff",
+    sha1: "deb25b443e09818bab4120977a4e619234a8bd9a",
   },
 });
 
@@ -988,7 +988,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -1027,7 +1027,7 @@ announce(publish, channel, '0')
 end
 end
 return 1`,
-    sha1: "16ce195aaf174500506c78b2484f3d79cf1840fd",
+    sha1: "fe43f047c69496ff5ed5cd68853fc2d75df4fa49",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
@@ -1042,7 +1042,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -1081,7 +1081,7 @@ announce(publish, channel, '0')
 end
 end
 return 1`,
-    sha1: "b2a4257e45011dc76fda70231f566c1e7eee77d3",
+    sha1: "1b623a871b5e3a2bb95bbf050086c6a845831cd2",
   },
 });
 
@@ -1980,7 +1980,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2028,7 +2028,7 @@ granted = 0
 end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
-    sha1: "b110c7e864c3c66e63e70e3e36ae6300b8c88f2e",
+    sha1: "332185a2e674100ee771eebc4f65ef5543bf273e",
   },
 });
 
@@ -2086,7 +2086,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2129,7 +2129,7 @@ end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
-    sha1: "fe5855386790ccdfa38c6d797424b9a6a7e0c727",
+    sha1: "9b4ed754ec4f9d3c4d066a31e346b951734800ac",
   },
   legacy: {
     text: `local function server_time()
@@ -2141,7 +2141,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2184,7 +2184,7 @@ end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
-    sha1: "44873df32a8f60336ae04333ede5167f3d819a87",
+    sha1: "07b3909593d13e664687ac90b9efa52c6ef13ec5",
   },
 });
 
@@ -2225,7 +2225,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2263,7 +2263,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "0961bdf80b551e32746fa12c138f5ec2567f528d",
+    sha1: "7714fec38f7c8a2082052429adaebcec34592f15",
   },
   legacy: {
     text: `local function server_time()
@@ -2275,7 +2275,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2313,7 +2313,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "a834ac898a85e811d7b6d5fc0aedbfa41d9bc220",
+    sha1: "2383e50a42029b4ce9fb38e2c5ecdd7dca848f7c",
   },
 });
 
@@ -2366,7 +2366,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2401,7 +2401,7 @@ mark(marker, '1', markerTtl)
 give_back(permits, count - free - redis.call('ZCARD', leases), publish, channel)
 end
 return 1`,
-    sha1: "84972b2cd975b3bfd8cd3fd5bd6b64cc3c095041",
+    sha1: "c0c3faa37bd860f854932d0c44efd1c1198aa9e8",
   },
 });
 
@@ -2443,7 +2443,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2469,7 +2469,7 @@ end
 local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "6546ab0d892ad303b1f13f111d2559ae34986eb8",
+    sha1: "a0b6ccf430bdda4f62008f987401f4db36d6988e",
   },
   legacy: {
     text: `local function server_time()
@@ -2481,7 +2481,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2507,7 +2507,7 @@ end
 local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "e7706554958e6cf246969afbafc553ae380ad96c",
+    sha1: "5dcf261c1bd64ab4085289fb28f4e7d4b2c832ff",
   },
 });
 
@@ -2565,7 +2565,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2610,7 +2610,7 @@ if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 0)
 end
 return 1`,
-    sha1: "9c2cebe0775450ba4912f4b92d3c779794eb9f7b",
+    sha1: "1cc9581b551a1a5d255b6195ed181be49a88cfed",
   },
   legacy: {
     text: `local function server_time()
@@ -2622,7 +2622,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -2667,7 +2667,7 @@ if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 0)
 end
 return 1`,
-    sha1: "30117aab30641dc1f77b3397011d896b3675fae4",
+    sha1: "7898081b3209ae1ec7ba32b90727c29b7d67db21",
   },
 });
 
@@ -4228,7 +4228,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -4271,7 +4271,7 @@ end
 redis.call('DECRBY', permits, count)
 mark(marker, count, markerTtl)
 return {1, free - count}`,
-    sha1: "5aa90f3cdbc81d8ddfd8715a9bb3644493724776",
+    sha1: "1ddf2e19d0a90af72a21ffaaef28a8d219be3be7",
   },
 });
 
@@ -4305,7 +4305,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -4344,7 +4344,7 @@ redis.call('DECRBY', permits, free)
 end
 mark(marker, free, markerTtl)
 return free`,
-    sha1: "5b77cb5dd3d940204d4245c41b74cc5e18f3eb78",
+    sha1: "fd4b95cfb66148367c7f04ce9d17babb51137afa",
   },
 });
 
@@ -4390,7 +4390,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -4425,7 +4425,7 @@ mark(marker, '1', markerTtl)
 give_back(permits, count, publish, channel)
 end
 return 1`,
-    sha1: "5dfaa620c4aa04a1abbd803934454f67ec808115",
+    sha1: "2448c6f5a286d58a52906096432f6a170a461421",
   },
   legacy: {
     text: `local function number_in(key)
@@ -4433,7 +4433,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -4468,7 +4468,7 @@ mark(marker, '1', markerTtl)
 give_back(permits, count, publish, channel)
 end
 return 1`,
-    sha1: "57de8dda94ca6e3d87636fb51decfe466a000e63",
+    sha1: "542923b23fc664c94bec49a82bc780ddc020c660",
   },
 });
 
@@ -4511,7 +4511,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -4546,7 +4546,7 @@ if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "36312e6c530122ad7290290a9e69c72f7c3d0674",
+    sha1: "7bb92fd98635834be6d4708c6e19dd23faf47086",
   },
   legacy: {
     text: `local function number_in(key)
@@ -4554,7 +4554,7 @@ local value = redis.call('GET', key)
 if not value then
 return 0
 end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$')
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 local function give_back(permits, count, publish, channel)
@@ -4589,7 +4589,7 @@ if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "f8cf076bd61fac16668af1ea8a0849e41f0c333c",
+    sha1: "dec23855b3dd8b411b4a67525db84f4719cf7d27",
   },
 });
 

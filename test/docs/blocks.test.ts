@@ -1,0 +1,48 @@
+/**
+ * Every block of code in the documentation is run. See plans.ts for the languages, sandbox/names.ts for the names that
+ * a page takes for granted, and claims.ts for what comments claim.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allPages, blocksOf } from "./pages.js";
+import { planOf } from "./plans.js";
+import { BlockRunner } from "./runner.js";
+import { typeErrors } from "./types.js";
+
+const blocks = allPages().flatMap(blocksOf);
+const planned = blocks.map((block) => ({ block, plan: planOf(block) }));
+const programs = blocks.filter((block) => planOf(block) === "run");
+const done: string[] = [];
+
+let runner: BlockRunner;
+
+beforeAll(async () => {
+  runner = await BlockRunner.start();
+});
+
+afterAll(async () => {
+  await runner?.stop();
+});
+
+describe("each block runs", () => {
+  for (const { block, plan } of planned) {
+    if (typeof plan === "object") continue;
+    test(block.place, async () => {
+      await (plan === "run" ? runner.run(block) : runner.send(block));
+      done.push(block.place);
+    });
+  }
+});
+
+test(`all ${programs.length} programs have the types that a reader's compiler sees`, () => {
+  expect(typeErrors(programs)).toEqual([]);
+}, 60_000);
+
+const reasons = planned.flatMap(({ block, plan }) => (typeof plan === "object" ? [{ block, ...plan }] : []));
+const perReason = [...new Set(reasons.map(({ because }) => because))].map((because) => {
+  return `${reasons.filter((reason) => reason.because === because).length} ${because}`;
+});
+
+test(`${blocks.length} blocks found, ${blocks.length - reasons.length} run, ${reasons.length} not run: ${perReason.join("; ")}`, () => {
+  expect(done.length + reasons.length).toBe(blocks.length);
+  expect(done.length).toBeGreaterThan(0);
+});

@@ -1,0 +1,107 @@
+/** What the pages point to is there: files, chapters, and the tests that hold a promise. */
+import { existsSync, readdirSync } from "node:fs";
+import { basename, dirname, join, normalize } from "node:path";
+import { describe, expect, test } from "vitest";
+import { allPages, type Page, ROOT } from "./pages.js";
+
+const pages = allPages();
+const tests = new Set(
+  readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8" }).map((name) => basename(name)),
+);
+
+/** The text without its blocks of code, which have no links. */
+function prose({ text }: Page): string {
+  return text.replace(/^ *```.*?^ *```$/gms, "");
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchors(page: Page): Set<string> {
+  const headings = prose(page).matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, text = ""]) =>
+      text
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
+
+function brokenLinks(page: Page): string[] {
+  const targets = [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  return targets.filter((target) => {
+    if (/^https?:/.test(target)) return false;
+    const [path = "", anchor] = target.split("#");
+    const file = path ? normalize(join(dirname(page.file), path)) : page.file;
+    if (!existsSync(join(ROOT, file))) return true;
+    const other = pages.find((candidate) => candidate.file === file);
+    return anchor !== undefined && !(other && anchors(other).has(anchor));
+  });
+}
+
+/** `test/kinds`, `src/kinds/*.ts`, `wake-ups.test.ts`: paths in code spans; one with <…> is a pattern of many. */
+function missingFiles(page: Page): string[] {
+  const spans = [...prose(page).matchAll(/`([^`\s<>]+)`/g)].map(([, span = ""]) => span);
+  return spans.filter((span) => {
+    if (/^(test|src|lua|docs|examples|bench|tools)\//.test(span)) return !isThere(span);
+    return /^[a-z-]+\.test\.ts$/.test(span) && !tests.has(span);
+  });
+}
+
+function isThere(path: string): boolean {
+  // Decisions go by their number.
+  if (/^docs\/adr\/\d{4}$/.test(path)) return isThere(`${path}-*.md`);
+  if (!path.includes("*")) return existsSync(join(ROOT, path)) || existsSync(join(ROOT, `${path}.mjs`));
+  const pattern = new RegExp(`^${basename(path).replaceAll(".", "\\.").replaceAll("*", ".*")}$`);
+  const folder = join(ROOT, dirname(path).replace(/\/\*\*$/, ""));
+  return existsSync(folder) && readdirSync(folder).some((name) => pattern.test(name) || path.includes("**"));
+}
+
+/** Rows of guarantees.md that promise something and name nothing that holds it. */
+function unheldPromises({ text }: Page): string[] {
+  let columns: string[] = [];
+  return text.split("\n").filter((line) => {
+    if (!line.startsWith("|")) {
+      columns = [];
+      return false;
+    }
+    const cells = line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+    if (columns.length === 0) {
+      columns = cells;
+      return !(cells.includes("promised") && cells.at(-1) === "held by");
+    }
+    if (cells.every((cell) => /^-+$/.test(cell))) return false;
+    return cells[columns.indexOf("promised")] !== "" && cells.at(-1) === "";
+  });
+}
+
+describe.each(pages)("$file", (page) => {
+  test("its links lead to files and chapters that are there", () => {
+    expect(brokenLinks(page)).toEqual([]);
+  });
+
+  test("the files it names are there", () => {
+    expect(missingFiles(page)).toEqual([]);
+  });
+});
+
+test("every promise of docs/guarantees.md names the test that holds it", () => {
+  const guarantees = pages.filter(({ file }) => file === "docs/guarantees.md");
+  expect(guarantees.flatMap(unheldPromises)).toEqual([]);
+  expect(guarantees).toHaveLength(1);
+});
+
+test("a link, a file and a promise that lead nowhere are noticed", () => {
+  const page = (text: string): Page => ({ file: "docs/page.md", text });
+  expect(
+    brokenLinks(page("# A b\n[a](#a-b) [b](#b) [c](none.md) [d](guide.md#none) [e](../README.md)")),
+  ).toEqual(["#a-b", "#b", "none.md", "guide.md#none"]);
+  expect(
+    missingFiles(page("`test/none` `test/kinds/` `none.test.ts` `src/**/*.ts` `test/kinds/none*`")),
+  ).toEqual(["test/none", "none.test.ts", "test/kinds/none*"]);
+  const table = "| what | promised | held by |\n| - | - | - |\n| a | b | `c` |\n| a | b | |\n| a | | |\n";
+  expect(unheldPromises(page(table))).toEqual(["| a | b | |"]);
+});

@@ -1,0 +1,54 @@
+/** The pages that are written for readers, and the fenced blocks in them. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface Page {
+  /** From the root of the repository. */
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface Block {
+  /** `docs/guide.md:12`: the fence that opens it. */
+  readonly place: string;
+  readonly file: string;
+  readonly line: number;
+  readonly language: string;
+  readonly code: string;
+}
+
+/** All Markdown of the root and of these folders. */
+export function allPages(): Page[] {
+  const inRoot = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
+  const below = ["docs", "bench", "examples"].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => join(folder, name)),
+  );
+  return [...inRoot, ...below].sort().map((file) => ({ file, text: readFileSync(join(ROOT, file), "utf8") }));
+}
+
+const FENCE = /^ *(```+|~~~+) *(\S*).*$/;
+
+/** @throws for a fence that is never closed: what stands behind it would be no block at all */
+export function blocksOf({ file, text }: Page): Block[] {
+  const blocks: Block[] = [];
+  let open: { mark: string; language: string; line: number; code: string[] } | undefined;
+  for (const [index, line] of text.split("\n").entries()) {
+    const [, mark = "", language = ""] = FENCE.exec(line) ?? [];
+    if (!open) {
+      if (mark) open = { mark, language, line: index + 1, code: [] };
+    } else if (mark.startsWith(open.mark) && !language) {
+      const place = `${file}:${open.line}`;
+      blocks.push({ place, file, line: open.line, language: open.language, code: open.code.join("\n") });
+      open = undefined;
+    } else {
+      open.code.push(line);
+    }
+  }
+  if (open) throw new Error(`${file}:${open.line}: a fence that is never closed`);
+  return blocks;
+}

@@ -1,0 +1,40 @@
+/** What is done with a block, by its language. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Block, ROOT } from "./pages.js";
+
+/** `run`: as a program; `send`: line by line to a server; else why it is neither. */
+export type Plan = "run" | "send" | { readonly because: string };
+
+const RUN = new Set(["js", "ts"]);
+const SEND = new Set(["redis", "conf"]);
+const NOT_RUN: Record<string, string> = { text: "a picture" };
+
+/** Shell commands, and why the docs' tests do not run them. */
+const COMMANDS: [RegExp, because: string][] = [
+  [/^npm (install|run [a-z]+|test)\b/, "npm, which other tests run"],
+  [/^node examples\/\S+$/, "an example, which test/examples runs"],
+];
+
+/** @throws for a block that nobody knows what to do with */
+export function planOf(block: Block): Plan {
+  const { language, place, code } = block;
+  if (RUN.has(language)) return "run";
+  if (SEND.has(language)) return "send";
+  if (language === "sh") return shellPlan(place, code);
+  const because = NOT_RUN[language];
+  if (because) return { because };
+  throw new Error(`${place}: the tests know no blocks of "${language}"`);
+}
+
+function shellPlan(place: string, code: string): Plan {
+  const reasons = code.split("\n").map((line) => {
+    const command = line.replace(/ +#.*$/, "");
+    const because = COMMANDS.find(([pattern]) => pattern.test(command))?.[1];
+    if (!because) throw new Error(`${place}: the tests do not know the command "${command}"`);
+    const file = /^node (\S+)/.exec(command)?.[1];
+    if (file && !existsSync(join(ROOT, file))) throw new Error(`${place}: there is no ${file}`);
+    return because;
+  });
+  return { because: [...new Set(reasons)].join(", ") };
+}

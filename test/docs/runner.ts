@@ -1,0 +1,170 @@
+/**
+ * Runs blocks as a reader would: each is a module of its own in a process of its own, with real servers. The names that
+ * a page takes for granted come from sandbox/names.ts, as globals; a name that is not there ends the block.
+ */
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build, type Plugin } from "esbuild";
+import {
+  type RedisCluster,
+  type RedisSentinel,
+  type RedisServer,
+  startCluster,
+  startRedis,
+  startSentinel,
+} from "../support/index.js";
+import { own } from "../support/owned-processes.js";
+import { withChecks } from "./claims.js";
+import { type Block, ROOT } from "./pages.js";
+import type { Servers } from "./sandbox/servers.js";
+
+const MASTERS = 3;
+const SANDBOX = join(ROOT, "test/docs/sandbox");
+const LONGEST_RUN = 15_000;
+/** Of the servers behind the sentinels. */
+const PASSWORD = "secret";
+
+export class BlockRunner {
+  readonly #folder: string;
+  readonly #masters: readonly RedisServer[];
+  #sentinel: RedisSentinel | undefined;
+  #cluster: RedisCluster | undefined;
+  #count = 0;
+
+  private constructor(folder: string, masters: readonly RedisServer[]) {
+    this.#folder = folder;
+    this.#masters = masters;
+  }
+
+  static async start(): Promise<BlockRunner> {
+    if (!existsSync(join(ROOT, "dist/index.js")))
+      throw new Error("dist/ is missing: run `npm run build` first");
+    await mkdir(join(ROOT, "out"), { recursive: true });
+    // Inside the package, so that a block finds the library by its name.
+    const folder = await mkdtemp(join(ROOT, "out", "docs-"));
+    const masters = await Promise.all(Array.from({ length: MASTERS }, () => startRedis()));
+    await build({
+      entryPoints: ["main.ts", "ioredis.ts"].map((file) => join(SANDBOX, file)),
+      outdir: folder,
+      outExtension: { ".js": ".mjs" },
+      bundle: true,
+      splitting: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      plugins: [onePackage],
+    });
+    return new BlockRunner(folder, masters);
+  }
+
+  /** Runs a `js` or `ts` block. @throws with its place if anything is wrong with it, or it takes longer than `timeout` */
+  async run(block: Block, timeout: number = LONGEST_RUN): Promise<void> {
+    await this.#clear();
+    const file = join(this.#folder, `block-${++this.#count}.mjs`);
+    await this.#transpile(block, file).catch((error: Error) => {
+      throw failure(block, error.message);
+    });
+    const env = { ...process.env, HOLDFAST_DOCS_SERVERS: JSON.stringify(await this.#serversFor(block)) };
+    const args = ["--enable-source-maps", join(this.#folder, "main.mjs"), file];
+    await new Promise<void>((resolve, reject) => {
+      const child = execFile(process.execPath, args, { env, timeout, cwd: ROOT }, (error, stdout, stderr) => {
+        if (!error) resolve();
+        else if (error.killed) reject(failure(block, `it did not end within ${timeout} ms`));
+        else reject(failure(block, stdout + stderr));
+      });
+      own(child);
+    });
+  }
+
+  /** Sends the lines of a `redis` or `conf` block. */
+  async send(block: Block): Promise<void> {
+    await this.#clear();
+    const [server] = this.#masters;
+    for (const { command, line } of commandsOf(block)) {
+      try {
+        await server?.call(...(block.language === "conf" ? ["CONFIG", "SET", ...command] : command));
+      } catch (error) {
+        throw new Error(`${block.file}:${line}: ${(error as Error).message}`);
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#masters, this.#sentinel, this.#cluster].map((server) => server?.stop()));
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** @throws the build's own errors, and claims that cannot be checked */
+  async #transpile({ code, file, line }: Block, outfile: string): Promise<void> {
+    // Empty lines before it, so that every error shows the line of the page.
+    const contents = "\n".repeat(line) + withChecks(code, line + 1);
+    await build({
+      stdin: { contents, sourcefile: file, resolveDir: ROOT, loader: "ts" },
+      outfile,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      target: "node20",
+      packages: "external",
+      sourcemap: "inline",
+      logLevel: "silent",
+      absWorkingDir: ROOT,
+      plugins: [this.#sandboxed()],
+    });
+  }
+
+  #sandboxed(): Plugin {
+    const path = pathToFileURL(join(this.#folder, "ioredis.mjs")).href;
+    return {
+      name: "sandboxed",
+      setup({ onResolve }) {
+        onResolve({ filter: /^ioredis$/ }, () => ({ path, external: true }));
+      },
+    };
+  }
+
+  async #serversFor({ code }: Block): Promise<Servers> {
+    if (/\bsentinels\b/.test(code)) this.#sentinel ??= await startSentinel({ password: PASSWORD });
+    if (/\bnew Cluster\b/.test(code)) this.#cluster ??= await startCluster();
+    return {
+      masters: this.#masters.map(({ port }) => port),
+      sentinel: this.#sentinel?.clientOptions ?? {},
+      password: PASSWORD,
+      cluster: this.#cluster?.nodes.map(({ host, port }) => ({ host, port })) ?? [],
+    };
+  }
+
+  async #clear(): Promise<void> {
+    await Promise.all(this.#masters.map((server) => server.call("FLUSHALL")));
+  }
+}
+
+/** The names of the sandbox are typed by the sources and made by the package, as the blocks' own are. */
+const onePackage: Plugin = {
+  name: "one package",
+  setup({ onResolve }) {
+    onResolve({ filter: /\/src\/index\.js$/ }, () => ({ path: "holdfast", external: true }));
+  },
+};
+
+/** The commands of a block; a line that is indented goes on with the one before, one with # says nothing. */
+export function commandsOf({ code, line: fence }: Block): { command: string[]; line: number }[] {
+  const commands: { command: string[]; line: number }[] = [];
+  for (const [index, text] of code.split("\n").entries()) {
+    const words = text.replace(/(^|\s)#.*$/, "").match(/\S+/g);
+    if (!words) continue;
+    if (text.startsWith(" ")) commands.at(-1)?.command.push(...words);
+    else commands.push({ command: words, line: fence + 1 + index });
+  }
+  return commands;
+}
+
+/** Says the line of the page, as far as the output tells it. */
+function failure({ file, place }: Block, output: string): Error {
+  const line = new RegExp(`${file.replaceAll(".", "\\.")}:(\\d+)|^line (\\d+):`, "m").exec(output);
+  const where = line ? `${file}:${line[1] ?? line[2]}` : place;
+  return new Error(`${where} (block at ${place}):\n${output}`);
+}

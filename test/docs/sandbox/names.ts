@@ -1,0 +1,46 @@
+/**
+ * The names that the pages take for granted: what a reader has in the place of his own program. They stand as globals
+ * around each block; what a block declares itself comes first.
+ */
+import { createServer, type Server } from "node:http";
+import { LockClient, type Owner } from "../../../src/index.js";
+import { Redis } from "./ioredis.js";
+import { servers } from "./servers.js";
+
+export const redis: Redis = new Redis();
+export const client: LockClient = new LockClient(redis);
+/** Another process of the reader's. */
+export const other: LockClient = new LockClient(new Redis());
+/** One for each of three masters. */
+export const clients: LockClient[] = servers.masters.map((port) => LockClient.connect({ port }));
+export const lock: ReturnType<LockClient["getLock"]> = client.getLock("lock");
+export const owner: Owner = client.newOwner();
+export const password: string = servers.password;
+
+export const signal: AbortSignal = new AbortController().signal;
+export const wait = 1_000;
+export const lease = 5_000;
+
+/** A table with one row: what the locks of the pages protect. */
+let count = 5;
+export const readCount = async (): Promise<number> => count;
+export const writeCount = async (next: number): Promise<void> => {
+  count = next;
+};
+
+/** Work: it takes a moment, and is content with whatever it is given. */
+export const work = async (..._with: unknown[]): Promise<string> => {
+  await new Promise((resolve) => setImmediate(resolve));
+  return "done";
+};
+export const book: typeof work = work;
+export const move: typeof work = work;
+export const read: typeof work = work;
+export const sellOne: typeof work = work;
+export const update: typeof work = work;
+export const write: typeof work = work;
+/** Where the reader's program tells what happened. */
+export const log = (..._told: unknown[]): void => {};
+export const metric: typeof log = log;
+/** The reader's own, which takes requests. */
+export const server: Server = createServer();

@@ -1,0 +1,62 @@
+/** Wrong arguments of `inspect` and `list` are refused before anything is sent. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { as, type Refusal, refused } from "../contract/helpers.js";
+import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
+
+type Bad = readonly [title: string, value: unknown, type: Refusal];
+
+let server: RedisServer;
+let counter: CommandCounter;
+let client: LockClient;
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new LockClient(server.connect());
+  await client.ready();
+  counter = await countCommands(server);
+});
+afterAll(async () => {
+  counter?.stop();
+  await client?.close({ timeout: 0 });
+  await server?.stop();
+});
+beforeEach(() => counter.reset());
+afterEach(async () => {
+  await counter.settle();
+  expect(counter.all()).toEqual([]); // the rule that all of these share
+});
+
+test.each<Bad>([
+  ["undefined", undefined, TypeError],
+  ["null", null, TypeError],
+  ["a number", 5, TypeError],
+  ["empty", "", RangeError],
+  ["513 bytes", "a".repeat(513), RangeError],
+  ["a lone surrogate", "a\ud800", RangeError],
+])("inspect: a name that is %s", (_, name, type) => refused(() => client.inspect(as(name)), type));
+
+describe("list", () => {
+  const all = async (options: unknown): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for await (const info of client.list(as(options))) found.push(info);
+    return found;
+  };
+
+  test.each<Bad>([
+    ["null", null, TypeError],
+    ["a number", 500, TypeError],
+    ["a string", "job:*", TypeError],
+    ["an array", [], TypeError],
+    ["a function", () => {}, TypeError],
+    ["an unknown option", { timeout: 5 }, TypeError],
+    ["an unknown option that is undefined", { timeout: undefined }, TypeError],
+    ["match: a number", { match: 5 }, TypeError],
+    ["match: null", { match: null }, TypeError],
+    ["count: 0", { count: 0 }, RangeError],
+    ["count: -1", { count: -1 }, RangeError],
+    ["count: 1.5", { count: 1.5 }, RangeError],
+    ["count: a string", { count: "10" }, TypeError],
+    ["count: null", { count: null }, TypeError],
+  ])("%s", (_, options, type) => refused(() => all(options), type));
+});

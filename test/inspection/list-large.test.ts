@@ -1,0 +1,63 @@
+/** `list` on a server of a million other keys keeps nobody waiting. */
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Hold, LockClient } from "../../src/index.js";
+import { findRedis, hasFeaturesOf, type RedisServer, startRedis } from "../support/index.js";
+import { namesOf } from "./helpers.js";
+
+const KEYS = 1_000_000;
+const STEP = 50_000;
+
+let server: RedisServer;
+let redis: Redis;
+let client: LockClient;
+const holds: Hold[] = [];
+
+beforeAll(async () => {
+  const guarded = hasFeaturesOf(await findRedis(), "7.0.0"); // DEBUG has to be permitted there
+  server = await startRedis({ args: guarded ? ["--enable-debug-command", "yes"] : [] });
+  redis = server.connect();
+  for (let i = 0; i < KEYS / STEP; i++) await redis.call("DEBUG", "POPULATE", STEP, `key:${i}`);
+  client = new LockClient(redis);
+  for (const name of ["first", "second", "third"]) holds.push(await client.getLock(name).lock());
+});
+afterAll(async () => {
+  await client?.close({ timeout: 0 });
+  await server?.stop();
+});
+
+/** The longest that one command took the server meanwhile, in ms; and how often somebody else was answered. */
+async function longestStep(work: () => Promise<unknown>): Promise<{ longest: number; answered: number }> {
+  await redis.config("SET", "slowlog-log-slower-than", "0");
+  await redis.config("SET", "slowlog-max-len", "1000000");
+  await redis.call("SLOWLOG", "RESET");
+  const other = server.connect();
+  await other.ping();
+  let over = false;
+  const done = work().finally(() => {
+    over = true;
+  });
+  let answered = 0;
+  for (; !over; answered++) await other.ping();
+  await done;
+  await redis.config("SET", "slowlog-log-slower-than", "-1");
+  const log = (await redis.call("SLOWLOG", "GET", "-1")) as [id: number, at: number, micros: number][];
+  other.disconnect();
+  return { longest: Math.max(...log.map(([, , micros]) => micros)) / 1_000, answered };
+}
+
+test("the locks are found, and nobody else waits for long", async () => {
+  // All keys in one step, as KEYS looks at them, but without sending them.
+  const keys = await longestStep(() => redis.eval("return #redis.call('KEYS', 'key:*')", 0));
+  let names: string[] = [];
+  const list = await longestStep(async () => {
+    names = await namesOf(client);
+  });
+  expect(names).toEqual(["first", "second", "third"]);
+  expect(list.longest).toBeLessThan(Math.max(50, keys.longest / 5));
+  expect(list.answered).toBeGreaterThan(100);
+}, 60_000);
+
+test("a match picks one of them", async () => {
+  expect(await namesOf(client, { match: "sec*" })).toEqual(["second"]);
+}, 60_000);

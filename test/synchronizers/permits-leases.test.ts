@@ -1,0 +1,241 @@
+/** Leases of permits: they end by the server's clock, unless the watchdog or the user prolongs them. */
+import { describe, expect, test } from "vitest";
+import { systemClock } from "../../src/base/clock.js";
+import { INTERNALS } from "../../src/client-options.js";
+import type { LockClientOptions } from "../../src/index.js";
+import { failOnUnhandledRejections, manyAtOnce, pause, Stage } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import { hear } from "./hear.js";
+import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN, useStage } from "./helpers.js";
+
+manyAtOnce();
+failOnUnhandledRejections();
+const stage = useStage();
+
+/** Renewed every second. */
+const BRISK = 3_000;
+const notOwner = (site: Site): object => ({ code: "NOT_OWNER", lockName: site.name });
+
+/** Resolves when this time of the server's clock is past. */
+async function untilPast(site: Site, time: number): Promise<void> {
+  await until("the lease is over", async () => (await site.now()) > time, { timeout: 8_000, every: 20 });
+}
+
+describe.concurrent("a lease that is over", () => {
+  test("frees the permit, for whoever looks first", async () => {
+    await using site = await Site.of(stage(), {}, {});
+    await site.permits().trySetPermits(1);
+    const id = await site.permits(0).acquire({ lease: 1_000 });
+    const expiry = (await site.entries()).get(id) ?? 0;
+    expect(await site.permits(1).tryAcquire()).toBeNull();
+    await untilPast(site, expiry);
+    const next = await site.permits(1).tryAcquire(0, 60_000);
+    expect(next).toMatch(/^[0-9a-f]{32}$/);
+    expect([...(await site.entries()).keys()]).toEqual([next]);
+    await site.expectPermits(0, 1);
+  });
+
+  test.each<[string, (site: Site) => Promise<unknown>, unknown]>([
+    ["availablePermits", (site) => site.permits().availablePermits(), 3],
+    ["acquiredPermits", (site) => site.permits().acquiredPermits(), 0],
+    ["getPermits", (site) => site.permits().getPermits(), 3],
+  ])("is seen by %s, which announces what it frees", async (_, ask, expected) => {
+    await using site = await Site.of(stage());
+    await site.permits().trySetPermits(1);
+    const now = await site.now();
+    await site.enter(UNKNOWN, now - 10);
+    await site.enter("ff".repeat(16), now - 5_000);
+    await using heard = await hear(stage(), permitChannel(site.name));
+    expect(await ask(site)).toBe(expected);
+    expect((await heard.messages()).filter((message) => message === "3").length).toBeLessThanOrEqual(1);
+    expect(await site.permits().tryAcquire(0, 60_000)).not.toBeNull();
+    await site.expectPermits(2, 1);
+  });
+
+  test("makes release NOT_OWNER and tryRelease false; the permit is free all the same, once", async () => {
+    await using site = await Site.of(stage());
+    await site.permits().trySetPermits(2);
+    const ids = [await site.permits().acquire({ lease: 600 }), await site.permits().acquire({ lease: 600 })];
+    await untilPast(site, Math.max(...(await site.entries()).values()));
+    await expect(site.permits().release(ids[0] ?? "")).rejects.toMatchObject(notOwner(site));
+    expect(await site.permits().tryRelease(ids[1] ?? "")).toBe(false);
+    expect(await site.permits().availablePermits()).toBe(2);
+    await expect(site.permits().release(ids[0] ?? "")).rejects.toMatchObject(notOwner(site));
+    await site.expectPermits(2, 0);
+  });
+
+  test("is decided by the server's clock, not by this machine's", async () => {
+    const clock = { ...systemClock, wall: () => systemClock.wall() + 3_600_000 };
+    await using site = await Site.of(stage(), {}, { [INTERNALS]: { clock } } as LockClientOptions);
+    await site.permits().trySetPermits(1);
+    const id = await site.permits(1).acquire({ lease: 30_000 });
+    expect(await site.permits(1).tryAcquire()).toBeNull();
+    expect(await site.permits(1).acquiredPermits()).toBe(1);
+    expect((await site.entries()).get(id)).toBeLessThanOrEqual((await site.now()) + 30_000);
+  });
+});
+
+describe.concurrent("updateLeaseTime", () => {
+  test("sets the lease anew, longer or shorter, from now on", async () => {
+    await using site = await Site.of(stage(), {}, {});
+    await site.permits().trySetPermits(1);
+    const id = await site.permits(0).acquire({ lease: 30_000 });
+    for (const lease of [600_000, 5_000]) {
+      const before = await site.now();
+      await site.permits(1).updateLeaseTime(id, lease);
+      const after = await site.now();
+      expect((await site.entries()).get(id)).toBeGreaterThanOrEqual(before + lease);
+      expect((await site.entries()).get(id)).toBeLessThanOrEqual(after + lease);
+    }
+    await site.expectPermits(0, 1);
+  });
+
+  test("of a permit that the watchdog kept ends that: it lapses, and nothing is said to be lost", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: BRISK }, {});
+    await site.permits().trySetPermits(1);
+    const events = site.events();
+    const id = await site.permits().acquire();
+    await until("it is renewed", () => events.of("renewed").length > 0);
+    await site.permits().updateLeaseTime(id, 2_000);
+    const expiry = (await site.entries()).get(id) ?? 0;
+    await untilPast(site, expiry);
+    expect(await site.permits(1).tryAcquire()).not.toBeNull();
+  });
+
+  test("of a permit that the watchdog kept may outlast the watchdog's time", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: 3_000 });
+    await site.permits().trySetPermits(1);
+    const id = await site.permits().acquire();
+    await site.permits().updateLeaseTime(id, 60_000);
+    const expiry = (await site.entries()).get(id);
+    await pause(1_500); // longer than a round of the watchdog
+    expect((await site.entries()).get(id)).toBe(expiry);
+    await site.permits().release(id);
+  });
+
+  test("of a permit that nobody has changes nothing", async () => {
+    await using site = await Site.of(stage());
+    await site.permits().trySetPermits(1);
+    await site
+      .permits()
+      .updateLeaseTime(UNKNOWN, 60_000)
+      .catch((error) => expect(error).toMatchObject(notOwner(site)));
+    await site.expectPermits(1, 0);
+    await site.enter(UNKNOWN, (await site.now()) - 1);
+    await site
+      .permits()
+      .updateLeaseTime(UNKNOWN, 60_000)
+      .catch((error) => expect(error).toMatchObject(notOwner(site)));
+    expect(await site.permits().availablePermits()).toBe(2);
+    await site.expectPermits(2, 0);
+  });
+});
+
+describe.concurrent("the watchdog", () => {
+  test("keeps a permit that was taken without a lease, and tells so", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: BRISK }, {});
+    await site.permits().trySetPermits(1);
+    const events = site.events();
+    const id = await site.permits().acquire();
+    for (const began = performance.now(); performance.now() - began < 2 * BRISK; await pause(100))
+      expect(await site.permits(1).tryAcquire()).toBeNull();
+    expect((await site.entries()).get(id)).toBeGreaterThan(await site.now());
+    expect(events.of("renewed").length).toBeGreaterThanOrEqual(3);
+    expect(events.of("renewed")[0]).toMatchObject({ lockName: site.name, kind: "permits" });
+    expect(events.of("lost")).toEqual([]);
+    await site.permits().release(id);
+    await site.expectPermits(1, 0);
+  });
+
+  test("leaves alone a permit that was taken with a lease", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: 3_000 });
+    await site.permits().trySetPermits(2);
+    const kept = await site.permits().acquire();
+    const leased = await site.permits().acquire({ lease: 60_000 });
+    const events = site.events();
+    const expiry = (await site.entries()).get(leased);
+    await until("the other one is renewed", () => events.of("renewed").length >= 2);
+    expect((await site.entries()).get(leased)).toBe(expiry);
+    await site.permits().release(kept);
+    await site.permits().release(leased);
+  });
+
+  test("stops when the permit is given back", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: 3_000 });
+    await site.permits().trySetPermits(2);
+    await site.permits().release(await site.permits().acquire());
+    const id = await site.permits().acquire();
+    expect(await site.permits().tryRelease(id)).toBe(true);
+    site.bed(0).proxy.clear();
+    await pause(1_500); // longer than a round of the watchdog
+    expect(site.asked()).toBe(0);
+    expect(site.bed(0).troubles).toEqual([]);
+  });
+
+  test("tells no loss of a permit that is given back while its renewal is on its way", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: 6_000 });
+    await site.permits().trySetPermits(2);
+    const events = site.events();
+    const id = await site.permits().acquire();
+    site.bed(0).proxy.clear();
+    await until("its renewal is sent", () => site.asked() > 0, { every: 1 });
+    site.bed(0).proxy.delayReplies(300, site.own);
+    await site.permits().release(id);
+    await site.bed(0).redis.ping();
+    expect(events.of("lost")).toEqual([]);
+    await site.expectPermits(2, 0);
+  });
+
+  test("renews many permits by few commands", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: 3_000 });
+    const names = [site.name, ...Array.from({ length: 19 }, (_, i) => `${site.name}-${i}`)];
+    const all = names.map((name) => site.client(0).getPermitExpirableSemaphore(name));
+    await Promise.all(all.map((permits) => permits.trySetPermits(20)));
+    const ids = await Promise.all(
+      all.flatMap((permits) => Array.from({ length: 20 }, () => permits.acquire())),
+    );
+    expect(new Set(ids).size).toBe(400);
+    const events = site.events();
+    site.bed(0).proxy.clear();
+    await until("all are renewed twice", () => events.of("renewed").length >= 40, { timeout: 9_000 });
+    expect(site.asked()).toBeLessThanOrEqual(60);
+    for (const permits of all) expect(await permits.acquiredPermits()).toBe(20);
+    expect(site.bed(0).troubles).toEqual([]);
+  });
+
+  test("never shortens a lease", async () => {
+    await using site = await Site.of(stage(), { watchdogTimeout: 3_000 });
+    await site.permits().trySetPermits(2);
+    const id = await site.permits().acquire();
+    const events = site.events();
+    const far = (await site.now()) + 600_000;
+    await site.enter(id, far);
+    await until("it is renewed", () => events.of("renewed").length >= 2);
+    expect((await site.entries()).get(id)).toBe(far);
+    await site.permits().release(id);
+  });
+});
+
+test.each([10_000, 50_000])(
+  "%i leases that are over at once are no trouble",
+  async (many) => {
+    await using own = await Stage.start(["standalone"]);
+    await using site = await Site.of(own);
+    await site.permits().trySetPermits(0);
+    await site.redis.eval(
+      `for i = 1, tonumber(ARGV[1]) do
+       redis.call('ZADD', KEYS[1], i, string.rep('x', 8) .. string.format('%08d', i))
+     end`,
+      1,
+      timeoutsOf(site.name),
+      many,
+    );
+    await site.enter(UNKNOWN, NO_LEASE);
+    const id = await site.permits().acquire({ lease: 60_000 });
+    expect(await site.permits().availablePermits()).toBe(many - 1);
+    await site.expectPermits(many - 1, 2);
+    await site.permits().release(id);
+    expect(await site.permits().getPermits()).toBe(many + 1);
+  },
+  30_000,
+);

@@ -1,0 +1,64 @@
+/** The option `replicas`: a permit that too few replicas have is given back, and the call rejects. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { type FaultProxy, type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+import { timeoutsOf } from "./helpers.js";
+
+let master: RedisServer;
+let link: FaultProxy;
+let replica: RedisServer;
+let client: LockClient;
+
+beforeAll(async () => {
+  master = await startRedis();
+  link = await startProxy(master, { record: false });
+  replica = await startRedis({ replicaOf: link });
+  client = new LockClient(master.connect(), { replicas: 1, replicasTimeout: 400 });
+  await client.ready();
+});
+afterAll(async () => {
+  link?.restore();
+  await client?.close({ timeout: 0 });
+  await link?.stop();
+  await Promise.all([replica?.stop(), master?.stop()]);
+});
+
+const short = { code: "REPLICAS", acknowledged: 0, required: 1 };
+
+test("a permit that is granted is on the replica", async () => {
+  const redis = master.connect();
+  const copy = replica.connect();
+  await redis.set("semaphore", 5);
+  await until("an acquire is acknowledged", () =>
+    client
+      .getSemaphore("semaphore")
+      .acquire(2)
+      .then(() => true),
+  );
+  expect(await copy.get("semaphore")).toBe(await redis.get("semaphore"));
+  await redis.set("permits", 5);
+  const id = await until("an acquire is acknowledged", () =>
+    client.getPermitExpirableSemaphore("permits").acquire(),
+  );
+  expect(await copy.zscore(timeoutsOf("permits"), Buffer.from(id, "hex"))).not.toBeNull();
+});
+
+test("a permit that no replica has is given back, and the call rejects", async () => {
+  const redis = master.connect();
+  await redis.flushall();
+  await redis.mset("semaphore", 5, "permits", 5);
+  link.stall();
+  const semaphore = client.getSemaphore("semaphore");
+  const permits = client.getPermitExpirableSemaphore("permits");
+  await expect(semaphore.acquire(2)).rejects.toMatchObject({ ...short, lockName: "semaphore" });
+  await expect(semaphore.tryAcquire(2)).rejects.toMatchObject(short);
+  await expect(semaphore.run(() => {})).rejects.toMatchObject(short);
+  await expect(permits.acquire()).rejects.toMatchObject({ ...short, lockName: "permits" });
+  await expect(permits.tryAcquire(0, 60_000)).rejects.toMatchObject(short);
+  expect(await semaphore.tryAcquire(9)).toBe(false); // contention is not short of replicas
+  await until("all is given back", async () => {
+    return String(await redis.mget("semaphore", "permits")) === "5,5";
+  });
+  expect(await redis.zcard(timeoutsOf("permits"))).toBe(0);
+  link.restore();
+});

@@ -1,0 +1,151 @@
+/** `run` of a semaphore: takes permits, runs, gives them back, whatever happens. */
+import { describe, expect, test } from "vitest";
+import { deferred } from "../contract/helpers.js";
+import { failOnUnhandledRejections, manyAtOnce, pause, Stage, watch } from "../faults/harness.js";
+import { failsSoon, NEVER, Site, SLACK, soon, useStage } from "./helpers.js";
+
+manyAtOnce();
+failOnUnhandledRejections();
+const stage = useStage();
+
+describe.concurrent("run", () => {
+  test("holds as many permits as it is told while fn runs, and gives what fn gives", async () => {
+    await using site = await Site.of(stage());
+    await site.semaphore().trySetPermits(5);
+    expect(
+      await site.semaphore().run(async () => {
+        expect(await site.value()).toBe("4");
+        return "one";
+      }),
+    ).toBe("one");
+    expect(await site.semaphore().run(() => site.value(), { permits: 3 })).toBe("2");
+    await site.expectOnly("5");
+  });
+
+  test("does not re-enter: a run inside a run takes another permit", async () => {
+    await using site = await Site.of(stage());
+    await site.semaphore().trySetPermits(2);
+    const inside = await site.semaphore().run(() => site.semaphore().run(() => site.value()));
+    expect(inside).toBe("0");
+    await site.expectOnly("2");
+  });
+
+  test("at most as many run at a time as there are permits", async () => {
+    await using site = await Site.of(stage(), {}, {});
+    await site.semaphore().trySetPermits(3);
+    let inside = 0;
+    let most = 0;
+    const visit = async (): Promise<void> => {
+      most = Math.max(most, ++inside);
+      await pause(15);
+      inside--;
+    };
+    await Promise.all(Array.from({ length: 40 }, (_, i) => site.semaphore(i % 2).run(visit)));
+    expect(most).toBe(3);
+    await site.expectOnly("3");
+  });
+
+  test.each([
+    [
+      "throws",
+      () => {
+        throw new Error("mine");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("mine"))],
+  ])("fn that %s: its error, and the permits are back", async (_, fn: () => Promise<never>) => {
+    await using site = await Site.of(stage());
+    await site.semaphore().trySetPermits(2);
+    await expect(site.semaphore().run(fn, { permits: 2 })).rejects.toThrow("mine");
+    await site.expectOnly("2");
+  });
+
+  test("no permit within wait: WAIT_TIMEOUT, and fn is not called", async () => {
+    await using site = await Site.of(stage(), { pollCap: NEVER });
+    await site.semaphore().trySetPermits(0);
+    let called = false;
+    const call = watch(
+      site.semaphore().run(
+        () => {
+          called = true;
+        },
+        { wait: 300 },
+      ),
+    );
+    const error = await failsSoon(call);
+    expect(error).toMatchObject({
+      code: "WAIT_TIMEOUT",
+      lockName: site.name,
+      waited: expect.toSatisfy((ms) => ms > 290),
+    });
+    expect(call.took).toBeLessThan(300 + SLACK);
+    await expect(site.semaphore().run(() => {}, { wait: 0 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(called).toBe(false);
+    await site.expectOnly("0");
+  });
+
+  test("a signal ends the wait, and nothing else", async () => {
+    await using site = await Site.of(stage());
+    await site.semaphore().trySetPermits(1);
+    const controller = new AbortController();
+    const [begun, end] = [deferred(), deferred()];
+    const fn = (): Promise<void> => {
+      begun.resolve();
+      return end.promise;
+    };
+    const running = watch(site.semaphore().run(fn, { signal: controller.signal }));
+    await begun.promise;
+    controller.abort("enough");
+    end.resolve();
+    await soon(running);
+    await site.expectOnly("1");
+  });
+
+  test("a release without an answer: run resolves, tells `error`, and the release goes on", async () => {
+    await using own = await Stage.start(["standalone"]);
+    await using site = await Site.of(own, { commandTimeout: 600 });
+    await site.semaphore().trySetPermits(3);
+    const events = site.events();
+    const call = site.semaphore().run(
+      () => {
+        own.server.pause();
+        return "done";
+      },
+      { permits: 2 },
+    );
+    await expect(call).resolves.toBe("done");
+    expect(events.of("error")).toMatchObject([
+      { lockName: site.name, kind: "semaphore", cause: { code: "UNAVAILABLE" } },
+    ]);
+    own.server.resume();
+    await site.untilValue("3");
+    await site.expectOnly("3");
+  });
+
+  test("a release without an answer after fn has failed: fn's error, and the release goes on", async () => {
+    await using own = await Stage.start(["standalone"]);
+    await using site = await Site.of(own, { commandTimeout: 600 });
+    await site.semaphore().trySetPermits(3);
+    const call = site.semaphore().run(() => {
+      own.server.pause();
+      throw new Error("mine");
+    });
+    await expect(call).rejects.toThrow("mine");
+    own.server.resume();
+    await site.untilValue("3");
+  });
+
+  test("a release that Redis refuses is told by `error`; the data is left alone", async () => {
+    await using site = await Site.of(stage());
+    await site.semaphore().trySetPermits(1);
+    const events = site.events();
+    const call = site.semaphore().run(async () => {
+      await site.redis.del(site.name);
+      await site.redis.rpush(site.name, "theirs");
+      return "done";
+    });
+    await expect(call).resolves.toBe("done");
+    expect(events.of("error")).toMatchObject([{ lockName: site.name, cause: { code: "WRONG_DATA" } }]);
+    expect(await site.redis.lrange(site.name, 0, -1)).toEqual(["theirs"]);
+  });
+});
