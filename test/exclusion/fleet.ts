@@ -35,7 +35,8 @@ export interface Chaos {
   readonly pauses: number;
 }
 
-type WorkerFigures = Record<string, number> & { errors: string[] };
+/** Those of one process. */
+export type WorkerFigures = Record<string, number> & { errors: string[] };
 
 /** The locks of the workload, in the name of any of their keys. */
 const NAMES = /[a-z]+-(hot|cool)-\d+/;
@@ -185,7 +186,7 @@ async function keep(history: History, findings: readonly Finding[]): Promise<voi
   console.log(`exclusion: the history of ${findings.length} violations is in ${file}`);
 }
 
-function sum(all: readonly WorkerFigures[]): Figures {
+export function sum(all: readonly WorkerFigures[]): Figures {
   const counts: Record<string, number> = {};
   for (const { errors: _, ...figures } of all) {
     for (const [name, count] of Object.entries(figures)) counts[name] = (counts[name] ?? 0) + count;

@@ -1,10 +1,15 @@
 // The exclusion tests for as long as you like: node test/exclusion/soak.mjs --minutes 30
-// With --kind lock, fair, fenced, readwrite or unranked (readers do not yield to writers): that kind alone.
+// With --kind lock, fair, fenced, readwrite, unranked (readers do not yield to writers), semaphore, permits or latch:
+// that kind alone.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-const KINDS = ["lock", "fair", "fenced", "readwrite", "unranked"];
+const FILES = {
+  exclusion: ["lock"],
+  kinds: ["fair", "fenced", "readwrite", "unranked"],
+  crowd: ["semaphore", "permits", "latch"],
+};
 
 const { values } = parseArgs({
   options: { minutes: { type: "string", default: "10" }, kind: { type: "string" } },
@@ -12,8 +17,9 @@ const { values } = parseArgs({
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) throw new RangeError("--minutes must be a number above 0");
 const { kind } = values;
-if (kind !== undefined && !KINDS.includes(kind)) {
-  throw new RangeError(`--kind must be one of ${KINDS.join(", ")}`);
+const chosen = Object.entries(FILES).filter(([, kinds]) => kind === undefined || kinds.includes(kind));
+if (chosen.length === 0) {
+  throw new RangeError(`--kind must be one of ${Object.values(FILES).flat().join(", ")}`);
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -22,6 +28,6 @@ const options = {
   stdio: "inherit",
   env: { ...process.env, HOLDFAST_SOAK_MINUTES: String(minutes), HOLDFAST_SOAK_KIND: kind ?? "" },
 };
-const files = ["test/exclusion/exclusion.test.ts", "test/exclusion/kinds.test.ts"];
+const files = chosen.map(([name]) => `test/exclusion/${name}.test.ts`);
 const build = spawnSync("npx", ["tsdown", "--logLevel", "warn"], options);
 process.exitCode = build.status || spawnSync("npx", ["vitest", "run", ...files], options).status;

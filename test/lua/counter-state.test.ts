@@ -27,6 +27,18 @@ describe.each(forms(counterState))("counter/state, %s", (form) => {
     await bench().expect({ [NUMBER]: data });
   });
 
+  test.each([0, 7, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value) });
+    const limited = bench().runner(counterState, form, await bench().without("decrby"));
+    await expect(limited(keys, {})).resolves.toBeDefined();
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    expect(String(await state())).toMatch(/^12345678901234/);
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345678");
+  });
+
   test("without memory it works as ever", async () => {
     await bench().put({ [NUMBER]: number(5) });
     await bench().outOfMemory(async () => {

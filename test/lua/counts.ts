@@ -54,6 +54,7 @@ export const OTHER_DATA: readonly [what: string, state: State, refusal: string][
   ["leading zeros", text("007", -1), "not an integer"],
   ["zero with a sign", text("-0", -1), "not an integer"],
   ["a plus sign", text("+5", -1), "not an integer"],
+  ["more than Redis counts", text("99999999999999999999", -1), "not an integer"],
   ["a blank around a number", text(" 5", -1), "not an integer"],
   ["a line end behind a number", text("5\n", -1), "not an integer"],
   ["nothing", text("", -1), "not an integer"],

@@ -69,6 +69,19 @@ describe.each(forms(latchCountDown))("latch/count-down, %s", (form) => {
     expect(await bench().heard()).toEqual([]);
   });
 
+  test.each([0, 1, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value) });
+    const limited = bench().runner(latchCountDown, form, await bench().without("decrby"));
+    expect(await limited(keys, { markerTtl: MARKER_TTL, publish: "PUBLISH" })).toBe(1);
+    await bench().expect({ [MARKER]: marked(1) });
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    expect(await countDown()).toBe(1);
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345677");
+  });
+
   test.each([5, 1])("without memory it works as ever (%i)", async (count) => {
     await bench().put({ [NUMBER]: number(count) });
     await bench().outOfMemory(async () => {
@@ -90,6 +103,7 @@ describe.each(forms(latchCountDown))("latch/count-down, %s", (form) => {
     ["decrby", 3],
     ["set", 3],
     ["del", 1],
+    ["del", 3],
   ])("who may not %s is told so", async (command, count) => {
     await bench().put({ [NUMBER]: number(count) });
     const limited = bench().runner(latchCountDown, form, await bench().without(command));

@@ -177,6 +177,18 @@ describe.each(forms(permitsAcquire))("permits/acquire, %s", (form) => {
     await bench().expect(states);
   });
 
+  test.each([0, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value) });
+    const limited = bench().runner(permitsAcquire, form, await bench().without("decrby"));
+    expect(await limited(keys, args())).toEqual([0, 0, -1]);
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    expect((await acquire())[0]).toBe(1);
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345677");
+  });
+
   test("without memory all of it is done, or nothing", async () => {
     const others = { [THEIRS]: 30_000 };
     await bench().put({ [NUMBER]: number(5), [LEASES]: scored(others) });

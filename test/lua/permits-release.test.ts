@@ -125,6 +125,18 @@ describe.each(forms(permitsRelease))("permits/release, %s", (form) => {
     await bench().expect(states);
   });
 
+  test.each([0, 7, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value), [LEASES]: scored({ [MINE]: 30_000 }) });
+    const limited = bench().runner(permitsRelease, form, await bench().without("decrby"));
+    await expect(limited(keys, args())).resolves.toBeDefined();
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    expect(await release()).toBe(0);
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345678");
+  });
+
   test("without memory it works as ever", async () => {
     await bench().put({ [NUMBER]: number(3), [LEASES]: scored({ [MINE]: 30_000 }) });
     await bench().outOfMemory(async () => {

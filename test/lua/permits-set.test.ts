@@ -87,6 +87,12 @@ describe.each(forms(permitsSet))("permits/set, %s", (form) => {
     await bench().expect(states);
   });
 
+  test.each([0, 7, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value) });
+    const limited = bench().runner(permitsSet, form, await bench().without("decrby"));
+    await expect(limited(keys, args(7))).resolves.toBeDefined();
+  });
+
   test("without memory all of it is done, or nothing", async () => {
     await bench().put({ [NUMBER]: number(5) });
     let done = true;

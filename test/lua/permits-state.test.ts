@@ -86,6 +86,18 @@ describe.each(forms(permitsState))("permits/state, %s", (form) => {
     await bench().expect(states);
   });
 
+  test.each([0, 7, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value), [LEASES]: scored({ [MINE]: 30_000 }) });
+    const limited = bench().runner(permitsState, form, await bench().without("decrby"));
+    await expect(limited(keys, { publish: "PUBLISH" })).resolves.toBeDefined();
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    await state();
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345678");
+  });
+
   test("without memory it works as ever", async () => {
     await bench().put({ [NUMBER]: number(1), [LEASES]: scored({ [LONG_GONE]: -1, [MINE]: 30_000 }) });
     await bench().outOfMemory(async () => {

@@ -82,6 +82,18 @@ describe.each(forms(permitsUpdate))("permits/update, %s", (form) => {
     expect(await bench().heard()).toEqual(told(0, publish));
   });
 
+  test.each([0, 7, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value), [LEASES]: scored({ [MINE]: 30_000 }) });
+    const limited = bench().runner(permitsUpdate, form, await bench().without("decrby"));
+    await expect(limited(keys, args(60_000))).resolves.toBeDefined();
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    expect(await update(60_000)).toBe(0);
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345678");
+  });
+
   test("without memory it works as ever", async () => {
     await bench().put({ [NUMBER]: number(3), [LEASES]: scored({ [MINE]: 10_000 }) });
     await bench().outOfMemory(async () => {

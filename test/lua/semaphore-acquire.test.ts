@@ -87,6 +87,23 @@ describe.each(forms(semaphoreAcquire))("semaphore/acquire, %s", (form) => {
     await bench().expect(states);
   });
 
+  test.each([
+    [0, 1],
+    [1, 2],
+    [-1, 1],
+  ])("a refusal writes nothing, so it needs no memory (%i for %i)", async (free, count) => {
+    await bench().put({ [NUMBER]: number(free) });
+    await bench().outOfMemory(async () => {
+      expect(await acquire(count)).toEqual([0, 0]);
+    });
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    expect(((await acquire(8)) as number[])[0]).toBe(1);
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345670");
+  });
+
   test("without memory nothing is taken", async () => {
     await bench().put({ [NUMBER]: number(5) });
     await bench().outOfMemory(async () => {

@@ -59,6 +59,18 @@ describe.each(forms(semaphoreDrain))("semaphore/drain, %s", (form) => {
     await bench().expect({ [NUMBER]: state });
   });
 
+  test.each([0, -2])("of %i nothing is taken, so who may not decrby is not told", async (free) => {
+    await bench().put({ [NUMBER]: number(free) });
+    const limited = bench().runner(semaphoreDrain, form, await bench().without("decrby"));
+    expect(await limited(keys, { markerTtl: MARKER_TTL })).toBe(0);
+  });
+
+  test("more than Lua counts exactly is taken whole, or left alone", async () => {
+    await bench().put({ [NUMBER]: number(String(2 ** 57)) });
+    await drain().catch(() => {});
+    expect(["0", String(2 ** 57)]).toContain(await bench().redis.get(NUMBER));
+  });
+
   test("without memory nothing is taken", async () => {
     await bench().put({ [NUMBER]: number(5) });
     await bench().outOfMemory(async () => {

@@ -71,6 +71,20 @@ describe.each(forms(semaphoreRelease))("semaphore/release, %s", (form) => {
     },
   );
 
+  test.each([0, 7, -7])("%i is read without a write", async (value) => {
+    await bench().put({ [NUMBER]: number(value) });
+    const limited = bench().runner(semaphoreRelease, form, await bench().without("decrby"));
+    await expect(
+      limited(keys, { count: 2, markerTtl: MARKER_TTL, publish: "PUBLISH" }),
+    ).resolves.toBeDefined();
+  });
+
+  test("a number of 18 digits is counted exactly", async () => {
+    await bench().put({ [NUMBER]: number("123456789012345678") });
+    expect(await release(2)).toBe(1);
+    expect(await bench().redis.get(NUMBER)).toBe("123456789012345680");
+  });
+
   test("without memory it works as ever", async () => {
     await bench().put({ [NUMBER]: number(5) });
     await bench().outOfMemory(async () => {

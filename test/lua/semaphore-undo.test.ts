@@ -42,6 +42,27 @@ describe.each(forms(semaphoreUndo))("semaphore/undo, %s", (form) => {
     await bench().expect({ [NUMBER]: number(3), [MARKER]: marked("over") });
   });
 
+  test("who took one gives one back; who took none, nothing", async () => {
+    await bench().put({ [NUMBER]: number(3), [MARKER]: text("1", 20_000) });
+    expect(await undo()).toBe(1);
+    expect(await bench().heard()).toEqual(told(4));
+    await bench().put({ [MARKER]: text("0", 20_000) });
+    expect(await undo()).toBe(1);
+    await bench().expect({ [MARKER]: marked("over") });
+    await bench().put({ [NUMBER]: number(3), [MARKER]: text("0", 20_000) });
+    expect(await undo()).toBe(1);
+    expect(await bench().heard()).toEqual([]);
+  });
+
+  test.each([
+    [-2, []],
+    [-1, told(1)],
+  ])("what comes back to %i is announced above 0 only", async (before, messages) => {
+    await bench().put({ [NUMBER]: number(before), [MARKER]: text("2", 20_000) });
+    expect(await undo()).toBe(1);
+    expect(await bench().heard()).toEqual(messages);
+  });
+
   test("to a semaphore in debt nothing is announced", async () => {
     await bench().put({ [NUMBER]: number(-4), [MARKER]: text("2", 20_000) });
     expect(await undo()).toBe(1);

@@ -1,13 +1,12 @@
-/** Checks a kind of lock by many random histories; a failure says how to run it again. */
+/** Checks something by many random histories; a failure says how to run it again. */
 import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { History } from "./history.js";
 import type { Kind } from "./scene.js";
-import { histories, type Step } from "./steps.js";
+import { histories } from "./steps.js";
 import { World } from "./world.js";
 
 export interface CheckOptions {
-  readonly kind: Kind;
   readonly runs: number;
   /** A connection with a database of its own, for one world at a time. */
   readonly connect: () => Redis;
@@ -15,6 +14,22 @@ export interface CheckOptions {
   readonly path?: string | undefined;
   /** Take the first failure as it is, instead of a short one. */
   readonly hurry?: boolean;
+}
+
+/** What is checked: histories as data, and how one is run in a world, about things of that name. */
+export interface Checked<Step> {
+  readonly histories: fc.Arbitrary<Step[]>;
+  begin(world: World, name: string): Course<Step>;
+}
+
+/** One history on its way. */
+export interface Course<Step> {
+  /** What was done and what came of it. */
+  readonly log: readonly string[];
+  /** What kinds of things have happened. */
+  readonly seen: ReadonlySet<string>;
+  /** @throws Violation if the library does what the model does not allow */
+  run(steps: readonly Step[]): Promise<void>;
 }
 
 export interface Report {
@@ -31,17 +46,21 @@ const LONGEST_LAG = 2_000;
 
 let names = 0;
 
-export async function checkKind(options: CheckOptions): Promise<Report> {
-  const { kind, runs, connect, seed, path, hurry = false } = options;
+export function checkKind({ kind, ...options }: CheckOptions & { readonly kind: Kind }): Promise<Report> {
+  return check({ histories, begin: (world, name) => new History(world, kind, name) }, options);
+}
+
+export async function check<Step>(checked: Checked<Step>, options: CheckOptions): Promise<Report> {
+  const { runs, connect, seed, path, hurry = false } = options;
   const seen = new Map<string, number>();
   let world: World | undefined;
   let worst: { log: readonly string[] } = { log: [] };
-  const property = fc.asyncProperty(histories, async (steps: Step[]) => {
+  const property = fc.asyncProperty(checked.histories, async (steps: Step[]) => {
     world ??= new World(connect());
     await world.renew();
-    const history = new History(world, kind, `model-${++names}`);
+    const course = checked.begin(world, `model-${++names}`);
     try {
-      await history.run(steps);
+      await course.run(steps);
     } catch (error) {
       const { lag } = world;
       // What a broken history has left behind must not disturb the next one.
@@ -49,10 +68,10 @@ export async function checkKind(options: CheckOptions): Promise<Report> {
       world = undefined;
       // Real time passed for so long that leases ended by it: that proves nothing.
       if (lag > LONGEST_LAG) return;
-      worst = history;
+      worst = course;
       throw error;
     }
-    for (const what of history.seen) seen.set(what, (seen.get(what) ?? 0) + 1);
+    for (const what of course.seen) seen.set(what, (seen.get(what) ?? 0) + 1);
   });
   const parameters = {
     numRuns: runs,

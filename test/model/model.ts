@@ -150,6 +150,8 @@ export class Model {
     this.holds.lose(hold, reason);
     // It lapsed on the server before its client could give it back.
     if (hold.lapses <= this.#now) this.#quiet(hold.lapses);
+    // On its way as a nested call, it goes on as a new one, past those who wait.
+    for (const call of this.waiting) call.forfeited ||= call.owner === hold.owner;
   }
 
   /** Nothing happens any more until time passes: who has to have been answered by now? */

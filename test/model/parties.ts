@@ -60,6 +60,9 @@ export interface Call extends Ask {
   waits: boolean;
   /** It stood in line only when its owner's commands before it were answered. */
   displaced: boolean;
-  /** Its client was silent for so long that others may have taken it for dead. */
+  /**
+   * It has no place in the order: its client was silent for so long that others may have taken it for dead, or it was
+   * nested in a hold that was lost.
+   */
   forfeited: boolean;
 }

@@ -1,5 +1,4 @@
 /** Locks that are wrong in one way each: mistakes planted into the real library, and taken out again. */
-import { createHash } from "node:crypto";
 import { Keeper } from "../../src/locks/keeper.js";
 import { Tenure } from "../../src/locks/tenure.js";
 import {
@@ -12,7 +11,7 @@ import {
   readAcquire,
   writeRelease,
 } from "../../src/scripts/generated.js";
-import type { ScriptSource, ScriptText } from "../../src/scripts/script.js";
+import { inClass, inScript } from "./planting.js";
 
 export interface Mistake {
   readonly title: string;
@@ -20,29 +19,6 @@ export interface Mistake {
   readonly kind: string;
   /** Returns the way to take it out again. */
   plant(): () => void;
-}
-
-/** Replaces a part of a script. */
-function inScript(script: ScriptSource, right: string, wrong: string): () => void {
-  const mutable = script as { -readonly [K in keyof ScriptSource]: ScriptSource[K] };
-  const { modern, legacy } = mutable;
-  const mistaken = ({ text }: ScriptText): ScriptText => {
-    if (!text.includes(right)) throw new Error(`${script.name} has no "${right}"`);
-    const changed = text.replace(right, () => wrong);
-    return { text: changed, sha1: createHash("sha1").update(changed).digest("hex") };
-  };
-  mutable.modern = mistaken(modern);
-  if (legacy) mutable.legacy = mistaken(legacy);
-  return () => Object.assign(mutable, { modern, legacy });
-}
-
-/** Replaces a method. */
-function inClass<T extends object, K extends keyof T>(prototype: T, name: K, wrong: T[K]): () => void {
-  const right = prototype[name];
-  prototype[name] = wrong;
-  return () => {
-    prototype[name] = right;
-  };
 }
 
 const RAISED = "raise_ttl(lock, lease)";

@@ -10,6 +10,9 @@ import type { Redis } from "ioredis";
 /** What one step sets off is over after a few. */
 const MOST_ROUNDS = 1_000;
 
+/** Of real time, milliseconds. */
+const LONGEST_REST = 30_000;
+
 type Command = Parameters<Redis["sendCommand"]>[0];
 
 export class Traffic {
@@ -45,6 +48,15 @@ export class Traffic {
   }
 
   async rest(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const text = () => `${this.#unanswered} commands are not answered`;
+      timer = setTimeout(() => reject(new Error(text())), LONGEST_REST);
+    });
+    await Promise.race([this.#rest(), late]).finally(() => clearTimeout(timer));
+  }
+
+  async #rest(): Promise<void> {
     let rounds = 0;
     do {
       if (++rounds > MOST_ROUNDS) throw new Error("the clients do not come to rest");
@@ -59,6 +71,19 @@ export class Traffic {
       }
       await new Promise((resolve) => setImmediate(resolve));
     } while (this.#unanswered > 0 || this.#news);
+  }
+
+  /** Cuts the clients' own connections, when nothing is on its way there; resolves when they have noticed. */
+  async deafen(): Promise<void> {
+    this.#news = true;
+    const connected = [...this.#subscribers.keys()].filter(({ status }) => status === "ready");
+    await Promise.all(
+      connected.map((subscriber) => {
+        const closed = new Promise((resolve) => subscriber.once("close", resolve));
+        subscriber.stream.destroy();
+        return closed;
+      }),
+    );
   }
 
   async #ping(): Promise<void> {

@@ -24,25 +24,28 @@ const LONGEST_CLOSE = 5_000;
 const MOST_STEPS = 1_000;
 
 /**
- * Keeps the time of its last run in a key of its own. Returns the real milliseconds since then, and all keys with the
- * TTL of each.
+ * Keeps the real and the virtual time of its last run in a key of its own, so that it may be sent again. Returns the
+ * real milliseconds since then, and all keys with the TTL of each.
  */
 const TIME_TRAVEL = `
-local passed = tonumber(ARGV[1])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local seen = tonumber(redis.call('GET', '~seen') or now)
-local shift = now - seen - passed
-redis.call('SET', '~seen', string.format('%d', now))
+local last = redis.call('HMGET', '~last', 'real', 'virtual')
+local seen = tonumber(last[1] or now)
+local before = tonumber(last[2] or ARGV[1])
+local reached = math.max(before, tonumber(ARGV[1]))
+local shift = now - seen - (reached - before)
+redis.call('HSET', '~last', 'real', string.format('%d', now), 'virtual', string.format('%d', reached))
 local found = {now - seen}
 for _, key in ipairs(redis.call('KEYS', '*')) do
-  if key ~= '~seen' then
+  if key ~= '~last' then
     local ttl = redis.call('PTTL', key)
     if ttl >= 0 and shift ~= 0 then
       ttl = ttl + shift
       if ttl > 0 then redis.call('PEXPIRE', key, ttl) else redis.call('DEL', key) end
     end
     local timed = string.find(key, 'redisson_lock_timeout', 1, true) or string.find(key, 'holdfast_', 1, true)
+      or string.find(key, ':timeout$')
     if timed and shift ~= 0 and redis.call('TYPE', key).ok == 'zset' then
       for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
         redis.call('ZINCRBY', key, shift, member)
@@ -115,6 +118,22 @@ export class World {
     return this.#lag;
   }
 
+  /** What the server has, as it is: past the clients, in the order of their commands. */
+  get server(): Redis {
+    return this.#redis;
+  }
+
+  /** The server's clock as of the last travel, in milliseconds: what it has of times is right by that. */
+  async serverTime(): Promise<number> {
+    return Number(await this.#redis.hget("~last", "real"));
+  }
+
+  /** The clients' own connections are cut; resolves when they have noticed. They come back by themselves. */
+  async deafen(): Promise<void> {
+    await this.rest();
+    await this.#traffic.deafen();
+  }
+
   /** Resolves when nothing happens any more until time passes. */
   rest(): Promise<void> {
     return this.#traffic.rest();
@@ -132,13 +151,15 @@ export class World {
 
   /** Lets the time that has passed here pass on the server; resolves with the keys that are left, and their TTLs. */
   async travel(): Promise<Map<string, number>> {
-    const passed = this.#owed;
     this.#owed = 0;
     // One write for this and what is sent in the same tick.
     const { stream } = this.#redis;
     stream.cork();
     process.nextTick(() => stream.uncork());
-    const [lag = 0, ...reply] = (await this.#redis.evalsha(this.#script, 0, passed)) as (string | number)[];
+    const [lag = 0, ...reply] = (await this.#redis.evalsha(this.#script, 0, this.#now)) as (
+      | string
+      | number
+    )[];
     this.#lag = Math.max(this.#lag, Number(lag));
     const keys = new Map<string, number>();
     for (let i = 0; i < reply.length; i += 2) keys.set(String(reply[i]), Number(reply[i + 1]));

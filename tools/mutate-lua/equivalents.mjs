@@ -35,6 +35,9 @@ const MODES = "if mode ~= 'read' and mode ~= 'write' then";
 const UPDATE = "elseif redis.call('PEXPIRE', hold, term) == 0 then";
 const SET = "redis.call('SET', hold, '1', 'PX', term)";
 const HSET = "redis.call('HSET', lock, owner, #terms)";
+const WHOLE = "local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17";
+const NUMBER = "return whole and tonumber(value) or redis.call('DECRBY', key, 0)";
+const MARK = "redis.call('SET', marker, outcome, 'PX', ttl)";
 const WAITS = "if patience ~= '0' then";
 
 /** Changes that no test can notice, as `script: line -> line`, and why. */
@@ -43,6 +46,7 @@ const EQUIVALENT = new Map([
     "redis.call('DEL', lock)",
     "redis.call('DEL', hold)",
     "redis.call('DEL', tombstone)",
+    "redis.call('DEL', count)",
     "redis.call('HDEL', lock, owner)",
     "redis.call('PEXPIRE', lock, left)",
     "redis.call('PEXPIRE', lock, longest)",
@@ -133,6 +137,30 @@ const EQUIVALENT = new Map([
     "local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]",
     ["0, 0", "0, 1"],
   ),
+
+  // numbers
+  ...same(
+    "a number of that many digits is read either way",
+    "*",
+    WHOLE,
+    ["<=", "<"],
+    ["17", "16"],
+    ["17", "18"],
+  ),
+  ...same(
+    "Redis refuses to count that far before the first write",
+    "semaphore/acquire semaphore/drain",
+    WHOLE,
+    [" and #value <= 17", ""],
+  ),
+  ...same("the reply is the same error", "counter/state", NUMBER, ["call", "pcall"]),
+  ...same("the number's own SET has told", "counter/try-set", MARK, ["call", "pcall"]),
+  ...same("only asked whether it is a number", "semaphore/release", NUMBER, [" and tonumber(value)", ""]),
+  ...same("only asked whether it is a number", "semaphore/release", "return 0", ["0", "false"], ["0", "1"]),
+  ...same("reached by what is no number, which is refused in the same words", "*", NUMBER, [
+    "key, 0",
+    "0, key",
+  ]),
 
   // fair
   ...same(ONLY_WHETHER, "*", "local dropped = 0", ["0", "1"]),

@@ -1,0 +1,119 @@
+/** What a crowd has left behind: its journals, the ends of leases as they were seen, and the permits on the server. */
+import type { Redis } from "ioredis";
+import type { CrowdHistory, InVain, Rest, Stay } from "./crowd-checker.js";
+import { MS } from "./sections.js";
+
+/** What the lines of a journal tell after the first one of a stay. */
+const INSTANTS = { L: "leftAt", X: "lostAt", R: "refusedAt" } as const;
+
+/** Milliseconds between two looks at the leases. */
+const LOOKS = 10;
+
+/**
+ * Looks again and again at the leases of all permits that are out. A process that was killed or stopped cannot tell how
+ * long it had its permits; what the server said of them last can.
+ */
+export class Scribe {
+  /** Of each permit, by the server's clock. */
+  readonly ends: Map<string, number> = new Map();
+  readonly #server: Redis;
+  readonly #locks: readonly string[];
+  #writing: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(server: Redis, locks: readonly string[]) {
+    this.#server = server;
+    this.#locks = locks;
+    this.#writing = this.#write();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    while (!this.#stopped) {
+      await Promise.all(this.#locks.map((lock) => this.#look(lock)));
+      await new Promise((resolve) => setTimeout(resolve, LOOKS));
+    }
+  }
+
+  async #look(lock: string): Promise<void> {
+    const found = await this.#server.zrangeBuffer(`{${lock}}:timeout`, "0", "-1", "WITHSCORES");
+    for (let i = 0; i < found.length; i += 2) {
+      this.ends.set((found[i] as Buffer).toString("hex"), Number(found[i + 1]));
+    }
+  }
+}
+
+export async function readCrowd(
+  witness: Redis,
+  prefix: string,
+  ends: ReadonlyMap<string, number>,
+): Promise<Pick<CrowdHistory, "stays" | "inVain">> {
+  // The server's clock is this machine's.
+  const epoch = process.hrtime.bigint() - BigInt(Date.now()) * MS;
+  const stays = new Map<string, Stay>();
+  const inVain: InVain[] = [];
+  const read = (line: string): void => {
+    const [what, id = "", ...words] = line.split(" ");
+    if (what === "E")
+      stays.set(
+        id,
+        readEntry(id, words, (permit) => endOf(permit, ends, epoch)),
+      );
+    else if (what === "V") inVain.push(readVain(id, words));
+    else {
+      const stay = stays.get(id);
+      if (!stay) throw new Error(`a journal leaves what it never entered: ${line}`);
+      const at = BigInt(words[0] ?? "");
+      stays.set(id, { ...stay, [INSTANTS[what as keyof typeof INSTANTS]]: at });
+    }
+  };
+  for (const key of await witness.keys(`journal:${prefix}-p*`))
+    for (const line of await witness.lrange(key, 0, -1)) read(line);
+  return { stays: [...stays.values()], inVain };
+}
+
+function readEntry(id: string, words: readonly string[], seen: (permit: string) => bigint | undefined): Stay {
+  const [lock = "", permits, asked = "", entered = "", lease = "-", permit = "-", inside = ""] = words;
+  const askedAt = BigInt(asked);
+  // Too short to be seen, perhaps: it did not end before that.
+  const least = lease === "-" ? undefined : askedAt + BigInt(lease) * MS;
+  return {
+    lock,
+    id,
+    process: id.slice(0, id.indexOf(":")),
+    permits: Number(permits),
+    askedAt,
+    enteredAt: BigInt(entered),
+    leftAt: undefined,
+    lostAt: undefined,
+    lapsedAt: permit === "-" ? undefined : (seen(permit) ?? least),
+    refusedAt: undefined,
+    inside: inside.split(","),
+    kept: permit !== "-" && lease === "-",
+  };
+}
+
+function readVain(lock: string, [permits, asked = "", until = ""]: readonly string[]): InVain {
+  return { lock, permits: Number(permits), askedAt: BigInt(asked), until: BigInt(until) };
+}
+
+function endOf(permit: string, ends: ReadonlyMap<string, number>, epoch: bigint): bigint | undefined {
+  const end = ends.get(permit);
+  return end === undefined ? undefined : BigInt(end) * MS + epoch;
+}
+
+/** The permits on the server, those whose lease has ended among the free ones. */
+export async function restOf(server: Redis, lock: string): Promise<Rest> {
+  const [[seconds], free, scores] = await Promise.all([
+    server.time(),
+    server.get(lock),
+    server.zrange(`{${lock}}:timeout`, "0", "-1", "WITHSCORES"),
+  ]);
+  const ends = scores.filter((_, i) => i % 2 === 1).map(Number);
+  const lapsed = ends.filter((end) => end <= Number(seconds) * 1_000).length;
+  return { lock, available: Number(free) + lapsed, acquired: ends.length - lapsed };
+}

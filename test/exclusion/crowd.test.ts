@@ -1,0 +1,129 @@
+/**
+ * Crowds of processes on semaphores and latches, while replies are lost, connections cut and processes stopped and
+ * killed: never are more permits out than there are, none is lost or invented, nobody waits for what is free, and a
+ * latch opens with the last count.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Crowd, type CrowdPart, type CrowdVerdict, type Harm, keepCrowd } from "./crowd.js";
+import { SOAK } from "./fleet.js";
+import { playRounds } from "./latch-rounds.js";
+import { type Servers, startServers, stopServers } from "./scene.js";
+
+const ROUND = SOAK.minutes > 0 ? 60_000 : 5_000;
+const LIMIT = SOAK.minutes * 60_000 + 180_000;
+/** Longer than anybody waits: whoever was not woken is found. */
+const POLL_CAP = 60_000;
+
+const semaphore: CrowdPart = {
+  kind: "semaphore",
+  processes: 3,
+  locks: 6,
+  limits: { permits: 4, largest: 3, patience: 5_000, lease: 0, margin: 20 },
+  lossy: 150,
+  config: { tasks: 24, most: 3, stay: 3, fuse: 30, patience: 12_000, options: { pollCap: POLL_CAP } },
+};
+
+const permits: CrowdPart = {
+  kind: "permits",
+  processes: 3,
+  locks: 6,
+  limits: { permits: 4, largest: 1, patience: 5_000, lease: 2_000, margin: 20 },
+  lossy: 100,
+  config: {
+    tasks: 24,
+    stay: 3,
+    fuse: 30,
+    lease: [1_400, 1_900],
+    patience: 12_000,
+    options: { watchdogTimeout: 2_000, pollCap: POLL_CAP },
+  },
+};
+
+const latch: CrowdPart = {
+  kind: "latch",
+  processes: 3,
+  locks: 0,
+  limits: { permits: 0, largest: 0, patience: 5_000, lease: 0, margin: 20 },
+  lossy: 30,
+  config: { tasks: 0, options: { pollCap: POLL_CAP } },
+};
+
+let servers: Servers;
+
+beforeAll(async () => {
+  servers = await startServers();
+});
+afterAll(() => stopServers(servers));
+
+/** Runs as long as it is asked to, and at least once. */
+async function soak(part: CrowdPart, play: (crowd: Crowd) => Promise<void>): Promise<void> {
+  const end = performance.now() + SOAK.minutes * 60_000;
+  for (let round = 1; round === 1 || performance.now() < end; round++) {
+    const crowd = await Crowd.gather({ ...part, prefix: `${part.kind}${round}` }, servers);
+    try {
+      await play(crowd);
+    } finally {
+      await crowd.end();
+    }
+  }
+}
+
+async function harassed(
+  crowd: Crowd,
+  harm: Harm,
+): Promise<CrowdVerdict & { counts: Record<string, number> }> {
+  await crowd.harass(harm);
+  const { counts, errors } = await crowd.finish();
+  const verdict = await crowd.judge();
+  const { history, findings } = verdict;
+  const acquired = history.stays.reduce((sum, stay) => sum + stay.permits, 0);
+  console.log(
+    `crowd: ${history.stays.length} checked acquisitions of ${acquired} permits (${crowd.part.kind}); ` +
+      `${crowd.lost} replies or requests lost, ${crowd.cuts} connections cut, ${crowd.stops} processes stopped, ` +
+      `${crowd.deaths.size} killed; ${counts.aborted ?? 0} calls aborted, ${counts.lapsed ?? 0} permits lapsed, ` +
+      `${findings.length} violations`,
+  );
+  if (findings.length > 0) console.log(`crowd: the history is in ${await keepCrowd(verdict)}`);
+  expect(findings.slice(0, 20)).toEqual([]);
+  expect(errors).toEqual([]);
+  expect(crowd.lost).toBeGreaterThan(1);
+  return { ...verdict, counts };
+}
+
+const only = (kind: string): boolean => SOAK.kind !== undefined && SOAK.kind !== kind;
+
+describe.concurrent("crowds", { timeout: LIMIT }, () => {
+  test.skipIf(only("semaphore"))("a semaphore has its permits, no more and no less", () =>
+    soak(semaphore, async (crowd) => {
+      const { history, most } = await harassed(crowd, { ms: ROUND, kills: 0, nap: 250, coma: 0 });
+      expect(most).toBe(semaphore.limits.permits);
+      expect(history.stays.length).toBeGreaterThan(100);
+    }),
+  );
+
+  test.skipIf(only("permits"))("permits of processes that were killed or stopped come back", () =>
+    soak(permits, async (crowd) => {
+      const { history, counts } = await harassed(crowd, { ms: ROUND, kills: 4, nap: 250, coma: 2_600 });
+      expect(history.stays.length).toBeGreaterThan(100);
+      expect(history.stays.filter(({ leftAt }) => leftAt === undefined).length).toBeGreaterThan(0);
+      expect(counts.lapsed).toBeGreaterThan(0);
+    }),
+  );
+
+  test.skipIf(only("latch"))("a latch opens with the last count, for all", () =>
+    soak(latch, async (crowd) => {
+      const harassing = crowd.harass({ ms: ROUND, kills: 0, nap: 150, coma: 0 });
+      const { latches, counts, awaited, findings } = await playRounds(crowd, { lanes: 6, ms: ROUND });
+      await harassing;
+      const { errors } = await crowd.finish();
+      console.log(
+        `crowd: ${latches} latches, ${counts} counts, ${awaited} waits; ${crowd.lost} replies or requests lost, ` +
+          `${crowd.cuts} connections cut, ${crowd.stops} processes stopped, ${findings.length} violations`,
+      );
+      expect(findings.slice(0, 20)).toEqual([]);
+      expect(errors).toEqual([]);
+      expect(crowd.lost).toBeGreaterThan(1);
+      expect(latches).toBeGreaterThan(5);
+    }),
+  );
+});

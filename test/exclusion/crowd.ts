@@ -1,0 +1,244 @@
+/**
+ * Processes that run crowd-worker.mjs on one server, each behind a proxy of its own that loses replies and cuts
+ * connections, with a witness on another server; the ways to harm them, and the verdict on what they did.
+ */
+import { randomInt } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  type Fault,
+  type FaultProxy,
+  type Matcher,
+  type RedisServer,
+  startProxy,
+  startWorker,
+  until,
+  type Worker,
+} from "../support/index.js";
+import {
+  type CrowdFinding,
+  type CrowdHistory,
+  type CrowdLimits,
+  checkCrowd,
+  type Rest,
+} from "./crowd-checker.js";
+import { readCrowd, restOf, Scribe } from "./crowd-history.js";
+import { type Figures, sum, type WorkerFigures } from "./fleet.js";
+
+export type CrowdKind = "semaphore" | "permits" | "latch";
+
+export interface CrowdPart {
+  readonly kind: CrowdKind;
+  /** Goes before the names of processes and semaphores, where several crowds share servers. */
+  readonly prefix?: string;
+  readonly processes: number;
+  /** How many of them there are. */
+  readonly locks: number;
+  readonly limits: CrowdLimits;
+  /** One script in so many loses its reply, and as many are lost themselves. */
+  readonly lossy: number;
+  readonly config: object;
+  readonly mutant?: string | undefined;
+}
+
+/** What is done to the processes, in milliseconds. */
+export interface Harm {
+  readonly ms: number;
+  readonly kills: number;
+  /** Longest pauses; one in four is as long as `coma`. */
+  readonly nap: number;
+  readonly coma: number;
+}
+
+export interface CrowdServers {
+  readonly locks: RedisServer;
+  readonly witness: RedisServer;
+}
+
+export interface CrowdVerdict {
+  readonly history: CrowdHistory;
+  readonly findings: readonly CrowdFinding[];
+  /** The most permits that the witness has seen out at a time. */
+  readonly most: number;
+}
+
+interface Member {
+  readonly worker: Worker;
+  readonly proxy: FaultProxy;
+  /** @throws if its process ended by itself */
+  check(): void;
+}
+
+export class Crowd {
+  readonly locks: RedisServer;
+  readonly witness: RedisServer;
+  readonly part: CrowdPart;
+  readonly deaths: Map<string, bigint> = new Map();
+  cuts = 0;
+  stops = 0;
+  readonly #live = new Map<string, Member>();
+  readonly #faults: Fault[] = [];
+  readonly #scribe: Scribe;
+  #started = 0;
+
+  constructor(part: CrowdPart, { locks, witness }: CrowdServers) {
+    this.part = part;
+    this.locks = locks;
+    this.witness = witness;
+    this.#scribe = new Scribe(locks.connect(), part.kind === "permits" ? this.names : []);
+  }
+
+  /** Starts the processes; the semaphores have their permits. */
+  static async gather(part: CrowdPart, servers: CrowdServers): Promise<Crowd> {
+    const crowd = new Crowd(part, servers);
+    try {
+      if (part.kind !== "latch") {
+        await Promise.all(crowd.names.map((name) => servers.locks.call("SET", name, part.limits.permits)));
+      }
+      await Promise.all(Array.from({ length: part.processes }, () => crowd.add()));
+      return crowd;
+    } catch (error) {
+      await crowd.end();
+      throw error;
+    }
+  }
+
+  get prefix(): string {
+    return this.part.prefix ?? this.part.kind;
+  }
+
+  get names(): string[] {
+    return Array.from({ length: this.part.locks }, (_, i) => `${this.prefix}-${i}`);
+  }
+
+  /** Replies and requests that were lost with their connection. */
+  get lost(): number {
+    return this.#faults.reduce((sum, { hits }) => sum + hits, 0);
+  }
+
+  get workers(): Worker[] {
+    return [...this.#live.values()].map(({ worker }) => worker);
+  }
+
+  async add(): Promise<void> {
+    const { kind, config, lossy, mutant } = this.part;
+    const name = `${this.prefix}-p${++this.#started}`;
+    const proxy = await startProxy(this.locks, { record: false });
+    const worker = await startWorker(new URL("crowd-worker.mjs", import.meta.url));
+    const ports = { lockPort: proxy.port, witnessPort: this.witness.port };
+    const seed = randomInt(2 ** 32);
+    const told = { kind, locks: this.names, mutant, ...config, ...ports, name, seed };
+    await worker.request("start", told).catch(async (error: unknown) => {
+      await Promise.all([worker.kill(), proxy.stop()]);
+      throw error;
+    });
+    const unlucky: Matcher = ([verb = ""]) => /^EVAL(SHA)?$/.test(verb) && Math.random() * 2 * lossy < 1;
+    const forever = Number.POSITIVE_INFINITY;
+    this.#faults.push(proxy.cutReplyOf(unlucky, forever), proxy.dropRequest(unlucky, forever));
+    let ended = false;
+    void worker.exited.then(() => {
+      ended = true;
+    });
+    const check = () => {
+      if (ended) throw new Error(`${name} ended by itself: ${worker.stderr}`);
+    };
+    this.#live.set(name, { worker, proxy, check });
+  }
+
+  /**
+   * Stops, cuts off and kills processes at random moments for so long, and until so many were killed; the last one in
+   * the end.
+   */
+  async harass({ ms, kills, nap, coma }: Harm): Promise<void> {
+    const end = performance.now() + ms;
+    while (performance.now() < end || this.deaths.size < kills - 1) {
+      await pause(randomInt(100));
+      const [name, member] = this.#any();
+      const dice = randomInt(4);
+      if (dice === 0 && kills > 0) await this.#replace(name, member);
+      else if (dice === 1) {
+        this.cuts++;
+        member.proxy.cut();
+      } else if (dice > 1 && nap > 0) {
+        this.stops++;
+        member.worker.pause();
+        await pause(coma > 0 && randomInt(4) === 0 ? coma : randomInt(nap));
+        member.worker.resume();
+      }
+    }
+    if (kills > 0) await this.#replace(...this.#any());
+  }
+
+  /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
+  async finish(): Promise<Figures> {
+    const figures = sum(await this.#ask("finish"));
+    for (const fault of this.#faults) fault.cancel();
+    return figures;
+  }
+
+  /** What the witness knows, checked; permits must be free within the limits of the last death. */
+  async judge(): Promise<CrowdVerdict> {
+    const { limits } = this.part;
+    const server = this.locks.connect();
+    const witness = this.witness.connect();
+    const rests = () => Promise.all(this.names.map((name) => restOf(server, name)));
+    const isQuiet = async () => (await rests()).every(({ acquired }) => acquired === 0);
+    const timeout = limits.lease + limits.patience;
+    await until("no permit is out", isQuiet, { timeout, every: 20 }).catch(() => {
+      // The checker says which ones.
+    });
+    await this.#scribe.stop();
+    // As the server shows it, and as the library sees it: those that have lapsed are free to both.
+    const [, { worker }] = this.#any();
+    const seen = [...(await rests()), ...(await worker.request<Rest[]>("rests"))];
+    const read = await readCrowd(witness, this.prefix, this.#scribe.ends);
+    const history: CrowdHistory = { ...read, deaths: this.deaths, rests: seen };
+    const findings = checkCrowd(history, limits);
+    const most = await Promise.all(this.names.map((name) => witness.get(`most:${name}`)));
+    return { history, findings, most: Math.max(...most.map(Number)) };
+  }
+
+  /** The clients are closed, and the processes end. */
+  async end(): Promise<void> {
+    await this.#ask("close").catch(() => {
+      // What is wrong has been found before.
+    });
+    await Promise.all([...this.#live].map(([name, member]) => this.#remove(name, member)));
+    await this.#scribe.stop();
+  }
+
+  #any(): [name: string, member: Member] {
+    const [name, member] = [...this.#live][randomInt(this.#live.size)] as [string, Member];
+    member.check();
+    return [name, member];
+  }
+
+  /** SIGKILL, and another process takes its place. */
+  async #replace(name: string, member: Member): Promise<void> {
+    this.deaths.set(name, process.hrtime.bigint());
+    await Promise.all([this.#remove(name, member), this.add()]);
+  }
+
+  async #remove(name: string, { worker, proxy }: Member): Promise<void> {
+    this.#live.delete(name);
+    await worker.kill();
+    await proxy.stop();
+  }
+
+  #ask(what: "finish" | "close"): Promise<WorkerFigures[]> {
+    return Promise.all(this.workers.map((worker) => worker.request<WorkerFigures>(what)));
+  }
+}
+
+/** A violation may take hours to come again. Returns the file that has it. */
+export async function keepCrowd({ history, findings }: CrowdVerdict): Promise<string> {
+  const file = join(tmpdir(), `holdfast-crowd-${process.pid}-${Date.now()}.json`);
+  const plain = (_: string, value: unknown) => {
+    if (typeof value === "bigint") return String(value);
+    return value instanceof Map ? [...value] : value;
+  };
+  await writeFile(file, JSON.stringify({ findings, ...history }, plain));
+  return file;
+}

@@ -1,0 +1,90 @@
+/**
+ * Latches that several processes count down and wait for: each is counted down to one, looked at, and then opened. All
+ * that is found wrong is told in words.
+ */
+import { randomInt } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import { until, type Worker } from "../support/index.js";
+import type { Crowd } from "./crowd.js";
+import { inMs } from "./sections.js";
+
+/** Milliseconds over which the counts of a latch spread. */
+const SPREAD = 40;
+
+export interface Rounds {
+  readonly latches: number;
+  readonly counts: number;
+  /** Who waited, in all processes. */
+  readonly awaited: number;
+  readonly findings: readonly string[];
+}
+
+/** Latches one after the other in so many lanes, for so long. */
+export async function playRounds(
+  crowd: Crowd,
+  { lanes, ms }: { lanes: number; ms: number },
+): Promise<Rounds> {
+  const server = crowd.locks.connect();
+  const end = performance.now() + ms;
+  const played: Rounds[] = [];
+  const lane = async (_: unknown, index: number): Promise<void> => {
+    let number = 0;
+    do played.push(await playRound(crowd, server, `${crowd.prefix}-${index}-${number++}`));
+    while (performance.now() < end);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  const total = (of: (round: Rounds) => number) => played.reduce((sum, round) => sum + of(round), 0);
+  return {
+    latches: played.length,
+    counts: total(({ counts }) => counts),
+    awaited: total(({ awaited }) => awaited),
+    findings: played.flatMap(({ findings }) => findings),
+  };
+}
+
+async function playRound(crowd: Crowd, server: Redis, latch: string): Promise<Rounds> {
+  const { workers } = crowd;
+  const { patience } = crowd.part.limits;
+  const findings: string[] = [];
+  const shares = workers.map(() => randomInt(1, 5));
+  const count = 1 + shares.reduce((sum, share) => sum + share, 0);
+  const set = await Promise.all(
+    workers.map((worker) => worker.request<boolean | undefined>("set", { latch, count })),
+  );
+  const setters = set.filter(Boolean).length;
+  const isRight = setters === 1 || (setters === 0 && set.includes(undefined));
+  if (!isRight) findings.push(`${latch} was set by ${setters}`);
+  const asked = workers.map(() => randomInt(1, 4));
+  const through: bigint[] = [];
+  const waiting = workers.map(async (worker, i) => {
+    through.push(...(await worker.request<bigint[]>("await", { latch, waiters: asked[i] })));
+  });
+  const everybody = Promise.all(waiting);
+  everybody.catch(() => {}); // who is left waiting is told when its client is closed
+  const countDown = (worker: Worker, times: number) =>
+    worker.request<bigint[]>("countDown", { latch, times, within: SPREAD });
+  await Promise.all(workers.map((worker, i) => countDown(worker, shares[i] as number)));
+  // A count that got no answer in time is still on its way.
+  let left = Number.NaN;
+  const isLast = async () => {
+    left = Number(await server.get(latch));
+    return left === 1;
+  };
+  await until("one is left", isLast, { timeout: patience }).catch(() => {
+    // That is what is found.
+  });
+  if (left !== 1) findings.push(`${latch}: after ${count - 1} of ${count} counts ${left} are left, not 1`);
+  const before = process.hrtime.bigint();
+  await countDown(workers[randomInt(workers.length)] as Worker, 1);
+  const limit = new AbortController();
+  const late = sleep(patience, undefined, { signal: limit.signal }).catch(() => {});
+  await Promise.race([everybody, late]);
+  limit.abort();
+  const awaited = asked.reduce((sum, waiters) => sum + waiters, 0);
+  if (through.length < awaited) findings.push(`${latch} is open, and ${awaited - through.length} still wait`);
+  for (const at of through) {
+    if (at < before) findings.push(`${latch}: one was through ${inMs(before - at)} ms early`);
+  }
+  return { latches: 1, counts: count, awaited, findings };
+}

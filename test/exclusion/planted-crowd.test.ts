@@ -1,0 +1,140 @@
+/**
+ * The test of the test: the library with one mistake in its semaphores or its latch is found out by a small crowd, and
+ * passes without it. `pollCap` is long, where a poll would make up for a wake-up that does not come.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Crowd, type CrowdKind, type CrowdPart } from "./crowd.js";
+import type { CrowdFindingKind } from "./crowd-checker.js";
+import { playRounds } from "./latch-rounds.js";
+import { type Servers, startServers, stopServers } from "./scene.js";
+
+const MS = 1_000;
+/** Chance decides what happens in so short a time, and how much of it on a busy machine. */
+const ROUNDS = 5;
+const ASLEEP = 60_000;
+/** Within this the real library serves everybody, also on a busy machine. */
+const PATIENCE = 2_500;
+/** The watchdog is only right on a machine that lets it be. */
+const WATCHDOG = 2_000;
+
+/** Nothing is lost. */
+const CALM = Number.MAX_SAFE_INTEGER;
+
+interface Plot {
+  readonly mutant: string;
+  readonly kind: CrowdKind;
+  readonly found: CrowdFindingKind | "rounds";
+  readonly config?: object;
+  /** One script in so many loses its reply, or is lost; none where it is not said, and no connection is cut. */
+  readonly lossy?: number;
+}
+
+const CONFIG = {
+  semaphore: { tasks: 12, most: 3, stay: 3, fuse: 6 },
+  permits: { tasks: 12, stay: 3, fuse: 6, lease: [1_000, 1_300] },
+  latch: { tasks: 0 },
+};
+
+/** Nobody is helped by a lease that ends. */
+const LONG = { lease: [30_000, 40_000], options: { watchdogTimeout: 90_000, pollCap: ASLEEP } };
+const TAKEN = "permitTaken";
+
+const plots: readonly Plot[] = [
+  { mutant: "takes-again", kind: "semaphore", found: "sum", lossy: 16 },
+  { mutant: "gives-again", kind: "semaphore", found: "sum", lossy: 16 },
+  {
+    mutant: "keeps-unwanted",
+    kind: "semaphore",
+    found: "sum",
+    lossy: 60,
+    config: { ways: ["abortedAcquire"] },
+  },
+  { mutant: "silent-release", kind: "semaphore", found: "stuck" },
+  { mutant: "forgets-drain", kind: "semaphore", found: "sum", lossy: 4, config: { ways: ["drained"] } },
+  { mutant: "any-number", kind: "semaphore", found: "overflow" },
+  { mutant: "counts-one", kind: "permits", found: "sum", config: { short: [100, 100], ways: ["outlasted"] } },
+  { mutant: "permit-taken-again", kind: "permits", found: "sum", lossy: 8, config: { ways: [TAKEN] } },
+  { mutant: "lapsed-comes-back", kind: "permits", found: "sum", config: { ways: ["outlasted"] } },
+  { mutant: "release-forgotten", kind: "permits", found: "refused", lossy: 8, config: { ways: [TAKEN] } },
+  { mutant: "idle-watchdog", kind: "permits", found: "unkept", config: { ways: ["lingered"] } },
+  { mutant: "hasty-clock", kind: "permits", found: "overflow" },
+  { mutant: "silent-permit", kind: "permits", found: "stuck", config: { ...LONG, ways: [TAKEN] } },
+  { mutant: "opens-early", kind: "latch", found: "rounds", lossy: 16 },
+  { mutant: "counts-again", kind: "latch", found: "rounds", lossy: 16 },
+  { mutant: "silent-opening", kind: "latch", found: "rounds" },
+  { mutant: "forgets-setting", kind: "latch", found: "rounds", lossy: 6 },
+];
+
+let servers: Servers;
+
+beforeAll(async () => {
+  servers = await startServers();
+});
+afterAll(() => stopServers(servers));
+
+function partOf({ mutant, kind, config, lossy = CALM }: Plot, planted: boolean, round: number): CrowdPart {
+  const options = { watchdogTimeout: WATCHDOG, pollCap: ASLEEP };
+  return {
+    kind,
+    prefix: `${kind}-${mutant}-${planted ? "planted" : "real"}-${round}`,
+    processes: 1,
+    locks: kind === "latch" ? 0 : 1,
+    limits: {
+      permits: 4,
+      largest: 3,
+      patience: PATIENCE,
+      lease: WATCHDOG,
+      keeps: lossy === CALM,
+      margin: 20,
+    },
+    lossy,
+    config: { patience: PATIENCE + 1_000, options, ...CONFIG[kind], ...config },
+    mutant: planted ? mutant : undefined,
+  };
+}
+
+/** The kinds of what was found. */
+async function play(plot: Plot, planted: boolean, round = 1): Promise<readonly string[]> {
+  const crowd = await Crowd.gather(partOf(plot, planted, round), servers);
+  try {
+    const harm = { ms: MS, kills: 0, nap: 0, coma: 0 };
+    const harassing = plot.lossy === undefined ? sleep(MS) : crowd.harass(harm);
+    if (plot.kind === "latch") {
+      const { findings } = await playRounds(crowd, { lanes: 4, ms: MS });
+      await harassing;
+      return findings.map(() => "rounds");
+    }
+    await harassing;
+    const { errors } = await crowd.finish();
+    if (!planted) expect(errors).toEqual([]);
+    const { findings } = await crowd.judge();
+    return findings.map(({ kind }) => kind);
+  } finally {
+    await crowd.end();
+  }
+}
+
+describe.concurrent.each(plots)("$kind, $mutant", { timeout: 120_000 }, (plot) => {
+  // A mistake may well be found in more ways than one; without it nothing is.
+  test("is found", async () => {
+    let found: readonly string[] = [];
+    for (let round = 1; round <= ROUNDS && !found.includes(plot.found); round++) {
+      found = await play(plot, true, round);
+    }
+    expect(found).toContain(plot.found);
+  });
+});
+
+/** As the plots are, and one with each thing that only some of them have. */
+const real: readonly Plot[] = plots.filter(({ mutant }) =>
+  ["takes-again", "silent-release", "silent-permit", "opens-early"].includes(mutant),
+);
+
+test.concurrent.each(real)(
+  "the real library passes as $mutant does not",
+  { timeout: 120_000 },
+  async (plot) => {
+    expect(await play(plot, false)).toEqual([]);
+  },
+);
