@@ -8,7 +8,7 @@ const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(4, availabl
 const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"];
 
 /** Many servers each, and failovers that take as long as the servers make of it. */
-const TOPOLOGIES = "test/topology/**/*.test.ts";
+const TOPOLOGIES = ["test/topology/**/*.test.ts", "test/examples/sentinel.test.ts"];
 
 const config: ViteUserConfig = {
   test: {
@@ -23,11 +23,11 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: ["test/**/*.test.ts"],
-          exclude: [TOPOLOGIES, ...CROWDS],
+          exclude: [...TOPOLOGIES, ...CROWDS],
           sequence: { groupOrder: 0 },
         },
       },
-      { extends: true, test: { name: "topologies", include: [TOPOLOGIES], sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: "topologies", include: TOPOLOGIES, sequence: { groupOrder: 1 } } },
       { extends: true, test: { name: "crowds", include: CROWDS, sequence: { groupOrder: 2 } } },
     ],
     coverage: {

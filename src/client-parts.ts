@@ -13,6 +13,7 @@ import { type Connection, isCluster } from "./redis/connection.js";
 import { Link } from "./redis/link.js";
 import { slotOf } from "./redis/slots.js";
 import { KeptPermits } from "./synchronizers/kept-permits.js";
+import { ServerClock } from "./synchronizers/server-clock.js";
 import { Watchdog } from "./watchdog/watchdog.js";
 
 export interface ClientParts {
@@ -20,6 +21,7 @@ export interface ClientParts {
   readonly env: Env;
   readonly renewers: Renewers;
   readonly permits: KeptPermits;
+  readonly serverClock: ServerClock;
   readonly inspector: Inspector;
 }
 
@@ -45,6 +47,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     env,
     renewers: makeRenewers(link, watchdogTimeout),
     permits: new KeptPermits(env),
+    serverClock: new ServerClock(clock),
     inspector: new Inspector({ link, prefix, assertOpen: () => env.assertOpen("") }),
   };
 }

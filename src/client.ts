@@ -194,7 +194,8 @@ export class LockClient {
   }
 
   #number(kind: LockKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {
-    return new SharedNumber({ env: this.#env, kind, name, key: this.#key(name), channelOf });
+    const { env, serverClock } = this.#parts;
+    return new SharedNumber({ env, kind, name, key: this.#key(name), serverClock, channelOf });
   }
 
   #key(name: string): string {

@@ -8,25 +8,31 @@
 --   count      int      the number
 --   message    text     what waiters are told
 --   markerTtl  ms       how long a call may be sent again
+--   latest     int      ms of the server's clock until which it may be run; 0 for ever
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   1          set, now or by an earlier run
---   0          there is one already
+--   {1, time}   set, now or by an earlier run
+--   {0, time}   there is one already
+--   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- INCLUDE shared/announce
+-- INCLUDE shared/late
 -- INCLUDE shared/mark
 
 local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, message, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local earlier = redis.call('GET', marker)
 if earlier then
-  return tonumber(earlier)
+  return answer(tonumber(earlier))
+end
+if too_late(latest) then
+  return answer(-1)
 end
 if redis.call('GET', number) then
   mark(marker, '0', markerTtl)
-  return 0
+  return answer(0)
 end
 redis.call('SET', number, count)
 mark(marker, '1', markerTtl)
 announce(publish, channel, message)
-return 1
+return answer(1)

@@ -7,19 +7,25 @@
 --   marker     string   exists once this call is done
 -- ARGV
 --   markerTtl  ms       how long a call may be sent again
+--   latest     int      ms of the server's clock until which it may be run; 0 for ever
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   1          done, now or by an earlier run
+--   {1, time}   done, now or by an earlier run
+--   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/late
 -- INCLUDE shared/mark
 -- INCLUDE shared/counts
 
 local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local markerTtl, publish = ARGV[1], ARGV[2]
+local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
 
 if redis.call('EXISTS', marker) == 1 then
-  return 1
+  return answer(1)
+end
+if too_late(latest) then
+  return answer(-1)
 end
 local left = number_in(count)
 mark(marker, '1', markerTtl)
@@ -31,4 +37,4 @@ else
     announce(publish, channel, '0')
   end
 end
-return 1
+return answer(1)

@@ -38,7 +38,7 @@ local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
   local field, count = fields[i], fields[i + 1]
   if field ~= 'mode' then
-    if not is_owner(field) or not string.find(count, '^%d+$') or #count > MOST_DIGITS then
+    if not is_owner(field) or not string.find(count, '^%d+$') or shared and #count > MOST_DIGITS then
       return {}
     end
     holders[#holders + 1] = field

@@ -9,19 +9,29 @@
 -- ARGV
 --   count      int      how many
 --   markerTtl  ms       how long a call may be sent again
+--   latest     int      ms of the server's clock until which it may be run; 0 for ever
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   1          done, now or by an earlier run
+--   {1, time}   done, now or by an earlier run
+--   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
+-- INCLUDE shared/late
 -- INCLUDE shared/mark
 
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+local count, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-if redis.call('EXISTS', marker) == 0 then
-  local free = prune(permits, leases, server_time(), publish, channel)
-  mark(marker, '1', markerTtl)
-  give_back(permits, count - free - redis.call('ZCARD', leases), publish, channel)
+if redis.call('EXISTS', marker) == 1 then
+  return answer(1)
 end
-return 1
+if too_late(latest) then
+  return answer(-1)
+end
+local before = prune(permits, leases, server_time(), publish, channel) + redis.call('ZCARD', leases)
+mark(marker, '1', markerTtl)
+if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then
+  redis.call('INCRBY', permits, count - before)
+  redis.pcall(publish, channel, count)
+end
+return answer(1)

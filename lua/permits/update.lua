@@ -10,31 +10,37 @@
 --   id         text     32 hex digits
 --   lease      ms       how long it is good for from now on
 --   markerTtl  ms       how long a call may be sent again
+--   latest     int      ms of the server's clock until which it may be run; 0 for ever
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   1          done, now or by an earlier run
---   0          no such permit, or its lease had ended
+--   {1, time}   done, now or by an earlier run
+--   {0, time}   no such permit, or its lease had ended
+--   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
+-- INCLUDE shared/late
 -- INCLUDE shared/mark
 
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if redis.call('EXISTS', marker) == 1 then
-  return 1
+  return answer(1)
+end
+if too_late(latest) then
+  return answer(-1)
 end
 local now = server_time()
 local member = raw(id)
 prune(permits, leases, now, publish, channel)
 local ends = redis.call('ZSCORE', leases, member)
 if not ends then
-  return 0
+  return answer(0)
 end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
 if now + lease < tonumber(ends) then
   redis.pcall(publish, channel, 0)
 end
-return 1
+return answer(1)

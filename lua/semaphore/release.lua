@@ -6,20 +6,28 @@
 --   marker     string   exists once this call is done
 -- ARGV
 --   count      int      how many
+--   message    text     what waiters are told; empty for how many are free
 --   markerTtl  ms       how long a call may be sent again
+--   latest     int      ms of the server's clock until which it may be run; 0 for ever
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   1          done, now or by an earlier run
+--   {1, time}   done, now or by an earlier run
+--   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- FLAGS allow-oom
 -- INCLUDE shared/counts
+-- INCLUDE shared/late
 -- INCLUDE shared/mark
 
 local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if redis.call('EXISTS', marker) == 0 then
-  number_in(permits)
-  mark(marker, '1', markerTtl)
-  give_back(permits, count, publish, channel)
+if redis.call('EXISTS', marker) == 1 then
+  return answer(1)
 end
-return 1
+if too_late(latest) then
+  return answer(-1)
+end
+number_in(permits)
+mark(marker, '1', markerTtl)
+give_back(permits, count, publish, channel, message)
+return answer(1)

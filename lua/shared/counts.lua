@@ -12,12 +12,12 @@ local function number_in(key)
   return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 
--- Adds to the free permits and tells how many are free now. Below one nobody is told: Redisson's waiters fail at a
--- negative number.
-local function give_back(permits, count, publish, channel)
+-- Adds to the free permits and tells how many are free now, or what else is to be told. Below one nobody is told:
+-- Redisson's waiters fail at a negative number.
+local function give_back(permits, count, publish, channel, message)
   local free = redis.call('INCRBY', permits, count)
   if free > 0 then
-    redis.pcall(publish, channel, free)
+    redis.pcall(publish, channel, message and message ~= '' and message or free)
   end
 end
 

@@ -161,7 +161,23 @@ export function withErrors<E extends LockError>(error: E, errors: readonly unkno
   return error;
 }
 
+/** The class of each code. */
+interface Coded {
+  WAIT_TIMEOUT: LockTimeoutError;
+  NOT_OWNER: LockNotOwnerError;
+  LOCK_LOST: LockLostError;
+  UPGRADE_REFUSED: LockUpgradeError;
+  QUORUM: QuorumError;
+  REPLICAS: ReplicationError;
+  UNAVAILABLE: RedisUnavailableError;
+  CLIENT_CLOSED: ClientClosedError;
+  UNSUPPORTED: UnsupportedServerError;
+  WRONG_DATA: WrongDataError;
+}
+
 /** True for an error of this library, of this or another copy of it in the process; with `code`, for that one only. */
+export function isLockError<C extends LockErrorCode>(error: unknown, code: C): error is Coded[C];
+export function isLockError(error: unknown, code?: LockErrorCode): error is LockError;
 export function isLockError(error: unknown, code?: LockErrorCode): error is LockError {
   if (typeof error !== "object" || error === null || !(BRAND in error)) return false;
   return code === undefined || (error as { code?: unknown }).code === code;

@@ -76,7 +76,7 @@ export class Link implements PursuitHost {
     };
     const ready = () => {
       // Where ioredis is told not to send unanswered commands again, their promises may never settle.
-      for (const pursuit of this.#pursuits()) pursuit.reconnected(!this.#resendsItself);
+      if (!this.#resendsItself) for (const pursuit of this.#pursuits()) pursuit.send();
       for (const callback of [...this.#onReady]) callback();
     };
     this.#listeners = [

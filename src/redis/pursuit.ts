@@ -42,7 +42,6 @@ export interface AnyPursuit extends Limited {
   /** Ends the timer of one that does not run under the common limit. */
   cancel: (() => void) | undefined;
   send(): void;
-  reconnected(anyway: boolean): void;
   close(): void;
 }
 
@@ -61,8 +60,6 @@ export class Pursuit<T> implements AnyPursuit {
   #pause = FIRST_PAUSE;
   #cancelPause: (() => void) | undefined;
   readonly #givenUpAt: number;
-  /** It failed, and is to be sent again when there is a connection. */
-  #stalled = false;
 
   constructor(
     host: PursuitHost,
@@ -77,14 +74,8 @@ export class Pursuit<T> implements AnyPursuit {
     this.#givenUpAt = host.clock.mono() + (pursued.patience ?? Number.POSITIVE_INFINITY);
   }
 
-  /** The connection is there again. `anyway`: what was sent may never be answered. */
-  reconnected(anyway: boolean): void {
-    if (anyway || this.#stalled) this.send();
-  }
-
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
   send(anew = false): void {
-    this.#stalled = false;
     this.#pursued.send(anew).then(
       (reply) => this.#succeeded(reply),
       (error: unknown) => this.#failed(error),
@@ -126,14 +117,8 @@ export class Pursuit<T> implements AnyPursuit {
     this.#cause = scrubbed(error);
     this.#cancelPause?.();
     if (this.#givenUp) return this.#refused(new RedisUnavailableError(this.#pursued.lockName, this.#cause));
-    this.#cancelPause = this.#host.clock.after(this.#pause, () => this.#sendAgain());
+    this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
     this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
-  }
-
-  /** What must not be late is not left to ioredis, which would send it whenever there is a connection. */
-  #sendAgain(): void {
-    if (this.#host.connected || this.#givenUpAt === Number.POSITIVE_INFINITY) this.send();
-    else this.#stalled = true;
   }
 
   get #givenUp(): boolean {

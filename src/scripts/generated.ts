@@ -26,10 +26,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -48,7 +48,7 @@ return free + ended
 end
 local number = KEYS[1]
 return number_in(number)`,
-    sha1: "deb25b443e09818bab4120977a4e619234a8bd9a",
+    sha1: "7ff573a4c359f2df756b90f9e799cc0e36c3314c",
   },
 });
 
@@ -56,8 +56,9 @@ return number_in(number)`,
  * Sets the number of a semaphore or latch that has none, once. Sent again it answers as it did.
  *
  * Replies:
- * - `1`: set, now or by an earlier run
- * - `0`: there is one already
+ * - `{1, time}`: set, now or by an earlier run
+ * - `{0, time}`: there is one already
+ * - `{-1, time}`: too late: not run, unless by an earlier run that is forgotten by now
  */
 export const counterTrySet: Script<
   {
@@ -75,6 +76,8 @@ export const counterTrySet: Script<
     message: string;
     /** ms: how long a call may be sent again */
     markerTtl: number;
+    /** int: ms of the server's clock until which it may be run; 0 for ever */
+    latest: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -89,31 +92,41 @@ export const counterTrySet: Script<
     { name: "count", type: "int" },
     { name: "message", type: "text" },
     { name: "markerTtl", type: "ms" },
+    { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
   modern: {
     text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
 end
 local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, message, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local earlier = redis.call('GET', marker)
 if earlier then
-return tonumber(earlier)
+return answer(tonumber(earlier))
+end
+if too_late(latest) then
+return answer(-1)
 end
 if redis.call('GET', number) then
 mark(marker, '0', markerTtl)
-return 0
+return answer(0)
 end
 redis.call('SET', number, count)
 mark(marker, '1', markerTtl)
 announce(publish, channel, message)
-return 1`,
-    sha1: "2e50b14fb433f2a810cb009bc7997bd157349e2e",
+return answer(1)`,
+    sha1: "65021dcdf2b22a61c617544dcca079895a461afd",
   },
 });
 
@@ -946,7 +959,8 @@ return {0, redis.call('PTTL', lock)}`,
  * good as once. An open latch stays open.
  *
  * Replies:
- * - `1`: done, now or by an earlier run
+ * - `{1, time}`: done, now or by an earlier run
+ * - `{-1, time}`: too late: not run, unless by an earlier run that is forgotten by now
  */
 export const latchCountDown: Script<
   {
@@ -960,6 +974,8 @@ export const latchCountDown: Script<
   {
     /** ms: how long a call may be sent again */
     markerTtl: number;
+    /** int: ms of the server's clock until which it may be run; 0 for ever */
+    latest: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -972,6 +988,7 @@ export const latchCountDown: Script<
   ],
   args: [
     { name: "markerTtl", type: "ms" },
+    { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
   modern: {
@@ -979,6 +996,12 @@ export const latchCountDown: Script<
 local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
@@ -991,10 +1014,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -1012,9 +1035,12 @@ give_back(permits, ended, publish, channel)
 return free + ended
 end
 local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local markerTtl, publish = ARGV[1], ARGV[2]
+local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('EXISTS', marker) == 1 then
-return 1
+return answer(1)
+end
+if too_late(latest) then
+return answer(-1)
 end
 local left = number_in(count)
 mark(marker, '1', markerTtl)
@@ -1026,13 +1052,19 @@ if left == 1 then
 announce(publish, channel, '0')
 end
 end
-return 1`,
-    sha1: "fe43f047c69496ff5ed5cd68853fc2d75df4fa49",
+return answer(1)`,
+    sha1: "545d7cb22670bc4f370fa59b70b2505f2463a035",
   },
   legacy: {
     text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
@@ -1045,10 +1077,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -1066,9 +1098,12 @@ give_back(permits, ended, publish, channel)
 return free + ended
 end
 local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local markerTtl, publish = ARGV[1], ARGV[2]
+local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('EXISTS', marker) == 1 then
-return 1
+return answer(1)
+end
+if too_late(latest) then
+return answer(-1)
 end
 local left = number_in(count)
 mark(marker, '1', markerTtl)
@@ -1080,8 +1115,8 @@ if left == 1 then
 announce(publish, channel, '0')
 end
 end
-return 1`,
-    sha1: "1b623a871b5e3a2bb95bbf050086c6a845831cd2",
+return answer(1)`,
+    sha1: "1b1a2b99ab3392df713f5ab7c109db67956d86d6",
   },
 });
 
@@ -1423,7 +1458,7 @@ local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 local field, count = fields[i], fields[i + 1]
 if field ~= 'mode' then
-if not is_owner(field) or not string.find(count, '^%d+$') or #count > MOST_DIGITS then
+if not is_owner(field) or not string.find(count, '^%d+$') or shared and #count > MOST_DIGITS then
 return {}
 end
 holders[#holders + 1] = field
@@ -1433,7 +1468,7 @@ end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
 return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
-    sha1: "8536267d3bcab24e989bcc270fbe175e7d8b3046",
+    sha1: "4b2c1ae82a8aa6d6c64251d32901f171974ad712",
   },
   legacy: {
     text: `local function read_hold(lock, owner, number)
@@ -1550,7 +1585,7 @@ local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
 local field, count = fields[i], fields[i + 1]
 if field ~= 'mode' then
-if not is_owner(field) or not string.find(count, '^%d+$') or #count > MOST_DIGITS then
+if not is_owner(field) or not string.find(count, '^%d+$') or shared and #count > MOST_DIGITS then
 return {}
 end
 holders[#holders + 1] = field
@@ -1560,7 +1595,7 @@ end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
 return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
-    sha1: "c81a0a945d44aef0516ae2262132a92d2a7f6480",
+    sha1: "70f1ad32dfa41c5228f0209fe97fcb600e86bcc1",
   },
 });
 
@@ -1983,10 +2018,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2028,7 +2063,7 @@ granted = 0
 end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
-    sha1: "332185a2e674100ee771eebc4f65ef5543bf273e",
+    sha1: "4c3d087db8b9f243a4287987bf1f7cfa08aa6189",
   },
 });
 
@@ -2089,10 +2124,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2129,7 +2164,7 @@ end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
-    sha1: "9b4ed754ec4f9d3c4d066a31e346b951734800ac",
+    sha1: "7cd9d0995494afc970649de9a2d5cff93f6cb5d5",
   },
   legacy: {
     text: `local function server_time()
@@ -2144,10 +2179,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2184,7 +2219,7 @@ end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
-    sha1: "07b3909593d13e664687ac90b9efa52c6ef13ec5",
+    sha1: "6e9f2226c7951b1cf15dbff6d2b2fbbd4281ba65",
   },
 });
 
@@ -2228,10 +2263,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2263,7 +2298,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "7714fec38f7c8a2082052429adaebcec34592f15",
+    sha1: "53021bc8568f0036620ba2646e72182b224b3926",
   },
   legacy: {
     text: `local function server_time()
@@ -2278,10 +2313,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2313,7 +2348,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "2383e50a42029b4ce9fb38e2c5ecdd7dca848f7c",
+    sha1: "284d06a579ce23bbe8118af5f8cc615be221bb21",
   },
 });
 
@@ -2322,7 +2357,8 @@ return replies`,
  * until enough have come back. Running it again is as good as once.
  *
  * Replies:
- * - `1`: done, now or by an earlier run
+ * - `{1, time}`: done, now or by an earlier run
+ * - `{-1, time}`: too late: not run, unless by an earlier run that is forgotten by now
  */
 export const permitsSet: Script<
   {
@@ -2340,6 +2376,8 @@ export const permitsSet: Script<
     count: number;
     /** ms: how long a call may be sent again */
     markerTtl: number;
+    /** int: ms of the server's clock until which it may be run; 0 for ever */
+    latest: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -2354,6 +2392,7 @@ export const permitsSet: Script<
   args: [
     { name: "count", type: "int" },
     { name: "markerTtl", type: "ms" },
+    { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
   modern: {
@@ -2369,10 +2408,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2389,19 +2428,32 @@ end
 give_back(permits, ended, publish, channel)
 return free + ended
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
 end
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
-if redis.call('EXISTS', marker) == 0 then
-local free = prune(permits, leases, server_time(), publish, channel)
-mark(marker, '1', markerTtl)
-give_back(permits, count - free - redis.call('ZCARD', leases), publish, channel)
+local count, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('EXISTS', marker) == 1 then
+return answer(1)
 end
-return 1`,
-    sha1: "c0c3faa37bd860f854932d0c44efd1c1198aa9e8",
+if too_late(latest) then
+return answer(-1)
+end
+local before = prune(permits, leases, server_time(), publish, channel) + redis.call('ZCARD', leases)
+mark(marker, '1', markerTtl)
+if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then
+redis.call('INCRBY', permits, count - before)
+redis.pcall(publish, channel, count)
+end
+return answer(1)`,
+    sha1: "f3857358f7e8b7ec6b90b851c1ee4355ef1274ad",
   },
 });
 
@@ -2446,10 +2498,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2469,7 +2521,7 @@ end
 local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "a0b6ccf430bdda4f62008f987401f4db36d6988e",
+    sha1: "8c8c35d72161add4141cace3d8383d20e1ff4478",
   },
   legacy: {
     text: `local function server_time()
@@ -2484,10 +2536,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2507,7 +2559,7 @@ end
 local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "5dcf261c1bd64ab4085289fb28f4e7d4b2c832ff",
+    sha1: "36b93a0d54553811f99a483b62c2972b7d2c81e9",
   },
 });
 
@@ -2516,8 +2568,9 @@ return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCA
  * it again is as good as once.
  *
  * Replies:
- * - `1`: done, now or by an earlier run
- * - `0`: no such permit, or its lease had ended
+ * - `{1, time}`: done, now or by an earlier run
+ * - `{0, time}`: no such permit, or its lease had ended
+ * - `{-1, time}`: too late: not run, unless by an earlier run that is forgotten by now
  */
 export const permitsUpdate: Script<
   {
@@ -2537,6 +2590,8 @@ export const permitsUpdate: Script<
     lease: number;
     /** ms: how long a call may be sent again */
     markerTtl: number;
+    /** int: ms of the server's clock until which it may be run; 0 for ever */
+    latest: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -2552,6 +2607,7 @@ export const permitsUpdate: Script<
     { name: "id", type: "text" },
     { name: "lease", type: "ms" },
     { name: "markerTtl", type: "ms" },
+    { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
   modern: {
@@ -2568,10 +2624,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2588,29 +2644,38 @@ end
 give_back(permits, ended, publish, channel)
 return free + ended
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
 end
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if redis.call('EXISTS', marker) == 1 then
-return 1
+return answer(1)
+end
+if too_late(latest) then
+return answer(-1)
 end
 local now = server_time()
 local member = raw(id)
 prune(permits, leases, now, publish, channel)
 local ends = redis.call('ZSCORE', leases, member)
 if not ends then
-return 0
+return answer(0)
 end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
 if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 0)
 end
-return 1`,
-    sha1: "1cc9581b551a1a5d255b6195ed181be49a88cfed",
+return answer(1)`,
+    sha1: "eced83b03d846127b37f56bd627606f2ed792a24",
   },
   legacy: {
     text: `local function server_time()
@@ -2625,10 +2690,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -2645,29 +2710,38 @@ end
 give_back(permits, ended, publish, channel)
 return free + ended
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
 end
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if redis.call('EXISTS', marker) == 1 then
-return 1
+return answer(1)
+end
+if too_late(latest) then
+return answer(-1)
 end
 local now = server_time()
 local member = raw(id)
 prune(permits, leases, now, publish, channel)
 local ends = redis.call('ZSCORE', leases, member)
 if not ends then
-return 0
+return answer(0)
 end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
 if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 0)
 end
-return 1`,
-    sha1: "7898081b3209ae1ec7ba32b90727c29b7d67db21",
+return answer(1)`,
+    sha1: "2a73696c5527b4594c88590655ceb73c7bf72fa1",
   },
 });
 
@@ -4231,10 +4305,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -4271,7 +4345,7 @@ end
 redis.call('DECRBY', permits, count)
 mark(marker, count, markerTtl)
 return {1, free - count}`,
-    sha1: "1ddf2e19d0a90af72a21ffaaef28a8d219be3be7",
+    sha1: "75f5b67b41d7d7ca8a8f35e1f881865985176edc",
   },
 });
 
@@ -4308,10 +4382,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -4344,7 +4418,7 @@ redis.call('DECRBY', permits, free)
 end
 mark(marker, free, markerTtl)
 return free`,
-    sha1: "fd4b95cfb66148367c7f04ce9d17babb51137afa",
+    sha1: "c850c546cbbb6c5d838db53242cd17dc2e6b3aae",
   },
 });
 
@@ -4352,7 +4426,8 @@ return free`,
  * Adds permits, given back or new ones. Running it again is as good as once.
  *
  * Replies:
- * - `1`: done, now or by an earlier run
+ * - `{1, time}`: done, now or by an earlier run
+ * - `{-1, time}`: too late: not run, unless by an earlier run that is forgotten by now
  */
 export const semaphoreRelease: Script<
   {
@@ -4366,8 +4441,12 @@ export const semaphoreRelease: Script<
   {
     /** int: how many */
     count: number;
+    /** text: what waiters are told; empty for how many are free */
+    message: string;
     /** ms: how long a call may be sent again */
     markerTtl: number;
+    /** int: ms of the server's clock until which it may be run; 0 for ever */
+    latest: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
   }
@@ -4380,7 +4459,9 @@ export const semaphoreRelease: Script<
   ],
   args: [
     { name: "count", type: "int" },
+    { name: "message", type: "text" },
     { name: "markerTtl", type: "ms" },
+    { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
   modern: {
@@ -4393,10 +4474,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -4413,19 +4494,29 @@ end
 give_back(permits, ended, publish, channel)
 return free + ended
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
 end
 local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
-if redis.call('EXISTS', marker) == 0 then
+local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if redis.call('EXISTS', marker) == 1 then
+return answer(1)
+end
+if too_late(latest) then
+return answer(-1)
+end
 number_in(permits)
 mark(marker, '1', markerTtl)
-give_back(permits, count, publish, channel)
-end
-return 1`,
-    sha1: "2448c6f5a286d58a52906096432f6a170a461421",
+give_back(permits, count, publish, channel, message)
+return answer(1)`,
+    sha1: "5e42b0a617bc907d3da3a81c5fec93d6c8520914",
   },
   legacy: {
     text: `local function number_in(key)
@@ -4436,10 +4527,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -4456,19 +4547,29 @@ end
 give_back(permits, ended, publish, channel)
 return free + ended
 end
+local function too_late(latest)
+return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
+end
+local function answer(word)
+return {word, tonumber(redis.call('TIME')[1])}
+end
 local function mark(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
 end
 local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3]
-if redis.call('EXISTS', marker) == 0 then
+local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if redis.call('EXISTS', marker) == 1 then
+return answer(1)
+end
+if too_late(latest) then
+return answer(-1)
+end
 number_in(permits)
 mark(marker, '1', markerTtl)
-give_back(permits, count, publish, channel)
-end
-return 1`,
-    sha1: "542923b23fc664c94bec49a82bc780ddc020c660",
+give_back(permits, count, publish, channel, message)
+return answer(1)`,
+    sha1: "eff2e988b4c64fcf203811454fae4d1f9a15d119",
   },
 });
 
@@ -4514,10 +4615,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -4546,7 +4647,7 @@ if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "7bb92fd98635834be6d4708c6e19dd23faf47086",
+    sha1: "479be1ce434762b38d03320b33451b1381b38aaf",
   },
   legacy: {
     text: `local function number_in(key)
@@ -4557,10 +4658,10 @@ end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
 return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
-local function give_back(permits, count, publish, channel)
+local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, free)
+redis.pcall(publish, channel, message and message ~= '' and message or free)
 end
 end
 local function raw(id)
@@ -4589,7 +4690,7 @@ if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "dec23855b3dd8b411b4a67525db84f4719cf7d27",
+    sha1: "2feead7bde29898983d9e91af193f26d12050a9b",
   },
 });
 

@@ -45,7 +45,10 @@ export class CountDownLatch {
     this.#number = number;
   }
 
-  /** Sets the count, unless one is set. Resolves with whether this call did. @throws as {@link countDown} */
+  /**
+   * Sets the count, unless one is set. Resolves with whether this call did. A count of 0 is set, too, until a count down.
+   * @throws as {@link countDown}
+   */
   async trySetCount(count: number): Promise<boolean> {
     checkInteger(count, "count", 0);
     return this.#number.trySet(count, NEW_COUNT);
@@ -59,10 +62,10 @@ export class CountDownLatch {
     const number = this.#number;
     number.env.assertOpen(this.name);
     const marker = number.marker();
-    await number.give(() => ({
+    await number.give((latest) => ({
       script: latchCountDown,
       keys: { count: number.key, channel: number.channel, marker },
-      args: { markerTtl: MARKER_TTL, publish: number.publish },
+      args: { markerTtl: MARKER_TTL, latest, publish: number.publish },
     }));
   }
 

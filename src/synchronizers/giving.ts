@@ -13,15 +13,16 @@ export async function trySetPermits(number: SharedNumber, permits: number): Prom
 export async function addPermits(number: SharedNumber, permits: number): Promise<void> {
   const count = checkInteger(permits, "permits", 1);
   number.env.assertOpen(number.name);
-  await giveBack(number, count);
+  // What Redisson tells of new permits with a lease is how many they are, of all others how many are free.
+  await giveBack(number, count, number.kind === "permits" ? String(count) : "");
 }
 
-/** To Redis, new permits are as good as those that are given back. */
-export async function giveBack(number: SharedNumber, count: number): Promise<void> {
+/** To Redis, new permits are as good as those that are given back. `message`: what waiters are told, if not the total. */
+export async function giveBack(number: SharedNumber, count: number, message: string = ""): Promise<void> {
   const marker = number.marker();
-  await number.give(() => ({
+  await number.give((latest) => ({
     script: semaphoreRelease,
     keys: { permits: number.key, channel: number.channel, marker },
-    args: { count, markerTtl: MARKER_TTL, publish: number.publish },
+    args: { count, message, markerTtl: MARKER_TTL, latest, publish: number.publish },
   }));
 }

@@ -5,6 +5,7 @@
  * own that lapses. What takes something and gets no answer is undone in the background. What gives something goes on
  * in the background, but not for longer than its marker is sure to be there: given twice would be worse than not at all.
  */
+import { elapsedSince, instant } from "../base/clock.js";
 import { RedisUnavailableError } from "../base/errors.js";
 import type { LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone } from "../base/names.js";
@@ -13,14 +14,17 @@ import { noop } from "../locks/work.js";
 import type { Call, Reader } from "../redis/link.js";
 import { counterState, counterTrySet } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { ServerClock } from "./server-clock.js";
 
 /** Milliseconds for which a call may be sent again after its first execution. */
 export const MARKER_TTL = 60_000;
 /**
- * Milliseconds for which a call that gives something is sent again: any later its marker might be gone. ioredis, which
- * may send again what it has, gives up sooner than that by default.
+ * Milliseconds for which a call that gives something may be run: any later its marker might be gone. The script itself sees to
+ * that, by the server's clock, for ioredis sends again what it has whenever it gets through.
  */
 const PATIENCE = 40_000;
+/** A script's word for that. */
+const TOO_LATE = -1;
 
 /** A script with its keys and arguments. */
 export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
@@ -28,19 +32,13 @@ export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
   "script" | "keys" | "args"
 >;
 
-export interface GiveOptions {
-  /** Milliseconds for which it is sent again. */
-  readonly patience?: number;
-  /** Told of the work as such, which goes on when its call has been told that there is no answer. */
-  readonly onWork?: (work: Promise<number>) => void;
-}
-
 export interface NumberParts {
   readonly env: Env;
   readonly kind: LockKind;
   /** As users know it. */
   readonly name: string;
   readonly key: string;
+  readonly serverClock: ServerClock;
   /** Where changes are announced. */
   readonly channelOf: (key: string, clustered: boolean) => string;
 }
@@ -51,12 +49,14 @@ export class SharedNumber {
   readonly name: string;
   readonly key: string;
   readonly channel: string;
+  readonly #serverClock: ServerClock;
 
-  constructor({ env, kind, name, key, channelOf }: NumberParts) {
+  constructor({ env, kind, name, key, serverClock, channelOf }: NumberParts) {
     this.env = env;
     this.kind = kind;
     this.name = name;
     this.key = key;
+    this.#serverClock = serverClock;
     this.channel = channelOf(key, env.link.isCluster);
   }
 
@@ -78,25 +78,58 @@ export class SharedNumber {
     granted: (value: T) => boolean,
   ): Promise<T> {
     const { link, replicas } = this.env;
-    const call: Call<K, A> = { lockName: this.name, ...step, within };
+    const call = { ...this.#call(step), within };
     return replicas ? replicas.call(this.key, call, read, granted) : link.call(call, read);
+  }
+
+  /** Runs a step until Redis has answered; `onSilence` is told each time that it gave no answer. */
+  insist<K extends KeyValues, A extends ArgumentValues>(
+    make: () => Step<K, A>,
+    onSilence: () => void,
+  ): Promise<number> {
+    return this.env.link.insist(this.name, () => this.#call(make()), Number, onSilence);
   }
 
   /** Gives back what a call took or may yet take, until Redis has answered. */
   undo<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Promise<unknown> {
-    const call = (): Call<K, A> => ({ lockName: this.name, ...step });
-    return this.env.link.insist(this.name, call, Number, () => undefined);
+    return this.insist(() => step, noop);
   }
 
   /**
    * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
-   * The step is made when the link is prepared, which goes on likewise. Allowed while the client closes, since what was
-   * taken has to be given back.
+   * The step is made with the time of the server's clock until which it may be run. Allowed while the client closes, since
+   * what was taken has to be given back.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
-  async give<K extends KeyValues, A extends ArgumentValues>(
-    make: () => Step<K, A>,
-    { patience = PATIENCE, onWork }: GiveOptions = {},
+  give<K extends KeyValues, A extends ArgumentValues>(make: (latest: number) => Step<K, A>): Promise<number> {
+    const { link, clock } = this.env;
+    const begun = instant(clock);
+    return this.goOn(async (onSilence) => {
+      for (;;) {
+        const left = PATIENCE - elapsedSince(clock, begun);
+        const step = make(this.#serverClock.in(left));
+        const word = await link.insist(
+          this.name,
+          () => this.#call(step),
+          this.#readWord,
+          onSilence,
+          undefined,
+          left,
+        );
+        if (word !== TOO_LATE) return word;
+        // Else the server's clock was not what was thought, and now it is known.
+        if (elapsedSince(clock, begun) > PATIENCE) throw new RedisUnavailableError(this.name);
+      }
+    });
+  }
+
+  /**
+   * Work that goes on in the background if Redis gives no answer in time. `onWork` is told of the work as such.
+   * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
+   */
+  async goOn(
+    begin: (onSilence: () => void) => Promise<number>,
+    onWork?: (work: Promise<number>) => void,
   ): Promise<number> {
     const { env, name } = this;
     const { link } = env;
@@ -107,12 +140,10 @@ export class SharedNumber {
         silent = true;
         reject(new RedisUnavailableError(name));
       };
-      const insist = () => {
-        const call: Call<K, A> = { lockName: name, ...make() };
-        return link.insist(name, () => call, Number, onSilence, undefined, patience);
-      };
       const cancel = link.prepared ? noop : env.clock.after(link.commandTimeout, onSilence);
-      const work = link.prepared ? insist() : link.prepare(name, PATIENCE).then(insist);
+      const work = link.prepared
+        ? begin(onSilence)
+        : link.prepare(name, PATIENCE).then(() => begin(onSilence));
       env.settle(work);
       onWork?.(work);
       work.finally(cancel).then(resolve, (error: unknown) => {
@@ -120,6 +151,17 @@ export class SharedNumber {
         else reject(error);
       });
     });
+  }
+
+  /** `{word, time}` */
+  readonly #readWord = (reply: unknown): number => {
+    const [word = TOO_LATE, seconds = 0] = (reply as unknown[]).map(Number);
+    this.#serverClock.hear(seconds);
+    return word;
+  };
+
+  #call<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Call<K, A> {
+    return { lockName: this.name, ...step };
   }
 
   /** What is known of it. */
@@ -130,7 +172,7 @@ export class SharedNumber {
     const { env, name } = this;
     env.assertOpen(name);
     if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout);
-    return env.link.call({ lockName: name, ...make() }, read);
+    return env.link.call(this.#call(make()), read);
   }
 
   /** The number as it is; 0 without one. */
@@ -142,10 +184,10 @@ export class SharedNumber {
   async trySet(count: number, message: string): Promise<boolean> {
     this.env.assertOpen(this.name);
     const marker = this.marker();
-    const set = await this.give(() => ({
+    const set = await this.give((latest) => ({
       script: counterTrySet,
       keys: { number: this.key, channel: this.channel, marker },
-      args: { count, message, markerTtl: MARKER_TTL, publish: this.publish },
+      args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
     }));
     return set === 1;
   }

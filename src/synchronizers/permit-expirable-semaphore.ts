@@ -87,9 +87,11 @@ export class PermitExpirableSemaphore {
     if (returning) return number.env.link.limited(this.name, returning);
     const kept = this.#kept.get(number, known);
     if (kept) this.#kept.drop(kept);
-    const word = await this.#giveBack(known);
-    if (word) number.emit("released", kept ? { permitId: known, held: kept.held } : { permitId: known });
-    return word;
+    const held = () => (kept ? { permitId: known, held: kept.held } : { permitId: known });
+    const out = await this.#giveBack(known);
+    if (out) number.emit("released", held());
+    else if (kept) number.emit("lost", { ...held(), reason: "expired" });
+    return out;
   }
 
   /**
@@ -105,12 +107,11 @@ export class PermitExpirableSemaphore {
     const kept = this.#kept.get(number, known);
     kept?.unwatch();
     const marker = number.marker();
-    const args = { id: known, lease: ms, markerTtl: MARKER_TTL, publish: number.publish };
     try {
-      const word = await number.give(() => ({
+      const word = await number.give((latest) => ({
         script: permitsUpdate,
         keys: { ...keysOf(number), marker },
-        args,
+        args: { id: known, lease: ms, markerTtl: MARKER_TTL, latest, publish: number.publish },
       }));
       if (word === 1 && kept) this.#kept.drop(kept);
       else if (word !== 1) kept?.lose("expired");
@@ -144,10 +145,10 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     number.env.assertOpen(this.name);
     const marker = number.marker();
-    await number.give(() => ({
+    await number.give((latest) => ({
       script: permitsSet,
       keys: { ...keysOf(number), marker },
-      args: { count, markerTtl: MARKER_TTL, publish: number.publish },
+      args: { count, markerTtl: MARKER_TTL, latest, publish: number.publish },
     }));
   }
 
@@ -180,11 +181,11 @@ export class PermitExpirableSemaphore {
     const begun = instant(clock);
     // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
     const done = (word: number) => word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
-    const given = number.give(() => endStep(number, id, call), {
-      patience: Number.POSITIVE_INFINITY,
-      onWork: (work) => this.#kept.returns(number, id, work.then(done)),
-    });
-    return done(await given);
+    const word = await number.goOn(
+      (onSilence) => number.insist(() => endStep(number, id, call), onSilence),
+      (work) => this.#kept.returns(number, id, work.then(done)),
+    );
+    return done(word);
   }
 
   #keep({ id, sent }: Permit): void {

@@ -25,16 +25,20 @@ export class RunningPermits implements Live {
   }
 
   async end(): Promise<void> {
-    if (!this.lost) await this.#giveBack();
+    if (this.lost) return;
+    if (await this.#giveBack()) this.#number.emit("released", {});
   }
 
-  async #giveBack(): Promise<void> {
+  /** Resolves with whether Redis has confirmed it in time. */
+  async #giveBack(): Promise<boolean> {
     try {
       const given = this.#release();
       this.#number.env.dropped(this);
       await given;
+      return true;
     } catch (cause) {
       this.#number.emit("error", { cause });
+      return false;
     }
   }
 }

@@ -97,7 +97,7 @@ export class Semaphore {
     const begun = clock.mono();
     let running: RunningPermits | undefined;
     await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
-      running = new RunningPermits(this.#number, () => this.release(count));
+      running = new RunningPermits(this.#number, () => giveBack(this.#number, count));
     });
     if (!running) throw new LockTimeoutError(this.name, clock.mono() - begun);
     let result: T;

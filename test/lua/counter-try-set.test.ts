@@ -11,6 +11,7 @@ import {
   PERMIT_CHANNEL,
   told,
   useBench,
+  wordOf,
 } from "./counts.js";
 
 const bench = useBench();
@@ -21,10 +22,11 @@ describe.each(forms(counterTrySet))("counter/try-set, %s", (form) => {
     count,
     message: `it is ${count}`,
     markerTtl: MARKER_TTL,
+    latest: 0,
     publish,
   });
   const trySet = (count: number, publish?: string) =>
-    bench().runner(counterTrySet, form)(keys, args(count, publish));
+    wordOf(bench().runner(counterTrySet, form))(keys, args(count, publish));
 
   test.each(publishers)("1: set without end, and announced by %s, once", async (publish) => {
     await bench().put({});
@@ -82,7 +84,7 @@ describe.each(forms(counterTrySet))("counter/try-set, %s", (form) => {
   });
 
   test("who may not announce may set", async () => {
-    const mute = bench().runner(counterTrySet, form, await bench().withoutChannels());
+    const mute = wordOf(bench().runner(counterTrySet, form, await bench().withoutChannels()));
     await bench().put({});
     expect(await mute(keys, args(5))).toBe(1);
     await bench().expect({ [NUMBER]: number(5), [MARKER]: marked(1) });
@@ -90,7 +92,7 @@ describe.each(forms(counterTrySet))("counter/try-set, %s", (form) => {
 
   test.each(["get", "set", "del"])("who may not %s is told so", async (command) => {
     await bench().put({});
-    const limited = bench().runner(counterTrySet, form, await bench().without(command));
+    const limited = wordOf(bench().runner(counterTrySet, form, await bench().without(command)));
     await expectForbidden(bench(), limited(keys, args(5)));
   });
 });

@@ -69,3 +69,14 @@ export async function expectForbidden(bench: Bench, call: Promise<unknown>): Pro
     if (key !== NUMBER && key !== LEASES) expect(ttl, key).toBeGreaterThan(0);
   }
 }
+
+/** A script's word, without the server's time that comes with it. */
+export function wordOf<A extends unknown[]>(
+  run: (...args: A) => Promise<unknown>,
+): (...args: A) => Promise<unknown> {
+  return async (...args) => {
+    const [word, time] = (await run(...args)) as [number, number];
+    expect(Math.abs(Date.now() / 1_000 - time)).toBeLessThan(60);
+    return word;
+  };
+}

@@ -88,7 +88,7 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
       { [ME]: "yes" },
       { [ME]: "1.5" },
       { [ME]: "-1" },
-      { [ME]: "100000" },
+      { mode: "read", [ME]: "100000" },
       { [`${ME}x`]: "1" },
       { [`x${ME}`]: "1" },
       { [`${ME}:write`]: "1" },

@@ -17,21 +17,22 @@ import {
   THEIRS,
   told,
   useBench,
+  wordOf,
 } from "./counts.js";
 
 const bench = useBench();
 const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER };
-const args = (count: number, publish = "PUBLISH") => ({ count, markerTtl: MARKER_TTL, publish });
+const args = (count: number, publish = "PUBLISH") => ({ count, markerTtl: MARKER_TTL, latest: 0, publish });
 const out = scored({ [MINE]: 30_000, [THEIRS]: 60_000 });
 
 describe.each(forms(permitsSet))("permits/set, %s", (form) => {
   const set = (count: number, publish?: string) =>
-    bench().runner(permitsSet, form)(keys, args(count, publish));
+    wordOf(bench().runner(permitsSet, form))(keys, args(count, publish));
 
   test.each(publishers)("more: the free ones are more, announced by %s, once", async (publish) => {
     await bench().put({ [NUMBER]: number(3), [LEASES]: out });
     expect(await set(9, publish)).toBe(1);
-    expect(await bench().heard()).toEqual(told(7, publish));
+    expect(await bench().heard()).toEqual(told(9, publish));
     await bench().redis.incrby(NUMBER, 5);
     expect(await set(9, publish)).toBe(1);
     expect(await bench().heard()).toEqual([]);
@@ -47,7 +48,20 @@ describe.each(forms(permitsSet))("permits/set, %s", (form) => {
     await bench().put({ [NUMBER]: number(3), [LEASES]: out });
     expect(await set(count)).toBe(1);
     await bench().expect({ [NUMBER]: number(free), [LEASES]: out, [MARKER]: marked(1) });
-    expect((await bench().heard()).filter(({ payload }) => Number(payload) < 1)).toEqual([]);
+    expect((await bench().heard()).filter(({ payload }) => Number(payload) < 0)).toEqual([]);
+  });
+
+  test("as many as there are: nobody is told", async () => {
+    await bench().put({ [NUMBER]: number(3), [LEASES]: out });
+    expect(await set(5)).toBe(1);
+    await bench().expect({ [NUMBER]: number(3), [LEASES]: out, [MARKER]: marked(1) });
+    expect(await bench().heard()).toEqual([]);
+  });
+
+  test("none, of a semaphore that is missing, is a number too", async () => {
+    await bench().put({});
+    expect(await set(0)).toBe(1);
+    await bench().expect({ [NUMBER]: number(0), [MARKER]: marked(1) });
   });
 
   test("a semaphore that is missing is made, without end", async () => {
@@ -64,7 +78,7 @@ describe.each(forms(permitsSet))("permits/set, %s", (form) => {
     });
     expect(await set(6)).toBe(1);
     await bench().expect({ [NUMBER]: number(5), [LEASES]: scored({ [MINE]: 30_000 }), [MARKER]: marked(1) });
-    expect(await bench().heard()).toEqual([...told(3), ...told(5)]);
+    expect(await bench().heard()).toEqual([...told(3), ...told(6)]);
   });
 
   test("a TTL is kept", async () => {
@@ -89,7 +103,7 @@ describe.each(forms(permitsSet))("permits/set, %s", (form) => {
 
   test.each([0, 7, -7])("%i is read without a write", async (value) => {
     await bench().put({ [NUMBER]: number(value) });
-    const limited = bench().runner(permitsSet, form, await bench().without("decrby"));
+    const limited = wordOf(bench().runner(permitsSet, form, await bench().without("decrby")));
     await expect(limited(keys, args(7))).resolves.toBeDefined();
   });
 
@@ -106,7 +120,7 @@ describe.each(forms(permitsSet))("permits/set, %s", (form) => {
   });
 
   test("who may not announce may set", async () => {
-    const mute = bench().runner(permitsSet, form, await bench().withoutChannels());
+    const mute = wordOf(bench().runner(permitsSet, form, await bench().withoutChannels()));
     await bench().put({ [NUMBER]: number(5) });
     expect(await mute(keys, args(7))).toBe(1);
     await bench().expect({ [NUMBER]: number(7), [MARKER]: marked(1) });
@@ -116,8 +130,8 @@ describe.each(forms(permitsSet))("permits/set, %s", (form) => {
     "who may not %s is told so",
     async (command) => {
       await bench().put({ [NUMBER]: number(5), [LEASES]: out });
-      const limited = bench().runner(permitsSet, form, await bench().without(command));
-      await expectForbidden(bench(), limited(keys, args(7)));
+      const limited = wordOf(bench().runner(permitsSet, form, await bench().without(command)));
+      await expectForbidden(bench(), limited(keys, args(9)));
     },
   );
 });

@@ -17,6 +17,7 @@ import {
   THEIRS,
   told,
   useBench,
+  wordOf,
 } from "./counts.js";
 
 const bench = useBench();
@@ -25,12 +26,13 @@ const args = (lease: number, publish = "PUBLISH") => ({
   id: hex(MINE),
   lease,
   markerTtl: MARKER_TTL,
+  latest: 0,
   publish,
 });
 
 describe.each(forms(permitsUpdate))("permits/update, %s", (form) => {
   const update = (lease: number, publish?: string) =>
-    bench().runner(permitsUpdate, form)(keys, args(lease, publish));
+    wordOf(bench().runner(permitsUpdate, form))(keys, args(lease, publish));
 
   test.each([
     [90_000, []],
@@ -50,7 +52,7 @@ describe.each(forms(permitsUpdate))("permits/update, %s", (form) => {
     const id = "000a0d7f80c3bfff25001f2e7d5b5c61";
     await bench().put({ [NUMBER]: number(1) });
     await bench().redis.zadd(LEASES, 922337203685477, Buffer.from(id, "hex"));
-    expect(await bench().runner(permitsUpdate, form)(keys, { ...args(30_000), id })).toBe(1);
+    expect(await wordOf(bench().runner(permitsUpdate, form))(keys, { ...args(30_000), id })).toBe(1);
     expect(Number(await bench().redis.zscore(LEASES, Buffer.from(id, "hex")))).toBeLessThan(922337203685477);
     expect(await bench().redis.zcard(LEASES)).toBe(1);
   });
@@ -84,7 +86,7 @@ describe.each(forms(permitsUpdate))("permits/update, %s", (form) => {
 
   test.each([0, 7, -7])("%i is read without a write", async (value) => {
     await bench().put({ [NUMBER]: number(value), [LEASES]: scored({ [MINE]: 30_000 }) });
-    const limited = bench().runner(permitsUpdate, form, await bench().without("decrby"));
+    const limited = wordOf(bench().runner(permitsUpdate, form, await bench().without("decrby")));
     await expect(limited(keys, args(60_000))).resolves.toBeDefined();
   });
 
@@ -137,7 +139,7 @@ describe.each(forms(permitsUpdate))("permits/update, %s", (form) => {
   });
 
   test("who may not announce may set a lease", async () => {
-    const mute = bench().runner(permitsUpdate, form, await bench().withoutChannels());
+    const mute = wordOf(bench().runner(permitsUpdate, form, await bench().withoutChannels()));
     await bench().put({ [NUMBER]: number(3), [LEASES]: scored({ [MINE]: 30_000, [LONG_GONE]: -1 }) });
     expect(await mute(keys, args(20_000))).toBe(1);
     await bench().expect({
@@ -151,7 +153,7 @@ describe.each(forms(permitsUpdate))("permits/update, %s", (form) => {
     "who may not %s is told so",
     async (command) => {
       await bench().put({ [NUMBER]: number(5), [LEASES]: scored({ [MINE]: 30_000 }) });
-      const limited = bench().runner(permitsUpdate, form, await bench().without(command));
+      const limited = wordOf(bench().runner(permitsUpdate, form, await bench().without(command)));
       await expectForbidden(bench(), limited(keys, args(60_000)));
     },
   );

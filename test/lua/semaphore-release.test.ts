@@ -12,6 +12,7 @@ import {
   PERMIT_CHANNEL,
   told,
   useBench,
+  wordOf,
 } from "./counts.js";
 
 const bench = useBench();
@@ -19,7 +20,13 @@ const keys = { permits: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER };
 
 describe.each(forms(semaphoreRelease))("semaphore/release, %s", (form) => {
   const release = (count: number, publish = "PUBLISH") =>
-    bench().runner(semaphoreRelease, form)(keys, { count, markerTtl: MARKER_TTL, publish });
+    wordOf(bench().runner(semaphoreRelease, form))(keys, {
+      count,
+      message: "",
+      markerTtl: MARKER_TTL,
+      latest: 0,
+      publish,
+    });
 
   test.each(publishers)("added and announced by %s, once however often it runs", async (publish) => {
     await bench().put({ [NUMBER]: number(5) });
@@ -73,9 +80,9 @@ describe.each(forms(semaphoreRelease))("semaphore/release, %s", (form) => {
 
   test.each([0, 7, -7])("%i is read without a write", async (value) => {
     await bench().put({ [NUMBER]: number(value) });
-    const limited = bench().runner(semaphoreRelease, form, await bench().without("decrby"));
+    const limited = wordOf(bench().runner(semaphoreRelease, form, await bench().without("decrby")));
     await expect(
-      limited(keys, { count: 2, markerTtl: MARKER_TTL, publish: "PUBLISH" }),
+      limited(keys, { count: 2, message: "", markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" }),
     ).resolves.toBeDefined();
   });
 
@@ -94,17 +101,19 @@ describe.each(forms(semaphoreRelease))("semaphore/release, %s", (form) => {
   });
 
   test("who may not announce may release", async () => {
-    const mute = bench().runner(semaphoreRelease, form, await bench().withoutChannels());
+    const mute = wordOf(bench().runner(semaphoreRelease, form, await bench().withoutChannels()));
     await bench().put({ [NUMBER]: number(5) });
-    expect(await mute(keys, { count: 2, markerTtl: MARKER_TTL, publish: "PUBLISH" })).toBe(1);
+    expect(
+      await mute(keys, { count: 2, message: "", markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" }),
+    ).toBe(1);
     await bench().expect({ [NUMBER]: number(7), [MARKER]: marked(1) });
     expect(await bench().heard()).toEqual([]);
   });
 
   test.each(["exists", "get", "incrby", "set", "del"])("who may not %s is told so", async (command) => {
     await bench().put({ [NUMBER]: number(5) });
-    const limited = bench().runner(semaphoreRelease, form, await bench().without(command));
-    const args = { count: 2, markerTtl: MARKER_TTL, publish: "PUBLISH" };
+    const limited = wordOf(bench().runner(semaphoreRelease, form, await bench().without(command)));
+    const args = { count: 2, message: "", markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" };
     await expectForbidden(bench(), limited(keys, args));
     expect(await bench().heard()).toEqual([]);
   });

@@ -19,7 +19,13 @@ export const CROWD_MUTANTS = {
   ],
 
   // Nobody hears of permits that are free again.
-  "silent-release": [{ script: "semaphore/release", from: "redis.pcall(publish, channel, free)", to: "" }],
+  "silent-release": [
+    {
+      script: "semaphore/release",
+      from: "redis.pcall(publish, channel, message and message ~= '' and message or free)",
+      to: "",
+    },
+  ],
 
   // Drained permits are forgotten when the call is sent again.
   "forgets-drain": [{ script: "semaphore/drain", from: "mark(marker, free, markerTtl)", to: "" }],
@@ -70,7 +76,13 @@ export const CROWD_MUTANTS = {
   ],
 
   // Nobody hears of a permit that is free again.
-  "silent-permit": [{ script: "permits/release", from: "redis.pcall(publish, channel, free)", to: "" }],
+  "silent-permit": [
+    {
+      script: "permits/release",
+      from: "redis.pcall(publish, channel, message and message ~= '' and message or free)",
+      to: "",
+    },
+  ],
 
   // The latch is open when one count is left.
   "opens-early": [{ script: "latch/count-down", from: "if left > 1 then", to: "if left > 2 then" }],

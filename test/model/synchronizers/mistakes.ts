@@ -46,7 +46,12 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "free permits are announced to nobody",
     kind: "semaphore",
-    plant: () => inScript(semaphoreRelease, "redis.pcall(publish, channel, free)", ""),
+    plant: () =>
+      inScript(
+        semaphoreRelease,
+        "redis.pcall(publish, channel, message and message ~= '' and message or free)",
+        "",
+      ),
   },
   {
     title: "several free permits wake one",
@@ -100,12 +105,17 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "permits that are out are not counted",
     kind: "permits",
-    plant: () => inScript(permitsSet, "count - free - redis.call('ZCARD', leases)", "count - free"),
+    plant: () => inScript(permitsSet, " + redis.call('ZCARD', leases)", ""),
   },
   {
     title: "one that comes back is announced to nobody",
     kind: "permits",
-    plant: () => inScript(permitsRelease, "redis.pcall(publish, channel, free)", ""),
+    plant: () =>
+      inScript(
+        permitsRelease,
+        "redis.pcall(publish, channel, message and message ~= '' and message or free)",
+        "",
+      ),
   },
   {
     title: "the latch opens one too early",

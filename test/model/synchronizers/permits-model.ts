@@ -110,9 +110,11 @@ export class PermitsModel extends Calls<PermitCall> {
 
   /** True if it can be given back. */
   release(permit: Permit, by: number): boolean {
-    // That it is lost is the answer to this call, if it was not announced before.
-    permit.announced = true;
-    if (!this.live.includes(permit)) return false;
+    if (!this.live.includes(permit)) {
+      // That it is lost is announced now, if it was not before.
+      permit.knownBy = Math.min(permit.knownBy, this.now);
+      return false;
+    }
     this.#end(permit, "released", this.now);
     permit.releasing = by;
     this.#free = (this.#free ?? 0) + 1;

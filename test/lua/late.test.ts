@@ -1,0 +1,83 @@
+/** Calls that must not run when their marker may have lapsed: the server's clock decides. */
+import { describe, expect, test } from "vitest";
+import {
+  counterTrySet,
+  latchCountDown,
+  permitsSet,
+  permitsUpdate,
+  semaphoreRelease,
+} from "../../src/scripts/generated.js";
+import { forms } from "./bench.js";
+import {
+  MARKER,
+  MARKER_TTL,
+  marked,
+  NUMBER,
+  number,
+  PERMIT_CHANNEL,
+  told,
+  useBench,
+  wordOf,
+} from "./counts.js";
+
+const bench = useBench();
+const LEASES = `{${NUMBER}}:timeout`;
+const ID = "0123456789abcdef0123456789abcdef";
+
+const common = { markerTtl: MARKER_TTL, publish: "PUBLISH" };
+const permitKeys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER };
+
+const calls = [
+  {
+    script: counterTrySet,
+    keys: { number: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
+    args: { ...common, count: 3, message: "3" },
+  },
+  {
+    script: semaphoreRelease,
+    keys: { permits: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
+    args: { ...common, count: 3, message: "" },
+  },
+  {
+    script: latchCountDown,
+    keys: { count: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
+    args: common,
+  },
+  { script: permitsSet, keys: permitKeys, args: { ...common, count: 3 } },
+  { script: permitsUpdate, keys: permitKeys, args: { ...common, id: ID, lease: 1_000 } },
+] as const;
+
+const named = calls.flatMap((call) =>
+  forms(call.script as never).map((form) => ({ name: call.script.name, call, form })),
+);
+
+describe.each(named)("$name, $form", ({ call: { script, keys, args }, form }) => {
+  const run = (latest: number) =>
+    wordOf(bench().runner(script as never, form))(keys as never, { ...args, latest } as never);
+
+  test("too late, nothing is done or told", async () => {
+    await bench().put({});
+    expect(await run(Date.now() - 2_000)).toBe(-1);
+    await bench().expect({});
+    expect(await bench().heard()).toEqual([]);
+  });
+
+  test("in time it is run", async () => {
+    await bench().put({});
+    expect(await run(Date.now() + 20_000)).toBeGreaterThanOrEqual(0);
+  });
+
+  test("an answer that is remembered is given at any time", async () => {
+    await bench().put({ [MARKER]: marked(1) });
+    expect(await run(Date.now() - 2_000)).toBe(1);
+    await bench().expect({ [MARKER]: marked(1) });
+  });
+});
+
+test("what is told of new permits may be how many they are", async () => {
+  await bench().put({ [NUMBER]: number(5) });
+  const keys = { permits: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER };
+  const args = { count: 2, message: "2", markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" };
+  expect(await wordOf(bench().runner(semaphoreRelease, "modern" as never))(keys, args)).toBe(1);
+  expect(await bench().heard()).toEqual(told(2));
+});

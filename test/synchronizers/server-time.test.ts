@@ -1,0 +1,101 @@
+/** Until when a call may be run is told by the server's clock; that of this machine is a first guess, and may be wrong. */
+import { describe, expect, test } from "vitest";
+import { systemClock } from "../../src/base/clock.js";
+import { INTERNALS } from "../../src/client-options.js";
+import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { hear } from "./hear.js";
+import { permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
+
+manyAtOnce();
+failOnUnhandledRejections();
+const stage = useStage();
+
+const HOUR = 3_600_000;
+
+describe.concurrent.each([
+  ["behind", -HOUR],
+  ["ahead", HOUR],
+])("with a clock that is an hour %s", (_, shift) => {
+  const clock = { ...systemClock, wall: () => Date.now() + shift };
+  const setting = { [INTERNALS]: { clock } } as object;
+
+  test("the first call of a client is run, and counts once", async () => {
+    await using site = await Site.of(stage(), setting, setting, setting);
+    expect(await site.semaphore().trySetPermits(3)).toBe(true);
+    await site.semaphore(1).release(2);
+    await site.semaphore(2).addPermits(1);
+    expect(await site.semaphore().availablePermits()).toBe(6);
+  });
+
+  test("leases are the server's", async () => {
+    await using site = await Site.of(stage(), setting, {});
+    await site.permits().trySetPermits(1);
+    const id = await site.permits().acquire({ lease: 5_000 });
+    expect(await site.permits().updateLeaseTime(id, 60_000)).toBe(true);
+    const ends = (await site.entries()).get(id) ?? 0;
+    expect(Math.abs(ends - Date.now() - 60_000)).toBeLessThan(10_000);
+    expect(await site.permits(1).tryRelease(id)).toBe(true);
+  });
+});
+
+describe.concurrent("what is told", () => {
+  test("of permits with a lease is what Redisson tells: how many are new, how many there are to be", async () => {
+    await using site = await Site.of(stage());
+    await site.permits().trySetPermits(3);
+    await using heard = await hear(stage(), permitChannel(site.name));
+    await site.permits().addPermits(2);
+    await site.permits().setPermits(5);
+    await site.permits().setPermits(9);
+    expect(await heard.messages()).toEqual(["2", "9"]);
+    await site.redis.del(site.name);
+  });
+
+  test("of a lease that was made shorter, so that nobody looks too late", async () => {
+    await using site = await Site.of(stage());
+    await site.permits().trySetPermits(1);
+    const id = await site.permits().acquire({ lease: 60_000 });
+    await using heard = await hear(stage(), permitChannel(site.name));
+    await site.permits().updateLeaseTime(id, 90_000);
+    await site.permits().updateLeaseTime(id, 30_000);
+    expect(await heard.messages()).toEqual(["0"]);
+    await site.permits().release(id);
+  });
+});
+
+describe.concurrent("a kept permit that is found gone", () => {
+  test("by its release is told as lost, once", async () => {
+    await using site = await Site.of(stage());
+    await site.permits().trySetPermits(1);
+    const events = site.events();
+    const id = await site.permits().acquire();
+    await site.redis.del(timeoutsOf(site.name));
+    await expect(site.permits().release(id)).rejects.toMatchObject({ code: "NOT_OWNER" });
+    expect(await site.permits().tryRelease(id)).toBe(false);
+    expect(events.of("lost")).toEqual([expect.objectContaining({ permitId: id, reason: "expired" })]);
+    expect(events.of("released")).toEqual([]);
+  });
+});
+
+test("a run that is ended by the close is lost, and not given back a second time", async () => {
+  await using site = await Site.of(stage());
+  await site.semaphore().trySetPermits(1);
+  const events = site.events();
+  let inside: (() => void) | undefined;
+  const entered = new Promise<void>((resolve) => {
+    inside = resolve;
+  });
+  let leave: (() => void) | undefined;
+  const run = site.semaphore().run(() => {
+    inside?.();
+    return new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+  });
+  await entered;
+  await site.client(0).close({ timeout: 0 });
+  leave?.();
+  await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason: "closed" });
+  expect(events.of("lost")).toHaveLength(1);
+  expect(events.of("released")).toEqual([]);
+  expect(await site.value()).toBe("1");
+});
