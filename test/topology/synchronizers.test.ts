@@ -1,0 +1,106 @@
+/** Semaphores and latches on servers whose masters change: what had reached the replica goes on with the new master. */
+import { expect, test } from "vitest";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import { startCluster, startSentinel, until } from "../support/index.js";
+
+failOnUnhandledRejections();
+
+const FAR = 60_000;
+
+/** Resolves when the client has told so often that a call waits. */
+function untilWaiting(client: LockClient, times: number): Promise<void> {
+  let left = times;
+  return new Promise((resolve) => {
+    client.on("waiting", () => --left === 0 && resolve());
+  });
+}
+
+/** One client has what there is, another one waits for all of it. */
+async function scene(client: LockClient, other: LockClient) {
+  const [semaphore, permits, latch] = [
+    client.getSemaphore("desks"),
+    client.getPermitExpirableSemaphore("spaces"),
+    client.getCountDownLatch("start"),
+  ];
+  await semaphore.trySetPermits(1);
+  await semaphore.acquire();
+  await permits.trySetPermits(1);
+  const id = await permits.acquire();
+  await latch.trySetCount(1);
+  const waiting = untilWaiting(other, 3);
+  const waits = Promise.all([
+    other.getSemaphore("desks").acquire(),
+    other.getPermitExpirableSemaphore("spaces").acquire({ lease: FAR }),
+    other.getCountDownLatch("start").await(),
+  ]);
+  await waiting;
+  const end = async () => {
+    await Promise.all([semaphore.release(), permits.release(id), latch.countDown()]);
+    const [, permit, opened] = await waits;
+    expect(opened).toBe(true);
+    await other.getSemaphore("desks").release();
+    expect(await other.getPermitExpirableSemaphore("spaces").tryRelease(permit)).toBe(true);
+    expect(await semaphore.availablePermits()).toBe(1);
+    expect(await permits.availablePermits()).toBe(1);
+    expect(await latch.getCount()).toBe(0);
+  };
+  return { end };
+}
+
+const options: LockClientOptions = { watchdogTimeout: 30_000 };
+
+test("Sentinel: a master that is killed", { timeout: 90_000 }, async () => {
+  const all = await startSentinel();
+  const [client, other] = [new LockClient(all.connect(), options), new LockClient(all.connect(), options)];
+  try {
+    const lost: unknown[] = [];
+    client.on("lost", (event) => lost.push(event));
+    const { end } = await scene(client, other);
+    const master = await all.master();
+    await until("a replica has all that came before", async () => {
+      const connection = master.connect();
+      await connection.incr("mark");
+      return (await connection.wait(1, 1_000)) >= 1;
+    });
+    await all.killMaster();
+    await until("the client is at the new master", () =>
+      client
+        .getLock("any")
+        .isLocked()
+        .then(
+          () => true,
+          () => false,
+        ),
+    );
+    await end();
+    expect(lost).toEqual([]);
+  } finally {
+    await Promise.all([client, other].map((each) => each.close({ timeout: 0 })));
+    await all.stop();
+  }
+});
+
+test("Cluster: a slot's master hands over", { timeout: 90_000 }, async () => {
+  const cluster = await startCluster({ masters: 3, replicas: 1 });
+  const [client, other] = [
+    new LockClient(cluster.connect(), options),
+    new LockClient(cluster.connect(), options),
+  ];
+  try {
+    const { end } = await scene(client, other);
+    for (const key of ["desks", "spaces", "start"]) {
+      const before = await cluster.masterFor(key);
+      const replica = cluster.nodes[cluster.nodes.indexOf(before) + 3];
+      if (!replica) continue; // handed over already
+      await replica.call("CLUSTER", "FAILOVER");
+      await until(`${key} has another master`, async () => (await cluster.masterFor(key)) === replica, {
+        timeout: 20_000,
+      });
+    }
+    await end();
+  } finally {
+    await Promise.all([client, other].map((each) => each.close({ timeout: 0 })));
+    await cluster.stop();
+  }
+});
