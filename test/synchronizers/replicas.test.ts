@@ -14,7 +14,7 @@ beforeAll(async () => {
   link = await startProxy(master, { record: false });
   replica = await startRedis({ replicaOf: link });
   client = new LockClient(master.connect(), { replicas: 1, replicasTimeout: 400 });
-  await client.ready();
+  await until("the replica keeps up", () => client.ready().then(() => true));
 });
 afterAll(async () => {
   link?.restore();
