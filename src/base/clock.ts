@@ -29,6 +29,11 @@ export function elapsedSince(clock: Clock, start: Instant): number {
   return Math.max(clock.mono() - start.mono, clock.wall() - start.wall);
 }
 
+/** An instant on the monotonic clock, earlier if the wall clock says that more time has passed since. */
+export function onMono(clock: Clock, moment: Instant): number {
+  return clock.mono() - elapsedSince(clock, moment);
+}
+
 /** Milliseconds by which a timer is late if the event loop stalled: what has arrived meanwhile is to be read first. */
 const STALL = 10;
 

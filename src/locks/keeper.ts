@@ -1,5 +1,5 @@
 /** When an owner's holds on a lock are to be renewed or have ended, and what the watchdog's news mean for them. */
-import { elapsedSince, type Instant } from "../base/clock.js";
+import { type Instant, onMono } from "../base/clock.js";
 import { trace } from "../base/trace.js";
 import { renewalInterval, retryInterval } from "../watchdog/pace.js";
 import type { Guarded, Renewal } from "../watchdog/watchdog.js";
@@ -24,7 +24,7 @@ export class Keeper implements Guarded {
 
   /** A renewed hold was granted by a command sent at `sent`. */
   granted(sent: Instant): void {
-    const next = this.#sentAt(sent) + this.#interval;
+    const next = onMono(this.#env.clock, sent) + this.#interval;
     this.#renewAt = this.#holdings.held.length > 1 ? Math.min(this.#renewAt, next) : next;
   }
 
@@ -67,7 +67,7 @@ export class Keeper implements Guarded {
     if (word !== DONE) return this.#holdings.loseAll(this.#holdings.absence(word, side), side);
     this.#holdings.suspended = false;
     for (const grant of held) if (grant.renewed) grant.raiseTerm(sent, settings.watchdogTimeout);
-    this.#renewBy(this.#sentAt(sent) + this.#interval);
+    this.#renewBy(onMono(this.#env.clock, sent) + this.#interval);
     events.emit("renewed", { ...eventOf(first.primitive), ownerId: first.wireId });
     watchdog.watch(this);
   }
@@ -87,11 +87,5 @@ export class Keeper implements Guarded {
   /** The two sides of a read-write lock are renewed together, so the earlier time counts. */
   #renewBy(at: number): void {
     this.#renewAt = Math.min(this.#renewAt, at);
-  }
-
-  /** On the monotonic clock, earlier if the wall clock says that more time has passed. */
-  #sentAt(sent: Instant): number {
-    const { clock } = this.#env;
-    return clock.mono() - elapsedSince(clock, sent);
   }
 }

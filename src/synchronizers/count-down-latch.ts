@@ -1,7 +1,6 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import type { Attempt } from "../engine/contender.js";
-import { noop } from "../locks/work.js";
 import { counterState, latchCountDown } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Want, waitFor } from "./request.js";
@@ -77,9 +76,7 @@ export class CountDownLatch {
   async await(wait?: number, options?: SignalOptions): Promise<boolean> {
     const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
     const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
-    this.#number.env.assertOpen(this.name);
-    if (signal?.aborted) throw signal.reason;
-    return (await waitFor(this.#number, new Opening(this.#number), limit, signal, noop)) ?? false;
+    return (await waitFor(this.#number, new Opening(this.#number), limit, signal)) ?? false;
   }
 
   /** What is left to count down; 0 when it is open. */

@@ -1,5 +1,5 @@
 /** Permits that were taken without a lease: the watchdog renews them until they are given back, or tells that they are lost. */
-import { elapsedSince, type Instant } from "../base/clock.js";
+import { elapsedSince, type Instant, onMono } from "../base/clock.js";
 import type { LossReason } from "../base/errors.js";
 import { untilDeadline } from "../locks/deadline.js";
 import type { Env, Live } from "../locks/env.js";
@@ -47,7 +47,7 @@ export class KeptPermit implements Guarded, Live {
     this.#env = options.number.env;
     this.#since = options.sent;
     this.#sent = options.sent;
-    this.#renewAt = this.#sentAt(options.sent) + this.#interval;
+    this.#renewAt = onMono(this.#env.clock, options.sent) + this.#interval;
   }
 
   /** Milliseconds since it was taken. */
@@ -96,7 +96,7 @@ export class KeptPermit implements Guarded, Live {
     if (word !== 1) return this.lose("expired");
     this.#suspended = false;
     this.#sent = sent;
-    this.#renewAt = this.#sentAt(sent) + this.#interval;
+    this.#renewAt = onMono(this.#env.clock, sent) + this.#interval;
     this.number.emit("renewed", { permitId: this.id });
     this.#env.watchdog.watch(this);
   }
@@ -132,11 +132,6 @@ export class KeptPermit implements Guarded, Live {
 
   get #interval(): number {
     return renewalInterval(this.#env.settings.watchdogTimeout);
-  }
-
-  /** On the monotonic clock, earlier if the wall clock says that more time has passed. */
-  #sentAt(sent: Instant): number {
-    return this.#env.clock.mono() - elapsedSince(this.#env.clock, sent);
   }
 }
 

@@ -19,8 +19,8 @@ import type { ServerClock } from "./server-clock.js";
 /** Milliseconds for which a call may be sent again after its first execution. */
 export const MARKER_TTL = 60_000;
 /**
- * Milliseconds for which a call that gives something may be run: any later its marker might be gone. The script itself sees to
- * that, by the server's clock, for ioredis sends again what it has whenever it gets through.
+ * Milliseconds for which a call that gives something may be run: any later its marker might be gone. The script itself
+ * sees to that, by the server's clock, for ioredis sends again what it has whenever it gets through.
  */
 const PATIENCE = 40_000;
 /** A script's word for that. */

@@ -162,8 +162,6 @@ export class PermitExpirableSemaphore {
     const signal = checkSignal(given);
     const number = this.#number;
     const { clock, settings } = number.env;
-    number.env.assertOpen(this.name);
-    if (signal?.aborted) throw signal.reason;
     const begun = clock.mono();
     const want = new TakePermit(number, ms ?? settings.watchdogTimeout);
     const permit = await waitFor(number, want, wait, signal, (granted) => {

@@ -1,7 +1,7 @@
 /** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
 import { ClientClosedError, isLockError } from "../base/errors.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
-import { quietly } from "../locks/work.js";
+import { noop, quietly } from "../locks/work.js";
 import type { SharedNumber } from "./number.js";
 
 /** What a call wants. */
@@ -16,7 +16,8 @@ export interface Want<G> {
 }
 
 /**
- * Waits until the want is granted; undefined when `wait` milliseconds are over first. `accept` is told of the grant at once.
+ * Waits until the want is granted; undefined when `wait` milliseconds are over first. `accept` is told of the grant at
+ * once.
  * @throws CLIENT_CLOSED also when the client was closed with the grant on its way to the caller: it is undone then
  */
 export async function waitFor<G>(
@@ -24,9 +25,11 @@ export async function waitFor<G>(
   want: Want<G>,
   wait: number,
   signal: AbortSignal | undefined,
-  accept: (granted: G) => void,
+  accept: (granted: G) => void = noop,
 ): Promise<G | undefined> {
   const { env, name } = number;
+  env.assertOpen(name);
+  if (signal?.aborted) throw signal.reason;
   const granted = await env.engine.acquire(new Request(number, want), wait, signal);
   if (granted === undefined) return undefined;
   if (env.closed) {

@@ -1,7 +1,6 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError, LockTimeoutError } from "../base/errors.js";
-import { noop } from "../locks/work.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { SharedNumber } from "./number.js";
 import { waitFor } from "./request.js";
@@ -81,8 +80,7 @@ export class Semaphore {
 
   /** Takes all that are free; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
-    this.#number.env.assertOpen(this.name);
-    return (await waitFor(this.#number, new Drain(this.#number), 0, undefined, noop)) ?? 0;
+    return (await waitFor(this.#number, new Drain(this.#number), 0, undefined)) ?? 0;
   }
 
   /**
@@ -116,13 +114,11 @@ export class Semaphore {
     permits: unknown,
     wait: number,
     options: SignalOptions | undefined,
-    accept: (count: number) => void = noop,
+    accept?: (count: number) => void,
   ): Promise<boolean> {
     const count = checkInteger(permits, "permits", 1);
     const signal = checkSignal(checkOptions(options, SIGNAL, where).signal);
     const number = this.#number;
-    number.env.assertOpen(this.name);
-    if (signal?.aborted) throw signal.reason;
     const { clock } = number.env;
     const begun = clock.mono();
     const taken = await waitFor(number, new Take(number, count), wait, signal, accept);
