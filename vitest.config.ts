@@ -10,6 +10,12 @@ const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"
 /** Many servers each, and failovers that take as long as the servers make of it. */
 const TOPOLOGIES = ["test/topology/**/*.test.ts", "test/examples/sentinel.test.ts"];
 
+/** Beside JVMs, which take a core each while they start. */
+const INTEROP = ["test/interop/**/*.test.ts"];
+
+/** A crowd beside JVMs. */
+const MIXED_CROWD = ["test/interop/crowd/soak.test.ts"];
+
 const config: ViteUserConfig = {
   test: {
     pool: "forks",
@@ -23,8 +29,27 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: ["test/**/*.test.ts"],
-          exclude: [...TOPOLOGIES, ...CROWDS],
+          exclude: [...TOPOLOGIES, ...CROWDS, ...INTEROP],
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "interop",
+          include: INTEROP,
+          exclude: MIXED_CROWD,
+          globalSetup: "test/interop/build.ts",
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "interop-crowd",
+          include: MIXED_CROWD,
+          globalSetup: "test/interop/build.ts",
+          sequence: { groupOrder: 4 },
         },
       },
       { extends: true, test: { name: "topologies", include: TOPOLOGIES, sequence: { groupOrder: 1 } } },

@@ -1,92 +1,133 @@
-// `npm run bench`: take + give back against a raw floor (one EVALSHA to take, one to give back), in one interleaved run on one
-// redis-server of its own. Prints medians and the median of the ratios of each repeat: times alone say little on a
-// machine that does other things, too.
-import { mkdtemp, rm } from "node:fs/promises";
-import { cpus, tmpdir } from "node:os";
+// `npm run bench`, or `node bench/run.mjs` after a build: this library beside floors and peers. README.md says what, how and with which flags.
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { LockClient } from "holdfast";
-import { Redis } from "ioredis";
-import { killAll } from "../examples/children.mjs";
-import { startServer } from "../examples/server.mjs";
+import { parseArgs } from "node:util";
+import { describe, fitsOf } from "./lib/growth.mjs";
+import { findPeers, HERE, install, modulesIn } from "./lib/peers.mjs";
+import { canPin } from "./lib/pin.mjs";
+import { Server } from "./lib/redis.mjs";
+import { machineOf, toJson, violationsOf } from "./lib/results.mjs";
+import { live, runVariant } from "./lib/runner.mjs";
+import { text } from "./lib/tables.mjs";
+import { compareWithRedisson } from "./redisson.mjs";
+import { writeReport } from "./report.mjs";
 
-const REPEATS = Number(process.env.BENCH_REPEATS ?? 11);
-const SLICE_MS = Number(process.env.BENCH_SLICE_MS ?? 400);
-const LEASE = 10_000;
-const TAKE = "return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0";
-const GIVE_BACK =
-  "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+const list = (value) => value?.split(",").map((each) => each.trim());
 
-async function rawFloor(redis) {
-  const [take, giveBack] = await Promise.all([TAKE, GIVE_BACK].map((text) => redis.script("LOAD", text)));
-  let n = 0;
-  return async (name) => {
-    const value = `raw-owner-${++n}`;
-    const taken = await redis.evalsha(take, 1, name, value, LEASE);
-    const given = await redis.evalsha(giveBack, 1, name, value);
-    if (taken !== 1 || given !== 1) throw new Error("the raw floor did not get its lock");
-  };
-}
+const { values: flags } = parseArgs({
+  options: {
+    full: { type: "boolean", default: false },
+    peers: { type: "string" },
+    scenarios: { type: "string" },
+    variants: { type: "string" },
+    seconds: { type: "string", default: "0.6" },
+    repeats: { type: "string", default: "5" },
+    out: { type: "string", default: join(HERE, "out") },
+    adapter: { type: "string" },
+    against: { type: "string" },
+    "no-install": { type: "boolean", default: false },
+    "no-pin": { type: "boolean", default: false },
+  },
+});
 
-function holdfast(client, inFlight) {
-  const locks = new Map(
-    Array.from({ length: inFlight }, (_, i) => [`bench:${i}`, client.getLock(`bench:${i}`)]),
+/** Not among the files of scenarios/: it has another way to measure, on both sides. */
+const REDISSON = "redisson";
+
+/** A slice is not shorter than this: a process needs some time to be itself. */
+const LEAST_SLICE_MS = 50;
+
+async function findScenarios() {
+  const all = (await modulesIn("scenarios"))
+    .map(({ file, module }) => ({ file, ...module.default }))
+    .sort((a, b) => a.order - b.order);
+  const wanted = list(flags.scenarios);
+  const unknown = (wanted ?? []).filter(
+    (id) => id !== REDISSON && !all.some((scenario) => scenario.id === id),
   );
-  return async (name) => {
-    const hold = await locks.get(name).lock({ lease: LEASE });
-    await hold.unlock();
-  };
-}
-
-/** Cycles per second of `inFlight` loops, each on a name of its own. */
-async function measure(cycle, inFlight) {
-  const start = performance.now();
-  const end = start + SLICE_MS;
-  let cycles = 0;
-  const loop = async (name) => {
-    while (performance.now() < end) {
-      await cycle(name);
-      cycles++;
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, (_, i) => loop(`bench:${i}`)));
-  return cycles / ((performance.now() - start) / 1000);
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
-}
-
-async function compare(label, inFlight, raw, ours) {
-  const results = { raw: [], ours: [] };
-  await measure(raw, inFlight);
-  await measure(ours, inFlight);
-  for (let i = 0; i < REPEATS; i++) {
-    // The order alternates, so that a drift of the machine favours nobody.
-    const order = i % 2 ? ["raw", "ours"] : ["ours", "raw"];
-    for (const who of order) results[who].push(await measure(who === "raw" ? raw : ours, inFlight));
+  if (unknown.length > 0) {
+    throw new Error(
+      `no such scenario: ${unknown.join(", ")}; there are ${all.map(({ id }) => id).join(", ")}`,
+    );
   }
-  const ratios = results.ours.map((rate, i) => rate / results.raw[i]).sort((a, b) => a - b);
-  const per = (rates) => `${Math.round(median(rates))}/s`;
-  const spread = `[${ratios[0].toFixed(2)} to ${ratios.at(-1).toFixed(2)}]`;
-  console.log(
-    `${label.padEnd(24)} raw ${per(results.raw).padEnd(9)} holdfast ${per(results.ours).padEnd(9)} ratio ${median(ratios).toFixed(2)} ${spread}`,
-  );
+  const begins = list(flags.variants);
+  const isWanted = ({ label, full }) =>
+    (flags.full || !full) && (!begins || begins.some((text) => label.startsWith(text)));
+  return all
+    .filter(({ id }) => !wanted || wanted.includes(id))
+    .map((scenario) => ({ ...scenario, variants: scenario.variants.filter(isWanted) }));
 }
 
-const directory = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
-const server = await startServer(directory);
-const redis = new Redis({ host: "127.0.0.1", port: server.port });
-const client = new LockClient(redis);
-try {
-  await client.ready();
-  console.log(`Node ${process.version}, ${cpus().length} cores, ${REPEATS} repeats of ${SLICE_MS} ms`);
-  const raw = await rawFloor(redis);
-  await compare("serial take + give back", 1, raw, holdfast(client, 1));
-  await compare("64 locks in flight", 64, raw, holdfast(client, 64));
-} finally {
-  await client.close({ timeout: 0 });
-  redis.disconnect();
-  await killAll();
-  await rm(directory, { recursive: true });
+function save(results, begun) {
+  results.tookS = (performance.now() - begun) / 1_000;
+  mkdirSync(flags.out, { recursive: true });
+  writeReport(results, flags.out);
+  writeFileSync(join(flags.out, "results.json"), toJson(results));
 }
+
+async function main() {
+  const begun = performance.now();
+  if (!flags["no-install"]) install();
+  const names = list(flags.peers);
+  const { peers, skipped } = await findPeers({
+    names: names?.filter((name) => name !== REDISSON),
+    adapters: list(flags.adapter),
+    against: flags.against,
+  });
+  const scenarios = await findScenarios();
+  const repeats = Number(flags.repeats);
+  const sliceMs = Math.max(LEAST_SLICE_MS, (1_000 * Number(flags.seconds)) / repeats);
+  const pin = !flags["no-pin"] && canPin();
+  const isNamed = names && ((name) => names.includes(name));
+  const settings = { full: flags.full, seconds: Number(flags.seconds), repeats, pinned: pin };
+  const results = { ...machineOf(peers, skipped), settings, scenarios: [] };
+  for (const [name, why] of Object.entries(skipped)) console.log(`skipped ${name}: ${why}`);
+
+  const servers = [];
+  const end = async () => {
+    for (const child of live) child.kill();
+    await Promise.all(servers.map((server) => server.stop()));
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => end().then(() => process.exit(130)));
+  try {
+    const need = Math.max(
+      1,
+      ...scenarios.flatMap(({ variants }) => variants.map((variant) => variant.servers ?? 1)),
+    );
+    for (let i = 0; i < need; i++) servers.push(await Server.start());
+    for (const scenario of scenarios) {
+      for (const variant of scenario.variants) {
+        const entry = await runVariant(scenario, variant, {
+          peers,
+          servers,
+          repeats,
+          sliceMs,
+          pin,
+          isFull: flags.full,
+          isNamed,
+        });
+        results.scenarios.push(entry);
+        console.log(text(entry));
+      }
+    }
+  } finally {
+    await end();
+  }
+  results.fits = fitsOf(scenarios, results.scenarios);
+  for (const fit of results.fits) console.log(describe(fit));
+  save(results, begun);
+  if (flags.scenarios ? list(flags.scenarios).includes(REDISSON) : !names || names.includes(REDISSON)) {
+    results.redisson = await compareWithRedisson().catch((error) => ({
+      missing: `it failed: ${error.message}`,
+    }));
+    save(results, begun);
+    if (results.redisson.missing) console.log(`Without Redisson: ${results.redisson.missing}`);
+  }
+  console.log(`\ntook ${results.tookS.toFixed(0)} s; wrote ${flags.out}`);
+  const violations = violationsOf(results);
+  for (const { name, n, id, variant } of violations) {
+    console.log(`VIOLATION ${name}: ${n} in ${id} (${variant})`);
+  }
+  process.exitCode = violations.length > 0 ? 1 : 0;
+}
+
+await main();

@@ -4,7 +4,7 @@ import { clientId } from "./base/ids.js";
 import type { CheckedOptions } from "./client-options.js";
 import { Engine } from "./engine/engine.js";
 import { Inspector } from "./inspection/inspector.js";
-import { makeRenewers, type Renewers } from "./kinds/renewers.js";
+import { makeRenewers } from "./kinds/renewers.js";
 import { Env } from "./locks/env.js";
 import { Replicas } from "./locks/replicas.js";
 import { outside } from "./owners/context.js";
@@ -19,7 +19,6 @@ import { Watchdog } from "./watchdog/watchdog.js";
 export interface ClientParts {
   /** What all locks and synchronizers share. */
   readonly env: Env;
-  readonly renewers: Renewers;
   readonly permits: KeptPermits;
   readonly serverClock: ServerClock;
   readonly inspector: Inspector;
@@ -40,12 +39,12 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     engine: new Engine({ link, clock, pollCap, random }),
     // Holds that were taken one after the other soon share their renewals.
     watchdog: new Watchdog({ clock, slack: watchdogTimeout / 12, groupOf, outside }),
+    renewers: makeRenewers(link, watchdogTimeout),
     events: new Events(outside),
     replicas: makeReplicas(connection, link, options),
   });
   return {
     env,
-    renewers: makeRenewers(link, watchdogTimeout),
     permits: new KeptPermits(env),
     serverClock: new ServerClock(clock),
     inspector: new Inspector({ link, prefix, assertOpen: () => env.assertOpen("") }),

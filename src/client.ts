@@ -2,7 +2,7 @@
 import { checkInteger, checkName, checkOptions, checkWait } from "./base/arguments.js";
 import type { LockEventName, LockKind, LockListener } from "./base/events.js";
 import { clientId } from "./base/ids.js";
-import { latchChannel, lockChannel, semaphoreChannel, sharesOneSlot } from "./base/names.js";
+import { latchChannel, semaphoreChannel, sharesOneSlot } from "./base/names.js";
 import { closeParts } from "./client-closing.js";
 import { type CheckedOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
 import { type ClientParts, makeParts } from "./client-parts.js";
@@ -83,8 +83,7 @@ export class LockClient {
   getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
     const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
     if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
-    const { env, renewers } = this.#parts;
-    return new ReadWriteLock({ env, lockName: name, key: this.#key(name), renewers, preferWriters });
+    return new ReadWriteLock({ ...this.#lockParts(name), preferWriters });
   }
 
   /** Permits without owner or lease: a process that dies keeps them. */
@@ -188,9 +187,7 @@ export class LockClient {
 
   /** What the locks of one key are made of. */
   #lockParts(name: string): PrimitiveParts {
-    const { env, renewers } = this.#parts;
-    const key = this.#key(name);
-    return { env, lockName: name, key, channel: lockChannel(key), renewer: renewers.lock };
+    return { env: this.#env, lockName: name, key: this.#key(name) };
   }
 
   #number(kind: LockKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
 const LONGEST_FILE = 250;
+const LOCK_FILES = ["package-lock.json", "bench/package-lock.json"];
 const GENERATED = "src/scripts/generated.ts";
 
 /** A command that succeeds, or a function that returns what it found wrong as text ("" is good). */
@@ -19,7 +20,7 @@ const STATIC_CHECKS = [
   ["import rules", "depcruise src --config .dependency-cruiser.cjs"],
   ["generated scripts", "node tools/lua.mjs --check"],
   ["file lengths", findLongFiles],
-  ["lock file", findLockFileMistakes],
+  ["lock files", findLockFileMistakes],
   ["build", "tsdown --logLevel warn"],
   ["publint", "publint --strict"],
   ["attw", "attw --pack . --no-emoji --no-color"],
@@ -51,11 +52,15 @@ function findLongFiles() {
 }
 
 /**
- * The lock file must serve whoever installs from another registry: `.npmrc` leaves the addresses out. And it must list
+ * A lock file must serve whoever installs from another registry: `.npmrc` leaves the addresses out. And it must list
  * the builds of a package for every system, else `npm ci` refuses it; npm itself leaves out what it could not fetch.
  */
 function findLockFileMistakes() {
-  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+  return LOCK_FILES.flatMap(mistakesOfLockFile).join("\n");
+}
+
+function mistakesOfLockFile(file) {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
   const paths = Object.keys(packages);
   const isListed = (name) => paths.some((path) => path.endsWith(`node_modules/${name}`));
   return Object.entries(packages)
@@ -64,8 +69,7 @@ function findLockFileMistakes() {
       const missing = Object.keys(optionalDependencies).filter((name) => !isListed(name));
       return [...hosts, ...missing.map((name) => `${name}, optional for ${path}, is not listed`)];
     })
-    .map((mistake) => `package-lock.json: ${mistake}`)
-    .join("\n");
+    .map((mistake) => `${file}: ${mistake}`);
 }
 
 function runCheck([name, check]) {

@@ -66,7 +66,7 @@ for i = 6, #ARGV do
   end
 end
 local free = redis.call('EXISTS', lock) == 0
-local dropped = free and prune(queue, timeouts, alive, now) or 0
+local dropped = free and prune(queue, timeouts, alive, now, grace) or 0
 local head = redis.call('LINDEX', queue, 0)
 
 if free and (not head or head == owner) then

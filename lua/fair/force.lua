@@ -10,6 +10,7 @@
 -- ARGV
 --   tombstoneTtl  ms       how long a command may be sent again
 --   publish       text     PUBLISH or SPUBLISH
+--   grace         ms       what Redisson grants each waiter to take its turn
 -- REPLY
 --   1             it was held
 --   0             it was free
@@ -19,7 +20,7 @@
 -- INCLUDE shared/queue
 
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
+local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 
 -- HLEN refuses a key that holds other data; DEL would delete it.
 if redis.call('HLEN', lock) == 0 then
@@ -28,7 +29,7 @@ end
 -- Sent again, it must not take the lock from the next holder.
 if bury(tombstone, tombstoneTtl) then
   redis.call('DEL', lock)
-  prune(queue, timeouts, alive, server_time())
+  prune(queue, timeouts, alive, server_time(), grace)
   wake_next(queue, channel, publish)
 end
 return 1

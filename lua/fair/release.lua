@@ -14,6 +14,7 @@
 --   left          int      ms that the longest hold left has to go; unused with count 0
 --   tombstoneTtl  ms       how long a command may be sent again
 --   publish       text     PUBLISH or SPUBLISH
+--   grace         ms       what Redisson grants each waiter to take its turn
 -- REPLY
 --   1             done, now or by an earlier run
 --   0             the lock is gone
@@ -25,7 +26,7 @@
 -- INCLUDE shared/queue
 
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 if count ~= '0' and left ~= '0' then
   return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
@@ -35,7 +36,7 @@ if held then
   redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 end
 if redis.call('EXISTS', lock) == 0 then
-  prune(queue, timeouts, alive, server_time())
+  prune(queue, timeouts, alive, server_time(), grace)
   wake_next(queue, channel, publish)
 end
 if held or redis.call('EXISTS', tombstone) == 1 then

@@ -51,7 +51,7 @@ if current and tonumber(current) > tonumber(count) then
 end
 -- Also who did not hold the lock may have been the one that everybody waited for.
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
-  prune(queue, timeouts, alive, server_time())
+  prune(queue, timeouts, alive, server_time(), grace)
   wake_next(queue, channel, publish)
 end
 return undone

@@ -1,6 +1,5 @@
--- Takes a free lock for a fresh wire id and draws a fencing token: one more than the last, and at least the server's
--- clock in microseconds, so that a server that has forgotten the last one cannot fall behind it. Running it again is as
--- good as once: an owner that has the lock keeps its count and its token, and the TTL is only raised.
+-- Takes a free lock for a fresh wire id and draws a fencing token. Running it again is as good as once: an owner that has
+-- the lock keeps its count and its token, and the TTL is only raised.
 --
 -- KEYS
 --   lock       hash    owner -> hold count
@@ -14,22 +13,14 @@
 --   {0, pttl}   held by another; its remaining time in ms, -1 if it has no end
 --   {2, 0}      this wire id is over
 -- INCLUDE shared/create
+-- INCLUDE shared/draw
 -- INCLUDE shared/raise_ttl
 
 local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], ARGV[2]
 
-local function draw()
-  local drawn = redis.call('INCR', counter)
-  local time = redis.call('TIME')
-  local floor = time[1] * 1000000 + time[2]
-  if drawn < floor then
-    redis.call('SET', counter, string.format('%.0f', floor))
-  end
-end
-
 if redis.call('EXISTS', lock, tombstone) == 0 then
-  draw()
+  draw(counter)
   return create(lock, lease, owner, 1) or {1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 1 then
@@ -39,7 +30,7 @@ if redis.call('HEXISTS', lock, owner) == 1 then
   raise_ttl(lock, lease)
   -- The counter has not moved since: nobody else can have had the lock.
   if redis.call('EXISTS', counter) == 0 then
-    draw()
+    draw(counter)
   end
   return {1, redis.call('GET', counter)}
 end

@@ -1,5 +1,5 @@
--- Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late. Running
--- it again is as good as once.
+-- Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one
+-- permit, since Redisson wakes as many threads as the message says). Running it again is as good as once.
 --
 -- KEYS
 --   permits    string   free permits
@@ -41,6 +41,6 @@ end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
 if now + lease < tonumber(ends) then
-  redis.pcall(publish, channel, 0)
+  redis.pcall(publish, channel, 1)
 end
 return answer(1)

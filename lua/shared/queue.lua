@@ -7,29 +7,45 @@ local function deadline_of(timeouts, alive, waiter)
   return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
 end
 
--- Drops the dead at the head of the queue; returns how many.
-local function prune(queue, timeouts, alive, now)
-  local dropped = 0
+-- Those behind one who left the queue are nearer to the lock by one turn.
+local function move_up(timeouts, waiters, turn)
+  for _, waiter in ipairs(waiters) do
+    redis.call('ZINCRBY', timeouts, -turn, waiter)
+  end
+end
+
+-- As move_up, for all that are left; but each keeps a whole turn from now for itself and for each one before it.
+local function close_ranks(queue, timeouts, now, grace, unused)
+  for place, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+    local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - place * grace
+    if spare > 0 then
+      move_up(timeouts, {waiter}, math.min(spare, unused))
+    end
+  end
+end
+
+-- Drops the dead at the head of the queue; returns how many. Whoever is dropped before its place lapses leaves the rest of
+-- its turn to those behind, as one that gives up does: else a dead Java waiter would hold up the queue for all these turns.
+local function prune(queue, timeouts, alive, now, grace)
+  local dropped, unused = 0, 0
   local head = redis.call('LINDEX', queue, 0)
   while head do
     local deadline = deadline_of(timeouts, alive, head)
     if deadline and deadline > now then
       break
     end
+    local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
+    unused = unused + math.max(0, math.min(grace, timeout - unused - now))
     redis.call('LPOP', queue)
     redis.call('ZREM', timeouts, head)
     redis.call('ZREM', alive, head)
     dropped = dropped + 1
     head = redis.call('LINDEX', queue, 0)
   end
-  return dropped
-end
-
--- Those behind one who left the queue are nearer to the lock by one turn.
-local function move_up(timeouts, waiters, grace)
-  for _, waiter in ipairs(waiters) do
-    redis.call('ZINCRBY', timeouts, -grace, waiter)
+  if unused > 0 then
+    close_ranks(queue, timeouts, now, grace, unused)
   end
+  return dropped
 end
 
 -- Tells the next waiter, on its own channel, that the lock is free.

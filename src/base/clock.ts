@@ -1,6 +1,7 @@
 /**
  * Time as this library sees it. Owns the two clocks, injected so that tests can run in virtual time.
  */
+import { performance } from "node:perf_hooks"; // The global of this name is looked up anew at each use.
 
 /** A moment on both clocks. */
 export interface Instant {

@@ -7,8 +7,16 @@ import type { Wait } from "./wait.js";
  */
 export type Attempt<G> =
   | { readonly granted: true; readonly value: G; readonly lease: number; readonly beside?: number }
-  /** `overlooked`: places of fellows that should try themselves. */
-  | { readonly granted: false; readonly ttl: number; readonly overlooked?: readonly string[] };
+  /**
+   * `overlooked`: places of fellows that should try themselves. `others`: so many outside this process heard of the
+   * release, and go first.
+   */
+  | {
+      readonly granted: false;
+      readonly ttl: number;
+      readonly overlooked?: readonly string[];
+      readonly others?: number;
+    };
 
 /** Places of fellow waiters that a try refreshes; undefined for a call that will not wait. */
 export type Fellows = readonly string[] | undefined;
@@ -30,6 +38,8 @@ export interface Standing {
   readonly marked: boolean;
   /** What one is granted, the others can be granted beside it. */
   readonly together: boolean;
+  /** What one of this process gives back, the first can be granted by the same command; see {@link Engine.handOver}. */
+  readonly passed: boolean;
 }
 
 /** One call that wants something, as the engine sees it. */

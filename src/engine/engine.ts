@@ -6,12 +6,7 @@
  * scripts: a {@link Contender} does the trying, and cleans up after a try whose outcome nobody waits for any more.
  */
 import type { Clock } from "../base/clock.js";
-import {
-  ClientClosedError,
-  isLockError,
-  RedisUnavailableError,
-  UnsupportedServerError,
-} from "../base/errors.js";
+import { ClientClosedError, isLockError, RedisUnavailableError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
 import type { Link } from "../redis/link.js";
 import type { Attempt, Contender } from "./contender.js";
@@ -81,6 +76,24 @@ export class Engine {
   once<G>(contender: Contender<G>, within: number, signal: AbortSignal | undefined): Promise<G | undefined> {
     const waiter = new Waiter(contender, { clock: this.#options.clock, wait: 0, signal });
     return this.#see(waiter, contender, 0, within);
+  }
+
+  /**
+   * Something that a line waits for is given back in this process. `pass` is told of the first one, and whether others are
+   * to be asked before it; if it returns true, that one's next try awaits the command by which it may be granted.
+   */
+  handOver(line: string, pass: (contender: Contender<unknown>, offered: boolean) => boolean): void {
+    this.#lines.get(line)?.handOver(pass);
+  }
+
+  /** It was given back, and nobody here has it yet; others were to have it first if `yields`. */
+  released(line: string, yields: boolean): void {
+    this.#lines.get(line)?.released(yields);
+  }
+
+  /** The first in a line is to try: it may have been granted what it wants, and nobody could tell it. */
+  wake(line: string): void {
+    this.#lines.get(line)?.hint();
   }
 
   /** Ends the wait of a call that uses other engines too when this one is closed, until the returned function is called. */
@@ -171,13 +184,13 @@ export class Engine {
         waiter.seasoned = true;
         this.#announce(contender, waiter);
         const sleep = this.#sleep(attempt.ttl);
-        line.refused(waiter, sleep, attempt.overlooked ?? []);
+        line.refused(waiter, sleep, attempt.overlooked ?? [], attempt.others);
         // Out of line, nothing else keeps it from trying again at once.
         if (contender.reenters()) await waiter.park(sleep);
       }
     } finally {
       line.leave(waiter, undecided);
-      if (--line.calls === 0) this.#lines.delete(contender.line);
+      if (--line.calls === 0) this.#lines.delete(line.name);
     }
   }
 
@@ -228,12 +241,7 @@ export class Engine {
     let line = this.#lines.get(name);
     if (!line) {
       const { clock, pollCap } = this.#options;
-      const refused = (error: unknown) =>
-        new UnsupportedServerError(
-          lockName,
-          `the server forbids the channel: ${error instanceof Error ? error.message : "unknown error"}`,
-        );
-      line = new Line({ clock, refreshEvery: pollCap / 2, refused });
+      line = new Line({ name, lockName, clock, refreshEvery: pollCap / 2 });
       this.#lines.set(name, line);
     }
     line.calls++;

@@ -3,20 +3,31 @@
  * thousand waiters cost one server try for each release; where the server keeps places, each tries once to get one.
  */
 import type { Clock } from "../base/clock.js";
+import { UnsupportedServerError } from "../base/errors.js";
 import { List } from "../base/list.js";
+import type { Contender } from "./contender.js";
+import { Shares } from "./shares.js";
+import { Streak } from "./streak.js";
 import type { Waiter } from "./waiter.js";
 
+/**
+ * Milliseconds for which those behind a holder of this process do not listen for releases yet, but leave it to him to tell
+ * them: most holds are short.
+ */
+const TRUST = 10;
+
 export interface LineOptions {
+  readonly name: string;
+  readonly lockName: string;
   readonly clock: Clock;
   /** Milliseconds: places are refreshed with the first try after so long. */
   readonly refreshEvery: number;
-  /** The server forbids the channel: nobody here can be woken. */
-  readonly refused: (error: unknown) => unknown;
 }
 
 export class Line {
   /** Calls that use this line, whether they stand in it yet or not; kept by the engine. */
   calls = 0;
+  readonly name: string;
   readonly #options: LineOptions;
   /** In order of arrival. */
   readonly #waiters = new List<Waiter>();
@@ -30,11 +41,15 @@ export class Line {
   #unsubscribe: (() => void) | undefined;
   /** The server has confirmed the common subscription, so a release since then is a hint. */
   #listening = false;
-  /** How much those who are fed and have not tried yet want; they stand one behind the other. */
-  #fed = 0;
-  #lastFed: Waiter | undefined;
+  /** Made when a grant leaves something over. */
+  #shares: Shares | undefined;
+  /** Of grants to this process; made when more than one is here. */
+  #streak: Streak | undefined;
+  /** Who was granted it by the command of who had it before, or is about to be. */
+  #heir: Waiter | undefined;
 
   constructor(options: LineOptions) {
+    this.name = options.name;
     this.#options = options;
     this.#refreshedAt = options.clock.mono();
   }
@@ -52,13 +67,13 @@ export class Line {
     const wasHead = this.isHead(waiter);
     waiter.unsubscribe?.();
     waiter.unsubscribe = undefined;
-    this.#unfeed(waiter);
+    this.#shares?.unfeed(waiter);
     this.#waiters.remove(waiter);
     // It was told of something that it has not tried for.
     if (waiter.hinted && !waiter.contender.standing.places) this.hint();
     if (!wasHead) return;
     const { first } = this.#waiters;
-    if (undecided || first?.contender.standing.marked) this.#hinted = true;
+    if (undecided || (first?.contender.standing.marked && !waiter.granted)) this.#hinted = true;
     // What was too little for the one may be enough for the next.
     if (first && first.contender.share < waiter.contender.share) this.#hinted = true;
     if (first) first.resume();
@@ -79,8 +94,9 @@ export class Line {
     if (!this.isHead(waiter)) return [];
     this.#hinted = false;
     this.#tryAt = 0;
+    if (!waiter.contender.standing.places) return [];
     const now = this.#options.clock.mono();
-    if (!waiter.contender.standing.places || now - this.#refreshedAt < this.#options.refreshEvery) return [];
+    if (now - this.#refreshedAt < this.#options.refreshEvery) return [];
     this.#refreshedAt = now;
     return this.#waiters.all().flatMap((other) => (other === waiter ? [] : (other.contender.place ?? [])));
   }
@@ -91,65 +107,92 @@ export class Line {
     else waiter.hinted = true;
   }
 
-  /** A waiter has what it wants, for at most `ms` unless renewed. `beside`: how much is left for those behind it. */
-  granted(waiter: Waiter, ms: number, beside = 0): void {
-    const { places, together } = waiter.contender.standing;
-    this.#unfeed(waiter);
-    if (waiter.list) this.#shareOut(waiter, together ? Number.POSITIVE_INFINITY : beside);
-    if (!this.isHead(waiter)) return;
-    // Who is not told of its release has to look, and so has who comes later and could be granted it as well.
-    if ((this.#listening || places) && !together) this.#quietUntil = this.#options.clock.mono() + ms;
-    else this.#hinted = true;
+  /** See {@link Engine.handOver}. */
+  handOver(pass: (contender: Contender<unknown>, offered: boolean) => boolean): void {
+    const { first } = this.#waiters;
+    if (!first || first.ended) return;
+    this.#streak ??= new Streak(this.#options.clock);
+    const passage = this.#streak.next();
+    if (passage === "release") return;
+    const offered = passage === "offer";
+    const isPassed = pass(first.contender, offered);
+    if (offered) {
+      this.#streak.asked(this.calls);
+      if (this.#listening) this.#streak.expectEcho();
+    }
+    if (isPassed) {
+      this.#heir = first;
+      first.hint();
+    } else if (offered) {
+      // Who is not granted by the same command must not try right behind it either.
+      this.#yield(1);
+    }
   }
 
-  /** The lock is held by another: no try for `ms` but on a hint, except by waiters that were overlooked. */
-  refused(waiter: Waiter, ms: number, overlooked: readonly string[]): void {
+  /** See {@link Engine.released}. */
+  released(yields: boolean): void {
+    if (yields) this.#yield(1);
+    else if (!this.#listening) this.hint();
+  }
+
+  /** A waiter has what it wants, for at most `ms` unless renewed. `beside`: how much is left for those behind it. */
+  granted(waiter: Waiter, ms: number, beside = 0): void {
+    const { places, marked, together, passed } = waiter.contender.standing;
+    this.#shares?.unfeed(waiter);
+    if (waiter.list && (together || beside > 0)) {
+      this.#shares ??= new Shares(this.#waiters);
+      this.#shares.feed(waiter, together ? Number.POSITIVE_INFINITY : beside);
+    }
+    waiter.granted = true;
+    if (!this.isHead(waiter)) return;
+    if (this.#heir !== waiter && this.calls > 1) {
+      this.#streak ??= new Streak(this.#options.clock);
+      this.#streak.begin(this.calls);
+    }
+    this.#heir = undefined;
+    this.#streak?.endCourtesy();
+    // Who is not told of its release has to look, and so has who comes later and could be granted it as well.
+    // And one that the server is to know of has to tell it.
+    const isTold = (this.#listening && !marked) || places;
+    if (together || !(isTold || passed)) this.#hinted = true;
+    else this.#quietUntil = this.#options.clock.mono() + (isTold ? ms : Math.min(ms, TRUST));
+  }
+
+  /**
+   * The lock is held by another: no try for `ms` but on a hint, except by waiters that were overlooked. `others`: it is
+   * free, and so many outside this process go first.
+   */
+  refused(waiter: Waiter, ms: number, overlooked: readonly string[], others = 0): void {
     // Not in line yet, it tries again as soon as it is.
     if (!waiter.list) return;
-    this.#unfeed(waiter);
+    this.#shares?.unfeed(waiter);
+    this.#heir = undefined;
     if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
     if (waiter.contender.standing.places) waiter.unsubscribe ??= this.#subscribeOne(waiter);
     else this.#unsubscribe ??= this.#subscribeAll(waiter);
     if (overlooked.length > 0) this.#hintPlaces(new Set(overlooked));
+    if (others > 0) this.#yield(others);
   }
 
   /** Something may have changed: the first one tries again. */
   hint(): void {
     const { first } = this.#waiters;
-    const pause = first?.contender.pause ?? 0;
-    if (!this.#hinted && pause > 0) this.#tryAt = this.#options.clock.mono() + pause;
+    const courtesy = this.#streak?.heard();
+    if (courtesy !== undefined) this.#pauseFor(courtesy);
+    else if (!this.#hinted) this.#pauseFor(first?.contender.pause ?? 0);
     this.#hinted = true;
     first?.resume();
   }
 
-  /**
-   * Those next in line try at once, as far as it goes round: none is passed by a later one that wants less. What was left
-   * over at a grant includes what is on its way to those who are fed, for they come after it.
-   */
-  #shareOut(granted: Waiter, amount: number): void {
-    let left = amount - this.#fed;
-    const start = this.#lastFed ? this.#lastFed.next : this.#firstBut(granted);
-    for (let next = start; next; next = next.next) {
-      left -= next.contender.share;
-      if (left < 0) return;
-      this.#fed += next.contender.share;
-      this.#lastFed = next;
-      next.fed = true;
-      next.hint();
-    }
+  /** So many others have heard of the release as well, and have waited for longer. */
+  #yield(others: number): void {
+    this.#pauseFor(this.#streak?.yield(others) ?? 0);
+    this.#hinted = true;
+    this.#waiters.first?.resume();
   }
 
-  #firstBut(waiter: Waiter): Waiter | undefined {
-    const { first } = this.#waiters;
-    return first === waiter ? first.next : first;
-  }
-
-  /** It has tried, or has gone. */
-  #unfeed(waiter: Waiter): void {
-    if (!waiter.fed) return;
-    waiter.fed = false;
-    this.#fed -= waiter.contender.share;
-    if (this.#lastFed === waiter) this.#lastFed = waiter.prev?.fed ? waiter.prev : undefined;
+  #pauseFor(ms: number): void {
+    this.#tryAt = ms > 0 ? this.#options.clock.mono() + ms : 0;
   }
 
   #hintPlaces(places: ReadonlySet<string>): void {
@@ -161,6 +204,7 @@ export class Line {
 
   #subscribeAll(waiter: Waiter): () => void {
     const hint = () => {
+      if (this.#streak?.isEcho()) return;
       this.#listening = true;
       this.hint();
     };
@@ -176,11 +220,13 @@ export class Line {
   }
 
   #subscribe(by: Waiter, hint: () => void, whom: () => readonly Waiter[]): () => void {
-    const { refused } = this.#options;
-    const end = (error: unknown) => {
-      for (const waiter of whom()) waiter.end(refused(error));
+    // Nobody here can be woken.
+    const refused = (error: unknown) => {
+      const reason = error instanceof Error ? error.message : "unknown error";
+      const message = `the server forbids the channel: ${reason}`;
+      for (const waiter of whom()) waiter.end(new UnsupportedServerError(this.#options.lockName, message));
     };
-    return by.contender.listen({ hint, refused: end });
+    return by.contender.listen({ hint, refused });
   }
 
   #stop(): void {

@@ -12,6 +12,8 @@ export class Waiter extends Wait {
   hinted = false;
   /** It was told to try because of what another's grant left over; see {@link Line.granted}. */
   fed = false;
+  /** It has what it wants. */
+  granted = false;
   /** Ends its own subscription, if it has one. */
   unsubscribe: (() => void) | undefined;
   /** Whether the `waiting` event was sent. */

@@ -10,11 +10,13 @@ import type { Ask } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
 import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/grant.js";
+import type { Heir } from "../locks/heir.js";
 import { quietly } from "../locks/work.js";
-import { GroupGrant } from "./group-grant.js";
+import { GroupGrant, type Successor } from "./group-grant.js";
+import { listenToMost } from "./hearing.js";
 import type { Masters } from "./masters.js";
 import { Rhythm } from "./rhythm.js";
-import type { Roster } from "./roster.js";
+import type { Member, Roster } from "./roster.js";
 import { claimFor, type Seat } from "./seats.js";
 import { settled } from "./settled.js";
 import {
@@ -33,7 +35,7 @@ const NO_FELLOWS: Fellows = [];
 /** The random part of the pause before a try doubles with each split of the votes in a row, so often at most. */
 const MOST_DOUBLINGS = 2;
 
-export class Ballot implements Contender<GroupGrant> {
+export class Ballot implements Contender<GroupGrant>, Successor {
   readonly place: undefined;
   readonly #roster: Roster;
   readonly #masters: Masters;
@@ -67,7 +69,8 @@ export class Ballot implements Contender<GroupGrant> {
 
   get standing(): Standing {
     const together = this.#claims.every(({ standing }) => standing.together);
-    return { places: false, marked: false, together };
+    const passed = this.#claims.every(({ standing }) => standing.passed);
+    return { places: false, marked: false, together, passed };
   }
 
   get share(): number {
@@ -91,7 +94,7 @@ export class Ballot implements Contender<GroupGrant> {
 
   enter(wait: Wait): void {
     this.#wait = wait;
-    this.#rhythm = Rhythm.join(this.#roster.key);
+    this.#rhythm = Rhythm.join(this.#roster.engine, this.line);
     const [, ...others] = this.#roster.envs;
     this.#leave = others.map(({ engine }) => engine.join(this.lockName, wait));
     for (const claim of this.#claims) claim.enter(wait);
@@ -122,26 +125,20 @@ export class Ballot implements Contender<GroupGrant> {
     this.#rhythm?.leave();
   }
 
-  /** A hint from one master is none: with one vote free nobody wins. */
   listen(listener: Listener): () => void {
-    const { members, quorum } = this.#roster;
-    const heard = new Set<Claim>();
-    const deaf = new Set<Claim>();
-    const stops = this.#claims.map((claim) =>
-      claim.listen({
-        hint: () => {
-          if (heard.add(claim).size < quorum) return;
-          heard.clear();
-          listener.hint();
-        },
-        refused: (error) => {
-          if (deaf.add(claim).size > members.length - quorum) listener.refused(error);
-        },
-      }),
+    const { heard } = this.#rhythm as Rhythm;
+    return listenToMost(this.#claims, this.#roster.quorum, heard, listener);
+  }
+
+  /** Its next round counts the masters' words on those commands; the others it asks as ever. */
+  inherit({ env, key, primitive }: Member, offered: boolean): Heir | undefined {
+    const seat = this.#seats.findIndex(
+      ({ member }) => member.key === key && member.primitive.side === primitive.side,
     );
-    return () => {
-      for (const stop of stops) stop();
-    };
+    // A grant that replicas have to acknowledge travels with its WAIT.
+    if (this.#over || !primitive.standing.passed || env.replicas || env.link.unresponsive) return undefined;
+    const own = offered ? env.router.audience(primitive.channel) : undefined;
+    return offered && own === undefined ? undefined : this.#claims[seat]?.inherit(own);
   }
 
   async attempt(limit: number, fellows: Fellows): Promise<Attempt<GroupGrant>> {
@@ -152,6 +149,7 @@ export class Ballot implements Contender<GroupGrant> {
     if (this.#over) return { granted: false, ttl: -1 };
     const begun = this.#roster.clock.mono();
     const nested = this.reenters();
+    const inherits = this.#claims.some(({ heir }) => heir);
     this.#masters.introduce();
     const spared = !this.away;
     const round = this.#claims.map((claim, i) => {
@@ -159,11 +157,15 @@ export class Ballot implements Contender<GroupGrant> {
       if (spared && this.#env(i).link.unresponsive)
         return Promise.reject(new RedisUnavailableError(claim.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
-      claim.since = instant(this.#env(i).clock);
+      claim.since = claim.heir?.sent ?? instant(this.#env(i).clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
       const known = fellows && claim.standing.marked ? NO_FELLOWS : undefined;
-      return claim.attempt(Math.min(limit, this.#answerTime(i)), known);
+      const within = Math.min(limit, this.#answerTime(i));
+      const { heir } = claim;
+      const attempt = claim.attempt(within, known);
+      return heir ? this.#env(i).link.limited(claim.lockName, attempt, within) : attempt;
     });
+    this.#rhythm?.heard.clear();
     const votes = await settled(round, (so) => this.#isDecided(so));
     this.#rhythm?.took(this.#roster.clock.mono() - begun);
     this.#masters.assertDistinct();
@@ -172,7 +174,8 @@ export class Ballot implements Contender<GroupGrant> {
     if (!group.isHeld) return this.#lose(round, votes, limit);
     group.watch();
     this.#won = group.grants;
-    if (!nested) this.#rhythm?.served(this.#roster.clock.mono());
+    this.#rhythm?.heard.clear();
+    if (!nested && !inherits) this.#rhythm?.served(this.#roster.clock.mono());
     // For so long the next one of this process need not try.
     return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#roster)) };
   }
@@ -189,9 +192,14 @@ export class Ballot implements Contender<GroupGrant> {
   #isDecided(votes: readonly Vote[]): boolean {
     const { quorum } = this.#roster;
     const won = granted(votes).length;
-    const open = [...votes.keys()].filter((i) => !votes[i]);
-    if (won + open.length < quorum) return true;
-    return won >= quorum && open.every((i) => this.#env(i).link.unresponsive);
+    let open = 0;
+    let promising = 0;
+    for (let i = 0; i < votes.length; i++) {
+      if (votes[i]) continue;
+      open++;
+      if (!this.#env(i).link.unresponsive) promising++;
+    }
+    return won + open < quorum || (won >= quorum && promising === 0);
   }
 
   async #lose(

@@ -7,11 +7,18 @@ import {
   withErrors,
 } from "../base/errors.js";
 import type { Grant } from "../locks/grant.js";
+import type { Heir } from "../locks/heir.js";
 import { Held } from "../locks/held.js";
 import { quietly } from "../locks/work.js";
 import { outside } from "../owners/context.js";
-import type { Roster } from "./roster.js";
-import { fulfilled, rejected, settled } from "./settled.js";
+import type { Member, Roster } from "./roster.js";
+import { countFulfilled, rejected, settled } from "./settled.js";
+
+/** A call of this process that waits for the group. */
+export interface Successor {
+  /** Takes part in the command that gives this member back; undefined if it cannot. `offered`: others go first. */
+  inherit(member: Member, offered: boolean): Heir | undefined;
+}
 
 export class GroupGrant extends Held {
   readonly acquiredAt: number;
@@ -78,10 +85,10 @@ export class GroupGrant extends Held {
 
   #memberLost({ loss }: Grant): void {
     if (this.state !== "held") return;
-    const left = this.#lastFirst().filter(({ state }) => state === "held");
+    const left = this.#roster.lastFirst.filter((member) => this.#grantOf(member)?.state === "held");
     if (left.length >= this.#roster.quorum) return;
     this.#lose(loss?.reason ?? "expired");
-    for (const grant of left) void quietly(grant.release());
+    for (const member of left) void quietly((this.#grantOf(member) as Grant).release());
   }
 
   #lose(reason: LossReason): LockLostError {
@@ -100,14 +107,46 @@ export class GroupGrant extends Held {
 
   async #giveBack(): Promise<void> {
     this.state = "ended";
+    const { engine, key } = this.#roster;
+    const { released, heirs } = this.#handOver();
     try {
-      await this.#enough(this.#lastFirst().map((grant) => grant.release()));
+      await this.#enough(released);
     } catch (error) {
       if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
       else if (isLockError(error, "UNAVAILABLE")) this.#goOn();
       throw error;
+    } finally {
+      // Who does not listen yet is told here.
+      if (heirs === 0) engine.released(key, false);
     }
     this.#tellRelease();
+  }
+
+  /** Gives all members back. The next call of this process may be granted them by the same commands. */
+  #handOver(): { released: readonly Promise<void>[]; heirs: number } {
+    const { engine, key } = this.#roster;
+    let released: readonly Promise<void>[] | undefined;
+    let heirs = 0;
+    engine.handOver(key, (contender, offered) => {
+      const successor = contender as unknown as Successor;
+      released = this.#releaseAll((member) => {
+        const heir = successor.inherit(member, offered);
+        if (heir) heirs++;
+        return heir;
+      });
+      return heirs > 0;
+    });
+    released ??= this.#releaseAll();
+    return { released, heirs };
+  }
+
+  #releaseAll(heirOf?: (member: Member) => Heir | undefined): readonly Promise<void>[] {
+    const released: Promise<void>[] = [];
+    for (const member of this.#roster.lastFirst) {
+      const grant = this.#grantOf(member);
+      if (grant) released.push(grant.release(heirOf && (() => heirOf(member))));
+    }
+    return released;
   }
 
   /** The members' releases go on in the background; a further call asks again. */
@@ -115,8 +154,8 @@ export class GroupGrant extends Held {
     this.#release = undefined;
     const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
     const { quorum } = this.#roster;
-    void settled(work, (so) => fulfilled(so).length >= quorum).then((results) => {
-      if (fulfilled(results).length >= quorum) this.#tellRelease();
+    void settled(work, (so) => countFulfilled(so) >= quorum).then((results) => {
+      if (countFulfilled(results) >= quorum) this.#tellRelease();
     });
   }
 
@@ -126,18 +165,16 @@ export class GroupGrant extends Held {
     this.#roster.emit("released", { ownerId: this.ownerId, held: this.held });
   }
 
-  /** The reverse of the order in which they are taken. */
-  #lastFirst(): Grant[] {
-    const places = new Map(this.#roster.order.map(({ primitive }, i) => [primitive, i]));
-    const place = ({ primitive }: Grant) => places.get(primitive) ?? 0;
-    return [...this.grants].sort((a, b) => place(b) - place(a));
+  /** Undefined for a member that is not part of the quorum. */
+  #grantOf({ primitive }: Member): Grant | undefined {
+    return this.grants.find((grant) => grant.primitive === primitive);
   }
 
   /** As soon as a quorum has done it. @throws the first LockError, with all of them in `errors` */
   async #enough(work: readonly Promise<void>[]): Promise<void> {
     const { quorum } = this.#roster;
-    const results = await settled(work, (so) => fulfilled(so).length >= quorum);
-    if (fulfilled(results).length >= quorum) return;
+    const results = await settled(work, (so) => countFulfilled(so) >= quorum);
+    if (countFulfilled(results) >= quorum) return;
     if (this.loss) throw this.loss;
     const errors = rejected(results);
     const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");

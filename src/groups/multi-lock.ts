@@ -2,9 +2,9 @@
 import { checkOptions } from "../base/arguments.js";
 import type { LockKind } from "../base/events.js";
 import { type Ask, OWNER_OPTIONS, type OwnerOptions, ownerOf } from "../locks/call-options.js";
-import { eventOf } from "../locks/holdings.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
+import { eventOf } from "../locks/primitive.js";
 import { stakeOf, wireIdOf } from "../locks/stakes.js";
 import type { Frame, Party } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
@@ -95,8 +95,10 @@ export class MultiLock extends LockFace<MultiHold> {
     const holds = group.grants.map((grant) => {
       const { member, owner } = seats.find((seat) => seat.member.primitive === grant.primitive) as Seat;
       grant.announced = true;
-      const { ownerId } = grant;
-      member.env.events.emit("acquired", { ...eventOf(grant.primitive), ownerId, waited });
+      const { events } = member.env;
+      if (events.heard("acquired")) {
+        events.emit("acquired", { ...eventOf(grant.primitive), ownerId: grant.ownerId, waited });
+      }
       return member.makeHold(grant, owner);
     });
     group.announced = true;

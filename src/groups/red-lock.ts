@@ -1,7 +1,6 @@
 /** The Redlock algorithm: one lock over independent masters, held by a majority of them. */
 import type { LockKind } from "../base/events.js";
 import type { Ask } from "../locks/call-options.js";
-import type { Env } from "../locks/env.js";
 import type { Lock } from "../locks/lock.js";
 import { Ballot } from "./ballot.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -35,9 +34,11 @@ export class RedLock extends MultiLock {
   }
 
   protected override async collect(seats: readonly Seat[], ask: Ask): Promise<GroupGrant | undefined> {
-    // Its waiters line up at the first member's client.
-    const [{ engine }] = this.roster.envs as [Env];
-    return engine.acquire(new Ballot(this.roster, this.#masters, seats, ask), ask.wait, ask.signal);
+    return this.roster.engine.acquire(
+      new Ballot(this.roster, this.#masters, seats, ask),
+      ask.wait,
+      ask.signal,
+    );
   }
 
   protected override async ask<T>(question: (member: Member) => Promise<T>): Promise<readonly Settled<T>[]> {

@@ -1,8 +1,10 @@
 /**
- * How often the calls of one process for one RedLock are served. Many processes may want the lock, and nobody tells them
- * whose turn it is; but who was served longest ago, by its own measure, tries first, so they come to take turns. Else
- * all would try at once at each release, and split the votes.
+ * How often the calls of one process for one RedLock are served, the turn of a process counted once. Many processes may
+ * want the lock, and nobody tells them whose turn it is; but who was served longest ago, by its own measure, tries
+ * first, so they come to take turns. Else all would try at once at each release, and split the votes.
  */
+import type { Engine } from "../engine/engine.js";
+import type { Claim } from "../locks/claim.js";
 
 /** Who has just been served lets others go first, by so many round times; who waits as long as usual, by none. */
 const STEPS = 6;
@@ -13,10 +15,13 @@ const SHORTEST_ROUND = 1;
 /** Milliseconds: a round that a silent master made longer says nothing about the others. */
 const LONGEST_ROUND = 20;
 
-const RHYTHMS = new Map<string, Rhythm>();
+/** By the line that the calls stand in: its engine and its name. */
+const RHYTHMS = new WeakMap<Engine, Map<string, Rhythm>>();
 
 export class Rhythm {
-  readonly #key: string;
+  /** Who has heard of a release since the last try began. */
+  readonly heard: Set<Claim> = new Set();
+  readonly #leave: () => void;
   /** Calls that use it. */
   #calls = 0;
   /** Monotonic milliseconds. */
@@ -24,20 +29,22 @@ export class Rhythm {
   #interval: number | undefined;
   #roundTime = SHORTEST_ROUND;
 
-  private constructor(key: string) {
-    this.#key = key;
+  private constructor(leave: () => void) {
+    this.#leave = leave;
   }
 
-  /** `key`: by what owners know the lock. To be left when the call is over. */
-  static join(key: string): Rhythm {
-    const rhythm = RHYTHMS.get(key) ?? new Rhythm(key);
-    RHYTHMS.set(key, rhythm);
+  /** To be left when the call is over. */
+  static join(engine: Engine, line: string): Rhythm {
+    const rhythms = RHYTHMS.get(engine) ?? new Map<string, Rhythm>();
+    RHYTHMS.set(engine, rhythms);
+    const rhythm = rhythms.get(line) ?? new Rhythm(() => rhythms.delete(line));
+    rhythms.set(line, rhythm);
     rhythm.#calls++;
     return rhythm;
   }
 
   leave(): void {
-    if (--this.#calls === 0) RHYTHMS.delete(this.#key);
+    if (--this.#calls === 0) this.#leave();
   }
 
   served(now: number): void {

@@ -1,6 +1,7 @@
 /** Who belongs to a group of locks, and what the group is called. */
 import type { Clock } from "../base/clock.js";
 import type { Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Engine } from "../engine/engine.js";
 import type { Env } from "../locks/env.js";
 import { type Lock, type LockParts, partsOf } from "../locks/lock.js";
 import type { Link } from "../redis/link.js";
@@ -42,6 +43,8 @@ export class Roster {
   readonly members: readonly Member[];
   /** In the one order that all groups share. */
   readonly order: readonly Member[];
+  /** In the order in which they are given back. */
+  readonly lastFirst: readonly Member[];
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
   /** The members' names joined by ",". */
@@ -56,6 +59,7 @@ export class Roster {
     this.kind = kind;
     this.members = members;
     this.order = [...members].sort(inOrder);
+    this.lastFirst = [...this.order].reverse();
     this.quorum = quorum;
     this.name = members.map(({ lock }) => lock.name).join(",");
     this.key = `${kind}(${this.order.map(placeOf).join(",")})`;
@@ -72,6 +76,11 @@ export class Roster {
     return (this.envs[0] as Env).link;
   }
 
+  /** Where the calls for the group line up. */
+  get engine(): Engine {
+    return (this.envs[0] as Env).engine;
+  }
+
   get random(): () => number {
     return (this.envs[0] as Env).settings.random;
   }
@@ -84,7 +93,9 @@ export class Roster {
   /** Tells every client of the members. */
   emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
     const { name: lockName, kind } = this;
-    for (const events of this.#events) events.emit(event, { ...details, lockName, kind } as LockEvents[E]);
+    for (const events of this.#events) {
+      if (events.heard(event)) events.emit(event, { ...details, lockName, kind } as LockEvents[E]);
+    }
   }
 
   /** What is true of the group, given what is true of each member: the best value that a quorum reaches. */

@@ -60,10 +60,10 @@ export interface Terms {
 
 /** A call for one seat. */
 export function claimFor({ member, owner, frame }: Seat, ask: Ask, { lease, onWaiting }: Terms): Claim {
-  const { env, key, primitive } = member;
+  const { env, primitive } = member;
   return new Claim({
     env,
-    tenure: tenureOf(env, owner, key),
+    tenure: tenureOf(env, owner, primitive.key),
     primitive,
     origin: "member",
     lease: lease ?? env.settings.watchdogTimeout,

@@ -28,6 +28,13 @@ export function fulfilled<T>(results: readonly Settled<T>[]): T[] {
   return results.flatMap((result) => (result?.status === "fulfilled" ? [result.value] : []));
 }
 
+/** How many of them are fulfilled. */
+export function countFulfilled(results: readonly Settled<unknown>[]): number {
+  let count = 0;
+  for (const result of results) if (result?.status === "fulfilled") count++;
+  return count;
+}
+
 export function rejected(results: readonly Settled<unknown>[]): unknown[] {
   return results.flatMap((result): unknown[] => (result?.status === "rejected" ? [result.reason] : []));
 }

@@ -16,7 +16,7 @@ export class GroupStake implements Stake {
   }
 
   static of(owner: Party, lockKey: string): GroupStake | undefined {
-    return owner.stakes.get(lockKey) as GroupStake | undefined;
+    return owner.stakes.stakeOf(lockKey) as GroupStake | undefined;
   }
 
   /** Puts a hold on the owner's stack, until it is given back. */
@@ -46,12 +46,12 @@ export class GroupStake implements Stake {
 
   #push(grant: GroupGrant): void {
     this.#bare.push(grant);
-    this.#owner.stakes.set(this.lockKey, this);
+    this.#owner.stakes.putStake(this);
   }
 
   #remove(grant: GroupGrant): void {
     const index = this.#bare.lastIndexOf(grant);
     if (index >= 0) this.#bare.splice(index, 1);
-    if (this.#bare.length === 0) this.#owner.stakes.delete(this.lockKey);
+    if (this.#bare.length === 0) this.#owner.stakes.dropStake(this);
   }
 }

@@ -24,9 +24,10 @@ const LONGEST_LOOK = 250;
 
 /** What was granted. */
 export function granted(votes: readonly Vote[]): Grant[] {
-  return votes.flatMap((vote) =>
-    vote?.status === "fulfilled" && vote.value.granted ? [vote.value.value] : [],
-  );
+  const grants: Grant[] = [];
+  for (const vote of votes)
+    if (vote?.status === "fulfilled" && vote.value.granted) grants.push(vote.value.value);
+  return grants;
 }
 
 /** Whether a master has answered, with a grant that came too late also. */

@@ -2,12 +2,14 @@
  * The fair lock: a queue on the server, in which each waiter has a place and is woken on its own channel. Redisson's
  * format, with a key of ours that says which waiters are alive: Redisson's word alone takes minutes.
  */
+import type { LockKind } from "../base/events.js";
 import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js";
 import type { Standing } from "../engine/contender.js";
 import { Lock } from "../locks/lock.js";
 import type { Try } from "../locks/primitive.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
-import { type AnyCall, type Ending, HashPrimitive, type ReleaseKeys } from "./hash.js";
+import type { AnyCall, Ending, ReleaseKeys } from "./calls.js";
+import { HashPrimitive } from "./hash.js";
 import { patience } from "./patience.js";
 
 interface FairKeys extends ReleaseKeys {
@@ -16,9 +18,20 @@ interface FairKeys extends ReleaseKeys {
   readonly alive: string;
 }
 
+const STANDING: Standing = { places: true, marked: false, together: false, passed: false };
+
 export class FairPrimitive extends HashPrimitive {
-  override readonly kind = "fair";
-  override readonly standing: Standing = { places: true, marked: false, together: false };
+  override get kind(): LockKind {
+    return "fair";
+  }
+
+  override get standing(): Standing {
+    return STANDING;
+  }
+
+  get #grace(): number {
+    return this.env.settings.fairWaitTimeout;
+  }
 
   override wakesOn(wireId: string): string {
     return `${this.channel}:${wireId}`;
@@ -30,7 +43,7 @@ export class FairPrimitive extends HashPrimitive {
     const args = {
       owner: wireId,
       lease,
-      grace: settings.fairWaitTimeout,
+      grace: this.#grace,
       patience: fellows ? patience(settings) : 0,
       publish: this.publish,
       fellows: fellows ?? [],
@@ -40,17 +53,19 @@ export class FairPrimitive extends HashPrimitive {
 
   protected override releasing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
-    return this.call({ script: fairRelease, keys, args: this.ending(ending) });
+    const args = { ...this.ending(ending), grace: this.#grace };
+    return this.call({ script: fairRelease, keys, args });
   }
 
   protected override undoing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
-    const args = { ...this.ending(ending), grace: this.env.settings.fairWaitTimeout };
+    const args = { ...this.ending(ending), grace: this.#grace };
     return this.call({ script: fairUndo, keys, args });
   }
 
   protected override forcing(over: string): AnyCall {
-    return this.call({ script: fairForce, keys: this.keysWith(over), args: this.forceArguments });
+    const args = { ...this.forceArguments, grace: this.#grace };
+    return this.call({ script: fairForce, keys: this.keysWith(over), args });
   }
 
   protected override keysWith(over: string): FairKeys {

@@ -1,15 +1,20 @@
 /** The fenced lock: as the plain one, and each outermost grant draws a token from a counter beside it. */
+import type { LockKind } from "../base/events.js";
 import { tokenCounter, tombstone } from "../base/names.js";
 import type { Grant } from "../locks/grant.js";
 import { Hold } from "../locks/hold.js";
 import { Lock } from "../locks/lock.js";
-import { type Acquired, DONE, type Try } from "../locks/primitive.js";
+import { type Acquired, DONE, type Passed, type Successor, type Try } from "../locks/primitive.js";
 import type { Party } from "../owners/context.js";
-import { fencedAcquire } from "../scripts/generated.js";
-import { type AnyCall, HashPrimitive } from "./hash.js";
+import { fencedAcquire, fencedPass } from "../scripts/generated.js";
+import type { AnyCall } from "./calls.js";
+import { HashPrimitive } from "./hash.js";
+import { passArguments, passKeys } from "./passing.js";
 
 export class FencedPrimitive extends HashPrimitive {
-  override readonly kind = "fenced";
+  override get kind(): LockKind {
+    return "fenced";
+  }
 
   protected override acquiring({ wireId, lease }: Try): AnyCall {
     const { key } = this;
@@ -21,6 +26,16 @@ export class FencedPrimitive extends HashPrimitive {
     const [granted, token] = reply as unknown[];
     if (Number(granted) !== DONE) return super.readAcquired(reply, attempt);
     return { granted: true, token: BigInt(token as string) };
+  }
+
+  protected override passing(wireId: string, heir: Successor): AnyCall {
+    const keys = { ...passKeys(this, wireId, heir), counter: tokenCounter(this.key) };
+    return this.call({ script: fencedPass, keys, args: passArguments(this.publish, wireId, heir) });
+  }
+
+  protected override readPassed(reply: readonly unknown[]): Passed {
+    const passed = super.readPassed(reply);
+    return passed.granted ? { ...passed, token: BigInt(reply[2] as string) } : passed;
   }
 }
 

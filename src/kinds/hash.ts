@@ -2,20 +2,21 @@
  * What all kinds have in common on the wire: a hash whose fields are owners and their hold counts. The steps that do
  * not differ are here, for the plain lock; each kind overrides what does.
  */
-import type { LockError } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
-import { callTombstone, tombstone } from "../base/names.js";
+import { callTombstone, lockChannel, tombstone } from "../base/names.js";
 import type { Standing } from "../engine/contender.js";
 import type { Env } from "../locks/env.js";
 import {
   type Acquired,
   countOf,
   DONE,
+  type Giving,
   type LockState,
+  type Passed,
   type Primitive,
   type Rest,
   type Side,
-  TAKEN,
+  type Successor,
   TOMBSTONE_TTL,
   type Try,
 } from "../locks/primitive.js";
@@ -26,6 +27,7 @@ import {
   lockAcquire,
   lockExtend,
   lockForce,
+  lockPass,
   lockReenter,
   lockRelease,
   lockState,
@@ -33,77 +35,56 @@ import {
 } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-
-/** A call of some script, whose keys and arguments were checked against each other where it was made. */
-export interface AnyCall extends Call<KeyValues, ArgumentValues> {
-  within?: number;
-}
-
-/** What ends a hold, or a call for one. */
-export interface Ending {
-  readonly wireId: string;
-  /** The key of the tombstone that says so. */
-  readonly over: string;
-  readonly rest: Rest;
-}
-
-export interface ReleaseKeys {
-  readonly lock: string;
-  readonly channel: string;
-  readonly tombstone: string;
-}
-
-/** Of all scripts that end something. */
-export interface EndingArguments {
-  readonly owner: string;
-  readonly count: number;
-  readonly left: number;
-  readonly tombstoneTtl: number;
-  readonly publish: string;
-}
+import type { AnyCall, Ending, EndingArguments, ReleaseKeys } from "./calls.js";
+import { passArguments, passKeys, readPassed } from "./passing.js";
+import { takenByOthers, word, words } from "./replies.js";
 
 export interface PrimitiveParts {
   readonly env: Env;
   /** As users know it. */
   readonly lockName: string;
   readonly key: string;
-  readonly channel: string;
-  readonly renewer: Renewer;
-}
-
-/** The server's word on a hold. */
-const word = Number;
-
-/** All numbers of a reply. */
-function words(reply: unknown): number[] {
-  return (reply as unknown[]).map(Number);
-}
-
-/** A key that holds other data by now was taken from its holder. */
-function takenByOthers(error: LockError): number | undefined {
-  return error.code === "WRONG_DATA" ? TAKEN : undefined;
 }
 
 const NO_KEYS: readonly string[] = [];
 const GRANTED: Acquired = { granted: true };
 
+const STANDING: Standing = { places: false, marked: false, together: false, passed: true };
+
+/** Each hold keeps the one that it was taken by, so only what differs from lock to lock is stored. */
 export class HashPrimitive implements Primitive {
-  readonly kind: LockKind = "lock";
-  readonly side: Side = "only";
-  readonly sharing: Sharing = "exclusive";
-  readonly standing: Standing = { places: false, marked: false, together: false };
   readonly lockName: string;
   readonly key: string;
-  readonly channel: string;
-  readonly renewer: Renewer;
   protected readonly env: Env;
 
-  constructor({ env, lockName, key, channel, renewer }: PrimitiveParts) {
+  constructor({ env, lockName, key }: PrimitiveParts) {
     this.env = env;
     this.lockName = lockName;
     this.key = key;
-    this.channel = channel;
-    this.renewer = renewer;
+  }
+
+  get kind(): LockKind {
+    return "lock";
+  }
+
+  get side(): Side {
+    return "only";
+  }
+
+  get sharing(): Sharing {
+    return "exclusive";
+  }
+
+  get standing(): Standing {
+    return STANDING;
+  }
+
+  get channel(): string {
+    return lockChannel(this.key);
+  }
+
+  get renewer(): Renewer {
+    return this.env.renewers.lock;
   }
 
   field(wireId: string): string {
@@ -135,14 +116,16 @@ export class HashPrimitive implements Primitive {
     return replicas.call(this.key, call, word, (reply) => reply === DONE);
   }
 
-  release(wireId: string, callId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
+  release(wireId: string, callId: string, { rest, onSilence, heir }: Giving): Promise<number> {
     const call = () => {
       const left = rest();
+      if (heir && !heir.gone) return this.passing(wireId, heir);
       // The wire id is over unless holds are left.
       const over = left.left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
       return this.releasing({ wireId, over, rest: left });
     };
-    return this.env.link.insist(this.lockName, call, word, onSilence, takenByOthers);
+    const read = heir ? (reply: unknown) => this.#readPassed(reply, heir) : word;
+    return this.env.link.insist(this.lockName, call, read, onSilence, takenByOthers);
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
@@ -190,6 +173,16 @@ export class HashPrimitive implements Primitive {
     return this.call({ script: lockRelease, keys, args: this.ending(ending) });
   }
 
+  /** Gives the lock back, and grants it to the heir. */
+  protected passing(wireId: string, heir: Successor): AnyCall {
+    const args = passArguments(this.publish, wireId, heir);
+    return this.call({ script: lockPass, keys: passKeys(this, wireId, heir), args });
+  }
+
+  protected readPassed(reply: readonly unknown[]): Passed {
+    return readPassed(reply);
+  }
+
   protected undoing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
     return this.call({ script: lockUndo, keys, args: this.ending(ending) });
@@ -220,6 +213,14 @@ export class HashPrimitive implements Primitive {
   /** The keys of all scripts that give something back, `over` being the tombstone's. */
   protected keysWith(over: string): ReleaseKeys {
     return { lock: this.key, channel: this.channel, tombstone: over };
+  }
+
+  /** A release that no heir takes part in any more is answered by a number. */
+  #readPassed(reply: unknown, heir: Successor): number {
+    if (!Array.isArray(reply)) return word(reply);
+    const passed = this.readPassed(reply);
+    heir.settle(passed);
+    return passed.word;
   }
 
   protected get publish(): string {

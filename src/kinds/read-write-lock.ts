@@ -1,9 +1,7 @@
 /** The two sides of one lock, as users get them. */
-import { readWriteChannel } from "../base/names.js";
 import type { Env } from "../locks/env.js";
 import { Lock } from "../locks/lock.js";
 import { ReadPrimitive } from "./read.js";
-import type { Renewers } from "./renewers.js";
 import { WritePrimitive } from "./write.js";
 
 export interface ReadWriteLockOptions {
@@ -15,7 +13,6 @@ export interface ReadWriteLockParts {
   readonly env: Env;
   readonly lockName: string;
   readonly key: string;
-  readonly renewers: Renewers;
   readonly preferWriters: boolean;
 }
 
@@ -30,11 +27,11 @@ export class ReadWriteLock {
   readonly #write: Lock;
 
   /** Locks are made by a LockClient. */
-  constructor({ env, lockName, key, renewers, preferWriters }: ReadWriteLockParts) {
-    const parts = { env, lockName, key, channel: readWriteChannel(key) };
+  constructor({ env, lockName, key, preferWriters }: ReadWriteLockParts) {
+    const parts = { env, lockName, key };
     this.name = lockName;
-    this.#read = new Lock(env, new ReadPrimitive({ ...parts, renewer: renewers.read }, preferWriters));
-    this.#write = new Lock(env, new WritePrimitive({ ...parts, renewer: renewers.lock }, preferWriters));
+    this.#read = new Lock(env, new ReadPrimitive(parts, preferWriters));
+    this.#write = new Lock(env, new WritePrimitive(parts, preferWriters));
   }
 
   /** The side that any number of owners may hold at a time. */

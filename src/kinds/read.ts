@@ -1,9 +1,9 @@
 /** The read side of a read-write lock: shared, and each hold has a lease of its own. */
-import { readHold, tombstone, waitingWriters, writeField } from "../base/names.js";
+import { readHold, writeField } from "../base/names.js";
 import type { Standing } from "../engine/contender.js";
-import type { Rest, Try } from "../locks/primitive.js";
+import type { Acquired, Rest, Side, Try } from "../locks/primitive.js";
+import type { Sharing } from "../locks/turns.js";
 import {
-  readAcquire,
   readExtend,
   readForce,
   readReenter,
@@ -11,13 +11,15 @@ import {
   readState,
   readUndo,
 } from "../scripts/generated.js";
-import { type AnyCall, type Ending, HashPrimitive, type PrimitiveParts } from "./hash.js";
+import type { Renewer } from "../watchdog/watchdog.js";
+import type { AnyCall, Ending } from "./calls.js";
+import type { PrimitiveParts } from "./hash.js";
+import { acquireTogether, type ReadersOptions, readersCall } from "./readers.js";
+import { ReadWritePrimitive } from "./side.js";
 
-export class ReadPrimitive extends HashPrimitive {
-  override readonly kind = "readwrite";
-  override readonly side = "read";
-  override readonly sharing = "shared";
-  override readonly standing: Standing = { places: false, marked: false, together: true };
+const STANDING: Standing = { places: false, marked: false, together: true, passed: false };
+
+export class ReadPrimitive extends ReadWritePrimitive {
   readonly #yields: boolean;
 
   /** `yields`: whether it lets waiting writers go first. */
@@ -26,23 +28,33 @@ export class ReadPrimitive extends HashPrimitive {
     this.#yields = yields;
   }
 
+  override get side(): Side {
+    return "read";
+  }
+
+  override get sharing(): Sharing {
+    return "shared";
+  }
+
+  override get standing(): Standing {
+    return STANDING;
+  }
+
+  override get renewer(): Renewer {
+    return this.env.renewers.read;
+  }
+
   override besides(wireId: string, count: number): readonly string[] {
     return Array.from({ length: count }, (_, i) => readHold(this.key, wireId, i + 1));
   }
 
-  protected override acquiring({ wireId, lease }: Try): AnyCall {
-    const { key: lock } = this;
-    const keys = {
-      lock,
-      tombstone: tombstone(lock, wireId),
-      hold: readHold(lock, wireId, 1),
-      writers: waitingWriters(lock),
-    };
-    return this.call({
-      script: readAcquire,
-      keys,
-      args: { owner: wireId, lease, yield: this.#yields ? 1 : 0 },
-    });
+  override acquire(attempt: Try): Promise<Acquired> {
+    if (this.env.replicas) return super.acquire(attempt);
+    return acquireTogether(this.#readers, attempt);
+  }
+
+  protected override acquiring(attempt: Try): AnyCall {
+    return readersCall(this.#readers, [attempt]);
   }
 
   protected override reentering(wireId: string, over: string, count: number, lease: number): AnyCall {
@@ -76,6 +88,10 @@ export class ReadPrimitive extends HashPrimitive {
       keys: { locks: [this.key, this.channel] },
       args: { owner: wireId },
     });
+  }
+
+  get #readers(): ReadersOptions {
+    return { env: this.env, lockName: this.lockName, key: this.key, yields: this.#yields };
   }
 
   #ending(ending: Ending) {

@@ -1,16 +1,9 @@
 /** How holds are renewed on the wire, many at a time. */
+import type { Renewers } from "../locks/env.js";
 import type { Link } from "../redis/link.js";
 import { lockRenew, readRenew } from "../scripts/generated.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
-import type { Renewal, Renewer } from "../watchdog/watchdog.js";
-
-/** The renewers of one client: batches of them are sent together. */
-export interface Renewers {
-  /** Of holds that live as long as their lock: plain, fenced, fair, and the write side. */
-  readonly lock: Renewer;
-  /** Of read holds, which have leases of their own. */
-  readonly read: Renewer;
-}
+import type { Renewal } from "../watchdog/watchdog.js";
 
 export function makeRenewers(link: Link, lease: number): Renewers {
   return {

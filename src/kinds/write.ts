@@ -1,20 +1,39 @@
 /** The write side of a read-write lock: exclusive; where writers go first, those who wait are marked on the server. */
 import { tombstone, waitingWriters, writeField } from "../base/names.js";
 import type { Standing } from "../engine/contender.js";
-import type { Try } from "../locks/primitive.js";
-import { writeAcquire, writeForce, writeRelease, writeState, writeUndo } from "../scripts/generated.js";
-import { type AnyCall, type Ending, HashPrimitive, type PrimitiveParts } from "./hash.js";
+import type { Side, Successor, Try } from "../locks/primitive.js";
+import {
+  writeAcquire,
+  writeForce,
+  writePass,
+  writeRelease,
+  writeState,
+  writeUndo,
+} from "../scripts/generated.js";
+import type { AnyCall, Ending } from "./calls.js";
+import type { PrimitiveParts } from "./hash.js";
+import { passArguments, passKeys } from "./passing.js";
 import { patience } from "./patience.js";
+import { ReadWritePrimitive } from "./side.js";
 
-export class WritePrimitive extends HashPrimitive {
-  override readonly kind = "readwrite";
-  override readonly side = "write";
-  override readonly standing: Standing;
+const FIRST: Standing = { places: false, marked: true, together: false, passed: true };
+const LIKE_OTHERS: Standing = { places: false, marked: false, together: false, passed: true };
+
+export class WritePrimitive extends ReadWritePrimitive {
+  readonly #first: boolean;
 
   /** `first`: whether it goes before readers that come later. */
   constructor(parts: PrimitiveParts, first: boolean) {
     super(parts);
-    this.standing = { places: false, marked: first, together: false };
+    this.#first = first;
+  }
+
+  override get standing(): Standing {
+    return this.#first ? FIRST : LIKE_OTHERS;
+  }
+
+  override get side(): Side {
+    return "write";
   }
 
   override field(wireId: string): string {
@@ -36,6 +55,17 @@ export class WritePrimitive extends HashPrimitive {
   protected override releasing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
     return this.call({ script: writeRelease, keys, args: this.#ending(ending) });
+  }
+
+  protected override passing(wireId: string, heir: Successor): AnyCall {
+    const keys = { ...passKeys(this, wireId, heir), writers: waitingWriters(this.key) };
+    const args = {
+      ...passArguments(this.publish, wireId, heir),
+      field: writeField(wireId),
+      heirField: writeField(heir.wireId),
+      patience: this.standing.marked ? patience(this.env.settings) : 0,
+    };
+    return this.call({ script: writePass, keys, args });
   }
 
   protected override undoing(ending: Ending): AnyCall {

@@ -1,17 +1,16 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
-import type { Instant } from "../base/clock.js";
+import { type Instant, instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
 import type { Wait } from "../engine/wait.js";
 import type { Frame } from "../owners/context.js";
 import type { Env } from "./env.js";
 import { Grant, type GrantHome, type Origin } from "./grant.js";
+import { Heir } from "./heir.js";
 import type { Primitive } from "./primitive.js";
 
 /** Who answers the engine for a claim: the owner's tenure of the lock. */
-export interface ClaimTaker {
-  /** Who gives back what a claim was granted. */
-  readonly returns: GrantHome;
+export interface ClaimTaker extends GrantHome {
   /**
    * False while it is the turn of a run that does not enclose the claim's.
    * @throws UPGRADE_REFUSED
@@ -20,12 +19,20 @@ export interface ClaimTaker {
   /** True while the owner has a live hold, so that a further call re-enters. */
   holding(): boolean;
   attempt(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>>;
+  /** Whether a try for an outermost hold would be sent at once. */
+  ready(claim: Claim): boolean;
   enter(claim: Claim): void;
   announce(claim: Claim): void;
   /** Gives up what the server may keep of its tries. */
   withdraw(claim: Claim): void;
   /** The engine is done with a claim; what nobody takes is undone. */
   leave(claim: Claim, taken: boolean): void;
+}
+
+/** The promise of one nested try: it may be answered before what the try leaves behind is settled. */
+export interface Answer {
+  resolve(attempt: Attempt<Grant>): void;
+  reject(error: unknown): void;
 }
 
 export interface ClaimOptions {
@@ -44,6 +51,11 @@ export interface ClaimOptions {
   readonly onWaiting?: (() => void) | undefined;
 }
 
+/** Those who wait for the same side of the same lock stand in one line. */
+export function lineOf({ key, side, standing }: Primitive): string {
+  return `${side}/${standing.marked}/${key}`;
+}
+
 export class Claim implements Contender<Grant>, Item {
   /** Among the claims of its tenure. */
   next: this | undefined;
@@ -57,8 +69,8 @@ export class Claim implements Contender<Grant>, Item {
   readonly caller: Frame | undefined;
   /** From when its lease counts; if absent from when its command is sent. */
   since: Instant | undefined;
-  /** Of its outermost tries; minted at the first. */
-  wireId: string | undefined;
+  /** Of the wire id of its outermost tries; minted at the first. */
+  number: number | undefined;
   /** Nobody waits for the result any more. */
   over = false;
   /** The server may have something of its tries, or may yet get it: a grant that we did not hear of, a place. */
@@ -68,6 +80,8 @@ export class Claim implements Contender<Grant>, Item {
   /** Its last try, and what had to be settled after it. */
   flight: Promise<unknown> | undefined;
   grant: Grant | undefined;
+  /** Its next try is the command by which another gives the lock back. */
+  heir: Heir | undefined;
   #wait: Pick<Wait, "resume"> | undefined;
   readonly #onWaiting: (() => void) | undefined;
   readonly #env: Env;
@@ -86,15 +100,12 @@ export class Claim implements Contender<Grant>, Item {
   }
 
   /** The hold that this call was granted by a command sent at `sent`. */
-  granted(wireId: string, sent: Instant, token: bigint | undefined): Grant {
+  granted(number: number, sent: Instant, token: bigint | undefined): Grant {
     const { primitive, origin, lease, renewed, frame } = this;
-    const { clock, settings } = this.#env;
     return new Grant({
-      home: this.#tenure.returns,
-      clock,
-      drift: settings.drift,
+      home: this.#tenure,
       primitive,
-      wireId,
+      number,
       origin,
       frame,
       sent,
@@ -104,13 +115,16 @@ export class Claim implements Contender<Grant>, Item {
     });
   }
 
+  get wireId(): string | undefined {
+    return this.number === undefined ? undefined : this.#env.wireId(this.number);
+  }
+
   get lockName(): string {
     return this.primitive.lockName;
   }
 
   get line(): string {
-    const { channel, side, standing } = this.primitive;
-    return `${channel}/${side}/${standing.marked}`;
+    return lineOf(this.primitive);
   }
 
   /** The server knows of it while it waits. */
@@ -152,6 +166,19 @@ export class Claim implements Contender<Grant>, Item {
 
   attempt(within: number, fellows: Fellows): Promise<Attempt<Grant>> {
     return this.#tenure.attempt(this, within, fellows);
+  }
+
+  /** Takes part in the command by which another gives the lock back; undefined if it cannot. `own`: see {@link Heir}. */
+  inherit(own: number | undefined): Heir | undefined {
+    if (this.over || this.flying || this.heir || !this.#tenure.ready(this)) return undefined;
+    this.number ??= this.#env.mint();
+    const { lockName, lease, number } = this;
+    const wireId = this.#env.wireId(number);
+    const gone = () => this.over || this.number !== number;
+    this.heir = new Heir({ lockName, wireId, lease, own, gone, sent: instant(this.#env.clock) });
+    // From now on the server may have a hold for it, whether it comes to the try or not.
+    this.doubtful = true;
+    return this.heir;
   }
 
   enter(wait: Pick<Wait, "resume">): void {

@@ -6,7 +6,7 @@ import { type Item, List } from "../base/list.js";
 import type { Engine } from "../engine/engine.js";
 import type { Router } from "../pubsub/router.js";
 import type { Link } from "../redis/link.js";
-import type { Watchdog } from "../watchdog/watchdog.js";
+import type { Renewer, Watchdog } from "../watchdog/watchdog.js";
 import type { Primitive } from "./primitive.js";
 import type { Replicas } from "./replicas.js";
 
@@ -36,6 +36,14 @@ export interface LiveHoldings extends Live {
   hearOfForce(primitive: Primitive): void;
 }
 
+/** How holds are renewed: batches of each are sent together. */
+export interface Renewers {
+  /** Of holds that live as long as their lock: plain, fenced, fair, and the write side. */
+  readonly lock: Renewer;
+  /** Of read holds, which have leases of their own. */
+  readonly read: Renewer;
+}
+
 export interface EnvParts {
   readonly clientId: string;
   readonly settings: Settings;
@@ -44,6 +52,7 @@ export interface EnvParts {
   readonly router: Router;
   readonly engine: Engine;
   readonly watchdog: Watchdog;
+  readonly renewers: Renewers;
   readonly events: Events;
   readonly replicas: Replicas | undefined;
 }
@@ -56,6 +65,7 @@ export class Env {
   readonly router: Router;
   readonly engine: Engine;
   readonly watchdog: Watchdog;
+  readonly renewers: Renewers;
   readonly events: Events;
   /** How grants are acknowledged by replicas; undefined when none are asked for. */
   readonly replicas: Replicas | undefined;
@@ -72,6 +82,9 @@ export class Env {
   readonly #onSettled: (() => void)[] = [];
   readonly #onIdle: (() => void)[] = [];
   #minted = 0;
+  readonly #done = () => {
+    if (--this.#unsettled === 0) this.#tell(this.#onSettled);
+  };
 
   constructor(parts: EnvParts) {
     this.clientId = parts.clientId;
@@ -81,8 +94,14 @@ export class Env {
     this.router = parts.router;
     this.engine = parts.engine;
     this.watchdog = parts.watchdog;
+    this.renewers = parts.renewers;
     this.events = parts.events;
     this.replicas = parts.replicas;
+  }
+
+  /** By what owners know the lock of this key. */
+  lockKey(key: string): string {
+    return `${this.clientId}/${key}`;
   }
 
   /** A number that this client has not used before. */
@@ -91,8 +110,8 @@ export class Env {
   }
 
   /** Fresh for each outermost acquisition, so that a late command can never touch a later hold. */
-  wireId(): string {
-    return `${this.clientId}:${this.mint()}`;
+  wireId(number: number = this.mint()): string {
+    return `${this.clientId}:${number}`;
   }
 
   /** A name for one call of a wire id. */
@@ -107,10 +126,7 @@ export class Env {
   /** Work that goes on after its call was answered: `close()` waits for it, and nobody is troubled by its failure. */
   settle(work: Promise<unknown>): void {
     this.#unsettled++;
-    const done = () => {
-      if (--this.#unsettled === 0) for (const callback of this.#onSettled.splice(0)) callback();
-    };
-    work.then(done, done);
+    work.then(this.#done, this.#done);
   }
 
   /** Marks that an owner has its last hold on a lock behind it. */
@@ -133,7 +149,11 @@ export class Env {
   }
 
   #checkIdle(): void {
-    if (this.#isIdle) for (const callback of this.#onIdle.splice(0)) callback();
+    if (this.#isIdle) this.#tell(this.#onIdle);
+  }
+
+  #tell(callbacks: (() => void)[]): void {
+    if (callbacks.length > 0) for (const callback of callbacks.splice(0)) callback();
   }
 
   /** Resolves when no such work is left. */

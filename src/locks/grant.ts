@@ -2,6 +2,8 @@
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
 import { untilDeadline } from "./deadline.js";
+import type { Env } from "./env.js";
+import type { Heir } from "./heir.js";
 import { Held } from "./held.js";
 import type { Primitive } from "./primitive.js";
 
@@ -10,18 +12,21 @@ export type Origin = "bare" | "run" | "member";
 
 /** What can be done with a grant: the owner's holds on the lock are changed by one hand. */
 export interface GrantHome {
+  readonly env: Env;
   /** Lets what the clock says is over be lost. */
   check(): void;
   extend(grant: Grant, lease: number): Promise<void>;
-  release(grant: Grant): Promise<void>;
+  release(grant: Grant, named?: NamesHeir): Promise<void>;
 }
+
+/** Asked who is to have a lock by the command that gives it back, if that leaves the owner nothing of it. */
+export type NamesHeir = () => Heir | undefined;
 
 export interface GrantOptions {
   readonly home: GrantHome;
-  readonly clock: Clock;
-  readonly drift: number;
   readonly primitive: Primitive;
-  readonly wireId: string;
+  /** Of its wire id. */
+  readonly number: number;
   readonly origin: Origin;
   /** Of a `run`. */
   readonly frame?: Frame | undefined;
@@ -34,45 +39,59 @@ export interface GrantOptions {
   readonly token?: bigint | undefined;
 }
 
+/** Epoch times are kept relative to this: a small whole number costs a record nothing, any other one 16 bytes. */
+const EPOCH = Date.now();
+
 export class Grant extends Held {
   readonly primitive: Primitive;
-  readonly wireId: string;
   readonly origin: Origin;
   readonly frame: Frame | undefined;
-  readonly token: bigint | undefined;
-  readonly acquiredAt: number;
+  /** There for a fenced lock only. */
+  declare readonly token?: bigint;
+  readonly number: number;
+  readonly #acquired: number;
   /** Whether the watchdog renews it. */
   renewed: boolean;
-  /** Tells who waits for the outcome that Redis gave no answer in time. */
-  onSilence: (() => void) | undefined;
-  #sent: Instant;
+  /** The next one of its owner, in the order of the grants. */
+  next: Grant | undefined;
+  /** Of those that `lock.unlock()` gives back, the one that comes after this one. */
+  below: Grant | undefined;
   #lease: number;
+  /** When the command that set its term was sent, in whole milliseconds; see {@link EPOCH}. */
+  #mono: number;
+  #wall: number;
   readonly #home: GrantHome;
-  readonly #clock: Clock;
-  readonly #drift: number;
 
   constructor(options: GrantOptions) {
     super();
     this.#home = options.home;
-    this.#clock = options.clock;
-    this.#drift = options.drift;
     this.primitive = options.primitive;
-    this.wireId = options.wireId;
+    this.number = options.number;
     this.origin = options.origin;
     this.frame = options.frame;
     this.renewed = options.renewed;
-    this.token = options.token;
-    this.#sent = options.sent;
+    if (options.token !== undefined) this.token = options.token;
     this.#lease = options.lease;
-    this.acquiredAt = options.clock.wall();
+    this.#mono = Math.floor(options.sent.mono);
+    this.#wall = Math.floor(options.sent.wall) - EPOCH;
+    this.#acquired = this.now() - EPOCH;
   }
 
   get lockName(): string {
     return this.primitive.lockName;
   }
 
+  /** Made anew each time: as text it would be a seventh of what an idle hold costs. */
+  get wireId(): string {
+    return this.#home.env.wireId(this.number);
+  }
+
   get ownerId(): string {
     return this.wireId;
+  }
+
+  get acquiredAt(): number {
+    return this.#acquired + EPOCH;
   }
 
   /** The holder's field in the lock's hash. */
@@ -83,12 +102,12 @@ export class Grant extends Held {
   /** The local deadline lies before the server's by the drift. */
   get remaining(): number {
     if (this.state === "lost") return 0;
-    return untilDeadline(this.#clock, this.#drift, this.#sent, this.#lease);
+    return untilDeadline(this.clock, this.#home.env.settings.drift, this.sent, this.#lease);
   }
 
   /** Milliseconds for which the server keeps the key on account of this hold. */
   get serverLeft(): number {
-    return Math.max(0, Math.ceil(this.#lease - elapsedSince(this.#clock, this.#sent)));
+    return Math.max(0, Math.ceil(this.#lease - elapsedSince(this.clock, this.sent)));
   }
 
   check(): void {
@@ -106,31 +125,41 @@ export class Grant extends Held {
     return this.extend(lease);
   }
 
-  release(): Promise<void> {
-    return this.#home.release(this);
+  /** `named`: who has it next, where its own line is not asked. */
+  release(named?: NamesHeir): Promise<void> {
+    return this.#home.release(this, named);
   }
 
   /** Sets the deadline to `lease` milliseconds after `sent`. */
   setTerm(sent: Instant, lease: number): void {
-    this.#sent = sent;
+    this.#mono = Math.floor(sent.mono);
+    this.#wall = Math.floor(sent.wall) - EPOCH;
     this.#lease = lease;
   }
 
   /** As {@link setTerm}, but only towards a later deadline. */
   raiseTerm(sent: Instant, lease: number): void {
-    if (lease - elapsedSince(this.#clock, sent) > this.#lease - elapsedSince(this.#clock, this.#sent)) {
+    if (lease - elapsedSince(this.clock, sent) > this.#lease - elapsedSince(this.clock, this.sent)) {
       this.setTerm(sent, lease);
     }
   }
 
   /** As {@link setTerm}, but only towards an earlier deadline. */
   lowerTerm(sent: Instant, lease: number): void {
-    if (lease - elapsedSince(this.#clock, sent) < this.#lease - elapsedSince(this.#clock, this.#sent)) {
+    if (lease - elapsedSince(this.clock, sent) < this.#lease - elapsedSince(this.clock, this.sent)) {
       this.setTerm(sent, lease);
     }
   }
 
   protected now(): number {
-    return this.#clock.wall();
+    return this.clock.wall();
+  }
+
+  private get clock(): Clock {
+    return this.#home.env.clock;
+  }
+
+  private get sent(): Instant {
+    return { mono: this.#mono, wall: this.#wall + EPOCH };
   }
 }

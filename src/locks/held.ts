@@ -1,6 +1,13 @@
 /** Something that was granted and will end: given back, or lost. The Hold that users get is a view of it. */
 import { LockLostError, LockNotOwnerError, type LossReason } from "../base/errors.js";
 
+interface Fate {
+  takenBack?: boolean;
+  loss?: LockLostError;
+  controller?: AbortController;
+  callback?: (() => void) | undefined;
+}
+
 export abstract class Held {
   abstract readonly lockName: string;
   /** `clientId:n`, as it stands in Redis. */
@@ -13,12 +20,8 @@ export abstract class Held {
   outcome: Promise<void> | undefined;
   /** Its `acquired` event was sent, so its `released` is owed. */
   announced = false;
-  /** `lock.unlock()` gave it back, so its own unlock is not its owner's any more. */
-  takenBack = false;
-  /** Told once when it is lost, outside every scope. */
-  onLost: (() => void) | undefined;
-  #loss: LockLostError | undefined;
-  #controller: AbortController | undefined;
+  /** What only a hold has that somebody watches, or that is lost. */
+  #fate: Fate | undefined;
 
   /** Milliseconds to the local deadline; not below 0. */
   abstract get remaining(): number;
@@ -41,21 +44,38 @@ export abstract class Held {
   }
 
   get loss(): LockLostError | undefined {
-    return this.#loss;
+    return this.#fate?.loss;
   }
 
   /** Made when first read: most holds are never asked for it. */
   get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.#loss) this.#controller.abort(this.#loss);
+    this.#fate ??= {};
+    if (!this.#fate.controller) {
+      this.#fate.controller = new AbortController();
+      if (this.loss) this.#fate.controller.abort(this.loss);
     }
-    return this.#controller.signal;
+    return this.#fate.controller.signal;
+  }
+
+  /** `lock.unlock()` gave it back, so its own unlock is not its owner's any more. */
+  get takenBack(): boolean {
+    return this.#fate?.takenBack ?? false;
+  }
+
+  set takenBack(value: boolean) {
+    this.#fate ??= {};
+    this.#fate.takenBack = value;
+  }
+
+  /** Told once when it is lost, outside every scope. */
+  set onLost(callback: () => void) {
+    this.#fate ??= {};
+    this.#fate.callback = callback;
   }
 
   /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
   assertUsable(): void {
-    if (this.#loss) throw this.#loss;
+    if (this.loss) throw this.loss;
     if (this.state === "held") return;
     throw new LockNotOwnerError(this.lockName, `lock "${this.lockName}": this hold was given back`);
   }
@@ -63,13 +83,15 @@ export abstract class Held {
   /** Marks it as lost; {@link tellLoss} is to follow, outside every scope. */
   lose(reason: LossReason): LockLostError {
     this.state = "lost";
-    this.#loss ??= new LockLostError(this.lockName, reason, this.now());
-    return this.#loss;
+    this.#fate ??= {};
+    this.#fate.loss ??= new LockLostError(this.lockName, reason, this.now());
+    return this.#fate.loss;
   }
 
   tellLoss(): void {
-    this.#controller?.abort(this.#loss);
-    this.onLost?.();
-    this.onLost = undefined;
+    const fate = this.#fate;
+    fate?.controller?.abort(fate.loss);
+    fate?.callback?.();
+    if (fate) fate.callback = undefined;
   }
 }

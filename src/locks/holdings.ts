@@ -1,49 +1,31 @@
 /**
- * The holds that one owner has on one lock, and how they are lost. Owns the list and the wire id; what has to happen
- * around a change (timers, waiters) is told to `changed`.
+ * The holds that one owner has on one lock, and the commands that change them. Owns the list; what has to happen around a
+ * change (timers, waiters) is said by `changed`.
  */
 import { elapsedSince, instant } from "../base/clock.js";
-import type { LockLostError, LossReason } from "../base/errors.js";
-import type { LockEvent } from "../base/events.js";
-import { trace } from "../base/trace.js";
-import { outside } from "../owners/context.js";
-import type { Env, LiveHoldings } from "./env.js";
+import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
-import { type Primitive, type Rest, type Side, TAKEN } from "./primitive.js";
-import type { Serial } from "./serial.js";
-import { noop, quietly } from "./work.js";
+import type { Giving, Primitive, Rest } from "./primitive.js";
+import { Serial } from "./serial.js";
+import { quietly } from "./work.js";
 
-export function eventOf(primitive: Primitive): LockEvent {
-  return { lockName: primitive.lockName, kind: primitive.kind };
-}
+/** Asked for at each call, and nearly always so. */
+const NONE: readonly Grant[] = [];
 
-export class Holdings implements LiveHoldings {
-  /** Among the live holdings of the client. */
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
-  /** Taken by `lock()` or `tryLock()` and not given back, lost ones among them; the innermost is last. */
-  readonly bare: Grant[] = [];
-  /** A side that another client of this process gave back by force: the likely cause, should it be gone. */
-  forced: Side | undefined;
-  /** The last renewal got no answer: the likely cause, should the deadline pass. */
-  suspended = false;
-  /** Renewals on their way: likewise. */
-  renewing = 0;
-  readonly #env: Env;
-  readonly #serial: Serial;
-  readonly #changed: () => void;
-  /** Counted by the server, as far as is known; those on their way back included. */
-  #grants: Grant[] = [];
-  #wireId: string | undefined;
+export abstract class Holdings extends Serial {
+  readonly env: Env;
+  /** Counted by the server, as far as is known, in the order of their grants; those on their way back included. */
+  #first: Grant | undefined;
   /** Writes the tombstones of commands that may arrive once more. */
-  #doubts: (() => Promise<void>)[] = [];
+  #doubts: (() => Promise<void>)[] | undefined;
 
-  constructor(env: Env, serial: Serial, changed: () => void) {
-    this.#env = env;
-    this.#serial = serial;
-    this.#changed = changed;
+  constructor(env: Env) {
+    super();
+    this.env = env;
   }
+
+  /** Holds, turns or deadlines have changed: whoever depends on them is to look again. */
+  protected abstract changed(): void;
 
   /**
    * Runs one command that changes the holds under an id of its own, `callId`. Commands before it that may arrive once
@@ -51,10 +33,10 @@ export class Holdings implements LiveHoldings {
    * a late one would set back the count, or cut the TTL that the hold believes in. With no hold left none is needed,
    * since the wire id is over then.
    */
-  async once<T>(primitive: Primitive, callId: string, command: () => Promise<T>): Promise<T> {
-    const { link, clock } = this.#env;
-    for (const doubt of this.#doubts.splice(0)) await doubt();
-    const wireId = this.#wireId;
+  protected async once<T>(primitive: Primitive, callId: string, command: () => Promise<T>): Promise<T> {
+    const { link, clock } = this.env;
+    for (const doubt of this.#doubts?.splice(0) ?? []) await doubt();
+    const wireId = this.sharedId;
     const { losses } = link;
     const begun = instant(clock);
     let doubtful = true;
@@ -66,93 +48,104 @@ export class Holdings implements LiveHoldings {
       // By the state of that moment there is nothing to undo, so this only leaves the tombstone.
       const rest = () => this.rest(primitive);
       if (doubtful && wireId !== undefined) {
+        this.#doubts ??= [];
         this.#doubts.push(() => quietly(link.limited("", primitive.undo(wireId, callId, rest))));
       }
     }
   }
 
-  /** Releases all holds of a side but `rest`: the wire id lives on while any hold does. */
-  release(primitive: Primitive, wireId: string, rest: () => Rest, onSilence: () => void): Promise<number> {
-    const callId = this.#env.callId(wireId);
-    const command = () => primitive.release(wireId, callId, rest, onSilence);
-    return rest().left > 0 ? this.once(primitive, callId, command) : command();
+  /** Releases all holds of a side but the rest: the wire id lives on while any hold does. */
+  protected letGo(primitive: Primitive, wireId: string, giving: Giving): Promise<number> {
+    const callId = this.env.callId(wireId);
+    const command = () => primitive.release(wireId, callId, giving);
+    return giving.rest().left > 0 ? this.once(primitive, callId, command) : command();
   }
 
-  get empty(): boolean {
-    return this.#grants.length === 0;
+  protected get empty(): boolean {
+    return !this.#first;
+  }
+
+  /** True with one hold, or none. */
+  protected get single(): boolean {
+    return !this.#first?.next;
   }
 
   /** The wire id that all holds share; undefined without one. */
-  get wireId(): string | undefined {
-    return this.#wireId;
+  protected get sharedId(): string | undefined {
+    return this.#first?.wireId;
   }
 
-  /** The fencing token of the outermost hold, which nested ones share. */
-  get token(): bigint | undefined {
-    return this.#grants[0]?.token;
+  protected get outermostHold(): Grant | undefined {
+    return this.#first;
   }
 
   /** Holds that are neither lost nor on their way back. */
-  get held(): Grant[] {
-    return this.#grants.filter((grant) => grant.state === "held");
+  protected get held(): Grant[] {
+    const held: Grant[] = [];
+    for (let grant = this.#first; grant; grant = grant.next) if (grant.state === "held") held.push(grant);
+    return held;
   }
 
-  get anyHeld(): boolean {
-    for (const grant of this.#grants) if (grant.state === "held") return true;
+  /** Held ones whose time is over by the clock. */
+  protected get expired(): readonly Grant[] {
+    let expired = NONE;
+    for (let grant = this.#first; grant; grant = grant.next) {
+      if (grant.state === "held" && grant.remaining <= 0) expired = [...expired, grant];
+    }
+    return expired;
+  }
+
+  protected get anyHeld(): boolean {
+    for (let grant = this.#first; grant; grant = grant.next) if (grant.state === "held") return true;
     return false;
   }
 
   /** In the order of their grants; those on their way back included. */
-  [Symbol.iterator](): Iterator<Grant> {
-    return this.#grants[Symbol.iterator]();
+  *[Symbol.iterator](): Iterator<Grant> {
+    for (let grant = this.#first; grant; grant = grant.next) yield grant;
   }
 
-  has(grant: Grant): boolean {
-    return this.#grants.includes(grant);
+  protected has(grant: Grant): boolean {
+    for (let other = this.#first; other; other = other.next) if (other === grant) return true;
+    return false;
   }
 
-  add(grant: Grant): void {
-    if (this.empty) {
-      this.#wireId = grant.wireId;
-      this.forced = undefined;
-      this.suspended = false;
+  protected add(grant: Grant): void {
+    if (this.#first) {
+      let last = this.#first;
+      while (last.next) last = last.next;
+      last.next = grant;
+      return;
     }
-    this.#grants.push(grant);
-    if (grant.origin === "bare") this.bare.push(grant);
-    this.#changed();
+    this.#first = grant;
   }
 
-  remove(grant: Grant): void {
-    this.#keep((other) => other !== grant);
-  }
-
-  unstack(grant: Grant): void {
-    const index = this.bare.lastIndexOf(grant);
-    if (index >= 0) this.bare.splice(index, 1);
+  protected remove(grant: Grant): void {
+    this.keep((other) => other !== grant);
   }
 
   /** The holds but for one, as a command on this side is to leave them. */
-  rest(primitive: Primitive, without?: Grant): Rest {
-    return this.#terms(primitive, (grant) => (grant === without ? undefined : this.#leftOf(grant)));
+  protected rest(primitive: Primitive, without?: Grant): Rest {
+    return this.terms(primitive, (grant) => (grant === without ? undefined : this.leftOf(grant)));
   }
 
   /** The holds with `term` milliseconds for one of them, and no less than it has for each other. */
-  extended(extended: Grant, term: number): Rest {
-    return this.#terms(extended.primitive, (grant) => (grant === extended ? term : this.#leftOf(grant)));
+  protected extended(extended: Grant, term: number): Rest {
+    return this.terms(extended.primitive, (grant) => (grant === extended ? term : this.leftOf(grant)));
   }
 
   /**
    * What a command grants a hold that it leaves. One that is renewed gets its full lease: a renewal may have been
    * executed that we have not heard of yet, and a TTL below what it will make us believe would let another in.
    */
-  #leftOf({ renewed, serverLeft }: Grant): number {
-    return renewed && serverLeft > 0 ? Math.max(serverLeft, this.#env.settings.watchdogTimeout) : serverLeft;
+  private leftOf({ renewed, serverLeft }: Grant): number {
+    return renewed && serverLeft > 0 ? Math.max(serverLeft, this.env.settings.watchdogTimeout) : serverLeft;
   }
 
-  #terms(primitive: Primitive, termOf: (grant: Grant) => number | undefined): Rest {
+  private terms(primitive: Primitive, termOf: (grant: Grant) => number | undefined): Rest {
     const terms: number[] = [];
     let left = 0;
-    for (const grant of this.#grants) {
+    for (let grant = this.#first; grant; grant = grant.next) {
       const term = termOf(grant);
       if (term === undefined) continue;
       if (grant.primitive.side === primitive.side) terms.push(term);
@@ -161,90 +154,15 @@ export class Holdings implements LiveHoldings {
     return { terms, left };
   }
 
-  // Losing
-
-  /** What the clock says is over is lost. */
-  dropExpired(): void {
-    let expired: Grant[] | undefined;
-    for (const grant of this.#grants) {
-      if (grant.state === "held" && grant.remaining <= 0) expired = [...(expired ?? []), grant];
+  /** Lets go of the others. */
+  protected keep(wanted: (grant: Grant) => boolean): void {
+    let last: Grant | undefined;
+    for (let grant = this.#first; grant; grant = grant.next) {
+      if (wanted(grant)) last = grant;
+      else if (last) last.next = grant.next;
+      else this.#first = grant.next;
     }
-    if (expired) this.drop(expired, undefined);
-  }
-
-  /** Loses holds by this side's decision; what the server still has of them is given back in the background. */
-  drop(grants: readonly Grant[], reason: LossReason | undefined): void {
-    const wireId = this.#wireId as string;
-    for (const grant of grants) {
-      this.lose(
-        grant,
-        reason ?? (grant.renewed && (this.suspended || this.renewing > 0) ? "unreachable" : "expired"),
-      );
-    }
-    this.#keep((grant) => grant.state !== "lost");
-    for (const primitive of new Map(grants.map(({ primitive }) => [primitive.side, primitive])).values()) {
-      const release = () => this.release(primitive, wireId, () => this.rest(primitive), noop);
-      // With no hold left the wire id is over, and nothing need wait for its release.
-      this.#env.settle(this.empty ? release() : this.#serial.run(release));
-    }
-  }
-
-  /**
-   * The server does not know the owner any more, on one side or on any: every live hold there is lost. Those on their
-   * way back will be told so.
-   */
-  loseAll(reason: LossReason, side?: Side): void {
-    for (const grant of this.held) {
-      if (side === undefined || grant.primitive.side === side) this.lose(grant, reason);
-    }
-    this.#keep((grant) => grant.state !== "lost");
-  }
-
-  lose(grant: Grant, reason: LossReason): LockLostError {
-    if (grant.loss) return grant.loss;
-    const { held, primitive, wireId } = grant;
-    const loss = grant.lose(reason);
-    trace('lock "%s": lost by %s, %s', grant.lockName, wireId, reason);
-    outside(() => grant.tellLoss());
-    this.#env.events.emit("lost", { ...eventOf(primitive), ownerId: wireId, reason, held });
-    return loss;
-  }
-
-  /** Why the server says that the owner has nothing, on a side or on any. */
-  absence(word: number, side: Side | undefined): LossReason {
-    if (this.forced && (side ?? this.forced) === this.forced) return "forced";
-    // The key may be there on account of the owner's other side.
-    const isBeside = side !== undefined && this.held.some((grant) => grant.primitive.side !== side);
-    return word === TAKEN && !isBeside ? "taken" : "expired";
-  }
-
-  // What happens to the whole lock or the whole client
-
-  wireIdOn(primitive: Primitive): string | undefined {
-    const { key, side } = primitive;
-    const isOn = (grant: Grant) => grant.primitive.key === key && grant.primitive.side === side;
-    return this.held.some(isOn) ? this.#wireId : undefined;
-  }
-
-  loseByForce(primitive: Primitive, wireId: string): void {
-    if (this.wireIdOn(primitive) === wireId) this.loseAll("forced", primitive.side);
-  }
-
-  hearOfForce(primitive: Primitive): void {
-    if (this.wireIdOn(primitive) !== undefined) this.forced = primitive.side;
-  }
-
-  loseByClose(): void {
-    const { held } = this;
-    if (held.length > 0) this.drop(held, "closed");
-  }
-
-  #keep(wanted: (grant: Grant) => boolean): void {
-    this.#grants = this.#grants.filter(wanted);
-    if (this.empty) {
-      this.#wireId = undefined;
-      this.#doubts = [];
-    }
-    this.#changed();
+    if (this.empty) this.#doubts = undefined;
+    this.changed();
   }
 }

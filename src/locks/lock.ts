@@ -8,9 +8,8 @@ import type { Env } from "./env.js";
 import { forceUnlock } from "./force.js";
 import type { Grant } from "./grant.js";
 import { Hold } from "./hold.js";
-import { eventOf } from "./holdings.js";
 import { LockFace } from "./lock-face.js";
-import type { Primitive } from "./primitive.js";
+import { eventOf, type Primitive } from "./primitive.js";
 import { stakeOf, tenureOf, wireIdOf } from "./stakes.js";
 
 /** A lock from the inside: what a group that it is a member of needs. */
@@ -52,7 +51,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** Locks are made by a LockClient. */
   constructor(env: Env, primitive: Primitive) {
-    const key = `${env.clientId}/${primitive.key}`;
+    const key = env.lockKey(primitive.key);
     super(primitive.lockName, key, env.clock);
     this.#env = env;
     this.#primitive = primitive;
@@ -97,7 +96,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     env.assertOpen(this.name);
     const claim = new Claim({
       env,
-      tenure: tenureOf(env, ask.owner, this.#key),
+      tenure: tenureOf(env, ask.owner, this.#primitive.key),
       primitive: this.#primitive,
       origin: ask.frame ? "run" : "bare",
       lease: ask.lease ?? settings.watchdogTimeout,
@@ -124,7 +123,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   protected override releaseInnermost(owner: Party): Promise<void> | undefined {
-    return stakeOf(owner, this.#key)?.returns.releaseInnermost(this.#primitive.side);
+    return stakeOf(owner, this.#key)?.releaseInnermost(this.#primitive.side);
   }
 
   protected override report(cause: unknown, ownerId: string): void {

@@ -2,7 +2,7 @@
  * The seam for a kind of lock: how each step looks on the wire. A primitive decides nothing about waiting, owners or
  * time; it names keys and scripts and reads their replies. A new kind is one primitive and its Lua files.
  */
-import type { LockKind } from "../base/events.js";
+import type { LockEvent, LockKind } from "../base/events.js";
 import type { Fellows, Standing } from "../engine/contender.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { Sharing } from "./turns.js";
@@ -35,8 +35,16 @@ export interface Try {
 /** What an outermost acquire came to. */
 export type Acquired =
   | { readonly granted: true; readonly token?: bigint | undefined }
-  /** `ttl`: ms until the holder's lease ends; -1 if it has no end. `overlooked`: fellows that should try themselves. */
-  | { readonly granted: false; readonly ttl: number; readonly overlooked?: readonly string[] };
+  /**
+   * `ttl`: ms until the holder's lease ends; -1 if it has no end. `overlooked`: fellows that should try themselves.
+   * `others`: so many outside this process go first.
+   */
+  | {
+      readonly granted: false;
+      readonly ttl: number;
+      readonly overlooked?: readonly string[];
+      readonly others?: number;
+    };
 
 /** Holds of an owner, as a command leaves them. */
 export interface Rest {
@@ -47,6 +55,39 @@ export interface Rest {
 }
 
 export const NOTHING_LEFT: Rest = { terms: [], left: 0 };
+
+/** What a command that hands a lock over did. */
+export interface Passed {
+  /** The server's word for the giver. */
+  readonly word: number;
+  /** Whether the heir has the lock. */
+  readonly granted: boolean;
+  readonly token?: bigint | undefined;
+  /** So many outside the process heard of the release, and are to have it first. */
+  readonly others: number;
+}
+
+/** Who waits in the giver's process, and is granted the lock by the command that gives it back. */
+export interface Successor {
+  readonly wireId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** Others are asked first: undefined if not, else how many of those who hear of the release are of this process. */
+  readonly own: number | undefined;
+  /** It has no use for the lock any more: its wire id is over, or about to be. */
+  readonly gone: boolean;
+  settle(passed: Passed): void;
+}
+
+/** How a hold is given back. */
+export interface Giving {
+  /** The holds that stay; asked for anew at each try. */
+  rest(): Rest;
+  /** Told when a try got no answer. */
+  onSilence(): void;
+  /** Who is granted the lock by the same command; only with no hold left. */
+  readonly heir?: Successor | undefined;
+}
 
 /** How many holds stay on the side: none if the server has let go of all. */
 export function countOf({ terms }: Rest): number {
@@ -81,10 +122,10 @@ export interface Primitive {
   /** Adds the `count`-th hold. `callId` names this call alone. */
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number>;
   /**
-   * Until answered. `rest` is asked for anew at each try; `onSilence` is told when one got no answer.
+   * Until answered.
    * @throws CLIENT_CLOSED if the client is closed before
    */
-  release(wireId: string, callId: string, rest: () => Rest, onSilence: () => void): Promise<number>;
+  release(wireId: string, callId: string, giving: Giving): Promise<number>;
   /** As release, for a call whose outcome is unknown; `callId` for a nested one. */
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown>;
   /** Sets the owner's holds to these terms. */
@@ -100,4 +141,9 @@ export interface LockState {
   readonly count: number;
   /** Milliseconds; -2 when free. */
   readonly ttl: number;
+}
+
+/** What every event about a hold says of its lock. */
+export function eventOf(primitive: Primitive): LockEvent {
+  return { lockName: primitive.lockName, kind: primitive.kind };
 }

@@ -22,7 +22,7 @@ export async function checkServer(env: Env, router: Router, probe: Primitive): P
   await permitted(
     probe.acquire({ wireId: other, lease: LEASE, within: link.commandTimeout, fellows: undefined }),
   );
-  await permitted(probe.release(other, other, () => NOTHING_LEFT, noop));
+  await permitted(probe.release(other, other, { rest: () => NOTHING_LEFT, onSilence: noop }));
   await permitted(link.limited("", listening(router, probe.channel)));
 }
 

@@ -4,7 +4,7 @@ import type { Env } from "./env.js";
 import { Tenure } from "./tenure.js";
 
 export function stakeOf(owner: Party, lockKey: string): Tenure | undefined {
-  return owner.stakes.get(lockKey) as Tenure | undefined;
+  return owner.stakes.stakeOf(lockKey) as Tenure | undefined;
 }
 
 /** Under which its live holds stand in Redis; undefined without one, and for nobody. */
@@ -12,7 +12,7 @@ export function wireIdOf(owner: Party | undefined, lockKey: string): string | un
   return owner && stakeOf(owner, lockKey)?.wireId;
 }
 
-/** For a call that wants a hold. */
-export function tenureOf(env: Env, owner: Party, lockKey: string): Tenure {
-  return stakeOf(owner, lockKey) ?? new Tenure(env, owner, lockKey);
+/** For a call that wants a hold of the lock of this key. */
+export function tenureOf(env: Env, owner: Party, key: string): Tenure {
+  return stakeOf(owner, env.lockKey(key)) ?? new Tenure(env, owner, key);
 }

@@ -10,167 +10,172 @@ import { List } from "../base/list.js";
 import { trace } from "../base/trace.js";
 import type { Attempt, Fellows } from "../engine/contender.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
-import type { Claim, ClaimTaker } from "./claim.js";
+import type { Answer, Claim, ClaimTaker } from "./claim.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
-import { eventOf, Holdings } from "./holdings.js";
-import { Keeper } from "./keeper.js";
-import { DONE, NOTHING_LEFT, OVER, SIDE_GONE } from "./primitive.js";
+import { DONE, eventOf, NOTHING_LEFT, OVER, SIDE_GONE } from "./primitive.js";
 import { Returns } from "./returns.js";
-import { Serial } from "./serial.js";
 import { Turns } from "./turns.js";
 import { admitsUpgrade } from "./upgrade.js";
-import { quietly } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 /** Try again at once: things have changed since the try was asked for. */
 const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };
 
-/** The promise of one nested try: it may be answered before what the try leaves behind is settled. */
-interface Answer {
-  resolve(attempt: Attempt<Grant>): void;
-  reject(error: unknown): void;
-}
-
-export class Tenure implements Stake, ClaimTaker {
-  readonly lockKey: string;
-  readonly returns: Returns;
-  readonly #env: Env;
+export class Tenure extends Returns implements Stake, ClaimTaker {
   readonly #owner: Party;
-  readonly #serial = new Serial();
-  readonly #turns = new Turns();
-  readonly #claims = new List<Claim>();
-  readonly #holdings: Holdings;
-  readonly #keeper: Keeper;
+  readonly #key: string;
+  /** Of its runs, once there is one. */
+  #turns: Turns | undefined;
+  /** Calls under way, if there are any. */
+  #claims: List<Claim> | undefined;
 
-  constructor(env: Env, owner: Party, lockKey: string) {
-    const changed = () => this.#changed();
-    this.#env = env;
+  /** `key`: the lock's. */
+  constructor(env: Env, owner: Party, key: string) {
+    super(env);
     this.#owner = owner;
-    this.lockKey = lockKey;
-    this.#holdings = new Holdings(env, this.#serial, changed);
-    this.#keeper = new Keeper(env, this.#holdings);
-    this.returns = new Returns(env, this.#holdings, this.#serial, changed);
-    owner.stakes.set(lockKey, this);
+    this.#key = key;
+    owner.stakes.putStake(this);
+  }
+
+  get lockKey(): string {
+    return this.env.lockKey(this.#key);
   }
 
   /** The wire id of the owner's live holds. */
   get wireId(): string | undefined {
-    return this.holding() ? this.#holdings.wireId : undefined;
+    return this.holding() ? this.sharedId : undefined;
   }
 
   holding(): boolean {
-    this.#holdings.dropExpired();
-    return this.#holdings.anyHeld;
+    this.dropExpired();
+    return this.anyHeld;
   }
 
   // Calls that want a hold
 
   enter(claim: Claim): void {
+    this.#claims ??= new List();
     this.#claims.add(claim);
   }
 
   admits(claim: Claim): boolean {
-    if (!admitsUpgrade(claim, this.#holdings)) return false;
-    return !claim.frame || this.#turns.admit(claim.frame, claim.primitive.sharing);
+    if (!admitsUpgrade(claim, this)) return false;
+    return !claim.frame || !this.#turns || this.#turns.admit(claim.frame, claim.primitive.sharing);
   }
 
   announce(claim: Claim): void {
-    claim.wireId ??= this.#env.wireId();
-    trace('lock "%s": %s waits', claim.lockName, claim.wireId);
-    this.#env.events.emit("waiting", { ...eventOf(claim.primitive), ownerId: this.wireId ?? claim.wireId });
+    claim.number ??= this.env.mint();
+    const { wireId } = claim;
+    trace('lock "%s": %s waits', claim.lockName, wireId);
+    this.env.events.emit("waiting", {
+      ...eventOf(claim.primitive),
+      ownerId: this.wireId ?? (wireId as string),
+    });
   }
 
   withdraw(claim: Claim): void {
-    if (claim.doubtful && !claim.flying) void this.#undoOutermost(claim);
+    if (claim.doubtful && !claim.flying) void this.undoOutermost(claim);
   }
 
   leave(claim: Claim, taken: boolean): void {
-    this.#claims.remove(claim);
+    this.#claims?.remove(claim);
+    if (!this.#claims?.first) this.#claims = undefined;
     if (taken) return;
-    if (claim.flight) this.#env.settle(claim.flight);
+    if (claim.flight) this.env.settle(claim.flight);
     // Granted after all, while the call was being ended.
-    if (claim.grant) void quietly(this.returns.release(claim.grant));
+    if (claim.grant) void quietly(this.release(claim.grant));
     else this.withdraw(claim);
     this.endRun(claim.frame);
-    this.#forgetIfIdle();
+    this.forgetIfIdle();
   }
 
   /** The run is over: a sibling may begin. */
   endRun(frame: Frame | undefined): void {
-    if (frame && this.#turns.end(frame)) this.#changed();
+    if (!frame || !this.#turns?.end(frame)) return;
+    if (this.#turns.idle) this.#turns = undefined;
+    this.changed();
+  }
+
+  ready(claim: Claim): boolean {
+    this.dropExpired();
+    return !this.busy && this.empty && this.admits(claim);
   }
 
   /** Tries once. What the try leaves behind when it fails or is given up is settled before the next command. */
   attempt(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
-    this.#holdings.dropExpired();
-    if (!this.#serial.busy && this.#holdings.empty) {
-      const flight = this.#serial.run(() => this.#outermost(claim, within, fellows));
+    this.dropExpired();
+    if (!this.busy && this.empty) {
+      const flight = this.inOrder(() => this.outermost(claim, within, fellows));
       claim.flight = flight;
       return flight;
     }
     return new Promise((resolve, reject) => {
       let stale = false;
-      // Behind a command that Redis does not answer, this one would wait without end.
-      const cancel = this.#env.clock.after(within, () => {
+      const expire = () => {
         stale = true;
         reject(new RedisUnavailableError(claim.lockName));
-      });
-      const flight = this.#serial.run(async () => {
+      };
+      // Behind a command that Redis does not answer, this one would wait without end.
+      const cancel = this.busy ? this.env.clock.after(within, expire) : noop;
+      const flight = this.inOrder(async () => {
         cancel();
-        this.#holdings.dropExpired();
+        this.dropExpired();
         if (stale || claim.over || !this.admits(claim)) return resolve(AGAIN);
         // Also a hold on its way back is re-entered: its unlock was called later than this call.
-        if (this.#holdings.empty) resolve(await this.#outermost(claim, within, fellows));
-        else await this.#nested(claim, within, { resolve, reject });
+        if (this.empty) resolve(await this.outermost(claim, within, fellows));
+        else await this.nested(claim, within, { resolve, reject });
       });
       flight.catch(reject);
       claim.flight = flight;
     });
   }
 
-  async #outermost(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
+  private async outermost(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
     const { primitive, lease } = claim;
-    const { link, clock } = this.#env;
+    const { link, clock } = this.env;
     const left = link.prepared ? within : await link.prepare(claim.lockName, within);
     if (claim.over) return AGAIN;
-    claim.wireId ??= this.#env.wireId();
-    const { wireId } = claim;
+    claim.number ??= this.env.mint();
+    const { number, heir } = claim;
+    const wireId = this.env.wireId(number);
     const losses = link.losses;
-    const sent = claim.since ?? instant(clock);
+    const sent = claim.since ?? heir?.sent ?? instant(clock);
+    claim.heir = undefined;
     claim.flying = true;
     try {
-      const reply = await primitive.acquire({ wireId, lease, within: left, fellows });
+      const reply = await (heir?.acquired ?? primitive.acquire({ wireId, lease, within: left, fellows }));
       claim.flying = false;
       // A command that lived through a lost connection may arrive once more.
       claim.doubtful ||= link.losses !== losses;
       if (!reply.granted) {
         claim.doubtful ||= fellows !== undefined && claim.known;
         if (claim.over) this.withdraw(claim);
-        return { ...reply, ttl: reply.ttl || 1 };
+        return heir ? reply : { ...reply, ttl: reply.ttl || 1 };
       }
-      const grant = claim.granted(wireId, sent, reply.token);
-      if (!claim.over && grant.remaining > 0) return this.#accept(claim, grant, sent);
+      const grant = claim.granted(number, sent, reply.token);
+      if (!claim.over && grant.remaining > 0) return this.accept(claim, grant, sent);
     } catch (error) {
       claim.flying = false;
       claim.doubtful = true;
-      if (isLockError(error, "REPLICAS")) await this.#awhile(this.#undoOutermost(claim));
-      else if (claim.over) void this.#undoOutermost(claim);
+      if (isLockError(error, "REPLICAS")) await this.awhile(this.undoOutermost(claim));
+      else if (claim.over) void this.undoOutermost(claim);
       throw error;
     }
-    await this.#awhile(this.#undoOutermost(claim));
+    await this.awhile(this.undoOutermost(claim));
     throw new LockLostError(claim.lockName, "expired", clock.wall());
   }
 
-  async #nested(claim: Claim, within: number, answer: Answer): Promise<void> {
+  private async nested(claim: Claim, within: number, answer: Answer): Promise<void> {
     const { primitive, lease } = claim;
-    const { clock } = this.#env;
-    const wireId = this.#holdings.wireId as string;
-    const callId = this.#env.callId(wireId);
-    const others = () => this.#holdings.rest(primitive);
+    const { clock } = this.env;
+    const { number, token, wireId } = this.outermostHold as Grant;
+    const callId = this.env.callId(wireId);
+    const others = () => this.rest(primitive);
     const undo = () => quietly(primitive.undo(wireId, callId, others));
     const sent = claim.since ?? instant(clock);
     try {
-      const word = await this.#holdings.once(primitive, callId, () =>
+      const word = await this.once(primitive, callId, () =>
         primitive.reenter(wireId, callId, others().terms.length + 1, lease, within),
       );
       if (word === OVER)
@@ -178,64 +183,66 @@ export class Tenure implements Stake, ClaimTaker {
       if (word !== DONE) {
         // A further hold on the write side needs that side, one on the read side any.
         const side = primitive.side === "write" || word === SIDE_GONE ? primitive.side : undefined;
-        this.#holdings.loseAll(this.#holdings.absence(word, side), side);
+        this.loseAll(this.absence(word, side), side);
         return answer.resolve(AGAIN);
       }
-      const grant = claim.granted(wireId, sent, this.#holdings.token);
-      if (!claim.over && grant.remaining > 0) return answer.resolve(this.#accept(claim, grant, sent));
+      const grant = claim.granted(number, sent, token);
+      if (!claim.over && grant.remaining > 0) return answer.resolve(this.accept(claim, grant, sent));
       answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
       await undo();
     } catch (error) {
       const undone = undo();
-      if (isLockError(error, "REPLICAS")) await this.#awhile(undone);
+      if (isLockError(error, "REPLICAS")) await this.awhile(undone);
       answer.reject(error);
       await undone;
     }
   }
 
   /** Registers a hold everywhere before the call that wanted it resolves. */
-  #accept(claim: Claim, grant: Grant, sent: Instant): Attempt<Grant> {
+  private accept(claim: Claim, grant: Grant, sent: Instant): Attempt<Grant> {
     trace('lock "%s": granted to %s', claim.lockName, grant.wireId);
     claim.grant = grant;
     // A nested call needs nothing of its outermost tries any more.
-    if (grant.wireId !== claim.wireId) this.withdraw(claim);
+    if (grant.number !== claim.number) this.withdraw(claim);
     claim.doubtful = false;
-    if (claim.frame) this.#turns.begin(claim.frame, claim.primitive.sharing);
-    this.#holdings.add(grant);
-    if (grant.renewed) this.#keeper.granted(sent);
-    this.#changed();
+    if (claim.frame) {
+      this.#turns ??= new Turns();
+      this.#turns.begin(claim.frame, claim.primitive.sharing);
+    }
+    this.add(grant);
+    if (grant.origin === "bare") this.stack(grant);
+    if (grant.renewed) this.granted(sent);
+    this.changed();
     return { granted: true, value: grant, lease: claim.lease };
   }
 
   /** In the background: gives back what an outermost try got or may still get. */
-  #undoOutermost(claim: Claim): Promise<unknown> {
+  private undoOutermost(claim: Claim): Promise<unknown> {
     const { wireId } = claim;
     // A wire id that was undone has a tombstone; a further try needs a fresh one.
-    claim.wireId = undefined;
+    claim.number = undefined;
+    claim.heir = undefined;
     claim.doubtful = false;
     if (!wireId) return Promise.resolve();
     const undone = quietly(claim.primitive.undo(wireId, undefined, () => NOTHING_LEFT));
-    this.#env.settle(undone);
+    this.env.settle(undone);
     return undone;
   }
 
   /** Waits for work to settle, as long as one command may take. */
-  #awhile(work: Promise<unknown>): Promise<void> {
-    return quietly(this.#env.link.limited("", work));
+  private awhile(work: Promise<unknown>): Promise<void> {
+    return quietly(this.env.link.limited("", work));
   }
 
-  /** After holds, turns or deadlines have changed: whoever depends on them looks again. */
-  #changed(): void {
-    if (this.#holdings.empty) this.#env.rested(this.#holdings);
-    else this.#env.live.add(this.#holdings);
-    this.#env.watchdog.watch(this.#keeper);
-    if (this.#claims.first) for (const claim of this.#claims.all()) claim.resume();
-    this.#forgetIfIdle();
+  protected override changed(): void {
+    if (this.empty) this.env.rested(this);
+    else this.env.live.add(this);
+    this.env.watchdog.watch(this);
+    if (this.#claims) for (const claim of this.#claims.all()) claim.resume();
+    this.forgetIfIdle();
   }
 
-  #forgetIfIdle(): void {
-    const { empty, bare } = this.#holdings;
-    const idle = empty && bare.length === 0 && !this.#claims.first && this.#turns.idle;
-    if (idle && this.#owner.stakes.get(this.lockKey) === this) this.#owner.stakes.delete(this.lockKey);
+  private forgetIfIdle(): void {
+    if (this.empty && !this.stacked && !this.#claims && !this.#turns) this.#owner.stakes.dropStake(this);
   }
 }

@@ -5,16 +5,15 @@ import { encloses, type Frame } from "../owners/context.js";
 export type Sharing = "shared" | "exclusive";
 
 export class Turns {
-  /** Made with the first run: most holds are of none. */
-  #active: Map<Frame, Sharing> | undefined;
+  readonly #active = new Map<Frame, Sharing>();
 
   get idle(): boolean {
-    return !this.#active || this.#active.size === 0;
+    return this.#active.size === 0;
   }
 
   /** True if every active run encloses this one, or shares the turn with it. */
   admit(frame: Frame, sharing: Sharing): boolean {
-    for (const [other, theirs] of this.#active ?? []) {
+    for (const [other, theirs] of this.#active) {
       const share = sharing === "shared" && theirs === "shared";
       if (!share && !encloses(other, frame.parent)) return false;
     }
@@ -22,12 +21,11 @@ export class Turns {
   }
 
   begin(frame: Frame, sharing: Sharing): void {
-    this.#active ??= new Map();
     this.#active.set(frame, sharing);
   }
 
   /** True if the run was active. */
   end(frame: Frame): boolean {
-    return this.#active?.delete(frame) ?? false;
+    return this.#active.delete(frame);
   }
 }

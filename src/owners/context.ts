@@ -11,10 +11,35 @@ export interface Stake {
   readonly lockKey: string;
 }
 
+/** What one party has of locks, by their keys. Internal to the library. A single one, as most have, costs no map. */
+export class Stakes {
+  #only: Stake | undefined;
+  #more: Map<string, Stake> | undefined;
+
+  stakeOf(lockKey: string): Stake | undefined {
+    if (this.#more) return this.#more.get(lockKey);
+    return this.#only?.lockKey === lockKey ? this.#only : undefined;
+  }
+
+  putStake(stake: Stake): void {
+    if (!this.#more && (!this.#only || this.#only === stake)) this.#only = stake;
+    else {
+      this.#more ??= new Map(this.#only && [[this.#only.lockKey, this.#only]]);
+      this.#only = undefined;
+      this.#more.set(stake.lockKey, stake);
+    }
+  }
+
+  /** Unless another has its place. */
+  dropStake(stake: Stake): void {
+    if (this.#only === stake) this.#only = undefined;
+    else if (this.#more?.get(stake.lockKey) === stake) this.#more.delete(stake.lockKey);
+  }
+}
+
 /** One party that holds locks. */
 export interface Party {
-  /** By lock key. */
-  readonly stakes: Map<string, Stake>;
+  readonly stakes: Stakes;
   /** Who acts for it on a lock, where that is another: a group of locks may have members by several owners. */
   readonly actors?: ReadonlyMap<string, Party> | undefined;
 }

@@ -3,18 +3,24 @@
  * each outermost acquisition mints a wire id of its own.
  */
 import { checkFunction } from "../base/arguments.js";
-import { openFrame, type Party, runInside, type Stake } from "./context.js";
+import { openFrame, type Party, runInside, Stakes } from "./context.js";
 
 /** Under this symbol an Owner has itself, and a Hold its owner: what `options.owner` may name. */
 const OWNER = Symbol.for("holdfast.owner");
 
 /** One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`, one for each bare call. */
-export class Owner implements Party {
-  /** Internal to the library. */
-  readonly stakes: Map<string, Stake> = new Map();
+export class Owner extends Stakes implements Party {
+  static {
+    Object.defineProperty(Owner.prototype, OWNER, {
+      get(this: Owner) {
+        return this;
+      },
+    });
+  }
 
-  constructor() {
-    standsFor(this, this);
+  /** Internal to the library. */
+  get stakes(): Stakes {
+    return this;
   }
 
   /** Runs fn, and all that it awaits, as this owner; resolves with what fn returns. */

@@ -66,6 +66,17 @@ export class Router {
     return () => this.#unsubscribe(channel, listener);
   }
 
+  /**
+   * How many of those who hear a message on this channel are of this client. Undefined if the number of all says nothing
+   * about others: a cluster counts classic subscribers at one node only, and more than one here may want what is announced.
+   */
+  audience(channel: string): number | undefined {
+    const { connection, sharded } = this.#options;
+    if (isCluster(connection) && !sharded()) return undefined;
+    const listeners = this.#listeners.get(channel)?.size ?? 0;
+    return listeners > 1 ? undefined : listeners;
+  }
+
   /** What was announced on a confirmed channel before this listener came has passed it by. */
   #welcome(channel: string, listener: Listener): void {
     const confirmed = [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));

@@ -71,7 +71,8 @@ export class Pursuit<T> implements AnyPursuit {
     this.#pursued = pursued;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#givenUpAt = host.clock.mono() + (pursued.patience ?? Number.POSITIVE_INFINITY);
+    const { patience } = pursued;
+    this.#givenUpAt = patience === undefined ? Number.POSITIVE_INFINITY : host.clock.mono() + patience;
   }
 
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
@@ -122,7 +123,7 @@ export class Pursuit<T> implements AnyPursuit {
   }
 
   get #givenUp(): boolean {
-    return this.#host.clock.mono() >= this.#givenUpAt;
+    return this.#givenUpAt !== Number.POSITIVE_INFINITY && this.#host.clock.mono() >= this.#givenUpAt;
   }
 
   #refused(error: LockError): void {

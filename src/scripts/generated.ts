@@ -17,8 +17,7 @@ export const counterState: Script<
   name: "counter/state",
   keys: [{ name: "number", type: "string" }],
   args: [],
-  modern: {
-    text: `local function number_in(key)
+  text: `local function number_in(key)
 local value = redis.call('GET', key)
 if not value then
 return 0
@@ -48,8 +47,7 @@ return free + ended
 end
 local number = KEYS[1]
 return number_in(number)`,
-    sha1: "7ff573a4c359f2df756b90f9e799cc0e36c3314c",
-  },
+  sha1: "7ff573a4c359f2df756b90f9e799cc0e36c3314c",
 });
 
 /**
@@ -95,8 +93,7 @@ export const counterTrySet: Script<
     { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function too_late(latest)
@@ -126,8 +123,7 @@ redis.call('SET', number, count)
 mark(marker, '1', markerTtl)
 announce(publish, channel, message)
 return answer(1)`,
-    sha1: "65021dcdf2b22a61c617544dcca079895a461afd",
-  },
+  sha1: "65021dcdf2b22a61c617544dcca079895a461afd",
 });
 
 /**
@@ -187,8 +183,7 @@ export const fairAcquire: Script<
     { name: "publish", type: "text" },
     { name: "fellows", type: "text", variadic: true },
   ],
-  modern: {
-    text: `local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -204,26 +199,39 @@ local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
 return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
 end
-local function prune(queue, timeouts, alive, now)
-local dropped = 0
+local function move_up(timeouts, waiters, turn)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -turn, waiter)
+end
+end
+local function close_ranks(queue, timeouts, now, grace, unused)
+for place, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - place * grace
+if spare > 0 then
+move_up(timeouts, {waiter}, math.min(spare, unused))
+end
+end
+end
+local function prune(queue, timeouts, alive, now, grace)
+local dropped, unused = 0, 0
 local head = redis.call('LINDEX', queue, 0)
 while head do
 local deadline = deadline_of(timeouts, alive, head)
 if deadline and deadline > now then
 break
 end
+local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
+unused = unused + math.max(0, math.min(grace, timeout - unused - now))
 redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, head)
 redis.call('ZREM', alive, head)
 dropped = dropped + 1
 head = redis.call('LINDEX', queue, 0)
 end
+if unused > 0 then
+close_ranks(queue, timeouts, now, grace, unused)
+end
 return dropped
-end
-local function move_up(timeouts, waiters, grace)
-for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -grace, waiter)
-end
 end
 local function wake_next(queue, channel, publish)
 local head = redis.call('LINDEX', queue, 0)
@@ -268,7 +276,7 @@ reply[#reply + 1] = i - 5
 end
 end
 local free = redis.call('EXISTS', lock) == 0
-local dropped = free and prune(queue, timeouts, alive, now) or 0
+local dropped = free and prune(queue, timeouts, alive, now, grace) or 0
 local head = redis.call('LINDEX', queue, 0)
 if free and (not head or head == owner) then
 local failure = create(lock, lease, owner, 1)
@@ -309,8 +317,7 @@ if patience ~= '0' then
 keep_word()
 end
 return reply`,
-    sha1: "dcb63e8ddfa6ca4b072d2496e722895cc66c9492",
-  },
+  sha1: "eb4e1be80749d189ec56b2b6478bf712a6d8a5b6",
 });
 
 /**
@@ -340,6 +347,8 @@ export const fairForce: Script<
     tombstoneTtl: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
+    /** ms: what Redisson grants each waiter to take its turn */
+    grace: number;
   }
 > = defineScript({
   name: "fair/force",
@@ -354,10 +363,9 @@ export const fairForce: Script<
   args: [
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
+    { name: "grace", type: "ms" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function bury(tombstone, ttl)
+  text: `local function bury(tombstone, ttl)
 if redis.call('EXISTS', tombstone) == 1 then
 return false
 end
@@ -373,26 +381,39 @@ local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
 return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
 end
-local function prune(queue, timeouts, alive, now)
-local dropped = 0
+local function move_up(timeouts, waiters, turn)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -turn, waiter)
+end
+end
+local function close_ranks(queue, timeouts, now, grace, unused)
+for place, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - place * grace
+if spare > 0 then
+move_up(timeouts, {waiter}, math.min(spare, unused))
+end
+end
+end
+local function prune(queue, timeouts, alive, now, grace)
+local dropped, unused = 0, 0
 local head = redis.call('LINDEX', queue, 0)
 while head do
 local deadline = deadline_of(timeouts, alive, head)
 if deadline and deadline > now then
 break
 end
+local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
+unused = unused + math.max(0, math.min(grace, timeout - unused - now))
 redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, head)
 redis.call('ZREM', alive, head)
 dropped = dropped + 1
 head = redis.call('LINDEX', queue, 0)
 end
+if unused > 0 then
+close_ranks(queue, timeouts, now, grace, unused)
+end
 return dropped
-end
-local function move_up(timeouts, waiters, grace)
-for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -grace, waiter)
-end
 end
 local function wake_next(queue, channel, publish)
 local head = redis.call('LINDEX', queue, 0)
@@ -401,75 +422,18 @@ redis.pcall(publish, channel .. ':' .. head, '0')
 end
 end
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
+local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('HLEN', lock) == 0 then
 return redis.call('EXISTS', tombstone)
 end
 if bury(tombstone, tombstoneTtl) then
 redis.call('DEL', lock)
-prune(queue, timeouts, alive, server_time())
+prune(queue, timeouts, alive, server_time(), grace)
 wake_next(queue, channel, publish)
 end
 return 1`,
-    sha1: "8d34874cc7c70c27181a04b8ec48cfae50a05ea2",
-  },
-  legacy: {
-    text: `local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function deadline_of(timeouts, alive, waiter)
-local timeout = redis.call('ZSCORE', timeouts, waiter)
-return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
-end
-local function prune(queue, timeouts, alive, now)
-local dropped = 0
-local head = redis.call('LINDEX', queue, 0)
-while head do
-local deadline = deadline_of(timeouts, alive, head)
-if deadline and deadline > now then
-break
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', timeouts, head)
-redis.call('ZREM', alive, head)
-dropped = dropped + 1
-head = redis.call('LINDEX', queue, 0)
-end
-return dropped
-end
-local function move_up(timeouts, waiters, grace)
-for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -grace, waiter)
-end
-end
-local function wake_next(queue, channel, publish)
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0')
-end
-end
-local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
-if redis.call('HLEN', lock) == 0 then
-return redis.call('EXISTS', tombstone)
-end
-if bury(tombstone, tombstoneTtl) then
-redis.call('DEL', lock)
-prune(queue, timeouts, alive, server_time())
-wake_next(queue, channel, publish)
-end
-return 1`,
-    sha1: "c6240c887c8884f887acdce189ff7cfbe09dbfd6",
-  },
+  sha1: "8dd151742cd159f07a724bd032e672474b3c3b85",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "d4d6e11702a83fa983e9549af23ed9215f95e101" },
 });
 
 /**
@@ -507,6 +471,8 @@ export const fairRelease: Script<
     tombstoneTtl: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
+    /** ms: what Redisson grants each waiter to take its turn */
+    grace: number;
   }
 > = defineScript({
   name: "fair/release",
@@ -524,10 +490,9 @@ export const fairRelease: Script<
     { name: "left", type: "int" },
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
+    { name: "grace", type: "ms" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function absence(lock)
+  text: `local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
 local function server_time()
@@ -549,26 +514,39 @@ local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
 return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
 end
-local function prune(queue, timeouts, alive, now)
-local dropped = 0
+local function move_up(timeouts, waiters, turn)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -turn, waiter)
+end
+end
+local function close_ranks(queue, timeouts, now, grace, unused)
+for place, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - place * grace
+if spare > 0 then
+move_up(timeouts, {waiter}, math.min(spare, unused))
+end
+end
+end
+local function prune(queue, timeouts, alive, now, grace)
+local dropped, unused = 0, 0
 local head = redis.call('LINDEX', queue, 0)
 while head do
 local deadline = deadline_of(timeouts, alive, head)
 if deadline and deadline > now then
 break
 end
+local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
+unused = unused + math.max(0, math.min(grace, timeout - unused - now))
 redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, head)
 redis.call('ZREM', alive, head)
 dropped = dropped + 1
 head = redis.call('LINDEX', queue, 0)
 end
+if unused > 0 then
+close_ranks(queue, timeouts, now, grace, unused)
+end
 return dropped
-end
-local function move_up(timeouts, waiters, grace)
-for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -grace, waiter)
-end
 end
 local function wake_next(queue, channel, publish)
 local head = redis.call('LINDEX', queue, 0)
@@ -577,7 +555,7 @@ redis.pcall(publish, channel .. ':' .. head, '0')
 end
 end
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if count ~= '0' and left ~= '0' then
 return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
 end
@@ -586,84 +564,15 @@ if held then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 end
 if redis.call('EXISTS', lock) == 0 then
-prune(queue, timeouts, alive, server_time())
+prune(queue, timeouts, alive, server_time(), grace)
 wake_next(queue, channel, publish)
 end
 if held or redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 return absence(lock)`,
-    sha1: "50fd62af7bb23a4d6e30d4ee7655496d01c27e03",
-  },
-  legacy: {
-    text: `local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
-local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function keep(lock, tombstone, owner, count, left)
-if redis.call('EXISTS', tombstone) == 1 then
-return true
-end
-if redis.call('HEXISTS', lock, owner) == 0 then
-return false
-end
-redis.call('PEXPIRE', lock, left)
-redis.call('HSET', lock, owner, count)
-return true
-end
-local function deadline_of(timeouts, alive, waiter)
-local timeout = redis.call('ZSCORE', timeouts, waiter)
-return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
-end
-local function prune(queue, timeouts, alive, now)
-local dropped = 0
-local head = redis.call('LINDEX', queue, 0)
-while head do
-local deadline = deadline_of(timeouts, alive, head)
-if deadline and deadline > now then
-break
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', timeouts, head)
-redis.call('ZREM', alive, head)
-dropped = dropped + 1
-head = redis.call('LINDEX', queue, 0)
-end
-return dropped
-end
-local function move_up(timeouts, waiters, grace)
-for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -grace, waiter)
-end
-end
-local function wake_next(queue, channel, publish)
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0')
-end
-end
-local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if count ~= '0' and left ~= '0' then
-return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
-end
-local held = redis.call('HDEL', lock, owner) == 1
-if held then
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-end
-if redis.call('EXISTS', lock) == 0 then
-prune(queue, timeouts, alive, server_time())
-wake_next(queue, channel, publish)
-end
-if held or redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
-return absence(lock)`,
-    sha1: "b79ae49199be2cf6c76e33f916724ff43d3fe7d1",
-  },
+  sha1: "470c8591fbfafd896015508981e2afa11be93be1",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "0d0a27e1121fcfde53dde9863305ef003b2a81f3" },
 });
 
 /**
@@ -722,9 +631,7 @@ export const fairUndo: Script<
     { name: "publish", type: "text" },
     { name: "grace", type: "ms" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function bury(tombstone, ttl)
+  text: `local function bury(tombstone, ttl)
 if redis.call('EXISTS', tombstone) == 1 then
 return false
 end
@@ -740,26 +647,39 @@ local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
 return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
 end
-local function prune(queue, timeouts, alive, now)
-local dropped = 0
+local function move_up(timeouts, waiters, turn)
+for _, waiter in ipairs(waiters) do
+redis.call('ZINCRBY', timeouts, -turn, waiter)
+end
+end
+local function close_ranks(queue, timeouts, now, grace, unused)
+for place, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - place * grace
+if spare > 0 then
+move_up(timeouts, {waiter}, math.min(spare, unused))
+end
+end
+end
+local function prune(queue, timeouts, alive, now, grace)
+local dropped, unused = 0, 0
 local head = redis.call('LINDEX', queue, 0)
 while head do
 local deadline = deadline_of(timeouts, alive, head)
 if deadline and deadline > now then
 break
 end
+local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
+unused = unused + math.max(0, math.min(grace, timeout - unused - now))
 redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, head)
 redis.call('ZREM', alive, head)
 dropped = dropped + 1
 head = redis.call('LINDEX', queue, 0)
 end
+if unused > 0 then
+close_ranks(queue, timeouts, now, grace, unused)
+end
 return dropped
-end
-local function move_up(timeouts, waiters, grace)
-for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -grace, waiter)
-end
 end
 local function wake_next(queue, channel, publish)
 local head = redis.call('LINDEX', queue, 0)
@@ -792,93 +712,17 @@ end
 undone = 1
 end
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
-prune(queue, timeouts, alive, server_time())
+prune(queue, timeouts, alive, server_time(), grace)
 wake_next(queue, channel, publish)
 end
 return undone`,
-    sha1: "691552c043a70a650b3bb39797cb92f6eee3588e",
-  },
-  legacy: {
-    text: `local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function deadline_of(timeouts, alive, waiter)
-local timeout = redis.call('ZSCORE', timeouts, waiter)
-return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
-end
-local function prune(queue, timeouts, alive, now)
-local dropped = 0
-local head = redis.call('LINDEX', queue, 0)
-while head do
-local deadline = deadline_of(timeouts, alive, head)
-if deadline and deadline > now then
-break
-end
-redis.call('LPOP', queue)
-redis.call('ZREM', timeouts, head)
-redis.call('ZREM', alive, head)
-dropped = dropped + 1
-head = redis.call('LINDEX', queue, 0)
-end
-return dropped
-end
-local function move_up(timeouts, waiters, grace)
-for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -grace, waiter)
-end
-end
-local function wake_next(queue, channel, publish)
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0')
-end
-end
-local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-if not bury(tombstone, tombstoneTtl) then
-return 0
-end
-local undone = 0
-local place = redis.call('LPOS', queue, owner, 'RANK', -1)
-if place then
-move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)
-redis.call('LREM', queue, -1, owner)
-redis.call('ZREM', timeouts, owner)
-redis.call('ZREM', alive, owner)
-undone = 1
-end
-local current = redis.call('HGET', lock, owner)
-if current and tonumber(current) > tonumber(count) then
-if count ~= '0' and left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-redis.call('HSET', lock, owner, count)
-else
-redis.call('HDEL', lock, owner)
-end
-undone = 1
-end
-if undone == 1 and redis.call('EXISTS', lock) == 0 then
-prune(queue, timeouts, alive, server_time())
-wake_next(queue, channel, publish)
-end
-return undone`,
-    sha1: "eeda6824ca6880427612d9e4b713467c1cc134e8",
-  },
+  sha1: "c2709f33be54980a191d4614dcf2b503c4a5d993",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "33c61db0de62bb08a09b14af7d0f8e5400e60a18" },
 });
 
 /**
- * Takes a free lock for a fresh wire id and draws a fencing token: one more than the last, and at least the server's
- * clock in microseconds, so that a server that has forgotten the last one cannot fall behind it. Running it again is as
- * good as once: an owner that has the lock keeps its count and its token, and the TTL is only raised.
+ * Takes a free lock for a fresh wire id and draws a fencing token. Running it again is as good as once: an owner that has
+ * the lock keeps its count and its token, and the TTL is only raised.
  *
  * Replies:
  * - `{1, token}`: granted; the token as text, since a client may round large numbers
@@ -911,13 +755,20 @@ export const fencedAcquire: Script<
     { name: "owner", type: "text" },
     { name: "lease", type: "ms" },
   ],
-  modern: {
-    text: `local function create(lock, lease, ...)
+  text: `local function create(lock, lease, ...)
 redis.call('HSET', lock, ...)
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
 redis.call('DEL', lock)
 return set
+end
+end
+local function draw(counter)
+local drawn = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if drawn < floor then
+redis.call('SET', counter, string.format('%.0f', floor))
 end
 end
 local function raise_ttl(key, ttl)
@@ -927,16 +778,8 @@ end
 end
 local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], ARGV[2]
-local function draw()
-local drawn = redis.call('INCR', counter)
-local time = redis.call('TIME')
-local floor = time[1] * 1000000 + time[2]
-if drawn < floor then
-redis.call('SET', counter, string.format('%.0f', floor))
-end
-end
 if redis.call('EXISTS', lock, tombstone) == 0 then
-draw()
+draw(counter)
 return create(lock, lease, owner, 1) or {1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 1 then
@@ -945,13 +788,129 @@ end
 if redis.call('HEXISTS', lock, owner) == 1 then
 raise_ttl(lock, lease)
 if redis.call('EXISTS', counter) == 0 then
-draw()
+draw(counter)
 end
 return {1, redis.call('GET', counter)}
 end
 return {0, redis.call('PTTL', lock)}`,
-    sha1: "34baf18eafda6abbf540fc62979f7cae03edb95a",
+  sha1: "a455ecac59ee8d3e25123b630f8d41e51b7136ec",
+});
+
+/**
+ * Gives a lock back and grants it in the same step to one who waits for it in the giver's process, its heir (lock
+ * cohorting: Dice, Marathe and Shavit 2012). No other process comes between, so now and then the others are asked: then
+ * the release is announced, and the heir gets nothing if anybody outside its process hears of it.
+ *
+ * Replies:
+ * - `{1, 1, token}`: given back, now or by an earlier run, and the heir has it by this token
+ * - `{1, 0, others}`: given back; the heir has nothing, and so many others heard of it
+ * - `{0, 0, 0}`: the lock was gone
+ * - `{-1, 0, 0}`: another held it
+ */
+export const fencedPass: Script<
+  {
+    /** hash: owner -> hold count */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+    /** string: exists once the giver's wire id is over */
+    tombstone: string;
+    /** string: exists once the heir's is */
+    heirTombstone: string;
+    /** string: the last token; without TTL */
+    counter: string;
   },
+  {
+    /** text: the giver, clientId:n */
+    owner: string;
+    /** text: clientId:n */
+    heir: string;
+    /** ms: of the heir */
+    lease: number;
+    /** int: 1 if others go before the heir */
+    ask: number;
+    /** int: how many subscribers of the channel are of this process */
+    own: number;
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "fenced/pass",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+    { name: "heirTombstone", type: "string" },
+    { name: "counter", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "heir", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "ask", type: "int" },
+    { name: "own", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
+end
+local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set
+end
+end
+local function draw(counter)
+local drawn = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if drawn < floor then
+redis.call('SET', counter, string.format('%.0f', floor))
+end
+end
+local function others_first(lock, heirTombstone, channel, message, ask, own, publish)
+local possible = redis.call('EXISTS', lock, heirTombstone) == 0
+if possible and ask == '0' then
+return nil
+end
+local heard = redis.pcall(publish, channel, message)
+local others = type(heard) == 'number' and math.max(heard - own, 0) or 1
+if possible and others == 0 then
+return nil
+end
+return others
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
+end
+end
+local lock, channel, tombstone, heirTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, heir, lease, ask, own, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+if redis.call('HDEL', lock, owner) == 1 then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+local others = others_first(lock, heirTombstone, channel, '0', ask, own, publish)
+if others then
+return {1, 0, others}
+end
+draw(counter)
+return create(lock, lease, heir, 1) or {1, 1, redis.call('GET', counter)}
+end
+if redis.call('EXISTS', tombstone) == 0 then
+return {absence(lock), 0, 0}
+end
+if redis.call('HEXISTS', lock, heir) == 0 then
+return {1, 0, 0}
+end
+raise_ttl(lock, lease)
+return {1, 1, redis.call('GET', counter)}`,
+  sha1: "5b8a3ab9e63f691067e9c3ad7b4e43c1ce6afff2",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "cd2fd58a12cb2c1d2066254fb911b71251cacbd6" },
 });
 
 /**
@@ -991,9 +950,7 @@ export const latchCountDown: Script<
     { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function too_late(latest)
@@ -1053,71 +1010,8 @@ announce(publish, channel, '0')
 end
 end
 return answer(1)`,
-    sha1: "545d7cb22670bc4f370fa59b70b2505f2463a035",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function too_late(latest)
-return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
-end
-local function answer(word)
-return {word, tonumber(redis.call('TIME')[1])}
-end
-local function mark(marker, outcome, ttl)
-redis.call('DEL', marker)
-redis.call('SET', marker, outcome, 'PX', ttl)
-end
-local function number_in(key)
-local value = redis.call('GET', key)
-if not value then
-return 0
-end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end
-local function give_back(permits, count, publish, channel, message)
-local free = redis.call('INCRBY', permits, count)
-if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
-end
-end
-local function raw(id)
-return (string.gsub(id, '%x%x', function(digits)
-return string.char(tonumber(digits, 16))
-end))
-end
-local function prune(permits, leases, now, publish, channel)
-local free = number_in(permits)
-local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
-if ended == 0 then
-return free
-end
-give_back(permits, ended, publish, channel)
-return free + ended
-end
-local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
-if redis.call('EXISTS', marker) == 1 then
-return answer(1)
-end
-if too_late(latest) then
-return answer(-1)
-end
-local left = number_in(count)
-mark(marker, '1', markerTtl)
-if left > 1 then
-redis.call('DECRBY', count, 1)
-else
-redis.call('DEL', count)
-if left == 1 then
-announce(publish, channel, '0')
-end
-end
-return answer(1)`,
-    sha1: "1b1a2b99ab3392df713f5ab7c109db67956d86d6",
-  },
+  sha1: "1b1a2b99ab3392df713f5ab7c109db67956d86d6",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "545d7cb22670bc4f370fa59b70b2505f2463a035" },
 });
 
 /**
@@ -1152,8 +1046,7 @@ export const lockAcquire: Script<
     { name: "owner", type: "text" },
     { name: "lease", type: "ms" },
   ],
-  modern: {
-    text: `local function create(lock, lease, ...)
+  text: `local function create(lock, lease, ...)
 redis.call('HSET', lock, ...)
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
@@ -1179,8 +1072,7 @@ raise_ttl(lock, lease)
 return {1, 0}
 end
 return {0, redis.call('PTTL', lock)}`,
-    sha1: "853c37f368a3d60555e750955cd93334eb160158",
-  },
+  sha1: "853c37f368a3d60555e750955cd93334eb160158",
 });
 
 /**
@@ -1214,8 +1106,7 @@ export const lockExtend: Script<
     { name: "owner", type: "text" },
     { name: "lease", type: "ms" },
   ],
-  modern: {
-    text: `local function absence(lock)
+  text: `local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
 local lock, tombstone = KEYS[1], KEYS[2]
@@ -1228,8 +1119,7 @@ return absence(lock)
 end
 redis.call('PEXPIRE', lock, lease)
 return 1`,
-    sha1: "56a235779c8c1f87b35f5fb66be4afb3d80e200c",
-  },
+  sha1: "56a235779c8c1f87b35f5fb66be4afb3d80e200c",
 });
 
 /**
@@ -1265,9 +1155,7 @@ export const lockForce: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function bury(tombstone, ttl)
@@ -1288,32 +1176,8 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "710681c5969a1d3a8b85f16f7a4cfa29067650b4",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
-if redis.call('HLEN', lock) == 0 then
-return redis.call('EXISTS', tombstone)
-end
-if bury(tombstone, tombstoneTtl) then
-redis.call('DEL', lock)
-announce(publish, channel, '0')
-end
-return 1`,
-    sha1: "8445b69e5a1479d249092900d54c63cd7eceb479",
-  },
+  sha1: "8445b69e5a1479d249092900d54c63cd7eceb479",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "710681c5969a1d3a8b85f16f7a4cfa29067650b4" },
 });
 
 /**
@@ -1342,9 +1206,7 @@ export const lockInspect: Script<
     { name: "counter", type: "string" },
   ],
   args: [],
-  modern: {
-    text: `#!lua flags=no-writes
-local function read_hold(lock, owner, number)
+  text: `local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
@@ -1395,6 +1257,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -1407,7 +1278,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -1468,135 +1339,113 @@ end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
 return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
-    sha1: "4b2c1ae82a8aa6d6c64251d32901f171974ad712",
+  sha1: "8b97a3ede373aaf13620e5f1f67d552787d85e40",
+  flagged: { shebang: "#!lua flags=no-writes\n", sha1: "6d5045735798962e6c3997311ace3566f115a66d" },
+});
+
+/**
+ * Gives a lock back and grants it in the same step to one who waits for it in the giver's process, its heir (lock
+ * cohorting: Dice, Marathe and Shavit 2012). No other process comes between, so now and then the others are asked: then
+ * the release is announced, and the heir gets nothing if anybody outside its process hears of it.
+ *
+ * Replies:
+ * - `{1, 1, 0}`: given back, now or by an earlier run, and the heir has it
+ * - `{1, 0, others}`: given back; the heir has nothing, and so many others heard of it
+ * - `{0, 0, 0}`: the lock was gone
+ * - `{-1, 0, 0}`: another held it
+ */
+export const lockPass: Script<
+  {
+    /** hash: owner -> hold count */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+    /** string: exists once the giver's wire id is over */
+    tombstone: string;
+    /** string: exists once the heir's is */
+    heirTombstone: string;
   },
-  legacy: {
-    text: `local function read_hold(lock, owner, number)
-local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-return base .. ':' .. owner .. ':rwlock_timeout:' .. number
+  {
+    /** text: the giver, clientId:n */
+    owner: string;
+    /** text: clientId:n */
+    heir: string;
+    /** ms: of the heir */
+    lease: number;
+    /** int: 1 if others go before the heir */
+    ask: number;
+    /** int: how many subscribers of the channel are of this process */
+    own: number;
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "lock/pass",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+    { name: "heirTombstone", type: "string" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "heir", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "ask", type: "int" },
+    { name: "own", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
-end
-return longest
-end
-local function all_reads_left(lock)
-local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
-return 0
-end
-local most = redis.call('PTTL', lock)
-local longest = 0
-local fields = redis.call('HGETALL', lock)
-for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if most > 0 and longest >= most then
-return longest
-end
-end
-return longest
-end
-local function terms_from(arguments, first)
-local terms = {}
-for i = first, #arguments do
-terms[#terms + 1] = arguments[i]
-end
-return terms
-end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
-local hold = read_hold(lock, owner, number)
-local term = terms[number] or '0'
-if term == '0' then
-redis.call('DEL', hold)
-elseif redis.call('PEXPIRE', hold, term) == 0 then
-redis.call('SET', hold, '1', 'PX', term)
-end
-end
-if #terms == 0 then
-redis.call('HDEL', lock, owner)
-else
-redis.call('HSET', lock, owner, #terms)
-end
-end
-local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
-set_reads(lock, owner, terms)
-if redis.call('HGET', lock, 'mode') == 'write' then
-if left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-end
-return false
-end
-local longest = reads_left(lock, owner, #terms)
-if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
-return false
-end
-longest = all_reads_left(lock)
-end
-if longest > 0 then
-redis.call('PEXPIRE', lock, longest)
-return false
-end
+local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
 redis.call('DEL', lock)
-return true
-end
-local function read_absence(lock, owner)
-local mode = redis.call('HGET', lock, 'mode')
-local others
-if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
-elseif mode == 'write' then
-others = redis.call('HEXISTS', lock, owner .. ':write') == 0
-else
-others = redis.call('EXISTS', lock) == 1
-end
-return others and -1 or 0
-end
-local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
-if redis.call('TYPE', lock).ok ~= 'hash' then
-return {}
-end
-local mode = redis.call('HGET', lock, 'mode')
-local shared = mode == 'read' or mode == 'write'
-local OWNER = '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+'
-local MOST_DIGITS = 5
-local function is_owner(field)
-return string.find(field, OWNER .. '$') or shared and (field == 'mode' or string.find(field, OWNER .. ':write$'))
-end
-if not shared and redis.call('HLEN', lock) > 1 then
-return {}
-end
-for _, field in ipairs(redis.call('HRANDFIELD', lock, 2)) do
-if not is_owner(field) then
-return {}
+return set
 end
 end
-local holders = {}
-local fields = redis.call('HGETALL', lock)
-for i = 1, #fields, 2 do
-local field, count = fields[i], fields[i + 1]
-if field ~= 'mode' then
-if not is_owner(field) or not string.find(count, '^%d+$') or shared and #count > MOST_DIGITS then
-return {}
+local function others_first(lock, heirTombstone, channel, message, ask, own, publish)
+local possible = redis.call('EXISTS', lock, heirTombstone) == 0
+if possible and ask == '0' then
+return nil
 end
-holders[#holders + 1] = field
-holders[#holders + 1] = count
-holders[#holders + 1] = shared and reads_left(lock, field, count) or 0
+local heard = redis.pcall(publish, channel, message)
+local others = type(heard) == 'number' and math.max(heard - own, 0) or 1
+if possible and others == 0 then
+return nil
+end
+return others
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
 end
 end
-local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
-return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
-    sha1: "70f1ad32dfa41c5228f0209fe97fcb600e86bcc1",
-  },
+local lock, channel, tombstone, heirTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, heir, lease, ask, own, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+if redis.call('HDEL', lock, owner) == 1 then
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
+local others = others_first(lock, heirTombstone, channel, '0', ask, own, publish)
+if others then
+return {1, 0, others}
+end
+return create(lock, lease, heir, 1) or {1, 1, 0}
+end
+if redis.call('EXISTS', tombstone) == 0 then
+return {absence(lock), 0, 0}
+end
+if redis.call('HEXISTS', lock, heir) == 0 then
+return {1, 0, 0}
+end
+raise_ttl(lock, lease)
+return {1, 1, 0}`,
+  sha1: "e00ea08f01d33d509df0e9e507e0bb8833f5f557",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "51d83545997eb458b280f17d805dd143ad94d1e8" },
 });
 
 /**
@@ -1635,8 +1484,7 @@ export const lockReenter: Script<
     { name: "count", type: "int" },
     { name: "lease", type: "ms" },
   ],
-  modern: {
-    text: `local function absence(lock)
+  text: `local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
 local function raise_ttl(key, ttl)
@@ -1660,8 +1508,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-    sha1: "6b90dd3f649481b2db0c5b9cbdd8502e7cd9a55c",
-  },
+  sha1: "6b90dd3f649481b2db0c5b9cbdd8502e7cd9a55c",
 });
 
 /**
@@ -1708,9 +1555,7 @@ export const lockRelease: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function absence(lock)
@@ -1741,42 +1586,8 @@ if redis.call('EXISTS', tombstone) == 1 then
 return 1
 end
 return absence(lock)`,
-    sha1: "5242536aaa117858ae9346d09edc0a31d879ea1d",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
-local function keep(lock, tombstone, owner, count, left)
-if redis.call('EXISTS', tombstone) == 1 then
-return true
-end
-if redis.call('HEXISTS', lock, owner) == 0 then
-return false
-end
-redis.call('PEXPIRE', lock, left)
-redis.call('HSET', lock, owner, count)
-return true
-end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if count ~= '0' and left ~= '0' then
-return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
-end
-if redis.call('HDEL', lock, owner) == 1 then
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-announce(publish, channel, '0')
-return 1
-end
-if redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
-return absence(lock)`,
-    sha1: "b6197f3435d9e6676ba7f7dcdfdab255440c50d8",
-  },
+  sha1: "b6197f3435d9e6676ba7f7dcdfdab255440c50d8",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "5242536aaa117858ae9346d09edc0a31d879ea1d" },
 });
 
 /**
@@ -1804,8 +1615,7 @@ export const lockRenew: Script<
     { name: "lease", type: "ms" },
     { name: "owners", type: "text", variadic: true },
   ],
-  modern: {
-    text: `local function absence(lock)
+  text: `local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
 local function raise_ttl(key, ttl)
@@ -1825,8 +1635,7 @@ replies[i] = absence(lock)
 end
 end
 return replies`,
-    sha1: "449c7da5e5b2c8c3262fcd1ededb41b6ed09be02",
-  },
+  sha1: "449c7da5e5b2c8c3262fcd1ededb41b6ed09be02",
 });
 
 /**
@@ -1848,12 +1657,10 @@ export const lockState: Script<
   name: "lock/state",
   keys: [{ name: "lock", type: "hash" }],
   args: [{ name: "owner", type: "text" }],
-  modern: {
-    text: `local lock = KEYS[1]
+  text: `local lock = KEYS[1]
 local owner = ARGV[1]
 return {redis.call('HLEN', lock) > 0 and 1 or 0, tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}`,
-    sha1: "fbe9dbdea3d13476bba6bd16df6c641b66188ccf",
-  },
+  sha1: "fbe9dbdea3d13476bba6bd16df6c641b66188ccf",
 });
 
 /**
@@ -1899,9 +1706,7 @@ export const lockUndo: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function bury(tombstone, ttl)
@@ -1929,39 +1734,8 @@ end
 redis.call('HDEL', lock, owner)
 announce(publish, channel, '0')
 return 1`,
-    sha1: "4829ebe03e12f2e00a29a2be4c4ae15e134a7d00",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if not bury(tombstone, tombstoneTtl) then
-return 0
-end
-local current = redis.call('HGET', lock, owner)
-if not current or tonumber(current) <= tonumber(count) then
-return 0
-end
-if count ~= '0' and left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-redis.call('HSET', lock, owner, count)
-return 1
-end
-redis.call('HDEL', lock, owner)
-announce(publish, channel, '0')
-return 1`,
-    sha1: "fed9777ae23c0ac7b2fec952416115df43c16792",
-  },
+  sha1: "fed9777ae23c0ac7b2fec952416115df43c16792",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "4829ebe03e12f2e00a29a2be4c4ae15e134a7d00" },
 });
 
 /**
@@ -2005,8 +1779,7 @@ export const permitsAcquire: Script<
     { name: "lease", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -2063,8 +1836,7 @@ granted = 0
 end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
-    sha1: "4c3d087db8b9f243a4287987bf1f7cfa08aa6189",
-  },
+  sha1: "4c3d087db8b9f243a4287987bf1f7cfa08aa6189",
 });
 
 /**
@@ -2110,9 +1882,7 @@ export const permitsRelease: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -2164,63 +1934,8 @@ end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
-    sha1: "7cd9d0995494afc970649de9a2d5cff93f6cb5d5",
-  },
-  legacy: {
-    text: `local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function number_in(key)
-local value = redis.call('GET', key)
-if not value then
-return 0
-end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end
-local function give_back(permits, count, publish, channel, message)
-local free = redis.call('INCRBY', permits, count)
-if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
-end
-end
-local function raw(id)
-return (string.gsub(id, '%x%x', function(digits)
-return string.char(tonumber(digits, 16))
-end))
-end
-local function prune(permits, leases, now, publish, channel)
-local free = number_in(permits)
-local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
-if ended == 0 then
-return free
-end
-give_back(permits, ended, publish, channel)
-return free + ended
-end
-local function mark(marker, outcome, ttl)
-redis.call('DEL', marker)
-redis.call('SET', marker, outcome, 'PX', ttl)
-end
-local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local ended = redis.call('GET', tombstone)
-if ended then
-return ended == call and 1 or 0
-end
-local member = raw(id)
-prune(permits, leases, server_time(), publish, channel)
-local out = redis.call('ZSCORE', leases, member)
-mark(tombstone, out and call or 'over', tombstoneTtl)
-if not out then
-return 0
-end
-redis.call('ZREM', leases, member)
-give_back(permits, 1, publish, channel)
-return 1`,
-    sha1: "6e9f2226c7951b1cf15dbff6d2b2fbbd4281ba65",
-  },
+  sha1: "6e9f2226c7951b1cf15dbff6d2b2fbbd4281ba65",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "7cd9d0995494afc970649de9a2d5cff93f6cb5d5" },
 });
 
 /**
@@ -2249,9 +1964,7 @@ export const permitsRenew: Script<
     { name: "lease", type: "ms" },
     { name: "ids", type: "text", variadic: true },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -2298,58 +2011,8 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "53021bc8568f0036620ba2646e72182b224b3926",
-  },
-  legacy: {
-    text: `local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function number_in(key)
-local value = redis.call('GET', key)
-if not value then
-return 0
-end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end
-local function give_back(permits, count, publish, channel, message)
-local free = redis.call('INCRBY', permits, count)
-if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
-end
-end
-local function raw(id)
-return (string.gsub(id, '%x%x', function(digits)
-return string.char(tonumber(digits, 16))
-end))
-end
-local function prune(permits, leases, now, publish, channel)
-local free = number_in(permits)
-local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
-if ended == 0 then
-return free
-end
-give_back(permits, ended, publish, channel)
-return free + ended
-end
-local leases = KEYS
-local lease = ARGV[1]
-local now = server_time()
-redis.pcall('ZREM', leases[1], '')
-local replies = {}
-for i, key in ipairs(leases) do
-local member = raw(ARGV[i + 1])
-local ends = redis.pcall('ZSCORE', key, member)
-replies[i] = 0
-if type(ends) == 'string' and tonumber(ends) > now then
-redis.call('ZADD', key, 'XX', 'GT', now + lease, member)
-replies[i] = 1
-end
-end
-return replies`,
-    sha1: "284d06a579ce23bbe8118af5f8cc615be221bb21",
-  },
+  sha1: "284d06a579ce23bbe8118af5f8cc615be221bb21",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "53021bc8568f0036620ba2646e72182b224b3926" },
 });
 
 /**
@@ -2395,8 +2058,7 @@ export const permitsSet: Script<
     { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -2453,8 +2115,7 @@ redis.call('INCRBY', permits, count - before)
 redis.pcall(publish, channel, count)
 end
 return answer(1)`,
-    sha1: "f3857358f7e8b7ec6b90b851c1ee4355ef1274ad",
-  },
+  sha1: "f3857358f7e8b7ec6b90b851c1ee4355ef1274ad",
 });
 
 /**
@@ -2484,9 +2145,7 @@ export const permitsState: Script<
     { name: "channel", type: "channel" },
   ],
   args: [{ name: "publish", type: "text" }],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -2521,51 +2180,13 @@ end
 local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "8c8c35d72161add4141cace3d8383d20e1ff4478",
-  },
-  legacy: {
-    text: `local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function number_in(key)
-local value = redis.call('GET', key)
-if not value then
-return 0
-end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end
-local function give_back(permits, count, publish, channel, message)
-local free = redis.call('INCRBY', permits, count)
-if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
-end
-end
-local function raw(id)
-return (string.gsub(id, '%x%x', function(digits)
-return string.char(tonumber(digits, 16))
-end))
-end
-local function prune(permits, leases, now, publish, channel)
-local free = number_in(permits)
-local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
-if ended == 0 then
-return free
-end
-give_back(permits, ended, publish, channel)
-return free + ended
-end
-local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
-local publish = ARGV[1]
-return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
-    sha1: "36b93a0d54553811f99a483b62c2972b7d2c81e9",
-  },
+  sha1: "36b93a0d54553811f99a483b62c2972b7d2c81e9",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "8c8c35d72161add4141cace3d8383d20e1ff4478" },
 });
 
 /**
- * Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late. Running
- * it again is as good as once.
+ * Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one
+ * permit, since Redisson wakes as many threads as the message says). Running it again is as good as once.
  *
  * Replies:
  * - `{1, time}`: done, now or by an earlier run
@@ -2610,9 +2231,7 @@ export const permitsUpdate: Script<
     { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -2672,122 +2291,50 @@ end
 redis.call('ZADD', leases, now + lease, member)
 mark(marker, '1', markerTtl)
 if now + lease < tonumber(ends) then
-redis.pcall(publish, channel, 0)
+redis.pcall(publish, channel, 1)
 end
 return answer(1)`,
-    sha1: "eced83b03d846127b37f56bd627606f2ed792a24",
-  },
-  legacy: {
-    text: `local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function number_in(key)
-local value = redis.call('GET', key)
-if not value then
-return 0
-end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end
-local function give_back(permits, count, publish, channel, message)
-local free = redis.call('INCRBY', permits, count)
-if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
-end
-end
-local function raw(id)
-return (string.gsub(id, '%x%x', function(digits)
-return string.char(tonumber(digits, 16))
-end))
-end
-local function prune(permits, leases, now, publish, channel)
-local free = number_in(permits)
-local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
-if ended == 0 then
-return free
-end
-give_back(permits, ended, publish, channel)
-return free + ended
-end
-local function too_late(latest)
-return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
-end
-local function answer(word)
-return {word, tonumber(redis.call('TIME')[1])}
-end
-local function mark(marker, outcome, ttl)
-redis.call('DEL', marker)
-redis.call('SET', marker, outcome, 'PX', ttl)
-end
-local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if redis.call('EXISTS', marker) == 1 then
-return answer(1)
-end
-if too_late(latest) then
-return answer(-1)
-end
-local now = server_time()
-local member = raw(id)
-prune(permits, leases, now, publish, channel)
-local ends = redis.call('ZSCORE', leases, member)
-if not ends then
-return answer(0)
-end
-redis.call('ZADD', leases, now + lease, member)
-mark(marker, '1', markerTtl)
-if now + lease < tonumber(ends) then
-redis.pcall(publish, channel, 0)
-end
-return answer(1)`,
-    sha1: "2a73696c5527b4594c88590655ceb73c7bf72fa1",
-  },
+  sha1: "d6143a6d8879b2c55a73c2bc81b48f81de89e465",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "cd9df9cdea6a1ea0e27ebe49ca39fcba215f5826" },
 });
 
 /**
- * Takes the read side for a fresh wire id, unless another owner writes or, where writers go first, a writer waits.
+ * Takes the read side for fresh wire ids, each unless another owner writes or, where writers go first, a writer waits.
  * Running it again is as good as once.
  *
  * Replies:
- * - `{1, 0}`: granted
- * - `{0, ms}`: refused; when the side may be free, -1 if never
- * - `{2, 0}`: this wire id is over
+ * - `{granted, ms, ...}`: for each wire id: 1, 0 granted; 0, ms refused, and when the side may be free, -1 if never; 2, 0 it is over
  */
 export const readAcquire: Script<
   {
     /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
     lock: string;
-    /** string: exists once this wire id is over */
-    tombstone: string;
-    /** string: lives as long as the lease of this hold */
-    hold: string;
     /** zset: waiting writer -> ms of the server's clock until which it counts as alive */
     writers: string;
+    /** string: for each wire id two: a tombstone that exists once it is over, and what lives as long as the lease of its hold */
+    theirs: readonly string[];
   },
   {
-    /** text: clientId:n */
-    owner: string;
-    /** ms: of the hold; TTL of the lock, at least */
-    lease: number;
     /** int: 1 if waiting writers go first */
     yield: number;
+    /** text: clientId:n */
+    owners: readonly string[];
+    /** ms: of their holds; TTL of the lock, at least */
+    leases: readonly number[];
   }
 > = defineScript({
   name: "read/acquire",
   keys: [
     { name: "lock", type: "hash" },
-    { name: "tombstone", type: "string" },
-    { name: "hold", type: "string" },
     { name: "writers", type: "zset" },
+    { name: "theirs", type: "string", variadic: true },
   ],
   args: [
-    { name: "owner", type: "text" },
-    { name: "lease", type: "ms" },
     { name: "yield", type: "int" },
+    { name: "owners", type: "text", variadic: true },
+    { name: "leases", type: "ms", variadic: true },
   ],
-  modern: {
-    text: `local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -2804,36 +2351,46 @@ if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
 end
-local lock, tombstone, hold, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, lease, yield = ARGV[1], ARGV[2], ARGV[3]
+local lock, writers, theirs = KEYS[1], KEYS[2], KEYS
+local yield = ARGV[1]
+local function admit(tombstone, hold, owner, lease)
 local mode = redis.call('HGET', lock, 'mode')
 if redis.call('EXISTS', tombstone) == 1 then
-return {2, 0}
+return 2, 0
 end
 local again = redis.call('HEXISTS', lock, owner) == 1
 if mode ~= 'read' and not again and redis.call('EXISTS', lock) == 1 then
-return {0, redis.call('PTTL', lock)}
+return 0, redis.call('PTTL', lock)
 end
 if yield == '1' and not again then
 local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]
 local wait = last and last - server_time() or 0
 if wait > 0 then
-return {0, wait}
+return 0, wait
 end
 end
 if redis.call('PTTL', hold) < tonumber(lease) then
 redis.call('SET', hold, '1', 'PX', lease)
 end
 if not mode then
-return create(lock, lease, 'mode', 'read', owner, 1) or {1, 0}
+return create(lock, lease, 'mode', 'read', owner, 1) or 1, 0
 end
 if not again then
 redis.call('HSET', lock, owner, 1)
 end
 raise_ttl(lock, lease)
-return {1, 0}`,
-    sha1: "96ddd0a819d8bb3d3321716e9597d74e1cc1f633",
-  },
+return 1, 0
+end
+local replies = {}
+for i = 1, (#ARGV - 1) / 2 do
+local granted, ms = admit(theirs[2 * i + 1], theirs[2 * i + 2], ARGV[2 * i], ARGV[2 * i + 1])
+if type(granted) == 'table' then
+return granted
+end
+replies[2 * i - 1], replies[2 * i] = granted, ms
+end
+return replies`,
+  sha1: "e7e1cce9d021bcbb010e3bbaa7bfcea06c1c4ff9",
 });
 
 /**
@@ -2870,8 +2427,7 @@ export const readExtend: Script<
     { name: "left", type: "int" },
     { name: "terms", type: "int", variadic: true },
   ],
-  modern: {
-    text: `local function read_hold(lock, owner, number)
+  text: `local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
@@ -2922,6 +2478,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -2934,7 +2499,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -2971,8 +2536,7 @@ return read_absence(lock, owner)
 end
 change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1`,
-    sha1: "d948e2a7fb8d983adeffaa5397499872c37730bf",
-  },
+  sha1: "247203742c4f05b9b25593b45134ce3cdc7df645",
 });
 
 /**
@@ -3008,9 +2572,7 @@ export const readForce: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function bury(tombstone, ttl)
@@ -3072,6 +2634,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -3084,7 +2655,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3131,132 +2702,8 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "a73725dc2ade71ac71aa1f8cdd3bb3ec986bf7d8",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local function read_hold(lock, owner, number)
-local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-return base .. ':' .. owner .. ':rwlock_timeout:' .. number
-end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
-end
-return longest
-end
-local function all_reads_left(lock)
-local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
-return 0
-end
-local most = redis.call('PTTL', lock)
-local longest = 0
-local fields = redis.call('HGETALL', lock)
-for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if most > 0 and longest >= most then
-return longest
-end
-end
-return longest
-end
-local function terms_from(arguments, first)
-local terms = {}
-for i = first, #arguments do
-terms[#terms + 1] = arguments[i]
-end
-return terms
-end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
-local hold = read_hold(lock, owner, number)
-local term = terms[number] or '0'
-if term == '0' then
-redis.call('DEL', hold)
-elseif redis.call('PEXPIRE', hold, term) == 0 then
-redis.call('SET', hold, '1', 'PX', term)
-end
-end
-if #terms == 0 then
-redis.call('HDEL', lock, owner)
-else
-redis.call('HSET', lock, owner, #terms)
-end
-end
-local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
-set_reads(lock, owner, terms)
-if redis.call('HGET', lock, 'mode') == 'write' then
-if left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-end
-return false
-end
-local longest = reads_left(lock, owner, #terms)
-if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
-return false
-end
-longest = all_reads_left(lock)
-end
-if longest > 0 then
-redis.call('PEXPIRE', lock, longest)
-return false
-end
-redis.call('DEL', lock)
-return true
-end
-local function read_absence(lock, owner)
-local mode = redis.call('HGET', lock, 'mode')
-local others
-if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
-elseif mode == 'write' then
-others = redis.call('HEXISTS', lock, owner .. ':write') == 0
-else
-others = redis.call('EXISTS', lock) == 1
-end
-return others and -1 or 0
-end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
-if all_reads_left(lock) == 0 then
-return redis.call('EXISTS', tombstone)
-end
-if not bury(tombstone, tombstoneTtl) then
-return 1
-end
-local mode = redis.call('HGET', lock, 'mode')
-local fields = redis.call('HGETALL', lock)
-for i = 1, #fields, 2 do
-if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
-set_reads(lock, fields[i], {})
-end
-end
-if mode == 'read' then
-redis.call('DEL', lock)
-announce(publish, channel, '0')
-end
-return 1`,
-    sha1: "c1516778e25bd088ef32ea523d6bd3c6d1dd647b",
-  },
+  sha1: "33eed9d3492c3e656d56fa24aa36997efac495da",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "b33a1178d195c0fd1f79b7cb4b4d28689c9d7cae" },
 });
 
 /**
@@ -3299,8 +2746,7 @@ export const readReenter: Script<
     { name: "count", type: "int" },
     { name: "lease", type: "ms" },
   ],
-  modern: {
-    text: `local function raise_ttl(key, ttl)
+  text: `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
@@ -3356,6 +2802,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -3368,7 +2823,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3422,8 +2877,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-    sha1: "e99ef9e48b9718472cf45b142148559427036562",
-  },
+  sha1: "f7118a3cbba80febc55bb7a74b7999e07825d290",
 });
 
 /**
@@ -3471,9 +2925,7 @@ export const readRelease: Script<
     { name: "publish", type: "text" },
     { name: "terms", type: "int", variadic: true },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function bury(tombstone, ttl)
@@ -3535,125 +2987,14 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
-set_reads(lock, owner, terms)
-if redis.call('HGET', lock, 'mode') == 'write' then
-if left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-end
-return false
-end
-local longest = reads_left(lock, owner, #terms)
-if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
-return false
-end
-longest = all_reads_left(lock)
-end
-if longest > 0 then
-redis.call('PEXPIRE', lock, longest)
-return false
-end
-redis.call('DEL', lock)
-return true
-end
-local function read_absence(lock, owner)
-local mode = redis.call('HGET', lock, 'mode')
-local others
-if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
-elseif mode == 'write' then
-others = redis.call('HEXISTS', lock, owner .. ':write') == 0
-else
-others = redis.call('EXISTS', lock) == 1
-end
-return others and -1 or 0
-end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local terms = terms_from(ARGV, 5)
-if redis.call('HEXISTS', lock, owner) == 0 then
-return redis.call('EXISTS', tombstone) == 1 and 1 or read_absence(lock, owner)
-end
-if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
-if #terms == 0 then
-bury(tombstone, tombstoneTtl)
-end
-if change_reads(lock, owner, terms, left) then
-announce(publish, channel, '0')
-end
-return 1`,
-    sha1: "748f178f40915e6dea612db49badb4ca5c15d8dc",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local function read_hold(lock, owner, number)
-local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-return base .. ':' .. owner .. ':rwlock_timeout:' .. number
-end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
-end
-return longest
-end
-local function all_reads_left(lock)
-local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
-return 0
-end
-local most = redis.call('PTTL', lock)
-local longest = 0
-local fields = redis.call('HGETALL', lock)
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if most > 0 and longest >= most then
-return longest
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
 end
 end
-return longest
-end
-local function terms_from(arguments, first)
-local terms = {}
-for i = first, #arguments do
-terms[#terms + 1] = arguments[i]
-end
-return terms
-end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
-local hold = read_hold(lock, owner, number)
-local term = terms[number] or '0'
-if term == '0' then
-redis.call('DEL', hold)
-elseif redis.call('PEXPIRE', hold, term) == 0 then
-redis.call('SET', hold, '1', 'PX', term)
-end
-end
-if #terms == 0 then
-redis.call('HDEL', lock, owner)
-else
-redis.call('HSET', lock, owner, #terms)
-end
+return false
 end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
@@ -3667,7 +3008,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3710,8 +3051,8 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "97b69bdb265183470a590e5a4f703aeaad3a729d",
-  },
+  sha1: "43df7f771788b6fe044922bec28d62b66919d53e",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "6d67887387193461c3257f624c083755e37afc6a" },
 });
 
 /**
@@ -3739,8 +3080,7 @@ export const readRenew: Script<
     { name: "lease", type: "ms" },
     { name: "owners", type: "text", variadic: true },
   ],
-  modern: {
-    text: `local function raise_ttl(key, ttl)
+  text: `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
@@ -3796,6 +3136,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -3808,7 +3157,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3859,8 +3208,7 @@ replies[i] = 1
 end
 end
 return replies`,
-    sha1: "14847fb65d88241af007536763216b96e4a71ccf",
-  },
+  sha1: "92ad504c3c7ba89c0f82bce1afdc02d198e13f0e",
 });
 
 /**
@@ -3882,8 +3230,7 @@ export const readState: Script<
   name: "read/state",
   keys: [{ name: "locks", type: "hash", variadic: true }],
   args: [{ name: "owner", type: "text" }],
-  modern: {
-    text: `local function read_hold(lock, owner, number)
+  text: `local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
@@ -3934,6 +3281,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -3946,7 +3302,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3981,8 +3337,7 @@ return {0, 0, -2}
 end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
-    sha1: "9f3b525f3f67a5703a4d991195a64bbea7d0f0e1",
-  },
+  sha1: "bddceeea3ec51f1852c8328012cdd2fe65478a89",
 });
 
 /**
@@ -4028,9 +3383,7 @@ export const readUndo: Script<
     { name: "publish", type: "text" },
     { name: "terms", type: "int", variadic: true },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function bury(tombstone, ttl)
@@ -4092,122 +3445,14 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
-set_reads(lock, owner, terms)
-if redis.call('HGET', lock, 'mode') == 'write' then
-if left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-end
-return false
-end
-local longest = reads_left(lock, owner, #terms)
-if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
-return false
-end
-longest = all_reads_left(lock)
-end
-if longest > 0 then
-redis.call('PEXPIRE', lock, longest)
-return false
-end
-redis.call('DEL', lock)
-return true
-end
-local function read_absence(lock, owner)
-local mode = redis.call('HGET', lock, 'mode')
-local others
-if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
-elseif mode == 'write' then
-others = redis.call('HEXISTS', lock, owner .. ':write') == 0
-else
-others = redis.call('EXISTS', lock) == 1
-end
-return others and -1 or 0
-end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local terms = terms_from(ARGV, 5)
-if not bury(tombstone, tombstoneTtl) then
-return 0
-end
-if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then
-return 0
-end
-if change_reads(lock, owner, terms, left) then
-announce(publish, channel, '0')
-end
-return 1`,
-    sha1: "5489b317984af999ccf139af2d746b358e0934d4",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local function read_hold(lock, owner, number)
-local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-return base .. ':' .. owner .. ':rwlock_timeout:' .. number
-end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
-end
-return longest
-end
-local function all_reads_left(lock)
-local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
-return 0
-end
-local most = redis.call('PTTL', lock)
-local longest = 0
-local fields = redis.call('HGETALL', lock)
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if most > 0 and longest >= most then
-return longest
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
 end
 end
-return longest
-end
-local function terms_from(arguments, first)
-local terms = {}
-for i = first, #arguments do
-terms[#terms + 1] = arguments[i]
-end
-return terms
-end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
-local hold = read_hold(lock, owner, number)
-local term = terms[number] or '0'
-if term == '0' then
-redis.call('DEL', hold)
-elseif redis.call('PEXPIRE', hold, term) == 0 then
-redis.call('SET', hold, '1', 'PX', term)
-end
-end
-if #terms == 0 then
-redis.call('HDEL', lock, owner)
-else
-redis.call('HSET', lock, owner, #terms)
-end
+return false
 end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
@@ -4221,7 +3466,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -4261,8 +3506,8 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-    sha1: "1fc6bf3e3fa30b8f47b927419f17298ecafe0410",
-  },
+  sha1: "d54631729dbb27b5da65e07d7775ddcc2015e2bd",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "14baeed0e315767b574b1b521953aef463bb8eb5" },
 });
 
 /**
@@ -4296,8 +3541,7 @@ export const semaphoreAcquire: Script<
     { name: "count", type: "int" },
     { name: "markerTtl", type: "ms" },
   ],
-  modern: {
-    text: `local function number_in(key)
+  text: `local function number_in(key)
 local value = redis.call('GET', key)
 if not value then
 return 0
@@ -4345,8 +3589,7 @@ end
 redis.call('DECRBY', permits, count)
 mark(marker, count, markerTtl)
 return {1, free - count}`,
-    sha1: "75f5b67b41d7d7ca8a8f35e1f881865985176edc",
-  },
+  sha1: "75f5b67b41d7d7ca8a8f35e1f881865985176edc",
 });
 
 /**
@@ -4373,8 +3616,7 @@ export const semaphoreDrain: Script<
     { name: "marker", type: "string" },
   ],
   args: [{ name: "markerTtl", type: "ms" }],
-  modern: {
-    text: `local function number_in(key)
+  text: `local function number_in(key)
 local value = redis.call('GET', key)
 if not value then
 return 0
@@ -4418,8 +3660,7 @@ redis.call('DECRBY', permits, free)
 end
 mark(marker, free, markerTtl)
 return free`,
-    sha1: "c850c546cbbb6c5d838db53242cd17dc2e6b3aae",
-  },
+  sha1: "c850c546cbbb6c5d838db53242cd17dc2e6b3aae",
 });
 
 /**
@@ -4464,9 +3705,7 @@ export const semaphoreRelease: Script<
     { name: "latest", type: "int" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function number_in(key)
+  text: `local function number_in(key)
 local value = redis.call('GET', key)
 if not value then
 return 0
@@ -4516,61 +3755,8 @@ number_in(permits)
 mark(marker, '1', markerTtl)
 give_back(permits, count, publish, channel, message)
 return answer(1)`,
-    sha1: "5e42b0a617bc907d3da3a81c5fec93d6c8520914",
-  },
-  legacy: {
-    text: `local function number_in(key)
-local value = redis.call('GET', key)
-if not value then
-return 0
-end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end
-local function give_back(permits, count, publish, channel, message)
-local free = redis.call('INCRBY', permits, count)
-if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
-end
-end
-local function raw(id)
-return (string.gsub(id, '%x%x', function(digits)
-return string.char(tonumber(digits, 16))
-end))
-end
-local function prune(permits, leases, now, publish, channel)
-local free = number_in(permits)
-local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
-if ended == 0 then
-return free
-end
-give_back(permits, ended, publish, channel)
-return free + ended
-end
-local function too_late(latest)
-return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
-end
-local function answer(word)
-return {word, tonumber(redis.call('TIME')[1])}
-end
-local function mark(marker, outcome, ttl)
-redis.call('DEL', marker)
-redis.call('SET', marker, outcome, 'PX', ttl)
-end
-local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if redis.call('EXISTS', marker) == 1 then
-return answer(1)
-end
-if too_late(latest) then
-return answer(-1)
-end
-number_in(permits)
-mark(marker, '1', markerTtl)
-give_back(permits, count, publish, channel, message)
-return answer(1)`,
-    sha1: "eff2e988b4c64fcf203811454fae4d1f9a15d119",
-  },
+  sha1: "eff2e988b4c64fcf203811454fae4d1f9a15d119",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "5e42b0a617bc907d3da3a81c5fec93d6c8520914" },
 });
 
 /**
@@ -4605,9 +3791,7 @@ export const semaphoreUndo: Script<
     { name: "markerTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function number_in(key)
+  text: `local function number_in(key)
 local value = redis.call('GET', key)
 if not value then
 return 0
@@ -4647,51 +3831,8 @@ if taken and taken ~= 'over' and taken ~= '0' then
 give_back(permits, taken, publish, channel)
 end
 return 1`,
-    sha1: "479be1ce434762b38d03320b33451b1381b38aaf",
-  },
-  legacy: {
-    text: `local function number_in(key)
-local value = redis.call('GET', key)
-if not value then
-return 0
-end
-local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end
-local function give_back(permits, count, publish, channel, message)
-local free = redis.call('INCRBY', permits, count)
-if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
-end
-end
-local function raw(id)
-return (string.gsub(id, '%x%x', function(digits)
-return string.char(tonumber(digits, 16))
-end))
-end
-local function prune(permits, leases, now, publish, channel)
-local free = number_in(permits)
-local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
-if ended == 0 then
-return free
-end
-give_back(permits, ended, publish, channel)
-return free + ended
-end
-local function mark(marker, outcome, ttl)
-redis.call('DEL', marker)
-redis.call('SET', marker, outcome, 'PX', ttl)
-end
-local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local markerTtl, publish = ARGV[1], ARGV[2]
-local taken = redis.call('GET', marker)
-mark(marker, 'over', markerTtl)
-if taken and taken ~= 'over' and taken ~= '0' then
-give_back(permits, taken, publish, channel)
-end
-return 1`,
-    sha1: "2feead7bde29898983d9e91af193f26d12050a9b",
-  },
+  sha1: "2feead7bde29898983d9e91af193f26d12050a9b",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "479be1ce434762b38d03320b33451b1381b38aaf" },
 });
 
 /**
@@ -4735,8 +3876,7 @@ export const writeAcquire: Script<
     { name: "lease", type: "ms" },
     { name: "patience", type: "int" },
   ],
-  modern: {
-    text: `local function server_time()
+  text: `local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
@@ -4804,6 +3944,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -4816,7 +3965,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -4866,8 +4015,7 @@ redis.call('ZADD', writers, now + patience, owner)
 raise_ttl(writers, patience)
 end
 return {0, redis.call('PTTL', lock)}`,
-    sha1: "cfa0f838aef2e672a583a1e7b504c81dd47094c1",
-  },
+  sha1: "b0f2bed79c6a1e1a3a1431fedbf8dc4b23c12356",
 });
 
 /**
@@ -4903,9 +4051,7 @@ export const writeForce: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function bury(tombstone, ttl)
@@ -4976,6 +4122,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -4988,7 +4143,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -5030,11 +4185,80 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-    sha1: "dd48f26fd9d81c52d4b10c5939ac3f4ea98a0bc8",
+  sha1: "fb01a9b9dba076883bec1abaecde0d0007ddabc5",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "989f13e29e3a89bcc80504d8d8dbc8c6d512ceda" },
+});
+
+/**
+ * Gives the write side back and grants it in the same step to one who waits for it in the giver's process, its heir (lock
+ * cohorting: Dice, Marathe and Shavit 2012). No other process comes between, so now and then the others are asked: then
+ * the release is announced, and the heir gets nothing if anybody outside its process hears of it; but it is marked as a
+ * waiting writer before, so that readers let it go first.
+ *
+ * Replies:
+ * - `{1, 1, 0}`: given back, now or by an earlier run, and the heir has it
+ * - `{1, 0, others}`: given back; the heir has nothing, and so many others heard of it
+ * - `{0, 0, 0}`: the lock was gone
+ * - `{-1, 0, 0}`: another held it
+ */
+export const writePass: Script<
+  {
+    /** hash: "mode" -> read or write; owner -> read holds; owner:write -> write holds */
+    lock: string;
+    /** channel: where releases are announced */
+    channel: string;
+    /** string: exists once the giver's wire id is over */
+    tombstone: string;
+    /** string: exists once the heir's is */
+    heirTombstone: string;
+    /** zset: waiting writer -> ms of the server's clock until which it counts as alive */
+    writers: string;
   },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
+  {
+    /** text: the giver, clientId:n */
+    owner: string;
+    /** text: clientId:n:write */
+    field: string;
+    /** text: clientId:n */
+    heir: string;
+    /** text: clientId:n:write */
+    heirField: string;
+    /** ms: of the heir */
+    lease: number;
+    /** int: 1 if others go before the heir */
+    ask: number;
+    /** int: how many subscribers of the channel are of this process */
+    own: number;
+    /** int: ms for which a waiter that is not heard of counts as alive; 0 if the heir is not to be marked */
+    patience: number;
+    /** ms: how long a command may be sent again */
+    tombstoneTtl: number;
+    /** text: PUBLISH or SPUBLISH */
+    publish: string;
+  }
+> = defineScript({
+  name: "write/pass",
+  keys: [
+    { name: "lock", type: "hash" },
+    { name: "channel", type: "channel" },
+    { name: "tombstone", type: "string" },
+    { name: "heirTombstone", type: "string" },
+    { name: "writers", type: "zset" },
+  ],
+  args: [
+    { name: "owner", type: "text" },
+    { name: "field", type: "text" },
+    { name: "heir", type: "text" },
+    { name: "heirField", type: "text" },
+    { name: "lease", type: "ms" },
+    { name: "ask", type: "int" },
+    { name: "own", type: "int" },
+    { name: "patience", type: "int" },
+    { name: "tombstoneTtl", type: "ms" },
+    { name: "publish", type: "text" },
+  ],
+  text: `local function absence(lock)
+return -redis.call('EXISTS', lock)
 end
 local function bury(tombstone, ttl)
 if redis.call('EXISTS', tombstone) == 1 then
@@ -5044,6 +4268,18 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
+local function server_time()
+local time = redis.call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function create(lock, lease, ...)
+redis.call('HSET', lock, ...)
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set
+end
+end
 local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
@@ -5051,6 +4287,23 @@ redis.call('HSET', lock, 'mode', 'read')
 redis.call('PEXPIRE', lock, longest)
 else
 redis.call('DEL', lock)
+end
+end
+local function others_first(lock, heirTombstone, channel, message, ask, own, publish)
+local possible = redis.call('EXISTS', lock, heirTombstone) == 0
+if possible and ask == '0' then
+return nil
+end
+local heard = redis.pcall(publish, channel, message)
+local others = type(heard) == 'number' and math.max(heard - own, 0) or 1
+if possible and others == 0 then
+return nil
+end
+return others
+end
+local function raise_ttl(key, ttl)
+if redis.call('PTTL', key) < tonumber(ttl) then
+redis.call('PEXPIRE', key, ttl)
 end
 end
 local function read_hold(lock, owner, number)
@@ -5104,6 +4357,15 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
+end
+end
+return false
+end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
@@ -5116,7 +4378,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -5143,23 +4405,33 @@ others = redis.call('EXISTS', lock) == 1
 end
 return others and -1 or 0
 end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
-if redis.call('HGET', lock, 'mode') ~= 'write' then
-return redis.call('EXISTS', tombstone)
+local lock, channel, tombstone, heirTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, field, heir, heirField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local ask, own, patience, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+if redis.call('HEXISTS', lock, field) == 1 then
+bury(tombstone, tombstoneTtl)
+end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
+if ask == '1' and patience ~= '0' and redis.call('EXISTS', heirTombstone) == 0 then
+redis.call('ZADD', writers, server_time() + patience, heir)
+raise_ttl(writers, patience)
 end
-if not bury(tombstone, tombstoneTtl) then
-return 1
+local others = others_first(lock, heirTombstone, channel, '1', ask, own, publish)
+if others then
+return {1, 0, others}
 end
-for _, field in ipairs(redis.call('HKEYS', lock)) do
-if string.find(field, ':write$') then
-end_write(lock, field, all_reads_left(lock))
+redis.call('ZREM', writers, heir)
+return create(lock, lease, 'mode', 'write', heirField, 1) or {1, 1, 0}
 end
+if redis.call('EXISTS', tombstone) == 0 then
+return {absence(lock), 0, 0}
 end
-announce(publish, channel, '1')
-return 1`,
-    sha1: "1ef689297487cb8a0862becdb7451a022ece07f4",
-  },
+if redis.call('HEXISTS', lock, heirField) == 0 then
+return {1, 0, 0}
+end
+raise_ttl(lock, lease)
+return {1, 1, 0}`,
+  sha1: "00ea56b65cfb8da4ed028ebf291c4bed9429ebc6",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "601f0e53ca6d95806a0e692d53f1bacdc27ba125" },
 });
 
 /**
@@ -5210,9 +4482,7 @@ export const writeRelease: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function absence(lock)
+  text: `local function absence(lock)
 return -redis.call('EXISTS', lock)
 end
 local function announce(publish, channel, message)
@@ -5297,147 +4567,14 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
-set_reads(lock, owner, terms)
-if redis.call('HGET', lock, 'mode') == 'write' then
-if left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-end
-return false
-end
-local longest = reads_left(lock, owner, #terms)
-if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
-return false
-end
-longest = all_reads_left(lock)
-end
-if longest > 0 then
-redis.call('PEXPIRE', lock, longest)
-return false
-end
-redis.call('DEL', lock)
-return true
-end
-local function read_absence(lock, owner)
-local mode = redis.call('HGET', lock, 'mode')
-local others
-if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
-elseif mode == 'write' then
-others = redis.call('HEXISTS', lock, owner .. ':write') == 0
-else
-others = redis.call('EXISTS', lock) == 1
-end
-return others and -1 or 0
-end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-if count ~= '0' then
-return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
-end
-if redis.call('HEXISTS', lock, field) == 0 then
-return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
-end
-if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
-bury(tombstone, tombstoneTtl)
-end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
-announce(publish, channel, '1')
-return 1`,
-    sha1: "3bebeb6af8a9b7266b1d0c66e4629494de3ddc2a",
-  },
-  legacy: {
-    text: `local function absence(lock)
-return -redis.call('EXISTS', lock)
-end
-local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local function end_write(lock, field, longest)
-if longest > 0 then
-redis.call('HDEL', lock, field)
-redis.call('HSET', lock, 'mode', 'read')
-redis.call('PEXPIRE', lock, longest)
-else
-redis.call('DEL', lock)
-end
-end
-local function keep(lock, tombstone, owner, count, left)
-if redis.call('EXISTS', tombstone) == 1 then
-return true
-end
-if redis.call('HEXISTS', lock, owner) == 0 then
-return false
-end
-redis.call('PEXPIRE', lock, left)
-redis.call('HSET', lock, owner, count)
-return true
-end
-local function read_hold(lock, owner, number)
-local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-return base .. ':' .. owner .. ':rwlock_timeout:' .. number
-end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
-end
-return longest
-end
-local function all_reads_left(lock)
-local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
-return 0
-end
-local most = redis.call('PTTL', lock)
-local longest = 0
-local fields = redis.call('HGETALL', lock)
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if most > 0 and longest >= most then
-return longest
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
 end
 end
-return longest
-end
-local function terms_from(arguments, first)
-local terms = {}
-for i = first, #arguments do
-terms[#terms + 1] = arguments[i]
-end
-return terms
-end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
-local hold = read_hold(lock, owner, number)
-local term = terms[number] or '0'
-if term == '0' then
-redis.call('DEL', hold)
-elseif redis.call('PEXPIRE', hold, term) == 0 then
-redis.call('SET', hold, '1', 'PX', term)
-end
-end
-if #terms == 0 then
-redis.call('HDEL', lock, owner)
-else
-redis.call('HSET', lock, owner, #terms)
-end
+return false
 end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
@@ -5451,7 +4588,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -5493,8 +4630,8 @@ bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "d56c231c2bcabc8a270da14c7bf4730b0131039b",
-  },
+  sha1: "9a3e7544cbdf768648886ad3fdb3548c191a4e4e",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "42dd6bd6137c3902e407c2d076c636911d56df97" },
 });
 
 /**
@@ -5516,15 +4653,13 @@ export const writeState: Script<
   name: "write/state",
   keys: [{ name: "lock", type: "hash" }],
   args: [{ name: "field", type: "text" }],
-  modern: {
-    text: `local lock = KEYS[1]
+  text: `local lock = KEYS[1]
 local field = ARGV[1]
 if redis.call('HGET', lock, 'mode') ~= 'write' then
 return {0, 0, -2}
 end
 return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}`,
-    sha1: "c08f06b776488e6bc1bec4b7536e1f9123f0327e",
-  },
+  sha1: "c08f06b776488e6bc1bec4b7536e1f9123f0327e",
 });
 
 /**
@@ -5577,9 +4712,7 @@ export const writeUndo: Script<
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
   ],
-  modern: {
-    text: `#!lua flags=allow-oom
-local function announce(publish, channel, message)
+  text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
 local function bury(tombstone, ttl)
@@ -5654,144 +4787,14 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
-set_reads(lock, owner, terms)
-if redis.call('HGET', lock, 'mode') == 'write' then
-if left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-end
-return false
-end
-local longest = reads_left(lock, owner, #terms)
-if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
-return false
-end
-longest = all_reads_left(lock)
-end
-if longest > 0 then
-redis.call('PEXPIRE', lock, longest)
-return false
-end
-redis.call('DEL', lock)
-return true
-end
-local function read_absence(lock, owner)
-local mode = redis.call('HGET', lock, 'mode')
-local others
-if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
-elseif mode == 'write' then
-others = redis.call('HEXISTS', lock, owner .. ':write') == 0
-else
-others = redis.call('EXISTS', lock) == 1
-end
-return others and -1 or 0
-end
-local lock, channel, tombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-if not bury(tombstone, tombstoneTtl) then
-return 0
-end
-local unmarked = redis.call('ZREM', writers, owner)
-redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
-if unmarked == 1 and redis.call('EXISTS', writers) == 0 then
-announce(publish, channel, '1')
-end
-local current = redis.call('HGET', lock, field)
-if not current or tonumber(current) <= tonumber(count) then
-return unmarked
-end
-if count ~= '0' then
-redis.call('PEXPIRE', lock, left)
-redis.call('HSET', lock, field, count)
-return 1
-end
-end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
-announce(publish, channel, '1')
-return 1`,
-    sha1: "7adf417ccefc810c088cb7eb5fec1372324301da",
-  },
-  legacy: {
-    text: `local function announce(publish, channel, message)
-redis.pcall(publish, channel, message)
-end
-local function bury(tombstone, ttl)
-if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
-redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
-return true
-end
-local function server_time()
-local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function end_write(lock, field, longest)
-if longest > 0 then
-redis.call('HDEL', lock, field)
-redis.call('HSET', lock, 'mode', 'read')
-redis.call('PEXPIRE', lock, longest)
-else
-redis.call('DEL', lock)
-end
-end
-local function read_hold(lock, owner, number)
-local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-return base .. ':' .. owner .. ':rwlock_timeout:' .. number
-end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
-end
-return longest
-end
-local function all_reads_left(lock)
-local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
-return 0
-end
-local most = redis.call('PTTL', lock)
-local longest = 0
-local fields = redis.call('HGETALL', lock)
+local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
-if most > 0 and longest >= most then
-return longest
+if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+return true
 end
 end
-return longest
-end
-local function terms_from(arguments, first)
-local terms = {}
-for i = first, #arguments do
-terms[#terms + 1] = arguments[i]
-end
-return terms
-end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
-local hold = read_hold(lock, owner, number)
-local term = terms[number] or '0'
-if term == '0' then
-redis.call('DEL', hold)
-elseif redis.call('PEXPIRE', hold, term) == 0 then
-redis.call('SET', hold, '1', 'PX', term)
-end
-end
-if #terms == 0 then
-redis.call('HDEL', lock, owner)
-else
-redis.call('HSET', lock, owner, #terms)
-end
+return false
 end
 local function change_reads(lock, owner, terms, left)
 local most = redis.call('PTTL', lock)
@@ -5805,7 +4808,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then
+if most > 0 and before < most - 1 and sees_reader(lock) then
 return false
 end
 longest = all_reads_left(lock)
@@ -5854,6 +4857,6 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-    sha1: "b1b8dc02a59cf08c1518cb185a98b9ca7b3c0006",
-  },
+  sha1: "028e322e700d53af9df6b653472de5309f783e3a",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "f6316bd10408e97413f22febca7e97253fde12bc" },
 });

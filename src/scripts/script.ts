@@ -32,25 +32,27 @@ export type ArgumentValues = Readonly<
 >;
 
 /** What the generated module says about one script. */
-export interface ScriptSource {
+export interface ScriptSource extends ScriptText {
   readonly name: string;
   readonly keys: readonly KeyEntry[];
   readonly args: readonly ArgumentEntry[];
-  /** For servers that know `#!lua` (Redis 7, Valkey). */
-  readonly modern: ScriptText;
-  /** For older servers; left out when the script has no flags, and then the same as `modern`. */
-  readonly legacy?: ScriptText;
+  /** The first line that servers which know `#!lua` (Redis 7, Valkey) get besides, and the hash with it. */
+  readonly flagged?: { readonly shebang: string; readonly sha1: string };
 }
 
 declare const types: unique symbol;
 
-interface Laid extends ScriptSource {
+/** A script, whatever its keys and arguments. */
+export interface AnyScript extends ScriptSource {
+  /** For servers that know `#!lua`. */
+  readonly modern: ScriptText;
+  /** For older ones; the same without flags. */
   readonly legacy: ScriptText;
   /** The header's order, worked out once because `encode` runs at every lock call. */
   readonly layout: Layout;
 }
 
-export interface Script<K extends KeyValues, A extends ArgumentValues> extends Laid {
+export interface Script<K extends KeyValues, A extends ArgumentValues> extends AnyScript {
   /** Never there: it makes scripts with other keys or arguments another type. */
   readonly [types]?: (keys: K, args: A) => void;
 }
@@ -78,7 +80,10 @@ export function defineScript<K extends KeyValues, A extends ArgumentValues>(
     args: source.args.filter((argument) => !argument.variadic),
     group: source.args.filter((argument) => argument.variadic),
   };
-  return { ...source, legacy: source.legacy ?? source.modern, layout };
+  const { text, sha1, flagged } = source;
+  const legacy = { text, sha1 };
+  const modern = flagged ? { text: flagged.shebang + text, sha1: flagged.sha1 } : legacy;
+  return { ...source, modern, legacy, layout };
 }
 
 /**
@@ -96,7 +101,7 @@ export function encode<K extends KeyValues, A extends ArgumentValues>(
   return { keys: encodeKeys(script, keys), argv: encodeArguments(script, args) };
 }
 
-function encodeKeys(script: Laid, values: KeyValues): string[] {
+function encodeKeys(script: AnyScript, values: KeyValues): string[] {
   const { keys, restKey } = script.layout;
   const encoded: string[] = [];
   for (const name of keys) encoded.push(encodeText(script, name, values[name]));
@@ -106,7 +111,7 @@ function encodeKeys(script: Laid, values: KeyValues): string[] {
   return encoded;
 }
 
-function encodeArguments(script: Laid, values: ArgumentValues): string[] {
+function encodeArguments(script: AnyScript, values: ArgumentValues): string[] {
   const { args, group } = script.layout;
   const encoded: string[] = [];
   for (const argument of args) encoded.push(encodeArgument(script, argument, values[argument.name]));

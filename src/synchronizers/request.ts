@@ -58,7 +58,7 @@ class Request<G> implements Contender<G> {
     this.#number = number;
     this.#want = want;
     this.share = want.share;
-    this.standing = { places: false, marked: false, together: want.together ?? false };
+    this.standing = { places: false, marked: false, together: want.together ?? false, passed: false };
   }
 
   get lockName(): string {

@@ -20,12 +20,15 @@ export interface Block {
   readonly code: string;
 }
 
+/** Of no reader: packages that are installed below, and what the bench writes. */
+const FOREIGN = /^(node_modules|out)[\\/]/;
+
 /** All Markdown of the root and of these folders. */
 export function allPages(): Page[] {
   const inRoot = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
   const below = ["docs", "bench", "examples"].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".md"))
+      .filter((name) => name.endsWith(".md") && !FOREIGN.test(name))
       .map((name) => join(folder, name)),
   );
   return [...inRoot, ...below].sort().map((file) => ({ file, text: readFileSync(join(ROOT, file), "utf8") }));

@@ -8,7 +8,7 @@ export type Plan = "run" | "send" | { readonly because: string };
 
 const RUN = new Set(["js", "ts"]);
 const SEND = new Set(["redis", "conf"]);
-const NOT_RUN: Record<string, string> = { text: "a picture" };
+const NOT_RUN: Record<string, string> = { text: "a picture", java: "Java, which test/interop calls" };
 
 /** Shell commands, and why the docs' tests do not run them. */
 const COMMANDS: [RegExp, because: string][] = [

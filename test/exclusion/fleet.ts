@@ -8,7 +8,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis, startWorker, until, type Worker } from "../support/index.js";
+import {
+  type RedisServer,
+  startRedis,
+  startWorker,
+  until,
+  type Worker,
+  type WorkerOptions,
+} from "../support/index.js";
 import { type Ask, check, type Finding, type History, type Limits } from "./checker.js";
 import { keysOf, readCounters, readSections, sight } from "./history.js";
 import type { Deaths } from "./sections.js";
@@ -23,6 +30,8 @@ export interface Part {
   readonly processes: number;
   readonly config: object;
   readonly limits: Limits;
+  /** How its processes are started. */
+  readonly worker?: WorkerOptions;
 }
 
 export interface Verdict {
@@ -63,7 +72,7 @@ export class Fleet {
 
   async add(part: Part): Promise<void> {
     const name = `p${++this.#started}`;
-    const worker = await startWorker(new URL("workload.mjs", import.meta.url));
+    const worker = await startWorker(new URL("workload.mjs", import.meta.url), part.worker);
     this.#live.set(name, worker);
     const ports = { lockPort: this.locks.port, witnessPort: this.witness.port };
     await worker.request("start", { ...part.config, ...ports, name, seed: randomInt(2 ** 32) });
@@ -87,8 +96,8 @@ export class Fleet {
     let pauses = 0;
     const end = performance.now() + ms;
     while (performance.now() < end || deaths.size < kills) {
-      const [name, worker] = [...this.#live][randomInt(this.#live.size)] as [string, Worker];
       if (randomInt(2) === 0) {
+        const [, worker] = this.#anyone();
         pauses++;
         worker.pause();
         await pause(randomInt(300));
@@ -97,11 +106,21 @@ export class Fleet {
         continue;
       }
       await pause(randomInt(between + 100));
-      deaths.set(name, process.hrtime.bigint());
-      this.#live.delete(name);
-      await Promise.all([worker.kill(), this.add(part)]);
+      await this.replaceOne(part, deaths);
     }
     return { deaths, pauses };
+  }
+
+  /** Kills one, notes its death, and starts another. */
+  async replaceOne(part: Part, deaths: Map<string, bigint>): Promise<void> {
+    const [name, worker] = this.#anyone();
+    deaths.set(name, process.hrtime.bigint());
+    this.#live.delete(name);
+    await Promise.all([worker.kill(), this.add(part)]);
+  }
+
+  #anyone(): [string, Worker] {
+    return [...this.#live][randomInt(this.#live.size)] as [string, Worker];
   }
 
   /**
@@ -113,17 +132,26 @@ export class Fleet {
     limits: Limits,
     forced: (lock: string) => boolean = () => false,
   ): Promise<Verdict> {
+    const history = await this.recall(deaths, limits, forced);
+    const findings = check(history, limits);
+    if (findings.length > 0) await keep(history, findings);
+    await this.clear();
+    return { history, findings };
+  }
+
+  /** What {@link judge} judges; the servers stay as they are. */
+  async recall(
+    deaths: Deaths,
+    limits: Limits,
+    forced: (lock: string) => boolean = () => false,
+  ): Promise<History> {
     const server = this.locks.connect();
     const asks = deaths.size > 0 ? await this.#visit(deaths, limits) : [];
     const sightings = await sight(server, await keysOf(server, NAMES));
     const client = this.witness.connect();
     const [sections, counters] = await Promise.all([readSections(client), readCounters(client)]);
     const thrown = new Set(sections.map(({ lock }) => lock).filter(forced));
-    const history: History = { sections, deaths, counters, sightings, asks, forced: thrown };
-    const findings = check(history, limits);
-    if (findings.length > 0) await keep(history, findings);
-    await Promise.all([client.flushall(), server.flushall()]);
-    return { history, findings };
+    return { sections, deaths, counters, sightings, asks, forced: thrown };
   }
 
   /** After a test, however it ended: nothing of it may disturb the next one. */
@@ -131,6 +159,10 @@ export class Fleet {
     if (this.#live.size === 0) return;
     await Promise.all([...this.#live.values()].map((worker) => worker.kill()));
     this.#live.clear();
+    await this.clear();
+  }
+
+  async clear(): Promise<void> {
     await Promise.all([this.locks, this.witness].map((server) => server.call("FLUSHALL")));
   }
 
@@ -176,7 +208,7 @@ export class Fleet {
 }
 
 /** A violation may take hours to come again. */
-async function keep(history: History, findings: readonly Finding[]): Promise<void> {
+export async function keep(history: History, findings: readonly Finding[]): Promise<void> {
   const file = join(tmpdir(), `holdfast-history-${process.pid}-${Date.now()}.json`);
   const plain = (_: string, value: unknown) => {
     if (typeof value === "bigint") return String(value);

@@ -8,7 +8,7 @@
  * refuses what comes with a lower one than it has seen.
  */
 
-const ENTER = `
+export const ENTER = `
 local inside, readers, counter, journal, fence = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, entry, shared, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local found = {redis.call('GET', inside) or nil}
@@ -25,7 +25,7 @@ end
 redis.call('RPUSH', journal, entry .. ' ' .. (#found > 0 and table.concat(found, ',') or '-'))
 return redis.call('GET', counter) or '0'`;
 
-const LEAVE = `
+export const LEAVE = `
 local inside, readers, counter, journal, fence, writes = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local id, entry, value, expected, token = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if redis.call('GET', inside) == id then redis.call('DEL', inside) end

@@ -27,7 +27,7 @@ import {
   until,
 } from "../support/index.js";
 
-export type ScriptName = "acquire" | "reenter" | "renew" | "extend" | "release" | "undo" | "state";
+export type ScriptName = "acquire" | "pass" | "reenter" | "renew" | "extend" | "release" | "undo" | "state";
 
 interface ScriptLike {
   readonly name: string;
@@ -253,6 +253,15 @@ export function watch<T>(promise: Promise<T>): Watched<T> {
     (error: unknown) => Object.assign(watched, { state: "rejected", error, took: performance.now() - begun }),
   );
   return watched;
+}
+
+/** Milliseconds: generous for a loaded machine, far below the leases and polls that tests take for "never". */
+export const SOON = 8_000;
+
+/** Resolves with what the call came to; fails if that takes long, or if it fails. */
+export async function soon<T>(watched: Watched<T>, timeout: number = SOON): Promise<T> {
+  await until("the call is over", () => watched.state !== "pending", { timeout });
+  return watched.promise;
 }
 
 /** Lets all run that is due without any further input. */

@@ -89,7 +89,8 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
     await theirs.unlock();
   });
 
-  test("a hand-over among 100 local waiters costs at most 2 tries", async () => {
+  // Where the server does not know each waiter, one command gives back and grants the next; now and then others are asked.
+  test("a hand-over among 100 local waiters costs at most 2 tries, or about 1 command", async () => {
     await using bed = await stage.bed({ kind });
     const first = await bed.rival().lock();
     const calls = Array.from({ length: 100 }, () => bed.lock.run(() => {}));
@@ -99,9 +100,9 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
     bed.proxy.clear();
     await first.unlock();
     await Promise.all(calls);
-    expect(bed.proxy.count(script("acquire", bed.name))).toBeLessThanOrEqual(200);
-    expect(bed.proxy.count(script("release", bed.name))).toBe(101);
-    expect(bed.proxy.count(ownCommand)).toBeLessThanOrEqual(305);
+    const given = bed.proxy.count(script("release", bed.name)) + bed.proxy.count(script("pass", bed.name));
+    expect(given).toBe(101);
+    expect(bed.proxy.count(ownCommand)).toBeLessThanOrEqual(kind.places || !kind.exclusive ? 305 : 180);
   });
 
   // All readers are granted then, each by a try of its own.

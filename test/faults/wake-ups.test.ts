@@ -307,6 +307,18 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
     expect(it.bed.troubles).toEqual([]);
   });
 
+  test("the first one that finds the lock free after a restart leaves nobody behind it asleep", async () => {
+    // It has forgotten the holder, and the places of those who wait.
+    await using stage = await Stage.start(["standalone"]);
+    await using it = await pair(stage, kind, { commandTimeout: 500 });
+    const behind = watch(it.bed.lock.lock());
+    await stage.server.kill();
+    await stage.server.restart();
+    await Promise.all([expectSoon(it.waiting), expectSoon(behind)]);
+    expect(it.bed.troubles).toEqual([]);
+    await it.theirs.unlock().catch(({ code }) => expect(code).toBe("LOCK_LOST"));
+  });
+
   test("a wait that ends while Redis is away rejects UNAVAILABLE; after it is back, WAIT_TIMEOUT", async () => {
     await using stage = await start();
     await using it = await pair(stage, kind);

@@ -1,9 +1,9 @@
 /** What each kind costs the server, counted where the commands arrive. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
-import { failOnUnhandledRejections, pause, type Watched, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, pause, soon, type Watched, watch } from "../faults/harness.js";
 import { type CommandCounter, countCommands } from "../support/index.js";
-import { NEVER, Scene, soon, useStage } from "./helpers.js";
+import { NEVER, Scene, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

@@ -1,8 +1,8 @@
 /** Fair locks when connections break, servers forget and leases run out. */
 import { expect, test } from "vitest";
-import { failOnUnhandledRejections, Stage, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { keysOf, NEVER, Scene, SOON, soon, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

@@ -1,9 +1,9 @@
 /** Waiters that leave the queue, by their own will or by death, hold nobody up and leave nothing behind. */
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, type Watched, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, soon, type Watched, watch } from "../faults/harness.js";
 import { startWorker, until, type Worker } from "../support/index.js";
-import { keysOf, NEVER, Scene, SOON, soon, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();

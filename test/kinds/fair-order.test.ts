@@ -4,9 +4,9 @@ import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { LockClientOptions } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, type Watched, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, soon, type Watched, watch } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, SOON, serverTime, soon, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, serverTime, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();

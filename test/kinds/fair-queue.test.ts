@@ -1,9 +1,9 @@
 /** The queue on the server: who counts as alive, beside Redisson's waiters, and what keeping a place costs. */
 import { expect, test } from "vitest";
 import { recordEvents } from "../contract/helpers.js";
-import { failOnUnhandledRejections, pause, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, pause, SOON, soon, watch } from "../faults/harness.js";
 import { countCommands, until } from "../support/index.js";
-import { keysOf, NEVER, Scene, SOON, serverTime, soon, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, serverTime, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import type { FencedHold, FencedLock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, Stage, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { keysOf, NEVER, Scene, SOON, soon, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();

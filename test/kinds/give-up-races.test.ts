@@ -1,8 +1,8 @@
 /** Calls that are given up at the worst moments: while a try is on its way, and just when the lock becomes theirs. */
 import { expect, test } from "vitest";
-import { failOnUnhandledRejections, type Watched, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, soon, type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { keysOf, NEVER, Scene, soon, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

@@ -10,7 +10,7 @@ import {
 } from "../../src/base/names.js";
 import type { Hold, Lock, LockClientOptions } from "../../src/index.js";
 import { Beds } from "../faults/beds.js";
-import { type Bed, Stage, turn, type Watched, watch } from "../faults/harness.js";
+import { type Bed, SOON, Stage, turn, type Watched, watch } from "../faults/harness.js";
 import { type KeyState, keyState, type Matcher, until } from "../support/index.js";
 
 /** Names of keys. */
@@ -27,8 +27,6 @@ export const keysOf: Readonly<
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 30_000;
-/** Generous for a loaded machine, far below {@link NEVER} and the leases. */
-export const SOON = 8_000;
 
 /** A server for the tests of one file. */
 export function useStage(): () => Stage {
@@ -160,12 +158,6 @@ export class Scene extends Beds {
 
 /** Keys that say that something is over. */
 const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
-
-/** Resolves with what the call came to; fails if that takes long, or if it fails. */
-export async function soon<T>(watched: Watched<T>, timeout: number = SOON): Promise<T> {
-  await until("the call is over", () => watched.state !== "pending", { timeout });
-  return watched.promise;
-}
 
 /** Lets all that is under way come through, and fails if the call is over then. */
 export async function expectStillWaiting(scene: Scene, ...calls: readonly Watched<unknown>[]): Promise<void> {

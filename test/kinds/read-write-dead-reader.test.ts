@@ -1,9 +1,9 @@
 /** A reader whose process dies lapses by its own lease: nobody's renewal keeps it alive, and nobody waits for longer. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, soon } from "../faults/harness.js";
 import { startWorker, until, type Worker } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, SOON, soon, unlockAll, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const LEASE = 1_500;

@@ -1,9 +1,9 @@
 /** A writer goes on as a reader without a gap: waiting readers come in at once, writers stay out. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, soon } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { expectStillWaiting, NEVER, Scene, SOON, soon, useStage } from "./helpers.js";
+import { expectStillWaiting, NEVER, Scene, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();

@@ -1,9 +1,9 @@
 /** Both sides when replies are lost, connections drop, calls run beside each other and servers forget. */
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
-import { failOnUnhandledRejections, Stage, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { keysOf, NEVER, Scene, SOON, soon, unlockAll, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

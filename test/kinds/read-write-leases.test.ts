@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { recordEvents, type SeenEvent } from "../contract/helpers.js";
-import { failOnUnhandledRejections, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, SOON, soon, unlockAll, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, pause, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, pause, SOON, soon, watch } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, SOON, soon, unlockAll, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();

@@ -2,19 +2,9 @@
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { recordEvents } from "../contract/helpers.js";
-import { failOnUnhandledRejections, type Watched, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, SOON, soon, type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import {
-  expectStillWaiting,
-  keysOf,
-  NEVER,
-  Room,
-  Scene,
-  SOON,
-  soon,
-  unlockAll,
-  useStage,
-} from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Room, Scene, unlockAll, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

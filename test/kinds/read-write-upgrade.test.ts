@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Hold, isLockError, type Lock, type LockClientOptions } from "../../src/index.js";
 import { deferred, failure, ManualClock } from "../contract/helpers.js";
-import { failOnUnhandledRejections, pause, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, pause, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { expectStillWaiting, NEVER, Room, Scene, soon, useStage } from "./helpers.js";
+import { expectStillWaiting, NEVER, Room, Scene, useStage } from "./helpers.js";
 
 const stage = useStage();
 failOnUnhandledRejections();

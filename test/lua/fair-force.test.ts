@@ -14,7 +14,7 @@ import {
   TOMBSTONE,
   text,
 } from "./bench.js";
-import { ALIVE, inLine, JAVA, mine, QUEUE, THIRD, TIMEOUTS, wakeChannel, woken } from "./fair-line.js";
+import { ALIVE, GRACE, inLine, JAVA, mine, QUEUE, THIRD, TIMEOUTS, wakeChannel, woken } from "./fair-line.js";
 
 let bench: Bench;
 beforeAll(async () => {
@@ -37,7 +37,7 @@ const waiting = inLine([OTHER, { due: -1, alive: 9_000 }], [JAVA, { due: -1 }]);
 
 describe.each(forms(fairForce))("fair/force, %s", (form) => {
   const force = (publish = "PUBLISH") =>
-    bench.runner(fairForce, form)(KEYS, { tombstoneTtl: 20_000, publish });
+    bench.runner(fairForce, form)(KEYS, { tombstoneTtl: 20_000, publish, grace: GRACE });
 
   test.each(publishers)(
     "1: whoever held it; the queue stays, and its head is woken by %s",
@@ -123,7 +123,11 @@ describe.each(forms(fairForce))("fair/force, %s", (form) => {
     await bench.put({ ...mine(30_000), ...waiting });
     const mute = await bench.withoutChannels();
     expect(
-      await bench.runner(fairForce, form, mute)(KEYS, { tombstoneTtl: 20_000, publish: "PUBLISH" }),
+      await bench.runner(
+        fairForce,
+        form,
+        mute,
+      )(KEYS, { tombstoneTtl: 20_000, publish: "PUBLISH", grace: GRACE }),
     ).toBe(1);
     await bench.expect({ ...waiting, ...done });
     expect(await bench.heard()).toEqual([]);
@@ -141,7 +145,11 @@ describe.each(forms(fairForce))("fair/force, %s", (form) => {
     ["zrem", dead],
   ])("who may not %s is told so", async (command, queue) => {
     await bench.put({ ...mine(30_000), ...queue });
-    await bench.expectRefusal(command, fairForce, form, KEYS, { tombstoneTtl: 20_000, publish: "PUBLISH" });
+    await bench.expectRefusal(command, fairForce, form, KEYS, {
+      tombstoneTtl: 20_000,
+      publish: "PUBLISH",
+      grace: GRACE,
+    });
     expect(await bench.heard()).toEqual([]);
   });
 });

@@ -5,6 +5,7 @@ import {
   forms,
   held,
   LOCK,
+  later,
   ME,
   MOST,
   OTHER,
@@ -17,6 +18,7 @@ import {
 import {
   ALIVE,
   FAIR_KEYS,
+  GRACE,
   inLine,
   JAVA,
   mine,
@@ -44,6 +46,7 @@ describe.each(forms(fairRelease))("fair/release, %s", (form) => {
     left,
     tombstoneTtl: 40_000,
     publish: "PUBLISH",
+    grace: GRACE,
     ...more,
   });
   const release = (count: number, left: number, more = {}) =>
@@ -88,7 +91,7 @@ describe.each(forms(fairRelease))("fair/release, %s", (form) => {
   });
 
   test("the dead at the head are passed over by the server's clock, one without a score too", async () => {
-    const alive = inLine([OTHER, { due: -1, alive: 9_000 }], [THIRD, { due: 900_000, alive: -1 }]);
+    const alive = inLine([OTHER, { due: -1, alive: 9_000 }], [THIRD, { due: later(600_000), alive: -1 }]);
     await bench.put({
       ...mine(30_000),
       ...inLine(
@@ -103,6 +106,23 @@ describe.each(forms(fairRelease))("fair/release, %s", (form) => {
     expect(await release(0, 0)).toBe(1);
     await bench.expect({ ...alive, ...over });
     expect(await bench.heard()).toEqual(woken(OTHER));
+  });
+
+  test.each([
+    ["a whole turn", 630_000, GRACE],
+    ["the rest of its turn", 100_000, 100_000],
+  ])("one that is dropped early leaves %s to those behind, who keep theirs", async (_, due, left) => {
+    await bench.put({
+      ...mine(30_000),
+      ...inLine(
+        ["client:8", { due, alive: -1 }],
+        [JAVA, { due: GRACE + 700_000 }],
+        [OTHER, { due: 2 * GRACE + 10, alive: 9_000 }],
+      ),
+    });
+    expect(await release(0, 0)).toBe(1);
+    const [java, other] = [{ due: later(GRACE + 700_000 - left) }, { due: later(2 * GRACE), alive: 9_000 }];
+    await bench.expect({ ...inLine([JAVA, java], [OTHER, other]), ...over });
   });
 
   test("a Redisson waiter, of which only its score is known, is woken as well", async () => {

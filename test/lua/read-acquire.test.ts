@@ -23,13 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
-const KEYS = { lock: LOCK, tombstone: TOMBSTONE, hold: holdKey(ME, 1), writers: WRITERS };
+const KEYS = { lock: LOCK, writers: WRITERS, theirs: [TOMBSTONE, holdKey(ME, 1)] };
+const mine = (lease: number, yields = 1) => ({ owners: [ME], leases: [lease], yield: yields });
 /** A writer that waits, alive for so many ms. */
 const waits = (ms: number): States => ({ [WRITERS]: scored({ [OTHER]: -1, [THIRD]: ms }, 40_000) });
 
 describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
   const acquire = (lease: number, yields = 1) =>
-    bench.runner(readAcquire, form)(KEYS, { owner: ME, lease, yield: yields }) as Promise<number[]>;
+    bench.runner(readAcquire, form)(KEYS, mine(lease, yields)) as Promise<number[]>;
 
   async function expectRefused(reply: Promise<number[]>, ms: number): Promise<void> {
     const [granted, found, ...rest] = await reply;
@@ -146,6 +147,29 @@ describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
     await bench.expect(states);
   });
 
+  test("many at once are each answered as if they had come one after the other", async () => {
+    const theirs = [OTHER, ME, THIRD].flatMap((owner) => [
+      `redisson_unlock_latch:{job}:${owner}`,
+      holdKey(owner, 1),
+    ]);
+    const together = (owners: string[], leases: number[]) =>
+      bench.runner(readAcquire, form)({ lock: LOCK, writers: WRITERS, theirs }, { owners, leases, yield: 1 });
+    const before = { [TOMBSTONE]: text("1", 40_000) };
+    await bench.put(before);
+    expect(await together([OTHER, ME, THIRD], [20_000, 90_000, 60_000])).toEqual([1, 0, 2, 0, 1, 0]);
+    await bench.expect({ ...before, ...reading({ [OTHER]: [20_000], [THIRD]: [60_000] }) });
+    const states = { ...before, ...writing(50_000, "1", [], OTHER) };
+    await bench.put(states);
+    const [first, forOther, second, over, third, ms] = (await together(
+      ["client:7", ME, THIRD],
+      [60_000, 60_000, 60_000],
+    )) as number[];
+    expect([first, second, over, third]).toEqual([0, 2, 0, 0]);
+    expectTtl(forOther, 50_000);
+    expectTtl(ms, 50_000);
+    await bench.expect(states);
+  });
+
   test("the largest lease survives as text", async () => {
     await bench.put({});
     expect(await acquire(MOST)).toEqual([1, 0]);
@@ -175,7 +199,7 @@ describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
 
   test("what is left when it fails half-way has an end", async () => {
     await bench.put({});
-    await bench.expectRefusal("pexpire", readAcquire, form, KEYS, { owner: ME, lease: 60_000, yield: 1 });
+    await bench.expectRefusal("pexpire", readAcquire, form, KEYS, mine(60_000));
     await bench.expect(holds(ME, [60_000]));
   });
 
@@ -193,6 +217,6 @@ describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
     ["pttl", writing(30_000, "1", [], OTHER)],
   ])("who may not %s is told so, and leaves nothing without end", async (command, before) => {
     await bench.put(before);
-    await bench.expectRefusal(command, readAcquire, form, KEYS, { owner: ME, lease: 60_000, yield: 1 });
+    await bench.expectRefusal(command, readAcquire, form, KEYS, mine(60_000));
   });
 });

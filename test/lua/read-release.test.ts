@@ -70,6 +70,13 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
     expect(await bench.heard()).toEqual(announced("0"));
   });
 
+  test("1: likewise, when the lock itself would have lasted longer than all their holds", async () => {
+    await bench.put(reading({ [ME]: [30_000], [OTHER]: [0, 0], [THIRD]: [0] }, 90_000));
+    expect(await release(0, [])).toBe(1);
+    await bench.expect(over);
+    expect(await bench.heard()).toEqual(announced("0"));
+  });
+
   test("1: one of several readers of a lock without end leaves it to the others", async () => {
     await bench.put(reading({ [ME]: [30_000], [OTHER]: [50_000] }, -1));
     expect(await release(0, [])).toBe(1);

@@ -11,6 +11,8 @@ import type { World } from "./world.js";
 const ABORTED = new Error("aborted by the history");
 /** Milliseconds kept free before and after each moment at which something is due. */
 const CLEARANCE = 100;
+/** Milliseconds in which who waits behind one of its own process, or lets others go first, comes back by itself. */
+const COURTESY = 15;
 
 type HeldHold = Pair<Hold, model.Hold>;
 
@@ -246,6 +248,7 @@ export class History {
 
   async #check(): Promise<void> {
     await this.#scene.world.rest();
+    if (this.#scene.model.anyAsleep) await this.#pass(COURTESY);
     this.#judge(() => this.#scene.model.rest());
     if (this.#unanswered > 0) this.#fail("a call is not answered");
     for (const difference of await differences(this.#scene, this.#checks++)) this.#fail(difference);

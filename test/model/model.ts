@@ -59,12 +59,14 @@ export class Model {
   ask(ask: Ask): Call {
     const { owner, side } = ask;
     const displaced = this.#sends(owner, side);
+    const order = ++this.#order;
     const call: Call = {
       ...ask,
       client: owner.client,
       begun: this.#now,
       called: this.calls.length,
-      order: ++this.#order,
+      order,
+      latest: order,
       nested: this.holds.liveOf(owner).length > 0,
       refused: this.#rules.refuses(this.#believedOf(owner), side),
       aborted: false,
@@ -154,6 +156,11 @@ export class Model {
     for (const call of this.waiting) call.forfeited ||= call.owner === hold.owner;
   }
 
+  /** Whether somebody waits for nothing. */
+  get anyAsleep(): boolean {
+    return this.waiting.some((call) => this.#isAsleep(call));
+  }
+
   /** Nothing happens any more until time passes: who has to have been answered by now? */
   rest(): void {
     this.holds.rest();
@@ -165,7 +172,7 @@ export class Model {
       if (this.#isAsleep(call)) throw new Violation(`${name} was left asleep`);
     }
     for (const call of this.waiting) {
-      if (call.displaced) call.order = ++this.#order;
+      if (call.displaced) call.latest = ++this.#order;
       call.displaced = false;
       call.waits = true;
     }

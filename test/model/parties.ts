@@ -48,8 +48,10 @@ export interface Call extends Ask {
   readonly begun: number;
   /** Which call it is. */
   readonly called: number;
-  /** As the server saw them first. */
-  order: number;
+  /** As they were called. */
+  readonly order: number;
+  /** Its place is anywhere between `order` and this: later if it had to wait for its owner's commands before it. */
+  latest: number;
   /** Its owner holds the lock, or did when it was called. */
   nested: boolean;
   /** Its owner held only what it cannot have besides. */

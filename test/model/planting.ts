@@ -1,10 +1,10 @@
 /** Ways to plant a mistake into the real library, each of which returns the way to take it out again. */
 import { createHash } from "node:crypto";
-import type { ScriptSource, ScriptText } from "../../src/scripts/script.js";
+import type { AnyScript, ScriptText } from "../../src/scripts/script.js";
 
 /** Replaces a part of a script. */
-export function inScript(script: ScriptSource, right: string, wrong: string): () => void {
-  const mutable = script as { -readonly [K in keyof ScriptSource]: ScriptSource[K] };
+export function inScript(script: AnyScript, right: string, wrong: string): () => void {
+  const mutable = script as { -readonly [K in keyof AnyScript]: AnyScript[K] };
   const { modern, legacy } = mutable;
   const mistaken = ({ text }: ScriptText): ScriptText => {
     if (!text.includes(right)) throw new Error(`${script.name} has no "${right}"`);
@@ -12,7 +12,7 @@ export function inScript(script: ScriptSource, right: string, wrong: string): ()
     return { text: changed, sha1: createHash("sha1").update(changed).digest("hex") };
   };
   mutable.modern = mistaken(modern);
-  if (legacy) mutable.legacy = mistaken(legacy);
+  mutable.legacy = mistaken(legacy);
   return () => Object.assign(mutable, { modern, legacy });
 }
 

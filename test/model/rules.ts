@@ -17,20 +17,32 @@ export interface Rules {
 
 const never = () => false;
 
+function surelyBefore(other: Call, call: Call): boolean {
+  return other.latest < call.order;
+}
+
+function perhapsBefore(other: Call, call: Call): boolean {
+  return other.order < call.latest;
+}
+
+function isOfSameLine(other: Call, call: Call): boolean {
+  return call.wait > 0 && other.client === call.client;
+}
+
 /** Reentrant; the waiters of one client are served in the order of their calls, a single try goes past them. */
 export const plain: Rules = {
   sides: ["only"],
   share: never,
-  goesBefore: (other, call) => call.wait > 0 && other.client === call.client && other.order < call.order,
-  mayHoldUp: (other, call) => plain.goesBefore(other, call),
+  goesBefore: (other, call) => isOfSameLine(other, call) && surelyBefore(other, call),
+  mayHoldUp: (other, call) => isOfSameLine(other, call) && perhapsBefore(other, call),
   refuses: never,
 };
 
 /** First come first served, over all clients. */
 export const fair: Rules = {
   ...plain,
-  goesBefore: (other, call) => other.order < call.order,
-  mayHoldUp: (other, call) => fair.goesBefore(other, call),
+  goesBefore: surelyBefore,
+  mayHoldUp: perhapsBefore,
 };
 
 /** Many readers or one writer, who may read too; a reader never becomes a writer. */
@@ -40,7 +52,7 @@ export function readWrite(preferWriters: boolean): Rules {
     share: (a, b) => a === "read" && b === "read",
     goesBefore(other, call) {
       if (other.side !== "write") return false;
-      if (call.side === "read") return preferWriters && other.order < call.order;
+      if (call.side === "read") return preferWriters && surelyBefore(other, call);
       // Each writer may try once when it comes. Then they stand in line as they were called, whenever each got to try.
       return call.waits && other.client === call.client && other.called < call.called;
     },
@@ -48,7 +60,7 @@ export function readWrite(preferWriters: boolean): Rules {
       if (other.side !== "write") return false;
       // Also a writer who came later, when the reader waits for another reason.
       if (call.side === "read") return preferWriters;
-      return other.client === call.client && other.order < call.order;
+      return other.client === call.client && perhapsBefore(other, call);
     },
     refuses: (holds, side) =>
       side === "write" && holds.length > 0 && holds.every((hold) => hold.side === "read"),

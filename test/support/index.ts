@@ -13,7 +13,7 @@ export { freePort, releasePort } from "./free-port.js";
 export * from "./key-state.js";
 export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
 export type { RedisServerOptions } from "./redis-args.js";
-export { findRedis, hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
+export { findRedis, hasFeaturesOf, isAtLeast, type RedisBinary } from "./redis-binary.js";
 export { type Endpoint, redisCall, redisInfo } from "./redis-call.js";
 export * from "./redis-cluster.js";
 export * from "./redis-sentinel.js";

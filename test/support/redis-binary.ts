@@ -47,7 +47,12 @@ async function askVersion(path: string): Promise<RedisBinary> {
  */
 export function hasFeaturesOf(server: Pick<RedisBinary, "engine" | "version">, version: string): boolean {
   const own = server.engine === "valkey" ? "7.2.4" : server.version;
-  const [a, b] = [parts(own), parts(version)];
+  return isAtLeast(own, version);
+}
+
+/** True if `version` ("7.0.15") is `least` ("7.0") or later. */
+export function isAtLeast(version: string, least: string): boolean {
+  const [a, b] = [parts(version), parts(least)];
   for (let i = 0; i < 3; i++) {
     const difference = (a[i] ?? 0) - (b[i] ?? 0);
     if (difference !== 0) return difference > 0;

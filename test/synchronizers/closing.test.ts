@@ -1,9 +1,9 @@
 /** What `close` makes of semaphores and latches: waiters end, kept permits get time, then they are given back. */
 import { describe, expect, test } from "vitest";
 import { deferred } from "../contract/helpers.js";
-import { failOnUnhandledRejections, manyAtOnce, pause, turn, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, manyAtOnce, pause, soon, turn, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, NEVER, Site, soon, UNKNOWN, useStage } from "./helpers.js";
+import { failsSoon, NEVER, Site, UNKNOWN, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

@@ -1,8 +1,8 @@
 /** The events that semaphores and latches tell. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, Stage, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, manyAtOnce, Stage, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { Site, soon, useStage } from "./helpers.js";
+import { Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

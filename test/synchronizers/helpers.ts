@@ -16,6 +16,7 @@ import { Beds } from "../faults/beds.js";
 import {
   type Bed,
   type BedOptions,
+  SOON,
   Stage,
   type Topology,
   turn,
@@ -26,8 +27,6 @@ import { type KeyState, keyState, type Matcher, until } from "../support/index.j
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 60_000;
-/** Generous for a loaded machine, far below {@link NEVER}. */
-export const SOON = 8_000;
 /** More than a call may take beyond its bound, on a loaded machine. */
 export const SLACK = 2_000;
 /** How Redisson marks a permit without lease. */
@@ -221,12 +220,6 @@ export class Told {
   of(wanted: LockEventName): SeenEvent["payload"][] {
     return this.all.filter(({ name }) => name === wanted).map(({ payload }) => payload);
   }
-}
-
-/** Resolves with what the call came to; fails if that takes long, or if it fails. */
-export async function soon<T>(watched: Watched<T>, timeout: number = SOON): Promise<T> {
-  await until("the call is over", () => watched.state !== "pending", { timeout });
-  return watched.promise;
 }
 
 /** Resolves with what the call fails with; fails if that takes long, or if it succeeds. */

@@ -7,11 +7,12 @@ import {
   ownCommand,
   pause,
   Stage,
+  soon,
   turn,
   watch,
 } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, latchChannel, NEVER, Site, SLACK, soon, useStage } from "./helpers.js";
+import { failsSoon, latchChannel, NEVER, Site, SLACK, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

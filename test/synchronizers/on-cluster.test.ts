@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { nextEvent, untilWaiting } from "../contract/helpers.js";
-import { failOnUnhandledRejections, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { NEVER, soon, UNKNOWN, useStage } from "./helpers.js";
+import { NEVER, UNKNOWN, useStage } from "./helpers.js";
 
 failOnUnhandledRejections();
 const stage = useStage("cluster");

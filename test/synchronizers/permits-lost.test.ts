@@ -1,9 +1,9 @@
 /** Permits that the watchdog cannot keep are announced by `lost`, with their ids; those of a dead process come back. */
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, manyAtOnce, Stage } from "../faults/harness.js";
+import { failOnUnhandledRejections, manyAtOnce, SOON, Stage, soon } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { NEVER, Site, SOON, soon, timeoutsOf, useStage } from "./helpers.js";
+import { NEVER, Site, timeoutsOf, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

@@ -5,12 +5,13 @@ import {
   manyAtOnce,
   ownCommand,
   pause,
+  soon,
   turn,
   type Watched,
   watch,
 } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, NEVER, NO_LEASE, Site, SLACK, soon, UNKNOWN, useStage } from "./helpers.js";
+import { failsSoon, NEVER, NO_LEASE, Site, SLACK, UNKNOWN, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

@@ -1,9 +1,9 @@
 /** Several processes on one semaphore or latch: all who can be served by one message are, promptly. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { watch } from "../faults/harness.js";
+import { SOON, soon, watch } from "../faults/harness.js";
 import { startWorker, until, type Worker } from "../support/index.js";
-import { NEVER, Site, SOON, soon, useStage } from "./helpers.js";
+import { NEVER, Site, useStage } from "./helpers.js";
 
 const stage = useStage();
 const file = bundledWorker("../synchronizers/permit-worker.ts");

@@ -1,8 +1,8 @@
 /** Semaphores and latches shared with Redisson: what its clients do by raw commands, and what they hear of ours. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { failOnUnhandledRejections, manyAtOnce, soon } from "../faults/harness.js";
 import { hear } from "./hear.js";
-import { latchChannel, NEVER, NO_LEASE, permitChannel, Site, soon, timeoutsOf, useStage } from "./helpers.js";
+import { latchChannel, NEVER, NO_LEASE, permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

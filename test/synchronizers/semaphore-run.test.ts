@@ -1,8 +1,8 @@
 /** `run` of a semaphore: takes permits, runs, gives them back, whatever happens. */
 import { describe, expect, test } from "vitest";
 import { deferred } from "../contract/helpers.js";
-import { failOnUnhandledRejections, manyAtOnce, pause, Stage, watch } from "../faults/harness.js";
-import { failsSoon, NEVER, Site, SLACK, soon, useStage } from "./helpers.js";
+import { failOnUnhandledRejections, manyAtOnce, pause, Stage, soon, watch } from "../faults/harness.js";
+import { failsSoon, NEVER, Site, SLACK, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

@@ -7,12 +7,13 @@ import {
   ownCommand,
   pause,
   Stage,
+  soon,
   turn,
   type Watched,
   watch,
 } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, NEVER, Site, SLACK, soon, useStage } from "./helpers.js";
+import { failsSoon, NEVER, Site, SLACK, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

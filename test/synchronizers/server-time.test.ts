@@ -57,7 +57,7 @@ describe.concurrent("what is told", () => {
     await using heard = await hear(stage(), permitChannel(site.name));
     await site.permits().updateLeaseTime(id, 90_000);
     await site.permits().updateLeaseTime(id, 30_000);
-    expect(await heard.messages()).toEqual(["0"]);
+    expect(await heard.messages()).toEqual(["1"]);
     await site.permits().release(id);
   });
 });

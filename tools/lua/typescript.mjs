@@ -35,8 +35,9 @@ function definition({ name, keys, args, flags, text }) {
     `  name: "${name}",`,
     ...entryList("keys", keys),
     ...entryList("args", args),
-    ...variant("modern", flags.length > 0 ? `#!lua flags=${flags.join(",")}\n${text}` : text),
-    ...(flags.length > 0 ? variant("legacy", text) : []),
+    `  text: ${templateLiteral(text)},`,
+    `  sha1: "${sha1(text)}",`,
+    ...flagged(flags, text),
     "});",
   ];
 }
@@ -67,9 +68,14 @@ function entryList(field, entries) {
   return [`  ${field}: [`, ...items.map((item) => `    ${item},`), "  ],"];
 }
 
-function variant(field, text) {
-  const sha1 = createHash("sha1").update(text).digest("hex");
-  return [`  ${field}: {`, `    text: ${templateLiteral(text)},`, `    sha1: "${sha1}",`, "  },"];
+function flagged(flags, text) {
+  if (flags.length === 0) return [];
+  const shebang = `#!lua flags=${flags.join(",")}\n`;
+  return [`  flagged: { shebang: ${JSON.stringify(shebang)}, sha1: "${sha1(shebang + text)}" },`];
+}
+
+function sha1(text) {
+  return createHash("sha1").update(text).digest("hex");
 }
 
 function commentText(text) {

@@ -55,18 +55,31 @@ export const MUTANTS = {
     })),
 
   // The counter of tokens goes with the lease.
-  "expiring-counter": () => [
-    { script: "fenced/acquire", from: "if drawn < floor then", to: "if false then" },
-    {
-      script: "fenced/acquire",
-      from: "redis.call('INCR', counter)",
-      to: "redis.call('INCR', counter)\nredis.call('PEXPIRE', counter, lease)",
-    },
-  ],
+  "expiring-counter": () =>
+    ["fenced/acquire", "fenced/pass"].flatMap((script, i) => [
+      { script, from: "if drawn < floor then", to: "if false then" },
+      {
+        script,
+        from: "redis.call('INCR', counter)",
+        // The lease is another argument of each.
+        to: `redis.call('INCR', counter)\nredis.call('PEXPIRE', counter, ARGV[${i + 2}])`,
+      },
+    ]),
 
   // The counter starts from 1 when the server has forgotten it.
-  "counter-from-one": () => [
-    { script: "fenced/acquire", from: "if drawn < floor then", to: "if false then" },
+  "counter-from-one": () =>
+    ["fenced/acquire", "fenced/pass"].map((script) => ({
+      script,
+      from: "if drawn < floor then",
+      to: "if false then",
+    })),
+
+  // The tokens come from a counter that Java does not know.
+  "own-counter": () => [
+    {
+      from: 'prefixed("redisson_lock_token", name)',
+      to: 'prefixed("holdfast_lock_token", name)',
+    },
   ],
 
   // A reader looks whether the lock is there, and not for what.

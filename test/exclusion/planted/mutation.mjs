@@ -1,6 +1,6 @@
 /**
  * Module hooks that change the text of the built package while it is loaded: the real library with one mistake in it.
- * Each edit has to fit exactly once in each edition of its script, so that a change of the library cannot make a
+ * Each edit has to fit exactly once in its script, so that a change of the library cannot make a
  * mutant harmless without anybody noticing.
  *
  * @typedef {object} Edit
@@ -11,8 +11,11 @@
 import { createHash } from "node:crypto";
 
 const PACKAGE = "/dist/index.js";
-/** One edition of a script, as the build leaves it: the server knows a script by its hash. */
-const EDITION = /text: `([^`]*)`,(\s*)sha1: "[0-9a-f]{40}"/g;
+/** A script's text, as the build leaves it, and its hashes, by which the server knows it: as it is, and behind a first line. */
+const EDITION =
+  /text: `([^`]*)`,(\s*)sha1: "[0-9a-f]{40}"(?:(,\s*flagged: \{\s*shebang: )("[^"]*")(,\s*sha1: )"[0-9a-f]{40}")?/g;
+
+const hashOf = (text) => JSON.stringify(createHash("sha1").update(text).digest("hex"));
 
 /** @type {Edit[]} */
 let edits = [];
@@ -39,12 +42,13 @@ function apply(source, edit) {
   const next = source.indexOf("defineScript(", start);
   const end = next < 0 ? source.length : next;
   let editions = 0;
-  const mutated = source.slice(start, end).replace(EDITION, (_, text, space) => {
+  const mutated = source.slice(start, end).replace(EDITION, (_, text, space, flagged, shebang, hash) => {
     editions++;
     const wrong = replaced(text, edit);
     if (wrong.includes("\\")) throw new Error(`script ${edit.script} has escapes, and so another hash`);
-    const sha1 = createHash("sha1").update(wrong).digest("hex");
-    return `text: \`${wrong}\`,${space}sha1: "${sha1}"`;
+    const edition = `text: \`${wrong}\`,${space}sha1: ${hashOf(wrong)}`;
+    if (!flagged) return edition;
+    return edition + flagged + shebang + hash + hashOf(JSON.parse(shebang) + wrong);
   });
   if (editions === 0) throw new Error(`script ${edit.script} does not look as it used to`);
   return source.slice(0, start) + mutated + source.slice(end);

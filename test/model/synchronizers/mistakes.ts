@@ -13,14 +13,14 @@ import {
   semaphoreRelease,
   semaphoreUndo,
 } from "../../../src/scripts/generated.js";
-import type { ScriptSource } from "../../../src/scripts/script.js";
+import type { AnyScript } from "../../../src/scripts/script.js";
 import { KeptPermit } from "../../../src/synchronizers/kept-permits.js";
 import type { Mistake } from "../planted.js";
 import { inClass, inScript } from "../planting.js";
 
 const PRUNED = "give_back(permits, ended, publish, channel)";
 
-function inScripts(scripts: readonly ScriptSource[], right: string, wrong: string): () => void {
+function inScripts(scripts: readonly AnyScript[], right: string, wrong: string): () => void {
   const ends = scripts.map((script) => inScript(script, right, wrong));
   return () => {
     for (const end of ends) end();

@@ -1,0 +1,54 @@
+package holdfast.interop;
+
+import java.util.Arrays;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+
+/** The threads: one for each name of each client. To Redisson a thread is an owner. */
+final class Workers {
+    private final ConcurrentHashMap<String, Worker> workers = new ConcurrentHashMap<>();
+
+    void run(String client, String thread, Runnable task) {
+        workers.computeIfAbsent(key(client, thread), Worker::new).tasks.add(task);
+    }
+
+    void interrupt(String client, String thread) {
+        Worker worker = workers.get(key(client, thread));
+        if (worker != null) worker.interrupt();
+    }
+
+    /** Whether it waits for a message: Redisson parks whoever does in a semaphore. */
+    boolean isAsleep(String client, String thread) {
+        Worker worker = workers.get(key(client, thread));
+        if (worker == null) return false;
+        return Arrays.stream(worker.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(Semaphore.class.getName()));
+    }
+
+    private static String key(String client, String thread) {
+        return client + "/" + thread;
+    }
+
+    private static final class Worker extends Thread {
+        private final BlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>();
+
+        Worker(String name) {
+            super(name);
+            setDaemon(true);
+            start();
+        }
+
+        @Override
+        public void run() {
+            while (true) {
+                try {
+                    tasks.take().run();
+                } catch (InterruptedException interrupted) {
+                    // The interrupt came too late for its call. The next one starts without.
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/** What all scripts that hand a lock over inside the process have in common. */
+import { tombstone } from "../base/names.js";
+import { DONE, type Passed, type Primitive, type Successor, TOMBSTONE_TTL } from "../locks/primitive.js";
+import type { ReleaseKeys } from "./calls.js";
+
+interface PassKeys extends ReleaseKeys {
+  readonly heirTombstone: string;
+}
+
+interface PassArguments {
+  readonly owner: string;
+  readonly heir: string;
+  readonly lease: number;
+  readonly ask: number;
+  readonly own: number;
+  readonly tombstoneTtl: number;
+  readonly publish: string;
+}
+
+export function passKeys({ key, channel }: Primitive, wireId: string, heir: Successor): PassKeys {
+  return {
+    lock: key,
+    channel,
+    tombstone: tombstone(key, wireId),
+    heirTombstone: tombstone(key, heir.wireId),
+  };
+}
+
+export function passArguments(publish: string, wireId: string, heir: Successor): PassArguments {
+  const { lease, own } = heir;
+  return {
+    owner: wireId,
+    heir: heir.wireId,
+    lease,
+    ask: own === undefined ? 0 : 1,
+    own: own ?? 0,
+    tombstoneTtl: TOMBSTONE_TTL,
+    publish,
+  };
+}
+
+/** `{word, granted, others}`, where the heir has no token. */
+export function readPassed(reply: readonly unknown[]): Passed {
+  const [word = 0, granted = 0, others = 0] = reply.map(Number);
+  return { word, granted: granted === DONE, others };
+}

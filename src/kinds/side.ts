@@ -1,0 +1,14 @@
+/** What the two sides of a read-write lock have in common. */
+import type { LockKind } from "../base/events.js";
+import { readWriteChannel } from "../base/names.js";
+import { HashPrimitive } from "./hash.js";
+
+export class ReadWritePrimitive extends HashPrimitive {
+  override get kind(): LockKind {
+    return "readwrite";
+  }
+
+  override get channel(): string {
+    return readWriteChannel(this.key);
+  }
+}

@@ -1,0 +1,65 @@
+/** A call that waits in the giver's process, and is to be granted the lock by the command that gives it back. */
+import type { Instant } from "../base/clock.js";
+import { RedisUnavailableError } from "../base/errors.js";
+import type { Acquired, Passed, Successor } from "./primitive.js";
+import { noop } from "./work.js";
+
+export interface HeirOptions {
+  readonly lockName: string;
+  readonly wireId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** When the command is sent. */
+  readonly sent: Instant;
+  readonly own: number | undefined;
+  /** Whether the call has no use for the lock any more. */
+  readonly gone: () => boolean;
+}
+
+export class Heir implements Successor {
+  readonly wireId: string;
+  readonly lease: number;
+  readonly sent: Instant;
+  readonly own: number | undefined;
+  /** What came of it for the heir. Rejects UNAVAILABLE without an answer in time. */
+  readonly acquired: Promise<Acquired>;
+  readonly #options: HeirOptions;
+  /** The server has said what came of it. */
+  settled = false;
+  /** It said so when the call had given up waiting for that. */
+  late = false;
+  #silent = false;
+  #resolve!: (acquired: Acquired) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(options: HeirOptions) {
+    this.#options = options;
+    this.wireId = options.wireId;
+    this.lease = options.lease;
+    this.sent = options.sent;
+    this.own = options.own;
+    this.acquired = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Nobody may be there any more to hear it.
+    this.acquired.catch(noop);
+  }
+
+  get gone(): boolean {
+    return this.#options.gone();
+  }
+
+  settle({ granted, token, others }: Passed): void {
+    this.settled = true;
+    this.late = this.#silent;
+    // With nobody to go before it, it has reason to try again at once.
+    this.#resolve(granted ? { granted, token } : { granted, ttl: others > 0 ? -1 : 0, others });
+  }
+
+  /** There is no answer, or none that tells of the heir. */
+  silent(): void {
+    this.#silent = true;
+    this.#reject(new RedisUnavailableError(this.#options.lockName));
+  }
+}

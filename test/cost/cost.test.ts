@@ -1,0 +1,66 @@
+/**
+ * What the library costs, by count, against the figures in `figures.json`: nothing may cost more than 1.3 times as much.
+ * `HOLDFAST_COST=write npx vitest run test/cost` measures them anew and writes them.
+ */
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundledWorker } from "../faults/build-worker.js";
+import { type RedisServer, startRedis, startWorker } from "../support/index.js";
+import type { Figures, Mistake, Part } from "./cost-worker.js";
+
+const FIGURES = new URL("figures.json", import.meta.url);
+const TOLERANCE = 1.3;
+const PARTS: readonly Part[] = ["free", "leased", "renewed", "renewals", "waiting", "handOver"];
+const writes = process.env.HOLDFAST_COST === "write";
+
+const bundle = bundledWorker(fileURLToPath(new URL("cost-worker.ts", import.meta.url)));
+let server: RedisServer;
+let committed: Figures;
+
+beforeAll(async () => {
+  server = await startRedis();
+  committed = JSON.parse(await readFile(FIGURES, "utf8")) as Figures;
+});
+afterAll(() => server.stop());
+
+/** Counts in a process of its own. */
+async function count(part: Part, mistake?: Mistake): Promise<Figures> {
+  await using worker = await startWorker(bundle(), { execArgv: ["--expose-gc"] });
+  return (await worker.request("count", { port: server.port, part, mistake })) as Figures;
+}
+
+/** What costs too much, or is not in the list. */
+function excess(counted: Figures): string[] {
+  return Object.entries(counted)
+    .filter(([title, figure]) => !(figure <= (committed[title] ?? -1) * TOLERANCE))
+    .map(([title]) => title);
+}
+
+describe("what is counted stays within 1.3 times the committed figures", () => {
+  const seen: Record<string, number> = {};
+
+  test.each(PARTS)("%s", { timeout: 60_000 }, async (part) => {
+    const counted = await count(part);
+    Object.assign(seen, counted);
+    if (!writes) expect({ counted, excess: excess(counted) }).toEqual({ counted, excess: [] });
+  });
+
+  test("every figure is counted", async () => {
+    const rounded = Object.entries(seen).map(([title, figure]) => [title, Math.round(figure * 10) / 10]);
+    if (writes) await writeFile(FIGURES, `${JSON.stringify(Object.fromEntries(rounded), null, 2)}\n`);
+    else expect(Object.keys(seen).sort()).toEqual(Object.keys(committed).sort());
+  });
+});
+
+describe("a mistake is noticed", () => {
+  const mistakes: [Mistake, Part, string][] = [
+    ["a signal for each hold", "leased", "heap bytes: an idle leased hold"],
+    ["a timer for each hold", "leased", "timers: 1000 leased holds"],
+    ["a command more", "free", "commands: take a free lock"],
+  ];
+
+  test.each(mistakes)("%s", { timeout: 60_000 }, async (mistake, part, title) => {
+    expect(excess(await count(part, mistake))).toContain(title);
+  });
+});

@@ -1,0 +1,214 @@
+/**
+ * A lock on its way from hand to hand inside one process, and no answer comes: what the giver hears, and that an heir which
+ * ends meanwhile leaves nothing on the server, wherever the command was.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../support/index.js";
+import {
+  type Bed,
+  failOnUnhandledRejections,
+  manyAtOnce,
+  Stage,
+  script,
+  soon,
+  turn,
+  watch,
+} from "./harness.js";
+import { type Line, lineUp, NEVER, PASS, PASSED, parked } from "./passing.js";
+import { expectNothingLeft, expectNothingLeftSoon, ttlOf, untilFree, untilMarked } from "./remains.js";
+
+/** A delay that only `restore` ends. */
+const FOREVER = 60_000;
+const IMPATIENT = { commandTimeout: 400, pollCap: 1_000 };
+
+let stage: Stage;
+
+manyAtOnce();
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone", "cluster"]);
+}, 30_000);
+afterAll(() => stage[Symbol.asyncDispose]());
+
+/** Where the command is when the heir's call ends. */
+const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>>> = {
+  "has not reached Redis": async (bed) => {
+    bed.proxy.stall();
+    return async () => {
+      await turn();
+      expect((await bed.keys())[bed.name]).toBeDefined();
+    };
+  },
+  "was executed but not answered": async (bed) => {
+    bed.proxy.delayReplies(FOREVER, PASS);
+    return async ({ giver }) => {
+      await until("it was executed", async () => {
+        const fields = Object.keys(((await bed.keys())[bed.name]?.value ?? {}) as object);
+        return fields.length > 0 && !fields.some((field) => field.startsWith(giver.ownerId));
+      });
+    };
+  },
+};
+
+/** How the heir's call ends. */
+const ends: Record<string, (bed: Bed, line: Line) => Promise<unknown>> = {
+  "is aborted": async (_bed, { controller, heir }) => {
+    controller.abort("enough");
+    await until("the call is over", () => heir.state === "rejected");
+    return heir.error;
+  },
+  "runs out of time": async (_bed, { heir }) => {
+    await until("the call is over", () => heir.state === "rejected");
+    return (heir.error as { code?: string }).code;
+  },
+};
+
+const table = PASSED.flatMap((kind) =>
+  (["standalone", "cluster"] as const).map((topology) => [kind.name, topology, kind] as const),
+);
+
+describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
+  describe.each(Object.entries(places))("while the command %s", (_place, stop) => {
+    test.each(Object.entries(ends))(
+      "the heir %s: nothing is left of it, and the next one gets the lock",
+      async (_end, end) => {
+        await using bed = await stage.bed({ kind, topology });
+        const timed = end === ends["runs out of time"];
+        const line = await lineUp(bed, { lease: 40_000, ...(timed ? { wait: 1_500 } : {}) });
+        const arrived = await stop(bed);
+        const unlocked = watch(line.giver.unlock());
+        await arrived(line);
+        // A call that waits when Redis does not answer does not know whether it is contended.
+        expect(["enough", "UNAVAILABLE", "WAIT_TIMEOUT"]).toContain(await end(bed, line));
+        expect([unlocked.state, line.next.state]).toEqual(["pending", "pending"]);
+        bed.proxy.restore();
+        await soon(unlocked);
+        const last = await soon(line.next);
+        await expectAlone(bed, last);
+        await last.unlock();
+        await expectNothingLeftSoon(bed);
+        expect(bed.troubles).toEqual([]);
+      },
+    );
+
+    test("the client is closed: nothing is left on the server", async () => {
+      await using bed = await stage.bed({ kind, topology });
+      const line = await lineUp(bed, { lease: 40_000 });
+      const arrived = await stop(bed);
+      const unlocked = watch(line.giver.unlock());
+      await arrived(line);
+      const closing = bed.client.close({ timeout: 0 });
+      await turn();
+      for (const { error } of [line.heir, line.next]) expect(error).toMatchObject({ code: "CLIENT_CLOSED" });
+      bed.proxy.restore();
+      await closing;
+      await until("unlock has an outcome", () => unlocked.state !== "pending");
+      await bed.redis.ping();
+      await untilFree(bed);
+      await expectNothingLeft(bed);
+    });
+
+    test("no answer comes in time: unlock rejects UNAVAILABLE and goes on, the heir waits and gets the lock", async () => {
+      await using bed = await stage.bed({ kind, topology, client: IMPATIENT });
+      const { giver, heir, next } = await lineUp(bed, { lease: 40_000 });
+      const arrived = await stop(bed);
+      const unlocked = watch(giver.unlock());
+      await arrived({ giver, heir, next, controller: new AbortController() });
+      await until("unlock is over", () => unlocked.state !== "pending");
+      expect(unlocked.error).toMatchObject({ code: "UNAVAILABLE" });
+      expect([heir.state, next.state]).toEqual(["pending", "pending"]);
+      bed.proxy.restore();
+      await giver.unlock();
+      const hold = await soon(heir);
+      expect(next.state).toBe("pending");
+      await expectAlone(bed, hold);
+      expect(hold.remaining).toBeLessThanOrEqual(await ttlOf(bed));
+      await hold.unlock();
+      await (await soon(next)).unlock();
+      await expectNothingLeftSoon(bed);
+      expect(bed.troubles).toEqual([]);
+    });
+
+    test("no answer comes in time, and the heir ends then: nothing is left of it", async () => {
+      await using bed = await stage.bed({ kind, topology, client: IMPATIENT });
+      const line = await lineUp(bed, { lease: 40_000 });
+      const arrived = await stop(bed);
+      const unlocked = watch(line.giver.unlock());
+      await arrived(line);
+      await until("unlock is over", () => unlocked.state !== "pending");
+      line.controller.abort("enough");
+      await until("the call is over", () => line.heir.state === "rejected");
+      bed.proxy.restore();
+      await line.giver.unlock();
+      const last = await soon(line.next);
+      await expectAlone(bed, last);
+      await last.unlock();
+      await expectNothingLeftSoon(bed);
+      expect(bed.troubles).toEqual([]);
+    });
+  });
+
+  test("the heir is aborted in the moment of the unlock, before and after it", async () => {
+    await using bed = await stage.bed({ kind, topology });
+    for (const before of [true, false]) {
+      const line = await lineUp(bed, { lease: 40_000 });
+      if (before) line.controller.abort("enough");
+      const unlocked = line.giver.unlock();
+      if (!before) line.controller.abort("enough");
+      await unlocked;
+      const last = await soon(line.next);
+      expect(line.heir.error).toBe("enough");
+      await expectAlone(bed, last);
+      await last.unlock();
+      await untilFree(bed);
+    }
+    await expectNothingLeftSoon(bed);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("the heir is aborted at once, and the command arrives late and once more", async () => {
+    await using bed = await stage.bed({ kind, topology });
+    const line = await lineUp(bed, { lease: 40_000 });
+    const late = bed.proxy.holdRequest(PASS);
+    const unlocked = watch(line.giver.unlock());
+    line.controller.abort("enough");
+    await soon(unlocked);
+    const last = await soon(line.next);
+    await late.deliver();
+    await expectAlone(bed, last);
+    await last.unlock();
+    await expectNothingLeftSoon(bed);
+  });
+});
+
+test.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))(
+  "%s: a command that arrives behind the clean-up of its heir grants nobody the lock",
+  async (_name, kind) => {
+    const redis = { maxRetriesPerRequest: 0, retryStrategy: () => 1 };
+    await using bed = await stage.bed({ kind, redis, client: { ...IMPATIENT, pollCap: NEVER } });
+    const giver = await bed.lock.lock();
+    bed.proxy.clear();
+    const controller = new AbortController();
+    const heir = watch(bed.lock.lock({ signal: controller.signal }));
+    await parked(bed);
+    const late = bed.proxy.holdRequest(PASS);
+    const releases = bed.proxy.dropRequest(script("release"), 10_000);
+    const unlocked = watch(giver.unlock());
+    await late.fired;
+    controller.abort("enough");
+    await untilMarked(bed);
+    await expectAlone(bed, giver);
+    await late.deliver();
+    expect((await bed.keys())[bed.name]).toBeUndefined();
+    releases.cancel();
+    await until("unlock is over", () => unlocked.state !== "pending");
+    await giver.unlock();
+    expect(heir.error).toBe("enough");
+    await expectNothingLeftSoon(bed);
+  },
+);
+
+/** The server has this hold, and no other. */
+async function expectAlone(bed: Bed, { ownerId }: { ownerId: string }): Promise<void> {
+  expect((await bed.keys())[bed.name]?.value).toEqual(bed.kind.fields(ownerId, 1));
+}

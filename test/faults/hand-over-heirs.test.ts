@@ -1,0 +1,193 @@
+/** Who can inherit a lock inside one process: runs, owners with several calls, members of a group; and when nobody does. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Hold, LockClient, MultiLock } from "../../src/index.js";
+import { startRedis, until } from "../support/index.js";
+import {
+  type Bed,
+  failOnUnhandledRejections,
+  manyAtOnce,
+  Stage,
+  script,
+  soon,
+  turn,
+  watch,
+} from "./harness.js";
+import { NEVER, PASS, PASSED, parked } from "./passing.js";
+import { expectNothingLeft, expectNothingLeftSoon, untilFree } from "./remains.js";
+
+const PATIENT = { pollCap: NEVER };
+
+let stage: Stage;
+
+manyAtOnce();
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone"]);
+}, 30_000);
+afterAll(() => stage[Symbol.asyncDispose]());
+
+/** The server has this hold so many times, and no other. */
+async function expectHash(bed: Bed, { ownerId }: Hold, count: number): Promise<void> {
+  expect((await bed.keys())[bed.name]?.value).toEqual(bed.kind.fields(ownerId, count));
+}
+
+describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s", (_, kind) => {
+  test("waiting runs have it one after the other, each by the command that ends the one before", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const giver = await bed.lock.lock();
+    bed.proxy.clear();
+    const order: number[] = [];
+    let inside = 0;
+    const runs = [0, 1, 2, 3].map((i) =>
+      bed.lock.run(async (hold) => {
+        expect(++inside).toBe(1);
+        order.push(i);
+        await expectHash(bed, hold, 1);
+        const nested = await bed.lock.lock();
+        await expectHash(bed, hold, 2);
+        await nested.unlock();
+        inside--;
+      }),
+    );
+    await parked(bed);
+    await giver.unlock();
+    await Promise.all(runs);
+    expect(order).toEqual([0, 1, 2, 3]);
+    expect(bed.proxy.count(PASS)).toBeGreaterThanOrEqual(3);
+    await expectNothingLeft(bed, 20_000);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("calls of one owner that wait re-enter as soon as one of them has inherited it", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const giver = await bed.lock.lock();
+    bed.proxy.clear();
+    const owner = bed.client.newOwner();
+    const first = watch(bed.lock.lock({ owner }));
+    const stranger = watch(bed.lock.lock());
+    const second = watch(bed.lock.lock({ owner }));
+    await parked(bed);
+    bed.proxy.clear();
+    const unlocked = giver.unlock();
+    const third = watch(bed.lock.lock({ owner }));
+    await unlocked;
+    const holds = [await soon(first), await soon(second), await soon(third)];
+    expect(new Set(holds.map(({ ownerId }) => ownerId)).size).toBe(1);
+    expect(bed.proxy.count(PASS)).toBe(1);
+    await expectHash(bed, holds[0] as Hold, 3);
+    expect(stranger.state).toBe("pending");
+    for (const hold of holds) await hold.unlock();
+    const last = await soon(stranger);
+    await expectHash(bed, last, 1);
+    await last.unlock();
+    await expectNothingLeftSoon(bed);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("an owner whose other call gets the lock first needs nothing of what it was to inherit", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    await using other = await stage.bed({ kind, client: PATIENT });
+    const theirs = await bed.lock.lock();
+    bed.proxy.clear();
+    const owner = bed.client.newOwner();
+    const heir = watch(bed.lock.lock({ owner }));
+    const outside = watch(other.make(bed.name).lock());
+    await parked(bed);
+    await until(
+      "both listen",
+      async () => ((await stage.server.call("PUBSUB", "NUMSUB", await channelOf(bed))) as unknown[])[1] === 2,
+    );
+    // The other client is asked first, and the owner's second call comes before its try.
+    const unlocked = theirs.unlock();
+    const tried = await bed.lock.tryLock(0, undefined, { owner });
+    await unlocked;
+    const hold = await soon(heir);
+    expect(tried?.ownerId).toBe(hold.ownerId);
+    await expectHash(bed, hold, 2);
+    expect(outside.state).toBe("pending");
+    await tried?.unlock();
+    await expectHash(bed, hold, 1);
+    await hold.unlock();
+    await (await soon(outside)).unlock();
+    await expectNothingLeftSoon(bed);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("a group of locks inherits a member, gives it back while it waits for another, and leaves nothing", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const beside = bed.make(`${bed.name}~`);
+    const group = new MultiLock(bed.lock, beside);
+    const [one, two] = [await bed.lock.lock(), await beside.lock()];
+    bed.proxy.clear();
+    const all = watch(group.lock());
+    const next = watch(bed.lock.lock());
+    await parked(bed);
+    await one.unlock();
+    // It waits for the second one without holding the first.
+    await (await soon(next)).unlock();
+    expect(all.state).toBe("pending");
+    await two.unlock();
+    const hold = await soon(all);
+    expect(hold.members).toHaveLength(2);
+    const queued = watch(bed.lock.lock());
+    await until("it waits", () => bed.proxy.count(script("acquire", bed.name)) > 0);
+    await hold.unlock();
+    await (await soon(queued)).unlock();
+    await expectNothingLeftSoon(bed);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test("a group of locks that is aborted while a member is on its way leaves nothing", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const group = new MultiLock(bed.lock, bed.make(`${bed.name}~`));
+    const giver = await bed.lock.lock();
+    bed.proxy.clear();
+    const controller = new AbortController();
+    const all = watch(group.lock({ signal: controller.signal }));
+    await parked(bed);
+    const next = watch(bed.lock.lock());
+    bed.proxy.stall();
+    const unlocked = watch(giver.unlock());
+    await turn();
+    controller.abort("enough");
+    await turn();
+    expect(all.error).toBe("enough");
+    bed.proxy.restore();
+    await soon(unlocked);
+    await (await soon(next)).unlock();
+    await untilFree(bed);
+    await expectNothingLeftSoon(bed);
+    expect(bed.troubles).toEqual([]);
+  });
+});
+
+/** Where who waits for the lock is woken; there is one such channel. */
+async function channelOf(bed: Bed): Promise<string> {
+  const found = (await stage.server.call("PUBSUB", "CHANNELS", `*${bed.name}*`)) as string[];
+  expect(found).toHaveLength(1);
+  return found[0] as string;
+}
+
+test("a grant that replicas must acknowledge is not handed over", async () => {
+  await using replica = await startRedis({ replicaOf: stage.server });
+  await until(
+    "the replica is there",
+    async () => (await replica.info("replication")).get("master_link_status") === "up",
+  );
+  for (const kind of PASSED) {
+    await using bed = await stage.bed({ kind });
+    const client = new LockClient(bed.redis, { replicas: 1, replicasTimeout: 8_000 });
+    try {
+      const lock = kind.make(client, bed.name);
+      const giver = await lock.lock();
+      const calls = [watch(lock.lock()), watch(lock.lock())];
+      await until("the first one waits", () => bed.proxy.count(script("acquire", bed.name)) >= 2);
+      await giver.unlock();
+      for (const call of calls) await (await soon(call)).unlock();
+      expect(bed.proxy.count(PASS)).toBe(0);
+      await expectNothingLeft(bed);
+    } finally {
+      await client.close({ timeout: 0 });
+    }
+  }
+});

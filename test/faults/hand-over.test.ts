@@ -1,0 +1,257 @@
+/** A lock that goes from hand to hand inside one process: order, cost, leases, events; and its one command counts once. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FencedHold, type Hold } from "../../src/index.js";
+import { PLAIN } from "../contract/kinds.js";
+import { seize } from "../contract/wire.js";
+import { type Fault, type HeldRequest, until } from "../support/index.js";
+import {
+  type Bed,
+  failOnUnhandledRejections,
+  manyAtOnce,
+  Stage,
+  script,
+  soon,
+  type Topology,
+  turn,
+  type Version,
+  watch,
+} from "./harness.js";
+import { lineUp, NEVER, PASS, PASSED, parked } from "./passing.js";
+import { expectHeldBesidesMarkers, expectNothingLeft, ttlOf, untilFree } from "./remains.js";
+
+const WAITERS = 12;
+const PATIENT = { pollCap: NEVER };
+
+let stage: Stage;
+
+manyAtOnce();
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone", "cluster"]);
+}, 30_000);
+afterAll(() => stage[Symbol.asyncDispose]());
+
+const everywhere: [Topology, Version][] = [
+  ["standalone", 6],
+  ["standalone", 5],
+  ["cluster", 6],
+  ["cluster", 5],
+];
+const table = PASSED.flatMap((kind) =>
+  everywhere.map(([topology, version]) => [kind.name, topology, version, kind] as const),
+);
+
+/** Events about holds, as `acquired 3` where 3 is the place of its owner in the order of the grants. */
+function notedEvents(bed: Bed): string[] {
+  const noted: string[] = [];
+  const owners: string[] = [];
+  bed.client.on("acquired", ({ ownerId }) => noted.push(`acquired ${owners.push(String(ownerId)) - 1}`));
+  bed.client.on("released", ({ ownerId }) => noted.push(`released ${owners.indexOf(String(ownerId))}`));
+  return noted;
+}
+
+// One after the other: how often others are asked is a matter of time.
+describe.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
+  test("goes to all who wait in the order of their calls, each by one command", async () => {
+    await using bed = await stage.bed({ kind, topology, version, client: PATIENT });
+    const events = notedEvents(bed);
+    const first = await bed.lock.lock();
+    bed.proxy.clear();
+    const order: number[] = [];
+    const tokens: bigint[] = [];
+    const owners = new Set<string>();
+    const visit = async (i: number): Promise<void> => {
+      const hold: Hold = await bed.lock.lock();
+      order.push(i);
+      owners.add(hold.ownerId);
+      if (hold instanceof FencedHold) tokens.push(hold.token);
+      // Who becomes the first on the write side tells the server so.
+      await bed.redis.ping();
+      await turn();
+      await hold.unlock();
+    };
+    const visits = Array.from({ length: WAITERS }, (_, i) => visit(i));
+    await parked(bed);
+    bed.proxy.clear();
+    await first.unlock();
+    await Promise.all(visits);
+    expect(order).toEqual(Array.from({ length: WAITERS }, (_, i) => i));
+    expect(owners.size).toBe(WAITERS);
+    const passes = bed.proxy.count(PASS);
+    expect(passes + bed.proxy.count(script("release"))).toBe(WAITERS + 1);
+    // Who was just told that others are asked, or has become the first of the write side, may be trying at the moment: it
+    // gets the lock by that try.
+    expect(passes).toBeGreaterThanOrEqual(kind.name === "write side" ? 1 : WAITERS / 2);
+    expect(bed.proxy.count(script("acquire"))).toBeLessThanOrEqual(2 * WAITERS);
+    expect(tokens).toEqual(rising(tokens));
+    expect(tokens).toHaveLength(kind.name === "fenced lock" ? WAITERS : 0);
+    // Who gives back says so before who comes next says that he has it.
+    expect(events).toEqual(
+      Array.from({ length: WAITERS + 1 }, (_, i) => [`acquired ${i}`, `released ${i}`]).flat(),
+    );
+    await expectNothingLeft(bed, 20_000);
+    expect(bed.troubles).toEqual([]);
+  });
+});
+
+describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
+  test.each<[string, (bed: Bed) => Fault]>([
+    ["the reply is lost", (bed) => bed.proxy.cutReplyOf(PASS)],
+    ["the reply is lost twice", (bed) => bed.proxy.cutReplyOf(PASS, 2)],
+    ["the request is lost", (bed) => bed.proxy.dropRequest(PASS)],
+  ])("counts once when %s", async (_, arm) => {
+    await using bed = await stage.bed({ kind, topology, version, client: PATIENT });
+    const { giver, heir, next } = await lineUp(bed);
+    const fault = arm(bed);
+    await giver.unlock();
+    await fault.done;
+    const hold = await soon(heir);
+    await expectHeld(bed, hold);
+    // The command that was sent again has told it.
+    expect(bed.proxy.count(script("acquire", hold.ownerId))).toBe(0);
+    expect(await bed.lock.getHoldCount({ owner: hold })).toBe(1);
+    expect(next.state).toBe("pending");
+    await hold.unlock();
+    const last = await soon(next);
+    const tokens = [giver, hold, last].map((each) => (each as FencedHold).token ?? 0n);
+    if (kind.name === "fenced lock") expect(tokens).toEqual(rising(tokens));
+    await expectHeldBesidesMarkers(bed, last.ownerId, 1);
+    await last.unlock();
+    await expectNothingLeft(bed, 20_000);
+    expect(bed.troubles).toEqual([]);
+  });
+});
+
+describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s", (_, kind) => {
+  test.each([
+    ["while the heir has the lock", false],
+    ["when all is over", true],
+  ])("a command that arrives once more %s changes nothing", async (_name, over) => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const { giver, heir, next } = await lineUp(bed);
+    const late: HeldRequest = bed.proxy.holdRequest(PASS);
+    await giver.unlock();
+    const hold = await soon(heir);
+    if (!over) await late.deliver();
+    await expectHeld(bed, hold);
+    await hold.unlock();
+    await (await soon(next)).unlock();
+    if (over) await late.deliver();
+    await expectNothingLeft(bed, 20_000);
+    expect(bed.troubles).toEqual([]);
+  });
+
+  test.each([
+    ["a short lease behind a long one", 60_000, 5_000],
+    ["a long lease behind a short one", 5_000, 60_000],
+  ])("%s is its own", async (_name, before, lease) => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const giver = await bed.lock.lock({ lease: before });
+    bed.proxy.clear();
+    const heir = watch(bed.lock.lock({ lease }));
+    await parked(bed);
+    await giver.unlock();
+    const hold = await soon(heir);
+    const ttl = await ttlOf(bed);
+    expect(bed.proxy.count(PASS)).toBe(1);
+    expect(ttl).toBeLessThanOrEqual(lease);
+    expect(ttl).toBeGreaterThan(lease - 4_000);
+    expect(hold.remaining).toBeLessThanOrEqual(ttl);
+    expect(hold.remaining).toBeGreaterThan(0.99 * lease - 4_000);
+    await hold.unlock();
+  });
+
+  test("what is renewed is renewed in every hand; a leased one behind it is not", async () => {
+    await using bed = await stage.bed({ kind, client: { ...PATIENT, watchdogTimeout: 1_500 } });
+    const renewed: string[] = [];
+    bed.client.on("renewed", ({ ownerId }) => renewed.push(String(ownerId)));
+    const giver = await bed.lock.lock();
+    bed.proxy.clear();
+    const heir = watch(bed.lock.lock());
+    const next = watch(bed.lock.lock({ lease: 2_000 }));
+    await parked(bed);
+    await giver.unlock();
+    const hold = await soon(heir);
+    await until("it outlives its first lease", () => renewed.filter((id) => id === hold.ownerId).length >= 4);
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+    const last = await soon(next);
+    await until("its lease ends", () => last.signal.aborted);
+    expect(renewed).not.toContain(last.ownerId);
+    await untilFree(bed);
+    await expect(last.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  });
+
+  test.each<[string, (bed: Bed) => Promise<unknown>]>([
+    ["forced by another client", forceElsewhere],
+    ["deleted", ({ name }) => stage.server.call("DEL", name)],
+  ])(
+    "a hold that was %s: unlock says so, and who waits gets the lock by its own try",
+    async (_name, harm) => {
+      await using bed = await stage.bed({ kind, client: PATIENT });
+      const { giver, heir, next } = await lineUp(bed);
+      // What the harm announces must not come before the unlock.
+      bed.proxy.stall();
+      await harm(bed);
+      const unlocked = watch(giver.unlock());
+      bed.proxy.restore();
+      await expect(soon(unlocked)).rejects.toMatchObject({ code: "LOCK_LOST" });
+      const hold = await soon(heir);
+      await expectHeld(bed, hold);
+      expect(next.state).toBe("pending");
+      await hold.unlock();
+      await (await soon(next)).unlock();
+      await expectNothingLeft(bed, 20_000);
+    },
+  );
+
+  test("a hold that was taken by another: unlock says so, and who waits goes on waiting", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const { giver, heir, next } = await lineUp(bed);
+    const theirs = await seize(bed.observer, kind, bed.name, 2_500);
+    await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken" });
+    await until("who waits has asked", () => bed.proxy.count(script("acquire")) > 0);
+    expect((await bed.keys())[bed.name]?.value).toEqual(theirs);
+    expect([heir.state, next.state]).toEqual(["pending", "pending"]);
+    const hold = await soon(heir);
+    expect(heir.took).toBeGreaterThan(2_000);
+    await hold.unlock();
+    await (await soon(next)).unlock();
+    await expectNothingLeft(bed, 20_000);
+  });
+
+  test("a hold whose lease is over: unlock says so, and who waits gets the lock", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const giver = await bed.lock.lock({ lease: 1_000 });
+    bed.proxy.clear();
+    const heir = watch(bed.lock.lock());
+    await parked(bed);
+    await until("the lease is over", () => giver.signal.aborted);
+    await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    const hold = await soon(heir);
+    expect(bed.proxy.count(PASS)).toBe(0);
+    await expectHeld(bed, hold);
+    await hold.unlock();
+    await expectNothingLeft(bed, 20_000);
+  });
+});
+
+/** Without doubles, in ascending order. */
+function rising(tokens: readonly bigint[]): bigint[] {
+  return [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
+}
+
+/** The server has this hold, and no other. */
+async function expectHeld(bed: Bed, { ownerId }: Hold): Promise<void> {
+  expect((await bed.keys())[bed.name]?.value).toEqual(bed.kind.fields(ownerId, 1));
+}
+
+async function forceElsewhere(bed: Bed): Promise<void> {
+  await using other = await stage.bed({ kind: bed.kind });
+  expect(await bed.kind.make(other.client, bed.name).forceUnlock()).toBe(true);
+}
+
+test("all kinds that are handed over are looked at here", () => {
+  expect(PASSED).toHaveLength(3);
+  expect(PASSED).toContain(PLAIN);
+});

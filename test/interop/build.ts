@@ -1,0 +1,25 @@
+/** Builds the Java side before the first of these tests, and tells them what there is. */
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { TestProject } from "vitest/node";
+
+/** A Redisson to test with, or why there is none. */
+export type Built =
+  | { readonly version: string; readonly classpath: string }
+  | { readonly version: string; readonly missing: string };
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    redisson: readonly Built[];
+  }
+}
+
+const BUILD = fileURLToPath(new URL("../../interop/build.mjs", import.meta.url));
+
+export default async function setup({ provide }: TestProject): Promise<void> {
+  const wanted = process.env.HOLDFAST_REDISSON?.split(",") ?? [];
+  const args = wanted.flatMap((version) => ["--redisson", version]);
+  const { stdout } = await promisify(execFile)(process.execPath, [BUILD, ...args]);
+  provide("redisson", JSON.parse(stdout) as Built[]);
+}

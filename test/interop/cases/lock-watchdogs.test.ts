@@ -1,0 +1,125 @@
+/** The watchdogs of both sides at one server: each renews what its own side holds, and that alone. */
+import { expect, test } from "vitest";
+import { manyAtOnce, soon, watch } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
+import { NEVER } from "../../synchronizers/helpers.js";
+import { type Scene, withRedisson } from "../scene.js";
+import { expectNothingLeft } from "./waiting.js";
+
+const TIMEOUT = 1_500;
+/** Time enough for a hold that nobody renews to lapse twice. */
+const SPAN = 2.2 * TIMEOUT;
+/** Both sides renew every third of the time-out; a machine that is too busy may skip some. */
+const RENEWALS = 3;
+
+/** What a TTL did: how low it came, and how often it rose. */
+interface Course {
+  lowest: number;
+  rises: number;
+}
+
+async function course(scene: Scene, name: string): Promise<Course> {
+  const seen: Course = { lowest: TIMEOUT, rises: 0 };
+  const end = performance.now() + SPAN;
+  let last = await scene.redis.pttl(name);
+  await until(
+    "the span is over",
+    async () => {
+      const ttl = await scene.redis.pttl(name);
+      if (ttl > last) seen.rises++;
+      seen.lowest = Math.min(seen.lowest, ttl);
+      last = ttl;
+      return performance.now() > end;
+    },
+    { timeout: SPAN + 5_000, every: 10 },
+  );
+  return seen;
+}
+
+function expectKept({ lowest, rises }: Course): void {
+  expect(lowest).toBeGreaterThan(0);
+  expect(rises).toBeGreaterThanOrEqual(RENEWALS);
+}
+
+manyAtOnce();
+
+withRedisson("watchdogs", (scene) => {
+  const node = () => scene.newNode({ watchdogTimeout: TIMEOUT, pollCap: NEVER });
+  const java = async () => scene.thread(await scene.newJava({ watchdog: TIMEOUT }));
+
+  test.concurrent("side by side on two locks, each keeps its own", async () => {
+    const [mine, theirs] = [scene.name(), scene.name()];
+    const hold = await node().getLock(mine).lock();
+    const lock = (await java()).lock("lock", theirs);
+    await lock.lock();
+    for (const seen of await Promise.all([course(scene, mine), course(scene, theirs)])) expectKept(seen);
+    expect(hold.isHeld).toBe(true);
+    expect(await lock.isHeldByCurrentThread()).toBe(true);
+    await hold.unlock();
+    await lock.unlock();
+    await expectNothingLeft(scene, mine);
+    await expectNothingLeft(scene, theirs);
+  });
+
+  test.concurrent("Node keeps what Java waits for, and its unlock lets Java in", async () => {
+    const name = scene.name();
+    const hold = await node().getLock(name).lock();
+    const lock = (await java()).lock("lock", name);
+    const waiting = lock.tryLock(NEVER);
+    expectKept(await course(scene, name));
+    expect(await scene.redis.hgetall(name)).toEqual({ [hold.ownerId]: "1" });
+    await hold.unlock();
+    expect(await waiting).toBe(true);
+    await lock.unlock();
+    await expectNothingLeft(scene, name);
+  });
+
+  test.concurrent("Java keeps what Node waits for, and its unlock lets Node in", async () => {
+    const name = scene.name();
+    const thread = await java();
+    const lock = thread.lock("lock", name);
+    await lock.lock();
+    const waiting = node().getLock(name).lock();
+    expectKept(await course(scene, name));
+    expect(await scene.redis.hgetall(name)).toEqual({ [thread.owner]: "1" });
+    await lock.unlock();
+    await (await waiting).unlock();
+    await expectNothingLeft(scene, name);
+  });
+
+  test.concurrent("Java's watchdog leaves alone what Node took after it", async () => {
+    const name = scene.name();
+    const lock = (await java()).lock("lock", name);
+    await lock.lock();
+    await lock.unlock();
+    const hold = await scene.node.getLock(name).lock({ lease: 20_000 });
+    expect(await course(scene, name)).toMatchObject({ rises: 0 });
+    expect(await scene.redis.pttl(name)).toBeGreaterThan(TIMEOUT); // nor was it cut
+    await hold.unlock();
+  });
+
+  test.concurrent("Node's watchdog leaves alone what Java took after it", async () => {
+    const name = scene.name();
+    await node()
+      .getLock(name)
+      .run(() => {});
+    const lock = (await scene.thread()).lock("lock", name);
+    await lock.lock(20_000);
+    expect(await course(scene, name)).toMatchObject({ rises: 0 });
+    expect(await scene.redis.pttl(name)).toBeGreaterThan(TIMEOUT);
+    await lock.unlock();
+  });
+
+  test.concurrent("a nested unlock in Java leaves a hold that its watchdog keeps", async () => {
+    const name = scene.name();
+    const lock = (await java()).lock("lock", name);
+    await lock.lock();
+    await lock.lock();
+    await lock.unlock();
+    const waiting = watch(node().getLock(name).lock());
+    expectKept(await course(scene, name));
+    expect(waiting.state).toBe("pending");
+    await lock.unlock();
+    await (await soon(waiting)).unlock();
+  });
+});

@@ -1,0 +1,215 @@
+/** An owner on either side with one face, so that a test is written once and run in both directions. */
+import { readHold } from "../../../src/base/names.js";
+import {
+  type Hold,
+  isLockError,
+  type Lock,
+  type LockClient,
+  type LockClientOptions,
+  type Owner,
+} from "../../../src/index.js";
+import { type Watched, watch } from "../../faults/harness.js";
+import { allKeys, until } from "../../support/index.js";
+import { NEVER } from "../../synchronizers/helpers.js";
+import type { JavaClient, JavaThread } from "../java.js";
+import { JavaError } from "../jvm.js";
+import type { Scene } from "../scene.js";
+import type { Side } from "./sides.js";
+import { asked, SCRIPT } from "./waiting.js";
+
+export type PartyKind = "fair" | "read" | "write";
+
+export const SIDES: readonly Side[] = ["Java", "Node"];
+
+/** What both sides offer; without a lease the watchdog renews. */
+export interface PartyLock {
+  lock(lease?: number): Promise<unknown>;
+  tryLock(wait?: number, lease?: number): Promise<boolean>;
+  /** Gives back the innermost hold. */
+  unlock(): Promise<unknown>;
+  forceUnlock(): Promise<boolean>;
+  isLocked(): Promise<boolean>;
+  getHoldCount(): Promise<number>;
+  remainTimeToLive(): Promise<number>;
+}
+
+export interface Party {
+  readonly side: Side;
+  /** As it stands in Redis; in Node of its last hold. */
+  readonly owner: string;
+  take(kind: PartyKind, name: string): PartyLock;
+  /** Whether a call of it that waits will hear whatever is announced from now on. */
+  isAsleep(): Promise<boolean>;
+}
+
+export interface PartyOptions {
+  /** Default the scene's. */
+  readonly java?: JavaClient;
+  /** Of a client of its own. Default one that comes by messages alone. */
+  readonly node?: LockClientOptions;
+}
+
+export async function newParty(scene: Scene, side: Side, options: PartyOptions = {}): Promise<Party> {
+  if (side === "Java") return new JavaParty(await scene.thread(options.java));
+  return new NodeParty(scene.newNode({ pollCap: NEVER, ...options.node }));
+}
+
+class JavaParty implements Party {
+  readonly side = "Java";
+  readonly #thread: JavaThread;
+
+  constructor(thread: JavaThread) {
+    this.#thread = thread;
+  }
+
+  get owner(): string {
+    return this.#thread.owner;
+  }
+
+  take(kind: PartyKind, name: string): PartyLock {
+    return this.#thread.lock(kind, name);
+  }
+
+  isAsleep(): Promise<boolean> {
+    return this.#thread.isAsleep();
+  }
+}
+
+class NodeParty implements Party {
+  readonly side = "Node";
+  readonly #client: LockClient;
+  readonly #owner: Owner;
+  readonly #locks = new Map<string, NodeLock>();
+  #lastId = "";
+
+  constructor(client: LockClient) {
+    this.#client = client;
+    this.#owner = client.newOwner();
+  }
+
+  get owner(): string {
+    return this.#lastId;
+  }
+
+  take(kind: PartyKind, name: string): PartyLock {
+    const key = `${kind} ${name}`;
+    const known = this.#locks.get(key);
+    if (known) return known;
+    const lock = kind === "fair" ? this.#client.getFairLock(name) : this.#sideOf(kind, name);
+    const mine = new NodeLock(lock, this.#owner, ({ ownerId }) => {
+      this.#lastId = ownerId;
+    });
+    this.#locks.set(key, mine);
+    return mine;
+  }
+
+  /** It listens before it asks for the last time. */
+  isAsleep(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  #sideOf(kind: "read" | "write", name: string): Lock {
+    const both = this.#client.getReadWriteLock(name);
+    return kind === "read" ? both.readLock() : both.writeLock();
+  }
+}
+
+class NodeLock implements PartyLock {
+  readonly #lock: Lock;
+  readonly #owner: Owner;
+  readonly #note: (hold: Hold) => void;
+  readonly #holds: Hold[] = [];
+
+  constructor(lock: Lock, owner: Owner, note: (hold: Hold) => void) {
+    this.#lock = lock;
+    this.#owner = owner;
+    this.#note = note;
+  }
+
+  async lock(lease?: number): Promise<void> {
+    this.#add(await this.#lock.lock({ owner: this.#owner, ...(lease ? { lease } : {}) }));
+  }
+
+  async tryLock(wait?: number, lease?: number): Promise<boolean> {
+    const hold = await this.#lock.tryLock(wait, lease, { owner: this.#owner });
+    if (hold) this.#add(hold);
+    return hold !== null;
+  }
+
+  async unlock(): Promise<void> {
+    const hold = this.#holds.pop();
+    if (hold === undefined) throw new Error("this party has no hold");
+    await hold.unlock();
+  }
+
+  forceUnlock(): Promise<boolean> {
+    return this.#lock.forceUnlock();
+  }
+
+  isLocked(): Promise<boolean> {
+    return this.#lock.isLocked();
+  }
+
+  getHoldCount(): Promise<number> {
+    return this.#lock.getHoldCount({ owner: this.#owner });
+  }
+
+  remainTimeToLive(): Promise<number> {
+    return this.#lock.remainTimeToLive();
+  }
+
+  #add(hold: Hold): void {
+    this.#holds.push(hold);
+    this.#note(hold);
+  }
+}
+
+/** How an unlock fails on each side when the hold is no longer there. */
+export function saysLost(error: unknown): boolean {
+  if (error instanceof JavaError) return error.javaClass === "java.lang.IllegalMonitorStateException";
+  return isLockError(error, "LOCK_LOST");
+}
+
+/** What the unlock failed with; undefined if it did not. */
+export function failure(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+/**
+ * Calls for a lock, and resolves when the call waits: it was refused, listens, has asked once more since, and the party
+ * sleeps, so that from here on only a message or a timer can bring it the lock. Nobody else may run scripts meanwhile.
+ */
+export async function parked<T>(
+  scene: Scene,
+  who: Pick<Party, "isAsleep">,
+  call: () => Promise<T>,
+): Promise<Watched<T>> {
+  const before = await asked(scene.redis, SCRIPT);
+  const watched = watch(call());
+  const waits = async () => (await asked(scene.redis, SCRIPT)) >= before + 2 && (await who.isAsleep());
+  await until("it has asked, listened, asked again and sleeps", async () => {
+    return watched.state !== "pending" || (await waits());
+  });
+  if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
+  return watched;
+}
+
+/** For a waiter in Node that is no party. */
+export const NODE_WAITER: Pick<Party, "isAsleep"> = { isAsleep: () => Promise.resolve(true) };
+
+/** Milliseconds that an owner's read hold has to go; -2 if it has none. */
+export function readTtl({ redis }: Scene, name: string, owner: string, number = 1): Promise<number> {
+  return redis.pttl(readHold(name, owner, number));
+}
+
+/** Keys that say that something is over, and lapse by themselves. */
+const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
+
+/** The keys of this lock, but for markers. */
+export async function keysLeft({ redis }: Scene, name: string): Promise<string[]> {
+  const ofThis = new RegExp(`(^|[^a-z0-9])${name.replace(/[.{}]/g, "\\$&")}`);
+  return [...(await allKeys(redis, name)).keys()].filter((key) => ofThis.test(key) && !MARKER.test(key));
+}

@@ -1,0 +1,59 @@
+/** Seeing who waits, on either side, by what Redis tells. */
+import type { Redis } from "ioredis";
+import { expect } from "vitest";
+import { SOON, type Watched, watch } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
+import type { Scene } from "../scene.js";
+
+/** How locks and semaphores are asked for. */
+export const SCRIPT: RegExp = /^eval(sha)?$/;
+/** How a latch is looked at, in a script or without. */
+export const LOOK_AT_LATCH: RegExp = /^get$/;
+
+/**
+ * Makes the call and resolves when it waits: it was refused, a channel of that name is listened to, and it has asked
+ * once more since, so that from here on only a message or a timer can end it. `questions`: how many that takes.
+ */
+export async function parked<T>(
+  scene: Scene,
+  name: string,
+  call: () => Promise<T>,
+  { command = SCRIPT, questions = 2 }: { command?: RegExp; questions?: number } = {},
+): Promise<Watched<T>> {
+  const before = await asked(scene.redis, command);
+  const watched = watch(call());
+  const waits = async (): Promise<boolean> => {
+    if (watched.state !== "pending") return true;
+    return (await asked(scene.redis, command)) >= before + questions && (await listeners(scene, name)) > 0;
+  };
+  await until(`a call waits for ${name}`, waits, { timeout: SOON });
+  if (watched.state !== "pending") throw new Error("the call did not wait", { cause: watched.error });
+  return watched;
+}
+
+/**
+ * How often anybody has run that command with success, in scripts too. A script that was sent before the server knew it, and
+ * again with its text, counts once.
+ */
+export async function asked(redis: Redis, command: RegExp): Promise<number> {
+  const info = await redis.info("commandstats");
+  const stats = [...info.matchAll(/^cmdstat_(\w+):calls=(\d+).*?failed_calls=(\d+)/gm)];
+  const those = stats.filter(([, verb = ""]) => command.test(verb));
+  return those.reduce((sum, [, , calls, failed]) => sum + Number(calls) - Number(failed), 0);
+}
+
+/** How many connections listen to channels of that lock, semaphore or latch. */
+export async function listeners({ redis }: Scene, name: string): Promise<number> {
+  const channels = ((await redis.pubsub("CHANNELS")) as string[]).filter((each) => each.includes(name));
+  if (channels.length === 0) return 0;
+  const counts = (await redis.pubsub("NUMSUB", ...channels)) as (string | number)[];
+  return counts.reduce<number>((sum, count, i) => (i % 2 === 1 ? sum + Number(count) : sum), 0);
+}
+
+/** The lock is free, and soon nobody listens to its channel any more. */
+export async function expectNothingLeft(scene: Scene, name: string): Promise<void> {
+  expect(await scene.redis.exists(name)).toBe(0);
+  await until(`nobody listens to ${name}`, async () => (await listeners(scene, name)) === 0, {
+    timeout: SOON,
+  });
+}

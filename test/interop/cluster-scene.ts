@@ -1,0 +1,125 @@
+/** One cluster of three masters with both sides at it, and who waits there. */
+import type { Cluster } from "ioredis";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
+import { type RedisCluster, startCluster } from "../support/index.js";
+import { NEVER } from "../synchronizers/helpers.js";
+import { namesOn } from "../topology/cluster-crew.js";
+import type { Built } from "./build.js";
+import { JavaClient, type JavaOptions, type JavaThread } from "./java.js";
+import { Jvm } from "./jvm.js";
+import { Parking } from "./parking.js";
+import { there, withScene } from "./scene.js";
+
+/** How wake-ups travel. */
+export type PubSub = "sharded" | "classic";
+
+/** As `withRedisson`. */
+export function withRedissonOnCluster(what: string, define: (scene: ClusterScene) => void): void {
+  withScene(what, (built) => new ClusterScene(built), define);
+}
+
+export class ClusterScene {
+  readonly #built: Built;
+  readonly #clients = new Set<LockClient>();
+  readonly #javas: JavaClient[] = [];
+  #cluster: RedisCluster | undefined;
+  #redis: Cluster | undefined;
+  #jvm: Jvm | undefined;
+  #lastThread = 0;
+
+  constructor(built: Built) {
+    this.#built = built;
+  }
+
+  /** True if there is no Redisson; set-up of a test's own has nothing to do then. */
+  get isMissing(): boolean {
+    return "missing" in this.#built;
+  }
+
+  get cluster(): RedisCluster {
+    return there(this.#cluster);
+  }
+
+  /** To look with, past both sides. */
+  get redis(): Cluster {
+    return there(this.#redis);
+  }
+
+  /** A client that hardly polls. It finds out by itself that there is sharded pub/sub. */
+  newNode(pubSub: PubSub = "sharded", options: LockClientOptions = {}): LockClient {
+    const shardedPubSub = pubSub === "sharded" ? "auto" : false;
+    const client = new LockClient(this.cluster.connect(), { pollCap: NEVER, shardedPubSub, ...options });
+    this.#clients.add(client);
+    return client;
+  }
+
+  /** Likewise. */
+  async newJava(pubSub: PubSub = "sharded", options: JavaOptions = {}): Promise<JavaClient> {
+    const nodes = this.cluster.nodes.map(({ url }) => url);
+    const sharded = pubSub === "sharded" ? "AUTO" : "OFF";
+    const client = await JavaClient.connect(there(this.#jvm), { nodes, sharded, ...options });
+    this.#javas.push(client);
+    return client;
+  }
+
+  /** A thread that nobody has used yet. */
+  thread(client: JavaClient): Promise<JavaThread> {
+    return client.thread(`thread-${++this.#lastThread}`);
+  }
+
+  /** Fresh names, one in the slots of each master. */
+  async names(title: string): Promise<string[]> {
+    const found = await Promise.all(this.cluster.nodes.map((master) => namesOn(master, title, 1)));
+    return found.flat();
+  }
+
+  /** How often somebody listens to a channel of this name, by each way. */
+  async listeners(name: string): Promise<Record<PubSub, number>> {
+    const counts = { sharded: 0, classic: 0 };
+    const count = async (node: ReturnType<Cluster["nodes"]>[number], pubSub: PubSub, prefix: string) => {
+      const channels = (await node.call("PUBSUB", `${prefix}CHANNELS`)) as string[];
+      const own = channels.filter((channel) => channel.includes(name));
+      if (own.length === 0) return;
+      const pairs = (await node.call("PUBSUB", `${prefix}NUMSUB`, ...own)) as (string | number)[];
+      for (let i = 1; i < pairs.length; i += 2) counts[pubSub] += Number(pairs[i]);
+    };
+    await Promise.all(
+      this.redis
+        .nodes("master")
+        .flatMap((node) => [count(node, "sharded", "SHARD"), count(node, "classic", "")]),
+    );
+    return counts;
+  }
+
+  /** Those who wait for this name. */
+  waiters(name: string): Parking {
+    const listeners = async () => {
+      const { sharded, classic } = await this.listeners(name);
+      return sharded + classic;
+    };
+    return new Parking(listeners, () => this.#settle(name));
+  }
+
+  /** There and back through all Java clients, and so through the JVM, in which the call has to fall asleep. */
+  async #settle(name: string): Promise<void> {
+    const threads = await Promise.all(this.#javas.map((java) => java.thread("settle")));
+    for (let i = 0; i < 3; i++) {
+      await Promise.all(threads.map((thread) => thread.semaphore(`settle ${name}`).availablePermits()));
+      await this.redis.exists(name);
+    }
+  }
+
+  async open(): Promise<void> {
+    if (this.isMissing) return;
+    this.#jvm = new Jvm(this.#built);
+    this.#cluster = await startCluster();
+    this.#redis = this.#cluster.connect();
+    await this.#redis.ping();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients].map((client) => client.close({ timeout: 0 })));
+    await this.#jvm?.kill();
+    await this.#cluster?.stop();
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * Processes of both sides at one Redis: Node ones that run the workload of the exclusion tests, and JVMs that do the same
+ * with Redisson. Both write the journal of those tests, so their checker judges one history of both.
+ */
+import { randomInt } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { check, type Finding, type History, type Limits } from "../../exclusion/checker.js";
+import { type Figures, Fleet, type Part, sum, type WorkerFigures } from "../../exclusion/fleet.js";
+import { ENTER, LEAVE } from "../../exclusion/journal.mjs";
+import { groupByLock, inOrderOf, MS } from "../../exclusion/sections.js";
+import { isAtLeast, type WorkerOptions } from "../../support/index.js";
+import type { Built } from "../build.js";
+import { JavaClient } from "../java.js";
+import { Jvm } from "../jvm.js";
+
+export interface Crew {
+  readonly nodes: number;
+  readonly jvms: number;
+  /** Of both sides. */
+  readonly tasks: { coolTasks: number; cool: number; hotTasks: number; hot: number };
+  readonly kinds: readonly string[];
+  /** How the Node processes are started. */
+  readonly worker?: WorkerOptions;
+  /** The mistake that the JVMs make. */
+  readonly planted?: string;
+}
+
+const WATCHDOG = 3_000;
+const POLL_CAP = 600;
+/** Not longer than the watchdog's, to which Java's renewal sets the TTL that the readers of both sides share. */
+const LEASE = [1_200, 1_800];
+const SAFE = 600;
+/** The grace of a place in a fair lock's line: for so long each Java waiter that died holds up those behind it. */
+const FAIR_WAIT = 2_000;
+/** Threads for each heat in a JVM that take fair locks: behind a waiter that died, Java's ask again without a pause. */
+const IN_LINE = 1;
+
+/**
+ * A Java waiter that misses its wake-up, since another thread of its process took it or a spin lock sent none, sleeps for
+ * the TTL that it saw; so does the reader behind a writer that goes on as a reader.
+ */
+const LIMITS: Limits = { lease: WATCHDOG, margin: 3_000, patience: 2 * WATCHDOG };
+const LIMITS_OF: Readonly<Record<string, Limits>> = {
+  // Places are worth their grace even when those before them are dropped early.
+  fair: { ...LIMITS, absence: 6 * FAIR_WAIT },
+  // Java's write leases add up. A Node writer that died in line keeps Node's readers out for three polls.
+  readwrite: { ...LIMITS, lease: 2 * WATCHDOG, absence: 4 * POLL_CAP },
+};
+const LONGEST: Limits = { ...LIMITS, lease: 2 * WATCHDOG, absence: 6 * FAIR_WAIT };
+
+/** Everybody may have to wait in the shadow of a death; out of it the checker can tell who is stuck. */
+export const QUIET: number = 6 * FAIR_WAIT + LIMITS.margin + LIMITS.patience;
+
+export interface Outcome {
+  readonly history: History;
+  readonly findings: readonly Finding[];
+  /** Keys that would stay for ever, but for the counters of tokens. */
+  readonly eternal: readonly string[];
+}
+
+export class MixedFleet {
+  readonly #built: Built;
+  readonly #crew: Crew;
+  readonly #fleet: Fleet;
+  readonly #nodes: Part;
+  readonly #jvms = new Map<string, { jvm: Jvm; locks: JavaClient }>();
+  readonly #deaths = new Map<string, bigint>();
+  #started = 0;
+
+  private constructor(built: Built, crew: Crew, fleet: Fleet) {
+    this.#built = built;
+    this.#crew = crew;
+    this.#fleet = fleet;
+    const options = { watchdogTimeout: WATCHDOG, fairWaitTimeout: FAIR_WAIT, pollCap: POLL_CAP };
+    const { nodes: processes, kinds, tasks, worker } = crew;
+    const config = { kinds, ...tasks, manner: "wild", lease: LEASE, safe: SAFE, options };
+    this.#nodes = { processes, config, limits: LONGEST, ...(worker ? { worker } : {}) };
+  }
+
+  static async launch(built: Built, crew: Crew): Promise<MixedFleet> {
+    return new MixedFleet(built, crew, await Fleet.launch());
+  }
+
+  async man(): Promise<void> {
+    const jvms = Array.from({ length: this.#crew.jvms }, () => this.#addJvm());
+    await Promise.all([this.#fleet.man(this.#nodes), ...jvms]);
+  }
+
+  /** Kills a process of either side now and then, and starts another. */
+  async harass(ms: number): Promise<void> {
+    const end = performance.now() + ms;
+    const { nodes, jvms } = this.#crew;
+    while (performance.now() < end) {
+      await pause(200 + randomInt(1_500));
+      if (randomInt(nodes + jvms) < nodes) await this.#fleet.replaceOne(this.#nodes, this.#deaths);
+      else await this.#replaceJvm();
+    }
+  }
+
+  /** Lets all tasks come to their end, and all clients close. */
+  async stop(): Promise<Figures> {
+    const all = [...this.#jvms.values()];
+    const [node, java] = await Promise.all([
+      this.#fleet.stop(),
+      Promise.all(all.map(({ locks }) => locks.call<WorkerFigures>({ op: "stopSoak" }))),
+    ]);
+    await Promise.all(all.map(({ locks }) => locks.close()));
+    await this.#killJvms();
+    const { counts, errors } = sum(java);
+    const javas = Object.entries(counts).map(([name, count]) => [`java ${name}`, count]);
+    return { counts: { ...node.counts, ...Object.fromEntries(javas) }, errors: [...node.errors, ...errors] };
+  }
+
+  async judge(): Promise<Outcome> {
+    const recalled = await this.#fleet.recall(new Map(this.#deaths), LONGEST);
+    const history = { ...recalled, sections: recalled.sections.map(withoutPlace) };
+    const kinds = new Set(history.sections.map(({ lock }) => kindOf(lock)));
+    const findings = [...kinds].flatMap((kind) => check(only(kind, history), LIMITS_OF[kind] ?? LIMITS));
+    const server = this.#fleet.locks.connect();
+    const keys = (await server.keys("*")).filter((key) => !key.startsWith("redisson_lock_token:"));
+    const ttls = await Promise.all(keys.map((key) => server.pttl(key)));
+    await this.#fleet.clear();
+    this.#deaths.clear();
+    return { history, findings, eternal: keys.filter((_, i) => ttls[i] === -1) };
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([this.#killJvms(), this.#fleet.end()]);
+  }
+
+  async #addJvm(): Promise<void> {
+    const name = `j${++this.#started}`;
+    const jvm = new Jvm(this.#built);
+    const { locks: server, witness: register } = this.#fleet;
+    const options = { watchdog: WATCHDOG, fairWait: FAIR_WAIT };
+    const locks = await JavaClient.connect(jvm, { url: server.url, ...options });
+    const witness = await JavaClient.connect(jvm, { url: register.url });
+    this.#jvms.set(name, { jvm, locks });
+    const { tasks, kinds, planted } = this.#crew;
+    // Before 4.4.0 a Java client that reads several locks renews the holds of one.
+    const longReads = isAtLeast(this.#built.version, "4.4.0") ? true : undefined;
+    const config = {
+      ...tasks,
+      ...options,
+      kinds,
+      inLine: IN_LINE,
+      lease: LEASE,
+      safe: SAFE,
+      longReads,
+      planted,
+    };
+    const scripts = { enter: ENTER, leave: LEAVE };
+    const seed = randomInt(2 ** 32);
+    await locks.call({ op: "soak", ...config, ...scripts, name, seed, witness: witness.name });
+  }
+
+  async #replaceJvm(): Promise<void> {
+    const [name, { jvm }] = [...this.#jvms][randomInt(this.#jvms.size)] as [string, { jvm: Jvm }];
+    this.#deaths.set(name, process.hrtime.bigint());
+    this.#jvms.delete(name);
+    await Promise.all([jvm.kill(), this.#addJvm()]);
+  }
+
+  async #killJvms(): Promise<void> {
+    await Promise.all([...this.#jvms.values()].map(({ jvm }) => jvm.kill()));
+    this.#jvms.clear();
+  }
+}
+
+/**
+ * Nobody is promised a place beside Redisson: its readers pass waiting writers, and in a fair lock's line it drops those
+ * who live for longer than was foreseen.
+ */
+function withoutPlace<T extends { place: unknown }>(section: T): T & { place: undefined } {
+  return { ...section, place: undefined };
+}
+
+function kindOf(lock: string): string {
+  return lock.slice(0, lock.indexOf("-"));
+}
+
+function only(kind: string, history: History): History {
+  const isOf = ({ lock }: { lock: string }) => kindOf(lock) === kind;
+  return {
+    deaths: history.deaths,
+    sections: history.sections.filter(isOf),
+    counters: history.counters?.filter(isOf) ?? [],
+    // Java's scripts drop a dead waiter without a look at the key that says who is alive; that one ends by its TTL.
+    sightings:
+      history.sightings?.filter((each) => isOf(each) && !each.key?.startsWith("holdfast_alive:")) ?? [],
+    asks: history.asks?.filter(isOf) ?? [],
+  };
+}
+
+/** Stays of each side and kind, those that had to be renewed, and how often a lock went from one side to the other. */
+export function describeMix({ sections }: History): { counts: Record<string, number>; text: string } {
+  const counts: Record<string, number> = {};
+  const count = (what: string) => {
+    counts[what] = (counts[what] ?? 0) + 1;
+  };
+  const sideOf = (process: string) => (process.startsWith("j") ? "Java" : "Node");
+  for (const [lock, stays] of groupByLock(sections)) {
+    let last: string | undefined;
+    for (const { process, deadline, enteredAt, leftAt = enteredAt } of inOrderOf("enteredAt", stays)) {
+      const side = sideOf(process);
+      if (deadline === undefined && leftAt - enteredAt > BigInt(WATCHDOG) * MS) count("renewed stays");
+      count(`${side} ${kindOf(lock)}`);
+      if (last !== undefined && last !== side) count("changes of side");
+      last = side;
+    }
+  }
+  return {
+    counts,
+    text: Object.keys(counts)
+      .sort()
+      .map((what) => `${counts[what]} ${what}`)
+      .join(", "),
+  };
+}

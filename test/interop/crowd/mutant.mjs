@@ -1,0 +1,6 @@
+// Imported before all else by a process that shall have the library with one mistake in it.
+import { register } from "node:module";
+import { MUTANTS } from "../../exclusion/planted/mutants.mjs";
+
+const data = MUTANTS[process.env.HOLDFAST_MUTANT]({});
+register("../../exclusion/planted/mutation.mjs", import.meta.url, { data });

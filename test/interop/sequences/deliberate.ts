@@ -1,0 +1,204 @@
+/**
+ * Where this library leaves something else than Redisson would, on purpose. The numbers are those of docs/interop.md, which says why.
+ * Each of them makes of what Redisson left what is expected here, and does nothing where both agree.
+ */
+import { type Call, WATCHDOG } from "./calls.js";
+import type { Expected, Scene } from "./play.js";
+import { differences, type Entry, type State } from "./state.js";
+
+export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expected) => void>> = {
+  W5: (scene, expected) => {
+    const { call, name, before } = scene;
+    if (call.side === "read" && modeOf(before[name]) === "write") ownDeadlines(scene, expected);
+  },
+  W6: ({ call, name, before, actor }, { outcome, state }) => {
+    if (call.verb !== "unlock" || call.side !== "read" || outcome !== null) return;
+    if (modeOf(state[name]) !== "read" || ownersOf(state[name]).length === 0) return;
+    const lock = before[name]?.expireAt ?? 0;
+    const isLongest = Math.max(longestRead(before, actor) + 1, longestRead(state, actor)) >= lock;
+    if (!isLongest) endAt(state, name, lock);
+  },
+  W7: ({ call, name, before }, expected) => {
+    if (call.verb !== "unlock" || expected.outcome !== null || modeOf(before[name]) !== "write") return;
+    if (modeOf(expected.state[name]) === "read") expected.messages = [`redisson_rwlock:{${name}}: 1`];
+  },
+  W8: ({ call, name, before, at }, { outcome, state }) => {
+    const isGranted = outcome === "granted" || (call.verb === "tryLock" && outcome === true);
+    if (!isGranted || !before[name] || call.side === "read") return;
+    endAt(state, name, Math.max(before[name].expireAt ?? 0, at + (call.lease ?? WATCHDOG)));
+  },
+  W19: ({ kind, call, name }, expected) => {
+    if (kind !== "semaphore" && kind !== "permits") return;
+    const free = Number(expected.state[name]?.value ?? 0);
+    if (free <= 0 && call.verb !== "setPermits") expected.messages = [];
+  },
+  W20: ({ kind, call, name, before, ours }, { outcome, state }) => {
+    if (kind !== "fenced" || call.verb !== "tryLock" || outcome !== true) return;
+    const key = `redisson_lock_token:{${name}}`;
+    const [was, is] = [before[key], ours.state[key]].map((entry) => BigInt((entry?.value as string) ?? 0));
+    if (before[name]) state[key] = before[key] as Entry;
+    else if (is !== undefined && was !== undefined && is > was) state[key] = ours.state[key] as Entry;
+  },
+  D1: (scene, expected) => {
+    const { call, name, before } = scene;
+    if (call.side !== "read" || modeOf(before[name]) === "read") ownDeadlines(scene, expected);
+  },
+  D2: ({ call, owner, before }, expected) => {
+    const live = new Set(owner.holds.filter(({ hold }) => hold.isHeld).map(({ side }) => side));
+    if (call.verb !== "tryLock" || call.side !== "write" || !live.has("read") || live.has("write")) return;
+    expected.outcome = false;
+    expected.state = structuredClone(before);
+  },
+  D3: ({ call, name, before }, expected) => {
+    const owners = ownersOf(before[name]);
+    const [writers, readers] = [true, false].map((writes) =>
+      owners.filter(([owner]) => owner.endsWith(":write") === writes),
+    );
+    if (call.verb !== "forceUnlock" || !writers?.length || !readers?.length) return;
+    const holds = Object.keys(before).filter(isReadHold);
+    const left = call.side === "read" ? [["mode", "write"], ...writers] : [["mode", "read"], ...readers];
+    expected.outcome = true;
+    expected.state = structuredClone(before);
+    expected.state[name] = { ...(before[name] as Entry), value: Object.fromEntries(left) as Entry["value"] };
+    if (call.side === "read") for (const key of holds) delete expected.state[key];
+    else endAt(expected.state, name, Math.max(...holds.map((key) => before[key]?.expireAt ?? 0)));
+  },
+  D4: ({ call, name }, { state }) => {
+    if (call.verb !== "forceUnlock" || state[name]) return;
+    for (const key of Object.keys(state).filter(isReadHold)) delete state[key];
+  },
+  D5: ({ kind, call, name, at }, { outcome, state }) => {
+    const leases = state[leasesOf(name)];
+    if (kind !== "permits" || call.verb !== "tryAcquire" || call.lease !== undefined) return;
+    if (!leases || typeof outcome !== "string") return;
+    state[leasesOf(name)] = { ...leases, value: { ...(leases.value as object), [outcome]: at + WATCHDOG } };
+  },
+  D6: ({ kind, call, name, lapsed, before, ours }, expected) => {
+    const cleared = withoutLapsedPermits(before);
+    const free = Number(cleared[name]?.value ?? 0);
+    const told = (count: number) => (count > 0 ? [`redisson_sc:{${name}}: ${count}`] : []);
+    const hasLapsed = differences(before, cleared, 0).length > 0;
+    if (kind !== "permits" || !(lapsed || hasLapsed)) return;
+    if (call.verb === "release" || call.verb === "tryRelease") {
+      const isReleased = expected.outcome === null || expected.outcome === true;
+      // This library does not look for an id that it knows to be over.
+      const looked = isReleased || ours.messages.length > 0;
+      expected.messages = [...(looked ? told(free) : []), ...(isReleased ? told(free + 1) : [])];
+    } else if (lapsed || (ours.messages[0] === told(free)[0] && expected.messages[0] !== ours.messages[0])) {
+      // Where Redisson looks as well, it tells as well.
+      expected.messages = [...told(free), ...expected.messages];
+    }
+  },
+  D7: ({ kind, call, name, before }, expected) => {
+    if (kind === "fair" && call.verb === "unlock" && !before[name]) expected.outcome = "not the owner";
+  },
+  D8: ({ kind, call, name, before }, expected) => {
+    if (kind === "readwrite" && call.verb === "unlock" && !before[name]) expected.messages = [];
+  },
+  D9: ({ call, name, before, at }, expected) => {
+    const { lease = 0, permitId = "" } = call;
+    if (call.verb !== "updateLeaseTime" || expected.outcome !== true) return;
+    const end = ((before[leasesOf(name)]?.value ?? {}) as Record<string, number>)[permitId] ?? 0;
+    if (at + lease < end) expected.messages = [...expected.messages, `redisson_sc:{${name}}: 1`];
+  },
+};
+
+/** One more is a difference in what a call starts from: see `seenBy`. */
+export const NUMBERS: readonly string[] = [...Object.keys(DELIBERATE), "W25"];
+
+/** What a call of this library goes by: what has lapsed is no more, whether or not somebody has cleared it away. */
+export function seenBy({ verb }: Call, before: State): State {
+  // Redisson counts permits whose leases are over here, and nowhere else.
+  if (verb === "setPermits") return withoutLapsedPermits(before);
+  // Whoever gives back a read hold that went early on the server has lost nothing, if nobody came between.
+  return verb === "unlock" ? before : withoutDeadReaders(before);
+}
+
+/** A reader comes to the hash that the dead have left, which may have had longer to go; a writer makes a new one. */
+export function keepHash(state: State, name: string, before: State): void {
+  const [lock, old] = [state[name], before[name]];
+  if (lock && old && modeOf(lock) === "read")
+    endAt(state, name, Math.max(lock.expireAt ?? 0, old.expireAt ?? 0));
+}
+
+/** As it is after the next look of this library. */
+export function clearedUp(state: State): State {
+  return withoutLapsedPermits(withoutDeadReaders(state));
+}
+
+/** After an unlock each hold that is left ends when it would have ended anyway; those of the watchdog are renewed. */
+function ownDeadlines({ call, name, owner, at, actor }: Scene, { outcome, state }: Expected): void {
+  const left = owner.holds.filter(({ hold }) => hold.isHeld);
+  if (call.verb !== "unlock" || outcome !== null || !state[name] || left.length === 0) return;
+  if (call.side === "write" && modeOf(state[name]) === "read")
+    return endAt(state, name, longestRead(state, actor));
+  const ends = left.map(({ side, until = at + WATCHDOG }) => ({ side, until }));
+  const reads = ends.filter(({ side }) => side === "read");
+  for (const [i, { until }] of reads.entries())
+    endAt(state, `{${name}}:<${actor}>:rwlock_timeout:${i + 1}`, until);
+  const others = Object.keys(state).filter((key) => isReadHold(key) && !key.includes(actor));
+  const theirs = others.map((key) => state[key]?.expireAt ?? 0);
+  endAt(state, name, Math.max(...ends.map(({ until }) => until), ...theirs));
+}
+
+/** A permit whose lease is over is free again. */
+function withoutLapsedPermits(state: State): State {
+  const now = Date.now();
+  const left = { ...state };
+  for (const [key, { value, ...entry }] of Object.entries(state)) {
+    const name = /^\{(.*)\}:timeout$/.exec(key)?.[1];
+    if (name === undefined) continue;
+    const members = Object.entries(value as Record<string, number>);
+    const alive = members.filter(([, end]) => end > now);
+    if (alive.length === 0) delete left[key];
+    else left[key] = { ...entry, value: Object.fromEntries(alive) };
+    const free = Number(state[name]?.value ?? 0) + members.length - alive.length;
+    if (alive.length < members.length) left[name] = { type: "string", value: String(free), expireAt: null };
+  }
+  return left;
+}
+
+/** Readers are fields of the hash; each lives as long as one of its holds' keys. */
+function withoutDeadReaders(state: State): State {
+  const living: State = {};
+  for (const [key, entry] of Object.entries(state)) {
+    const mode = modeOf(entry);
+    const alive = ownersOf(entry).filter(([owner]) => owner.endsWith(":write") || hasHold(state, key, owner));
+    if (mode === undefined) living[key] = entry;
+    else if (alive.length > 0) living[key] = { ...entry, value: { mode, ...Object.fromEntries(alive) } };
+  }
+  return living;
+}
+
+/** Of a read-write lock. */
+function modeOf(entry: Entry | undefined): string | undefined {
+  return entry?.type === "hash" ? (entry.value as Record<string, string>).mode : undefined;
+}
+
+function ownersOf(entry: Entry | undefined): [owner: string, count: string][] {
+  if (entry?.type !== "hash") return [];
+  return Object.entries(entry.value as Record<string, string>).filter(([field]) => field !== "mode");
+}
+
+function hasHold(state: State, name: string, reader: string): boolean {
+  return Object.keys(state).some((key) => key.startsWith(`{${name}}:${reader}:rwlock_timeout:`));
+}
+
+function isReadHold(key: string): boolean {
+  return key.includes(":rwlock_timeout:");
+}
+
+/** Epoch ms at which an actor's longest read hold ends. */
+function longestRead(state: State, actor: string): number {
+  const holds = Object.keys(state).filter((key) => isReadHold(key) && key.includes(`:<${actor}>:`));
+  return Math.max(0, ...holds.map((key) => state[key]?.expireAt ?? 0));
+}
+
+function leasesOf(name: string): string {
+  return `{${name}}:timeout`;
+}
+
+function endAt(state: State, key: string, expireAt: number): void {
+  const entry = state[key];
+  if (entry) state[key] = { ...entry, expireAt };
+}

@@ -1,0 +1,250 @@
+/**
+ * A lock that goes from hand to hand inside one process does not stay there: who waits elsewhere has it within a bounded
+ * number of hand-overs, whoever that is; and over several processes nobody comes off badly.
+ */
+import type { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { lockChannel, readWriteChannel } from "../../src/base/names.js";
+import type { Lock } from "../../src/index.js";
+import type { Kind } from "../contract/kinds.js";
+import { bundledWorker } from "../faults/build-worker.js";
+import { failOnUnhandledRejections, Stage, script } from "../faults/harness.js";
+import { PASS, PASSED } from "../faults/passing.js";
+import { startWorker, until } from "../support/index.js";
+import type { Loops } from "./hand-over-worker.js";
+import { NEVER, Scene } from "./helpers.js";
+
+const TASKS = 20;
+/** Hand-overs in a row before others are asked. */
+const RUN = 16;
+/** Who is asked may lose the race for the lock now and then. */
+const MOST = 3 * (RUN + 1);
+const REPEATS = 40;
+/** The same where a message takes the long way over the nodes of a cluster. */
+const MOST_ON_CLUSTER = 10 * (RUN + 1);
+/** Milliseconds within which the lock is released to everybody more than once. */
+const POLLING = 15_000;
+
+let stage: Stage;
+const workerFile = bundledWorker("../kinds/hand-over-worker.ts");
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone", "cluster"]);
+}, 30_000);
+afterAll(() => stage[Symbol.asyncDispose]());
+
+/** Tasks of one process that take a lock and give it back again and again. */
+class Crowd implements AsyncDisposable {
+  grants = 0;
+  #over = false;
+  readonly #tasks: Promise<void>[];
+
+  constructor(lock: Lock, tasks: number = TASKS) {
+    this.#tasks = Array.from({ length: tasks }, () => this.#loop(lock));
+  }
+
+  async #loop(lock: Lock): Promise<void> {
+    while (!this.#over) {
+      const hold = await lock.lock();
+      this.grants++;
+      await hold.unlock();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over = true;
+    await Promise.all(this.#tasks);
+  }
+}
+
+/** How often the crowd had the lock while each of several takes of another waited for it. */
+async function grantsMeanwhile(crowd: Crowd, repeats: number, visit: () => Promise<void>): Promise<number[]> {
+  const meanwhile: number[] = [];
+  for (let i = 0; i < repeats; i++) {
+    const before = crowd.grants;
+    await visit();
+    const had = crowd.grants - before;
+    meanwhile.push(had);
+    await until("the crowd has it again", () => crowd.grants > before + had + 5, { every: 1 });
+  }
+  return meanwhile;
+}
+
+/** Takes it if it is free, as Redisson's scripts do; else its TTL. */
+const TRY = `
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  redis.call('HSET', KEYS[1], unpack(ARGV, 2))
+  redis.call('PEXPIRE', KEYS[1], ARGV[1])
+  return nil
+end
+return redis.call('PTTL', KEYS[1])`;
+const GIVE_BACK = `
+redis.call('DEL', KEYS[1])
+return redis.call('PUBLISH', KEYS[2], '0')`;
+
+/** Waits as Redisson does: subscribes, and tries on each message. */
+class Java implements AsyncDisposable {
+  readonly #redis: Redis;
+  readonly #subscriber: Redis;
+  readonly #scene: Scene;
+  readonly #kind: Kind;
+  readonly #channel: string;
+  #messages = 0;
+
+  private constructor(scene: Scene, kind: Kind) {
+    this.#scene = scene;
+    this.#kind = kind;
+    this.#channel = kind.kind === "readwrite" ? readWriteChannel(scene.name) : lockChannel(scene.name);
+    this.#redis = stage.server.connect();
+    this.#subscriber = stage.server.connect();
+    this.#subscriber.on("message", () => {
+      this.#messages++;
+    });
+  }
+
+  static async on(scene: Scene, kind: Kind): Promise<Java> {
+    const java = new Java(scene, kind);
+    await java.#redis.ping();
+    return java;
+  }
+
+  async visit(): Promise<void> {
+    await this.#subscriber.subscribe(this.#channel);
+    const fields = Object.entries(this.#kind.fields("java:1", 1)).flat();
+    for (;;) {
+      const heard = this.#messages;
+      const ttl = await this.#redis.eval(TRY, 1, this.#scene.name, 10_000, ...fields);
+      if (ttl === null) break;
+      await until("a message comes", () => this.#messages > heard, { every: 0, timeout: Number(ttl) });
+    }
+    await this.#subscriber.unsubscribe(this.#channel);
+    await this.#redis.eval(GIVE_BACK, 2, this.#scene.name, this.#channel);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#redis.disconnect();
+    this.#subscriber.disconnect();
+  }
+}
+
+const figures = (numbers: readonly number[]): string => {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return `median ${sorted[sorted.length >> 1]}, most ${sorted.at(-1)}`;
+};
+
+describe.each(PASSED.map((kind) => [kind.name, kind] as const))("%s: a crowd in one process", (_, kind) => {
+  test("a waiter of another client has it within a bounded number of hand-overs, every time", async () => {
+    await using scene = await Scene.of(stage, {}, { pollCap: NEVER });
+    await using crowd = new Crowd(kind.make(scene.client(0), scene.name));
+    const lock = kind.make(scene.client(1), scene.name);
+    const meanwhile = await grantsMeanwhile(crowd, REPEATS, async () => (await lock.lock()).unlock());
+    console.info(`${kind.name}: ${figures(meanwhile)}`);
+    expect(Math.max(...meanwhile)).toBeLessThanOrEqual(MOST);
+  });
+
+  test("a waiter of Redisson's kind as well", async () => {
+    await using scene = await Scene.of(stage, {});
+    await using crowd = new Crowd(kind.make(scene.client(0), scene.name));
+    await using java = await Java.on(scene, kind);
+    const meanwhile = await grantsMeanwhile(crowd, REPEATS, () => java.visit());
+    console.info(`${kind.name}, Redisson's kind: ${figures(meanwhile)}`);
+    expect(Math.max(...meanwhile)).toBeLessThanOrEqual(MOST);
+  });
+
+  test("who only polls has it now and then", async () => {
+    await using scene = await Scene.of(stage, {}, {});
+    await using crowd = new Crowd(kind.make(scene.client(0), scene.name));
+    const lock = kind.make(scene.client(1), scene.name);
+    const end = performance.now() + POLLING;
+    let taken = 0;
+    while (taken < 2 && performance.now() < end) {
+      const hold = await lock.tryLock();
+      if (hold) taken++;
+      await hold?.unlock();
+    }
+    expect(taken).toBe(2);
+    expect(crowd.grants).toBeGreaterThan(RUN);
+  }, 60_000);
+});
+
+/** A cluster with classic pub/sub does not say how many listen. */
+describe.each([
+  ["sharded", true],
+  ["classic", false],
+])("on a cluster with %s pub/sub", (_name, shardedPubSub) => {
+  test.each(PASSED.map((kind) => [kind.name, kind] as const))(
+    "%s: others get their turn",
+    async (_kind, kind) => {
+      const client = { shardedPubSub };
+      await using bed = await stage.bed({ topology: "cluster", kind, client });
+      await using other = await stage.bed({
+        topology: "cluster",
+        kind,
+        client: { ...client, pollCap: NEVER },
+      });
+      await using crowd = new Crowd(bed.lock);
+      const lock = other.make(bed.name);
+      const meanwhile = await grantsMeanwhile(crowd, REPEATS / 2, async () => (await lock.lock()).unlock());
+      console.info(`${kind.name}, sharded ${shardedPubSub}: ${figures(meanwhile)}`);
+      expect(Math.max(...meanwhile)).toBeLessThanOrEqual(MOST_ON_CLUSTER);
+      expect(bed.proxy.count(PASS)).toBeGreaterThan(0);
+    },
+  );
+
+  test("with nobody elsewhere the lock is given up for others only if they cannot be counted", async () => {
+    await using bed = await stage.bed({ topology: "cluster", client: { shardedPubSub } });
+    {
+      await using crowd = new Crowd(bed.lock);
+      await until("it went round", () => crowd.grants > 200);
+      bed.proxy.clear();
+      const before = crowd.grants;
+      await until("it went round again", () => crowd.grants > before + 400);
+      const released = bed.proxy.count(script("release"));
+      // Where they are counted, only after a second, or for who was trying at the moment.
+      if (shardedPubSub) expect(released).toBeLessThan(bed.proxy.count(PASS) / 8);
+      else expect(released).toBeGreaterThanOrEqual(400 / RUN / 2);
+    }
+  });
+});
+
+/** 1 when all have as much, 1/n when one has it all (Jain, Chiu and Hawe 1984). */
+function jain(shares: readonly number[]): number {
+  const sum = shares.reduce((total, each) => total + each, 0);
+  return sum ** 2 / (shares.length * shares.reduce((total, each) => total + each ** 2, 0));
+}
+
+/** Processes that take one lock in a loop, each as often as it comes to it, until it was taken so often in all. */
+async function compete(tasks: number, takes: number): Promise<number[][]> {
+  const name = `compete-${tasks}`;
+  const redis = stage.server.connect();
+  const workers = await Promise.all(Array.from({ length: 4 }, () => startWorker(workerFile())));
+  try {
+    const start: Loops = { port: stage.server.port, name, tasks, takes };
+    await Promise.all(workers.map((worker) => worker.request("start", start)));
+    const counts = await Promise.all(workers.map((worker) => worker.request<number[]>("loop")));
+    // What each read and wrote under the lock: no update is lost.
+    const sum = counts.flat().reduce((total, each) => total + each, 0);
+    expect(Number(await redis.get(`${name}-count`))).toBe(sum);
+    expect(sum).toBeGreaterThanOrEqual(takes);
+    await Promise.all(workers.map((worker) => worker.request("close")));
+    return counts;
+  } finally {
+    await Promise.all(workers.map((worker) => worker.kill()));
+    redis.disconnect();
+  }
+}
+
+test("4 processes of 8 tasks each have the lock equally often", async () => {
+  const counts = await compete(8, 3_000);
+  const processes = jain(counts.map((each) => each.reduce((total, one) => total + one, 0)));
+  console.info(
+    `Jain's index: ${processes.toFixed(4)} over processes, ${jain(counts.flat()).toFixed(4)} over tasks`,
+  );
+  expect(processes).toBeGreaterThanOrEqual(0.9);
+}, 60_000);
+
+test("4 processes of one task each lose no update", async () => {
+  const counts = await compete(1, 1_000);
+  console.info(`Jain's index with one task each: ${jain(counts.flat()).toFixed(4)}`);
+}, 60_000);

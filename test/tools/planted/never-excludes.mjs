@@ -1,0 +1,11 @@
+// A lock that grants to everybody at once. The bench has to notice.
+export const meta = { name: "never-excludes", version: "0", client: "ioredis" };
+
+export async function create(env) {
+  const redis = await env.connect(0);
+  const call = async () => {
+    await redis.ping();
+    return {};
+  };
+  return { acquire: call, release: call, close: () => redis.disconnect() };
+}
