@@ -176,23 +176,23 @@ export class Line {
 
   /** Something may have changed: the first one tries again. */
   hint(): void {
-    const { first } = this.#waiters;
     const courtesy = this.#streak?.heard();
-    if (courtesy !== undefined) this.#pauseFor(courtesy);
-    else if (!this.#hinted) this.#pauseFor(first?.contender.pause ?? 0);
-    this.#hinted = true;
-    first?.resume();
+    if (courtesy !== undefined) return this.#tryIn(courtesy);
+    const pause = this.#waiters.first?.contender.pause ?? 0;
+    // One that was to come soon anyway does not come later.
+    this.#tryIn(this.#hinted ? Math.min(pause, this.#tryAt - this.#options.clock.mono()) : pause);
   }
 
   /** So many others have heard of the release as well, and have waited for longer. */
   #yield(others: number): void {
-    this.#pauseFor(this.#streak?.yield(others) ?? 0);
-    this.#hinted = true;
-    this.#waiters.first?.resume();
+    this.#tryIn(this.#streak?.yield(others) ?? 0);
   }
 
-  #pauseFor(ms: number): void {
+  /** The first one is to try in `ms`, unless it has reason to do so before. */
+  #tryIn(ms: number): void {
     this.#tryAt = ms > 0 ? this.#options.clock.mono() + ms : 0;
+    this.#hinted = true;
+    this.#waiters.first?.resume();
   }
 
   #hintPlaces(places: ReadonlySet<string>): void {
@@ -204,9 +204,10 @@ export class Line {
 
   #subscribeAll(waiter: Waiter): () => void {
     const hint = () => {
-      if (this.#streak?.isEcho()) return;
       this.#listening = true;
-      this.hint();
+      const echo = this.#streak?.echo() ?? 0;
+      if (echo === 0) this.hint();
+      else if (!this.#hinted) this.#tryIn(echo);
     };
     return this.#subscribe(waiter, hint, () => this.#waiters.all());
   }

@@ -16,7 +16,7 @@ const LONGEST_STREAK = 1_000;
 const COURTESY = 4;
 /** No more of them are waited for. */
 const MOST_BEFORE = 16;
-/** Milliseconds in which a process hears of its own release, too, if it ever does. */
+/** Milliseconds in which a process hears of its own offer, too, if it ever does. */
 const ECHO = 100;
 
 /** What is to become of a lock that is given back: handed over, offered to others first, or released to everybody. */
@@ -83,10 +83,13 @@ export class Streak {
     this.#echoUntil = this.#clock.mono() + ECHO;
   }
 
-  /** True for the one message that was expected: it says nothing new. */
-  isEcho(): boolean {
-    const isDue = this.#echoUntil > 0 && this.#clock.mono() < this.#echoUntil;
+  /**
+   * A message has come. Returns the milliseconds for which the one that was expected may pass for that: its like may come
+   * from somebody else, and the offer may never have been made.
+   */
+  echo(): number {
+    const ms = this.#echoUntil - this.#clock.mono();
     this.#echoUntil = 0;
-    return isDue;
+    return Math.max(ms, 0);
   }
 }

@@ -148,8 +148,8 @@ export class Crowd {
   }
 
   /**
-   * Stops, cuts off and kills processes at random moments for so long, and until so many were killed; the last one in
-   * the end.
+   * Stops, cuts off and kills processes at random moments for so long, and until so many were killed; in the end until
+   * one of them died with permits.
    */
   async harass({ ms, kills, nap, coma }: Harm): Promise<void> {
     const end = performance.now() + ms;
@@ -168,7 +168,12 @@ export class Crowd {
         member.worker.resume();
       }
     }
-    if (kills > 0) await this.#replace(...this.#any());
+    let isOver = kills === 0;
+    while (!isOver) {
+      const [name, member] = this.#any();
+      await this.#replace(name, member);
+      isOver = await this.#wasInside(name);
+    }
   }
 
   /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
@@ -213,6 +218,13 @@ export class Crowd {
     const [name, member] = [...this.#live][randomInt(this.#live.size)] as [string, Member];
     member.check();
     return [name, member];
+  }
+
+  /** Whether the witness has seen a dead process enter, and never leave. */
+  async #wasInside(name: string): Promise<boolean> {
+    const witness = this.witness.connect();
+    const inside = await Promise.all(this.names.map((lock) => witness.hkeys(`inside:${lock}`)));
+    return inside.flat().some((id) => id.startsWith(`${name}:`));
   }
 
   /** SIGKILL, and another process takes its place. */

@@ -11,7 +11,7 @@ import { type Servers, startServers, stopServers } from "./scene.js";
 
 const MS = 1_000;
 /** Chance decides what happens in so short a time, and how much of it on a busy machine. */
-const ROUNDS = 5;
+const ROUNDS = 20;
 const ASLEEP = 60_000;
 /** Within this the real library serves everybody, also on a busy machine. */
 const PATIENCE = 2_500;
@@ -115,7 +115,7 @@ async function play(plot: Plot, planted: boolean, round = 1): Promise<readonly s
   }
 }
 
-describe.concurrent.each(plots)("$kind, $mutant", { timeout: 120_000 }, (plot) => {
+describe.concurrent.each(plots)("$kind, $mutant", { timeout: 240_000 }, (plot) => {
   // A mistake may well be found in more ways than one; without it nothing is.
   test("is found", async () => {
     let found: readonly string[] = [];

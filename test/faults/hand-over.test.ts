@@ -205,6 +205,20 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     },
   );
 
+  test("a release by another is heard of, behind an offer that was never made", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    await using other = await stage.bed({ kind });
+    const theirs = kind.make(other.client, bed.name);
+    const { giver, heir, next } = await lineUp(bed);
+    await stage.server.call("DEL", bed.name);
+    await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    const hold = await soon(heir);
+    expect(await theirs.forceUnlock()).toBe(true);
+    await (await soon(next)).unlock();
+    await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    await expectNothingLeft(bed, 20_000);
+  });
+
   test("a hold that was taken by another: unlock says so, and who waits goes on waiting", async () => {
     await using bed = await stage.bed({ kind, client: PATIENT });
     const { giver, heir, next } = await lineUp(bed);
