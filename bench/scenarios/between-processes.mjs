@@ -1,6 +1,6 @@
 // One lock, wanted by several processes that ask again at once.
 import { worker } from "../work/contend.mjs";
-import { measureCrowd, processMetrics } from "../work/crowd.mjs";
+import { measureCrowd, processMetrics, warmCrowd } from "../work/crowd.mjs";
 
 const variant = (procs, waiters, more) => ({
   label: `${procs} processes × ${waiters} waiters`,
@@ -17,7 +17,7 @@ export default {
   variants: [variant(4, 8), variant(16, 2, { peersInFull: true })],
   metrics: processMetrics,
   worker,
-  warm: (context) => measureCrowd(context, { crowd: context.variant.crowd, windowMs: 200 }),
+  warm: (context) => warmCrowd(context, context.variant.crowd),
   measure: (context) =>
     measureCrowd(context, { crowd: context.variant.crowd, windowMs: 4 * context.sliceMs }),
 };

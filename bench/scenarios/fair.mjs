@@ -1,6 +1,6 @@
 // A lock that is first come first served over all processes, beside the plain lock and a blocking list.
 import { worker } from "../work/contend.mjs";
-import { measureCrowd, processMetrics } from "../work/crowd.mjs";
+import { measureCrowd, processMetrics, warmCrowd } from "../work/crowd.mjs";
 
 export default {
   id: "fair",
@@ -15,7 +15,7 @@ export default {
   ],
   metrics: processMetrics,
   worker,
-  warm: (context) => measureCrowd(context, { crowd: context.variant.crowd, windowMs: 200 }),
+  warm: (context) => warmCrowd(context, context.variant.crowd),
   measure: (context) =>
     measureCrowd(context, { crowd: context.variant.crowd, windowMs: 3 * context.sliceMs }),
 };

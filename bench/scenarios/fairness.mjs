@@ -1,6 +1,6 @@
 // Processes with very different numbers of waiters, and many with few: does handing over inside a process starve the others?
 import { worker } from "../work/contend.mjs";
-import { measureCrowd, processMetrics } from "../work/crowd.mjs";
+import { measureCrowd, processMetrics, warmCrowd } from "../work/crowd.mjs";
 
 const variant = (crowd, label) => ({ label, crowd, procs: crowd.length });
 
@@ -17,7 +17,7 @@ export default {
   ],
   metrics: processMetrics,
   worker,
-  warm: (context) => measureCrowd(context, { crowd: context.variant.crowd, windowMs: 200 }),
+  warm: (context) => warmCrowd(context, context.variant.crowd),
   measure: (context) =>
     measureCrowd(context, { crowd: context.variant.crowd, windowMs: 5 * context.sliceMs }),
 };

@@ -1,6 +1,6 @@
 // One lock, wanted by more and more processes of four waiters.
 import { worker } from "../work/contend.mjs";
-import { measureCrowd, processMetrics } from "../work/crowd.mjs";
+import { measureCrowd, processMetrics, warmCrowd } from "../work/crowd.mjs";
 
 const WAITERS = 4;
 
@@ -19,7 +19,7 @@ export default {
   grows: { by: "processes", figures: ["handOvers", "gapP50", "sentPer", "executedPer", "cpuUs"] },
   metrics: processMetrics,
   worker,
-  warm: (context) => measureCrowd(context, { crowd: context.variant.crowd, windowMs: 200 }),
+  warm: (context) => warmCrowd(context, context.variant.crowd),
   measure: (context) =>
     measureCrowd(context, { crowd: context.variant.crowd, windowMs: 2 * context.sliceMs }),
 };

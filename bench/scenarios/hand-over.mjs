@@ -1,7 +1,7 @@
 // Waiters of one process. In a loop who has given back asks again at once, so it may overtake those who sleep between two tries. In a burst
 // all ask at once, each is served once, then all ask again: what the hand-over alone costs.
 import { worker } from "../work/contend.mjs";
-import { burstMetrics, loopMetrics, measureCrowd } from "../work/crowd.mjs";
+import { burstMetrics, loopMetrics, measureCrowd, warmCrowd } from "../work/crowd.mjs";
 
 const loop = (waiters) => ({ label: `${waiters} waiters, loop`, waiters, metrics: loopMetrics });
 const burst = (waiters) => ({
@@ -34,7 +34,7 @@ export default {
   ],
   metrics: loopMetrics,
   worker,
-  warm: (context) => measureCrowd(context, { crowd: [8], windowMs: 200 }),
+  warm: (context) => warmCrowd(context, [8]),
   measure: ({
     variant: { waiters, burst: isBurst = false, holdMs = 1, rounds, graceMs, windowMs },
     ...context

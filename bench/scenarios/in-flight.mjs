@@ -1,6 +1,6 @@
 // So many tasks, each with a lock of its own.
 import { curve, quantile, sorted } from "../lib/stats.mjs";
-import { measure, metrics, TTL, workerOf } from "../work/serial.mjs";
+import { measure, metrics, TTL, WARM_MS, workerOf } from "../work/serial.mjs";
 
 const run = (flight) => async (w, ms) => {
   const times = [];
@@ -47,7 +47,7 @@ export default {
   ],
   worker: {
     audit,
-    warm: (w, { flight }) => run(flight)(w, 300),
+    warm: (w, { flight }) => run(flight)(w, WARM_MS),
     run: (w, { flight, ms }) => run(flight)(w, ms),
   },
   warm: ({ children: [child], variant: { flight } }) => child.call("warm", { flight }),

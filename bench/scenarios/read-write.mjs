@@ -1,6 +1,6 @@
 // Of twenty sections nineteen read: a read-write lock lets these in together, a plain lock one after the other.
 import { worker } from "../work/contend.mjs";
-import { loopMetrics, measureCrowd } from "../work/crowd.mjs";
+import { loopMetrics, measureCrowd, warmCrowd } from "../work/crowd.mjs";
 
 export default {
   id: "read-write",
@@ -16,7 +16,7 @@ export default {
   ],
   metrics: loopMetrics.filter(({ key }) => !/^(handOvers|gap)/.test(key)),
   worker,
-  warm: (context) => measureCrowd(context, { crowd: context.variant.crowd, windowMs: 200, readMostly: true }),
+  warm: (context) => warmCrowd(context, context.variant.crowd, { readMostly: true }),
   measure: (context) =>
     measureCrowd(context, { crowd: context.variant.crowd, windowMs: 2 * context.sliceMs, readMostly: true }),
 };

@@ -1,7 +1,7 @@
 // Several processes after one lock of three masters, where votes can be split. Only the clock checks exclusion: a counter on
 // one master is in no order with a majority of the others.
 import { worker } from "../work/contend.mjs";
-import { measureCrowd, processMetrics } from "../work/crowd.mjs";
+import { measureCrowd, processMetrics, warmCrowd } from "../work/crowd.mjs";
 
 const CROWD = [4, 4, 4, 4];
 /** Long enough that a master has time to answer on a busy machine: a hundredth of it. */
@@ -16,7 +16,7 @@ export default {
   variants: [{ label: "3 masters, 4 processes × 4 waiters", servers: 3, procs: CROWD.length }],
   metrics: processMetrics,
   worker,
-  warm: (context) => measureCrowd(context, { crowd: [1, 1, 1, 1], windowMs: 200, ttl: TTL, counter: false }),
+  warm: (context) => warmCrowd(context, [1, 1, 1, 1], { ttl: TTL }),
   measure: (context) =>
     measureCrowd(context, { crowd: CROWD, windowMs: 4 * context.sliceMs, ttl: TTL, counter: false }),
 };

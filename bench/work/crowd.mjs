@@ -6,6 +6,11 @@ const KEY = "bench:lock";
 /** So that all processes have got the message before they start. */
 const LEAD_MS = 60;
 const PATIENCE_MS = 8_000;
+const WARM_MS = 600;
+
+/** Before the first window, so that it finds compiled code: many hand-overs in a short time. */
+export const warmCrowd = (context, crowd, options = {}) =>
+  measureCrowd(context, { crowd, windowMs: WARM_MS, holdMs: 0, counter: false, ...options });
 
 /** `crowd`: the number of waiters of each process. The rest reaches `contend`. */
 export async function measureCrowd(

@@ -6,7 +6,7 @@ import { instant } from "../base/clock.js";
 import { RedisUnavailableError } from "../base/errors.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
 import type { Wait } from "../engine/wait.js";
-import type { Ask } from "../locks/call-options.js";
+import type { OwnedAsk } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
 import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/grant.js";
@@ -17,7 +17,7 @@ import { listenToMost } from "./hearing.js";
 import type { Masters } from "./masters.js";
 import { Rhythm } from "./rhythm.js";
 import type { Member, Roster } from "./roster.js";
-import { claimFor, type Seat } from "./seats.js";
+import { claimFor, partyOf, type Seat } from "./seats.js";
 import { settled } from "./settled.js";
 import {
   answers,
@@ -40,7 +40,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
   readonly #roster: Roster;
   readonly #masters: Masters;
   readonly #seats: readonly Seat[];
-  readonly #ask: Ask;
+  readonly #ask: OwnedAsk;
   /** Of the next round, in the order of the members. */
   #claims: readonly Claim[];
   #wait: Wait | undefined;
@@ -51,7 +51,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
   /** Rounds in a row whose votes were split. */
   #clashes = 0;
 
-  constructor(roster: Roster, masters: Masters, seats: readonly Seat[], ask: Ask) {
+  constructor(roster: Roster, masters: Masters, seats: readonly Seat[], ask: OwnedAsk) {
     this.#roster = roster;
     this.#masters = masters;
     this.#seats = roster.members.map((member) => seats.find((seat) => seat.member === member) as Seat);
@@ -170,7 +170,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     this.#rhythm?.took(this.#roster.clock.mono() - begun);
     this.#masters.assertDistinct();
     if (this.#over) return { granted: false, ttl: -1 };
-    const group = new GroupGrant(this.#roster, granted(votes));
+    const group = new GroupGrant(this.#roster, partyOf(this.#ask.owner, this.#seats), granted(votes));
     if (!group.isHeld) return this.#lose(round, votes, limit);
     group.watch();
     this.#won = group.grants;

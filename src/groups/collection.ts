@@ -5,14 +5,14 @@
  */
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import { Wait } from "../engine/wait.js";
-import type { Ask } from "../locks/call-options.js";
+import type { OwnedAsk } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
 import type { Grant } from "../locks/grant.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import { precedence, type Suitor } from "./precedence.js";
 import type { Roster } from "./roster.js";
-import { claimFor, giveBack, isHeldByOwner, type Seat } from "./seats.js";
+import { claimFor, giveBack, isHeldByOwner, partyOf, type Seat } from "./seats.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
 const LONGEST_PAUSE = 64;
@@ -20,7 +20,7 @@ const LONGEST_PAUSE = 64;
 export class Collection {
   readonly #roster: Roster;
   readonly #seats: readonly Seat[];
-  readonly #ask: Ask;
+  readonly #ask: OwnedAsk;
   readonly #wait: Wait;
   /** Ends what the call waits for inside the engines. */
   readonly #ending = new AbortController();
@@ -33,7 +33,7 @@ export class Collection {
   /** Whether the `waiting` event was sent. */
   #announced = false;
 
-  constructor(roster: Roster, seats: readonly Seat[], ask: Ask) {
+  constructor(roster: Roster, seats: readonly Seat[], ask: OwnedAsk) {
     this.#roster = roster;
     this.#seats = seats;
     this.#ask = ask;
@@ -195,7 +195,7 @@ export class Collection {
       (member) => this.#taken.find(([seat]) => seat.member === member)?.[1] as Grant,
     );
     if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
-    const group = new GroupGrant(this.#roster, grants);
+    const group = new GroupGrant(this.#roster, partyOf(this.#ask.owner, this.#seats), grants);
     group.check();
     if (!group.isHeld) {
       const loss = grants.find((grant) => grant.loss)?.loss;

@@ -10,7 +10,7 @@ import type { Grant } from "../locks/grant.js";
 import type { Heir } from "../locks/heir.js";
 import { Held } from "../locks/held.js";
 import { quietly } from "../locks/work.js";
-import { outside } from "../owners/context.js";
+import { outside, type Party } from "../owners/context.js";
 import type { Member, Roster } from "./roster.js";
 import { countFulfilled, rejected, settled } from "./settled.js";
 
@@ -22,6 +22,7 @@ export interface Successor {
 
 export class GroupGrant extends Held {
   readonly acquiredAt: number;
+  readonly owner: Party;
   /** In the order of the members; fewer than they are if a quorum was enough. */
   readonly grants: readonly Grant[];
   /** Told once, when it is to be given back. */
@@ -30,9 +31,10 @@ export class GroupGrant extends Held {
   /** The release that is under way, or was the last. */
   #release: Promise<void> | undefined;
 
-  constructor(roster: Roster, grants: readonly Grant[]) {
+  constructor(roster: Roster, owner: Party, grants: readonly Grant[]) {
     super();
     this.#roster = roster;
+    this.owner = owner;
     this.grants = grants;
     this.acquiredAt = roster.clock.wall();
   }

@@ -1,6 +1,5 @@
 /** What a user holds of a group of locks. */
 import { Hold } from "../locks/hold.js";
-import type { Party } from "../owners/context.js";
 import type { GroupGrant } from "./group-grant.js";
 
 /** A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority. */
@@ -9,8 +8,8 @@ export class MultiHold extends Hold {
   readonly members: readonly Hold[];
 
   /** Holds are made by locks. */
-  constructor(grant: GroupGrant, owner: Party, members: readonly Hold[]) {
-    super(grant, owner);
+  constructor(grant: GroupGrant, members: readonly Hold[]) {
+    super(grant);
     this.members = members;
   }
 }

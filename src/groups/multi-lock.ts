@@ -1,7 +1,14 @@
 /** Many locks as one: all of them or none. */
 import { checkOptions } from "../base/arguments.js";
 import type { LockKind } from "../base/events.js";
-import { type Ask, OWNER_OPTIONS, type OwnerOptions, ownerOf } from "../locks/call-options.js";
+import {
+  type Ask,
+  OWNER_OPTIONS,
+  type OwnedAsk,
+  type OwnerOptions,
+  owned,
+  ownerOf,
+} from "../locks/call-options.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
 import { eventOf } from "../locks/primitive.js";
@@ -12,7 +19,7 @@ import { Collection } from "./collection.js";
 import type { GroupGrant } from "./group-grant.js";
 import { MultiHold } from "./multi-hold.js";
 import { checkMembers, type Member, Roster } from "./roster.js";
-import { framesOf, openFrames, partyOf, type Seat, seatsOf } from "./seats.js";
+import { framesOf, openFrames, type Seat, seatsOf } from "./seats.js";
 import { fulfilled, rejected, type Settled, settled } from "./settled.js";
 import { GroupStake } from "./stake.js";
 
@@ -68,7 +75,7 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** What the members are granted together; undefined if `ask.wait` was not enough. */
-  protected collect(seats: readonly Seat[], ask: Ask): Promise<GroupGrant | undefined> {
+  protected collect(seats: readonly Seat[], ask: OwnedAsk): Promise<GroupGrant | undefined> {
     return new Collection(this.roster, seats, ask).collect();
   }
 
@@ -87,26 +94,27 @@ export class MultiLock extends LockFace<MultiHold> {
     const { roster } = this;
     const begun = roster.clock.mono();
     roster.assertOpen();
-    const seats = seatsOf(roster, ask);
-    const group = await this.collect(seats, ask);
+    const own = owned(ask);
+    const seats = seatsOf(roster, own);
+    const group = await this.collect(seats, own);
     if (!group) return undefined;
-    if (!ask.frame) GroupStake.push(ask.owner, roster.key, group);
+    if (!ask.frame) GroupStake.push(own.owner, roster.key, group);
     const waited = roster.clock.mono() - begun;
     const holds = group.grants.map((grant) => {
-      const { member, owner } = seats.find((seat) => seat.member.primitive === grant.primitive) as Seat;
+      const { member } = seats.find((seat) => seat.member.primitive === grant.primitive) as Seat;
       grant.announced = true;
       const { events } = member.env;
       if (events.heard("acquired")) {
         events.emit("acquired", { ...eventOf(grant.primitive), ownerId: grant.ownerId, waited });
       }
-      return member.makeHold(grant, owner);
+      return member.makeHold(grant);
     });
     group.announced = true;
     roster.emit("acquired", { ownerId: group.ownerId, waited });
-    return new MultiHold(group, partyOf(ask.owner, seats), holds);
+    return new MultiHold(group, holds);
   }
 
-  protected override openFrame(ask: Ask, scope: Frame | undefined): Frame {
+  protected override openFrame(ask: OwnedAsk, scope: Frame | undefined): Frame {
     return openFrames(this.roster, ask, scope);
   }
 

@@ -1,5 +1,5 @@
 /** The members of a group in one call: for whom each is held, and the claims on them. */
-import { type Ask, ownerOf } from "../locks/call-options.js";
+import { type OwnedAsk, ownerOf } from "../locks/call-options.js";
 import { Claim } from "../locks/claim.js";
 import type { Grant } from "../locks/grant.js";
 import { stakeOf, tenureOf, wireIdOf } from "../locks/stakes.js";
@@ -14,12 +14,12 @@ export interface Seat {
 }
 
 /** Who holds a member in this call: inside a run of that very lock the run's owner, else the owner of the call. */
-function holderOf(member: Member, ask: Ask): Party {
+function holderOf(member: Member, ask: OwnedAsk): Party {
   return ownerOf(ask.named, member.key) ?? ask.owner;
 }
 
 /** The frames of a run of the group, the innermost last. */
-export function openFrames(roster: Roster, ask: Ask, outer: Frame | undefined): Frame {
+export function openFrames(roster: Roster, ask: OwnedAsk, outer: Frame | undefined): Frame {
   let frame = outer;
   for (const member of roster.order) frame = openFrame(holderOf(member, ask), member.key, frame);
   return openFrame(ask.owner, roster.key, frame);
@@ -35,7 +35,7 @@ export function framesOf(roster: Roster, frame: Frame): readonly Frame[] {
 }
 
 /** In the order of the roster. */
-export function seatsOf(roster: Roster, ask: Ask): readonly Seat[] {
+export function seatsOf(roster: Roster, ask: OwnedAsk): readonly Seat[] {
   const frames = ask.frame ? framesOf(roster, ask.frame) : [];
   return roster.order.map((member, i) => ({ member, owner: holderOf(member, ask), frame: frames[i] }));
 }
@@ -59,7 +59,7 @@ export interface Terms {
 }
 
 /** A call for one seat. */
-export function claimFor({ member, owner, frame }: Seat, ask: Ask, { lease, onWaiting }: Terms): Claim {
+export function claimFor({ member, owner, frame }: Seat, ask: OwnedAsk, { lease, onWaiting }: Terms): Claim {
   const { env, primitive } = member;
   return new Claim({
     env,

@@ -5,7 +5,6 @@ import type { Grant } from "../locks/grant.js";
 import { Hold } from "../locks/hold.js";
 import { Lock } from "../locks/lock.js";
 import { type Acquired, DONE, type Passed, type Successor, type Try } from "../locks/primitive.js";
-import type { Party } from "../owners/context.js";
 import { fencedAcquire, fencedPass } from "../scripts/generated.js";
 import type { AnyCall } from "./calls.js";
 import { HashPrimitive } from "./hash.js";
@@ -49,15 +48,15 @@ export class FencedHold extends Hold {
   readonly token: bigint;
 
   /** Holds are made by locks. */
-  constructor(grant: Grant, owner: Party) {
-    super(grant, owner);
+  constructor(grant: Grant) {
+    super(grant);
     this.token = grant.token as bigint;
   }
 }
 
 /** A reentrant lock whose holds carry a fencing token. */
 export class FencedLock extends Lock<FencedHold> {
-  protected override makeHold(grant: Grant, owner: Party): FencedHold {
-    return new FencedHold(grant, owner);
+  protected override makeHold(grant: Grant): FencedHold {
+    return new FencedHold(grant);
   }
 }

@@ -32,7 +32,8 @@ export interface Ask {
   /** Milliseconds; undefined for a hold that the watchdog renews. */
   readonly lease: number | undefined;
   readonly signal: AbortSignal | undefined;
-  readonly owner: Party;
+  /** Undefined for a new one: it is made when it is asked for. */
+  readonly owner: Party | undefined;
   /** The owner that the call names; undefined for the ambient one, or a new one. */
   readonly named: Party | undefined;
   /** Of a `run`: the innermost frame of its function. */
@@ -41,14 +42,24 @@ export interface Ask {
   readonly caller: Frame | undefined;
 }
 
+/** One whose owner is asked for: it takes more than one lock, or runs a function. */
+export interface OwnedAsk extends Ask {
+  readonly owner: Party;
+}
+
 /** Checks the values of a call on the lock of this key, and finds out whose it is. */
 export function checkAsk(options: Options, lockKey: string): Ask {
   const wait = checkWait(options.wait) ?? Number.POSITIVE_INFINITY;
   const lease = checkLease(options.lease);
   const signal = checkSignal(options.signal);
   const named = checkOwner(options.owner);
-  const owner = ownerOf(named, lockKey) ?? new Owner();
+  const owner = ownerOf(named, lockKey);
   return { wait, lease, signal, owner, named, caller: currentFrame() };
+}
+
+/** Makes the call's owner, unless it has one. */
+export function owned(ask: Ask): OwnedAsk {
+  return { ...ask, owner: ask.owner ?? new Owner() };
 }
 
 /** Who acts on the lock of this key: for the owner that is named, or else for the ambient one. */

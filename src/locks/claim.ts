@@ -5,9 +5,12 @@ import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/
 import type { Wait } from "../engine/wait.js";
 import type { Frame } from "../owners/context.js";
 import type { Env } from "./env.js";
-import { Grant, type GrantHome, type Origin } from "./grant.js";
+import { Grant, type GrantHome } from "./grant.js";
 import { Heir } from "./heir.js";
 import type { Primitive } from "./primitive.js";
+
+/** What a call wants the hold for. Only `bare` ones are given back by `lock.unlock()`. */
+export type Origin = "bare" | "run" | "member";
 
 /** Who answers the engine for a claim: the owner's tenure of the lock. */
 export interface ClaimTaker extends GrantHome {
@@ -101,12 +104,11 @@ export class Claim implements Contender<Grant>, Item {
 
   /** The hold that this call was granted by a command sent at `sent`. */
   granted(number: number, sent: Instant, token: bigint | undefined): Grant {
-    const { primitive, origin, lease, renewed, frame } = this;
+    const { primitive, lease, renewed, frame } = this;
     return new Grant({
       home: this.#tenure,
       primitive,
       number,
-      origin,
       frame,
       sent,
       lease,

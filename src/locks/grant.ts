@@ -1,18 +1,16 @@
 /** One granted hold of one lock: when it was sent for, how long it lasts, and who gives it back. */
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
-import type { Frame } from "../owners/context.js";
+import type { Frame, Party } from "../owners/context.js";
 import { untilDeadline } from "./deadline.js";
 import type { Env } from "./env.js";
 import type { Heir } from "./heir.js";
 import { Held } from "./held.js";
 import type { Primitive } from "./primitive.js";
 
-/** How a call came to a hold. Only `bare` ones are given back by `lock.unlock()`. */
-export type Origin = "bare" | "run" | "member";
-
 /** What can be done with a grant: the owner's holds on the lock are changed by one hand. */
 export interface GrantHome {
   readonly env: Env;
+  readonly owner: Party;
   /** Lets what the clock says is over be lost. */
   check(): void;
   extend(grant: Grant, lease: number): Promise<void>;
@@ -27,9 +25,7 @@ export interface GrantOptions {
   readonly primitive: Primitive;
   /** Of its wire id. */
   readonly number: number;
-  readonly origin: Origin;
-  /** Of a `run`. */
-  readonly frame?: Frame | undefined;
+  readonly frame: Frame | undefined;
   /** When the command that took it was sent. */
   readonly sent: Instant;
   /** Milliseconds. */
@@ -44,10 +40,10 @@ const EPOCH = Date.now();
 
 export class Grant extends Held {
   readonly primitive: Primitive;
-  readonly origin: Origin;
-  readonly frame: Frame | undefined;
   /** There for a fenced lock only. */
   declare readonly token?: bigint;
+  /** There for a run only. */
+  declare readonly frame?: Frame;
   readonly number: number;
   readonly #acquired: number;
   /** Whether the watchdog renews it. */
@@ -67,10 +63,9 @@ export class Grant extends Held {
     this.#home = options.home;
     this.primitive = options.primitive;
     this.number = options.number;
-    this.origin = options.origin;
-    this.frame = options.frame;
     this.renewed = options.renewed;
     if (options.token !== undefined) this.token = options.token;
+    if (options.frame) this.frame = options.frame;
     this.#lease = options.lease;
     this.#mono = Math.floor(options.sent.mono);
     this.#wall = Math.floor(options.sent.wall) - EPOCH;
@@ -88,6 +83,10 @@ export class Grant extends Held {
 
   get ownerId(): string {
     return this.wireId;
+  }
+
+  get owner(): Party {
+    return this.#home.owner;
   }
 
   get acquiredAt(): number {

@@ -1,5 +1,6 @@
 /** Something that was granted and will end: given back, or lost. The Hold that users get is a view of it. */
 import { LockLostError, LockNotOwnerError, type LossReason } from "../base/errors.js";
+import type { Party } from "../owners/context.js";
 
 interface Fate {
   takenBack?: boolean;
@@ -12,6 +13,8 @@ export abstract class Held {
   abstract readonly lockName: string;
   /** `clientId:n`, as it stands in Redis. */
   abstract readonly ownerId: string;
+  /** Whose it is. */
+  abstract readonly owner: Party;
   /** Epoch milliseconds at which the grant arrived. */
   abstract readonly acquiredAt: number;
   /** `ended`: given back, or on its way; `lost`: final. */

@@ -1,8 +1,7 @@
 /** What a user holds, and the way to give it back. */
 import { checkLease } from "../base/arguments.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
-import type { Party } from "../owners/context.js";
-import { standsFor } from "../owners/owner.js";
+import { standFor } from "../owners/owner.js";
 import type { Held } from "./held.js";
 
 /** What a hold is a view of. */
@@ -17,12 +16,12 @@ export class Hold {
 
   static {
     heldOf = (hold) => hold.#held;
+    standFor(Hold.prototype, (hold) => hold.#held.owner);
   }
 
   /** Holds are made by locks. */
-  constructor(held: Held, owner: Party) {
+  constructor(held: Held) {
     this.#held = held;
-    standsFor(this, owner);
   }
 
   get lockName(): string {

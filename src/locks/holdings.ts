@@ -5,7 +5,7 @@
 import { elapsedSince, instant } from "../base/clock.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
-import type { Giving, Primitive, Rest } from "./primitive.js";
+import type { Giving, Primitive, Rest, Side } from "./primitive.js";
 import { Serial } from "./serial.js";
 import { quietly } from "./work.js";
 
@@ -122,6 +122,13 @@ export abstract class Holdings extends Serial {
 
   protected remove(grant: Grant): void {
     this.keep((other) => other !== grant);
+  }
+
+  /** How many holds are on a side; those on their way back included. */
+  protected countOn(side: Side): number {
+    let count = 0;
+    for (let grant = this.#first; grant; grant = grant.next) if (grant.primitive.side === side) count++;
+    return count;
   }
 
   /** The holds but for one, as a command on this side is to leave them. */

@@ -10,7 +10,9 @@ import {
   LOCK_OPTIONS,
   type LockOptions,
   OWNER_OPTIONS,
+  type OwnedAsk,
   type OwnerOptions,
+  owned,
   TRY_OPTIONS,
   type TryLockOptions,
 } from "./call-options.js";
@@ -59,7 +61,7 @@ export abstract class LockFace<H extends Hold> {
    */
   async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {
     checkFunction(fn, "fn");
-    const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "run"), this.#key);
+    const ask = owned(checkAsk(checkOptions(options, LOCK_OPTIONS, "run"), this.#key));
     // An owner that is named is the ambient one for fn.
     const scope = ask.named ? openFrame(ask.named) : undefined;
     const frame = this.openFrame(ask, scope);
@@ -116,7 +118,7 @@ export abstract class LockFace<H extends Hold> {
   protected abstract acquire(ask: Ask): Promise<H | undefined>;
 
   /** The innermost frame of a run, inside `scope` or else the current one. */
-  protected abstract openFrame(ask: Ask, scope: Frame | undefined): Frame;
+  protected abstract openFrame(ask: OwnedAsk, scope: Frame | undefined): Frame;
 
   /** A run is over: from here on a sibling may begin. */
   protected abstract endRun(frame: Frame): void;

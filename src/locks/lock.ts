@@ -2,7 +2,7 @@
 import { checkOptions } from "../base/arguments.js";
 import { type Frame, openFrame, type Party } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
-import { type Ask, OWNER_OPTIONS, type OwnerOptions, ownerOf } from "./call-options.js";
+import { type Ask, OWNER_OPTIONS, type OwnedAsk, type OwnerOptions, ownerOf } from "./call-options.js";
 import { Claim } from "./claim.js";
 import type { Env } from "./env.js";
 import { forceUnlock } from "./force.js";
@@ -18,7 +18,7 @@ export interface LockParts {
   readonly primitive: Primitive;
   /** By what owners know it. */
   readonly key: string;
-  makeHold(grant: Grant, owner: Party): Hold;
+  makeHold(grant: Grant): Hold;
 }
 
 /** Under this symbol a lock tells its parts, to another copy of the library in the process too. */
@@ -42,7 +42,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
         env: this.#env,
         primitive: this.#primitive,
         key: this.#key,
-        makeHold: (grant, owner) => this.makeHold(grant, owner),
+        makeHold: (grant) => this.makeHold(grant),
       };
     };
     // Not declared as a member: it is nobody else's business.
@@ -84,8 +84,8 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   /** How holds of this kind look to users. */
-  protected makeHold(grant: Grant, owner: Party): H {
-    return new Hold(grant, owner) as H;
+  protected makeHold(grant: Grant): H {
+    return new Hold(grant) as H;
   }
 
   protected override async acquire(ask: Ask): Promise<H | undefined> {
@@ -111,10 +111,10 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
       const waited = clock.mono() - begun;
       events.emit("acquired", { ...eventOf(this.#primitive), ownerId: grant.wireId, waited });
     }
-    return this.makeHold(grant, ask.owner);
+    return this.makeHold(grant);
   }
 
-  protected override openFrame(ask: Ask, scope: Frame | undefined): Frame {
+  protected override openFrame(ask: OwnedAsk, scope: Frame | undefined): Frame {
     return openFrame(ask.owner, this.#key, scope);
   }
 

@@ -13,8 +13,8 @@ export abstract class Losses extends Holdings implements LiveHoldings {
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
-  /** A side that another client of this process gave back by force: the likely cause, should it be gone. */
-  #forced: Side | undefined;
+  /** Sides that another client of this process gave back by force: the likely cause, should they be gone. */
+  #forced: readonly Side[] | undefined;
   /** The last renewal got no answer: the likely cause, should the deadline pass. */
   protected suspended = false;
   /** Renewals on their way: likewise. */
@@ -75,7 +75,7 @@ export abstract class Losses extends Holdings implements LiveHoldings {
 
   /** Why the server says that the owner has nothing, on a side or on any. */
   protected absence(word: number, side: Side | undefined): LossReason {
-    if (this.#forced && (side ?? this.#forced) === this.#forced) return "forced";
+    if (this.#forced && (side === undefined || this.#forced.includes(side))) return "forced";
     // The key may be there on account of the owner's other side.
     const isBeside = side !== undefined && this.held.some((grant) => grant.primitive.side !== side);
     return word === TAKEN && !isBeside ? "taken" : "expired";
@@ -94,7 +94,7 @@ export abstract class Losses extends Holdings implements LiveHoldings {
   }
 
   hearOfForce(primitive: Primitive): void {
-    if (this.wireIdOn(primitive) !== undefined) this.#forced = primitive.side;
+    if (this.wireIdOn(primitive) !== undefined) this.#forced = [...(this.#forced ?? []), primitive.side];
   }
 
   loseByClose(): void {

@@ -2,6 +2,7 @@
 import { elapsedSince, instant } from "../base/clock.js";
 import { isLockError, RedisUnavailableError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
+import type { Party } from "../owners/context.js";
 import type { Grant, GrantHome, NamesHeir } from "./grant.js";
 import { Keeper } from "./keeper.js";
 import { countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./primitive.js";
@@ -9,6 +10,7 @@ import { concludeSuccession, NO_HEIR, successionOf } from "./succession.js";
 import { noop, quietly } from "./work.js";
 
 export abstract class Returns extends Keeper implements GrantHome {
+  abstract readonly owner: Party;
   /** Taken by `lock()` or `tryLock()` and not given back, lost ones among them; each knows the one below it. */
   #top: Grant | undefined;
 

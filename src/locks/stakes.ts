@@ -12,7 +12,7 @@ export function wireIdOf(owner: Party | undefined, lockKey: string): string | un
   return owner && stakeOf(owner, lockKey)?.wireId;
 }
 
-/** For a call that wants a hold of the lock of this key. */
-export function tenureOf(env: Env, owner: Party, key: string): Tenure {
-  return stakeOf(owner, env.lockKey(key)) ?? new Tenure(env, owner, key);
+/** For a call that wants a hold of the lock of this key. Without an owner it gets one when that is asked for. */
+export function tenureOf(env: Env, owner: Party | undefined, key: string): Tenure {
+  return (owner && stakeOf(owner, env.lockKey(key))) ?? new Tenure(env, owner, key);
 }

@@ -10,6 +10,7 @@ import { List } from "../base/list.js";
 import { trace } from "../base/trace.js";
 import type { Attempt, Fellows } from "../engine/contender.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
+import { Owner } from "../owners/owner.js";
 import type { Answer, Claim, ClaimTaker } from "./claim.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
@@ -23,7 +24,7 @@ import { noop, quietly } from "./work.js";
 const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };
 
 export class Tenure extends Returns implements Stake, ClaimTaker {
-  readonly #owner: Party;
+  #owner: Party | undefined;
   readonly #key: string;
   /** Of its runs, once there is one. */
   #turns: Turns | undefined;
@@ -31,11 +32,21 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   #claims: List<Claim> | undefined;
 
   /** `key`: the lock's. */
-  constructor(env: Env, owner: Party, key: string) {
+  constructor(env: Env, owner: Party | undefined, key: string) {
     super(env);
     this.#owner = owner;
     this.#key = key;
-    owner.stakes.putStake(this);
+    owner?.stakes.putStake(this);
+  }
+
+  /** Most calls are the only one of their owner: nobody ever asks for it. */
+  get owner(): Party {
+    if (!this.#owner) {
+      this.#owner = new Owner();
+      this.#owner.stakes.putStake(this);
+      this.forgetIfIdle();
+    }
+    return this.#owner;
   }
 
   get lockKey(): string {
@@ -210,7 +221,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
       this.#turns.begin(claim.frame, claim.primitive.sharing);
     }
     this.add(grant);
-    if (grant.origin === "bare") this.stack(grant);
+    if (claim.origin === "bare") this.stack(grant);
     if (grant.renewed) this.granted(sent);
     this.changed();
     return { granted: true, value: grant, lease: claim.lease };
@@ -243,6 +254,6 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   }
 
   private forgetIfIdle(): void {
-    if (this.empty && !this.stacked && !this.#claims && !this.#turns) this.#owner.stakes.dropStake(this);
+    if (this.empty && !this.stacked && !this.#claims && !this.#turns) this.#owner?.stakes.dropStake(this);
   }
 }

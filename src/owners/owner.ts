@@ -8,14 +8,13 @@ import { openFrame, type Party, runInside, Stakes } from "./context.js";
 /** Under this symbol an Owner has itself, and a Hold its owner: what `options.owner` may name. */
 const OWNER = Symbol.for("holdfast.owner");
 
-/** One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`, one for each bare call. */
+/**
+ * One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`, one for each bare call whose
+ * owner is asked for.
+ */
 export class Owner extends Stakes implements Party {
   static {
-    Object.defineProperty(Owner.prototype, OWNER, {
-      get(this: Owner) {
-        return this;
-      },
-    });
+    standFor(Owner.prototype, (owner) => owner);
   }
 
   /** Internal to the library. */
@@ -30,10 +29,13 @@ export class Owner extends Stakes implements Party {
   }
 }
 
-/** Lets an object stand for an owner in `options.owner`. */
-export function standsFor(object: object, owner: Party): void {
-  // Plain assignment: Object.defineProperty would cost more than the rest of the object.
-  (object as { [OWNER]?: Party })[OWNER] = owner;
+/** Lets the objects of a class stand for an owner in `options.owner`. */
+export function standFor<T extends object>(prototype: T, ownerOf: (object: T) => Party): void {
+  Object.defineProperty(prototype, OWNER, {
+    get(this: T) {
+      return ownerOf(this);
+    },
+  });
 }
 
 /** The owner that `options.owner` names: an Owner, or a Hold (its owner, also after its unlock). */

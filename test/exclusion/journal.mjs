@@ -92,7 +92,8 @@ export class Journal {
     token,
   }) {
     const id = `${this.#process}:${++this.#last}`;
-    const deadline = enteredAt + BigInt(Math.floor(remaining * MS));
+    // By whole milliseconds of the wall clock it may be over by one of them sooner.
+    const deadline = enteredAt + BigInt(Math.max(0, Math.floor((remaining - 1) * MS)));
     const mode = shared ? "shared" : "alone";
     const fencing = token === undefined ? "-" : String(token);
     const line = place ? `${place.before}@${place.at}` : "-";

@@ -174,6 +174,17 @@ test.each(["read", "write"] as const)(
   },
 );
 
+test("who is forced from both sides by another client learns it by the unlock of each", async () => {
+  await using scene = await Scene.of(stage(), {}, {});
+  const write = await scene.write(0).lock();
+  const read = await scene.read(0).lock({ owner: write });
+  expect(await scene.write(1).forceUnlock()).toBe(true);
+  expect(await scene.read(1).forceUnlock()).toBe(true);
+  await expect(write.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+  await expect(read.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+  await scene.expectNothingLeft();
+});
+
 test("forcing the write side leaves the writer its read side, and lets waiting readers in at once", async () => {
   await using scene = await Scene.of(stage(), patient, patient);
   const write = await scene.write(0).lock();
