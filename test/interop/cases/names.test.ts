@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { LockClient } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import type { JavaThread, LockKind } from "../java.js";
 import { type Scene, withRedisson } from "../scene.js";
@@ -30,6 +31,8 @@ interface Side {
   /** False or null if it is refused. */
   tryOnce(): Promise<unknown>;
   giveBack(): Promise<unknown>;
+  /** Whether its call sleeps until a message comes; see {@link JavaThread.isAsleep}. */
+  isAsleep?(): Promise<boolean>;
 }
 
 const KINDS: Partial<
@@ -130,7 +133,12 @@ function patient(scene: Scene): LockClient {
 
 function javaSide(thread: JavaThread, kind: LockKind, name: string): Side {
   const lock = thread.lock(kind, name);
-  return { take: () => lock.lock(LEASE), tryOnce: () => lock.tryLock(), giveBack: () => lock.unlock() };
+  return {
+    take: () => lock.lock(LEASE),
+    tryOnce: () => lock.tryLock(),
+    giveBack: () => lock.unlock(),
+    isAsleep: () => thread.isAsleep(),
+  };
 }
 
 function nodeSide(client: LockClient, kind: LockKind, name: string): Side {
@@ -151,6 +159,7 @@ async function expectOneLock(scene: Scene, name: string, holder: Side, other: Si
   await holder.take();
   expect(await other.tryOnce()).toBeOneOf([false, null]);
   const waiting = await parked(scene, name, () => other.take());
+  await until("it sleeps", async () => (await other.isAsleep?.()) ?? true);
   await holder.giveBack();
   await soon(waiting);
   expect(await holder.tryOnce()).toBeOneOf([false, null]);
