@@ -59,6 +59,7 @@ export class Heir implements Successor {
 
   /** There is no answer, or none that tells of the heir. */
   silent(): void {
+    if (this.settled) return;
     this.#silent = true;
     this.#reject(new RedisUnavailableError(this.#options.lockName));
   }

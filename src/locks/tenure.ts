@@ -77,12 +77,11 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
 
   announce(claim: Claim): void {
     claim.number ??= this.env.mint();
-    const { wireId } = claim;
-    trace('lock "%s": %s waits', claim.lockName, wireId);
-    this.env.events.emit("waiting", {
-      ...eventOf(claim.primitive),
-      ownerId: this.wireId ?? (wireId as string),
-    });
+    const { events } = this.env;
+    trace('lock "%s": %s waits', claim.lockName, claim.wireId);
+    if (!events.heard("waiting")) return;
+    const ownerId = this.wireId ?? (claim.wireId as string);
+    events.emit("waiting", { ...eventOf(claim.primitive), ownerId });
   }
 
   withdraw(claim: Claim): void {
