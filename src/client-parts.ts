@@ -36,7 +36,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     clock,
     link,
     router: new Router({ connection, clock, sharded, outside }),
-    engine: new Engine({ link, clock, pollCap, random }),
+    engine: new Engine({ link, clock, pollCap, random, outside }),
     // Holds that were taken one after the other soon share their renewals.
     watchdog: new Watchdog({ clock, slack: watchdogTimeout / 12, groupOf, outside }),
     renewers: makeRenewers(link, watchdogTimeout),

@@ -5,19 +5,17 @@
  * falls between; then it sleeps until a message, the holder's TTL, or `pollCap`. It knows nothing of owners, holds or
  * scripts: a {@link Contender} does the trying, and cleans up after a try whose outcome nobody waits for any more.
  */
-import type { Clock } from "../base/clock.js";
 import { ClientClosedError, isLockError, RedisUnavailableError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
 import type { Link } from "../redis/link.js";
 import type { Attempt, Contender } from "./contender.js";
-import { Line } from "./line.js";
+import type { Line } from "./line.js";
+import { Lines, type LinesOptions } from "./lines.js";
 import { TIME_IS_UP, type Wait } from "./wait.js";
 import { Waiter } from "./waiter.js";
 
-export interface EngineOptions {
+export interface EngineOptions extends LinesOptions {
   readonly link: Link;
-  readonly clock: Clock;
-  readonly pollCap: number;
   readonly random: () => number;
 }
 
@@ -25,7 +23,6 @@ export interface EngineOptions {
 const MARGIN = 2;
 const SHORTEST_SLEEP = 5;
 const LONGEST_JITTER = 50;
-
 /** A call's place in the list of all, beside the one that its waiter may have in a line. */
 class Call implements Item {
   next: this | undefined;
@@ -42,7 +39,7 @@ class Call implements Item {
 
 export class Engine {
   readonly #options: EngineOptions;
-  readonly #lines = new Map<string, Line>();
+  readonly #lines: Lines;
   /** Calls under way. */
   readonly #calls = new List<Call>();
   readonly #stopListening: () => void;
@@ -50,8 +47,9 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    this.#lines = new Lines(options);
     this.#stopListening = options.link.onReady(() => {
-      for (const line of this.#lines.values()) line.hint();
+      for (const line of this.#lines) line.hint();
     });
   }
 
@@ -159,7 +157,7 @@ export class Engine {
   }
 
   async #persist<G>(contender: Contender<G>, waiter: Waiter, wait: number): Promise<G> {
-    const line = this.#line(contender);
+    const line = this.#lines.join(contender);
     let undecided = false;
     try {
       for (;;) {
@@ -190,7 +188,7 @@ export class Engine {
       }
     } finally {
       line.leave(waiter, undecided);
-      if (--line.calls === 0) this.#lines.delete(line.name);
+      this.#lines.leave(line);
     }
   }
 
@@ -235,16 +233,5 @@ export class Engine {
     if (ttl < 0) return pollCap;
     const jitter = random() * Math.min(ttl / 10, LONGEST_JITTER);
     return Math.min(pollCap, Math.max(SHORTEST_SLEEP, ttl + MARGIN + jitter));
-  }
-
-  #line({ line: name, lockName }: Contender<unknown>): Line {
-    let line = this.#lines.get(name);
-    if (!line) {
-      const { clock, pollCap } = this.#options;
-      line = new Line({ name, lockName, clock, refreshEvery: pollCap / 2 });
-      this.#lines.set(name, line);
-    }
-    line.calls++;
-    return line;
   }
 }

@@ -3,12 +3,12 @@
  * thousand waiters cost one server try for each release; where the server keeps places, each tries once to get one.
  */
 import type { Clock } from "../base/clock.js";
-import { UnsupportedServerError } from "../base/errors.js";
 import { List } from "../base/list.js";
+import type { Limited, TimeLimit } from "../base/time-limit.js";
 import type { Contender } from "./contender.js";
 import { Shares } from "./shares.js";
 import { Streak } from "./streak.js";
-import type { Waiter } from "./waiter.js";
+import { listen, listenAlone, type Waiter } from "./waiter.js";
 
 /**
  * Milliseconds for which those behind a holder of this process do not listen for releases yet, but leave it to him to tell
@@ -18,14 +18,22 @@ const TRUST = 10;
 
 export interface LineOptions {
   readonly name: string;
-  readonly lockName: string;
   readonly clock: Clock;
   /** Milliseconds: places are refreshed with the first try after so long. */
   readonly refreshEvery: number;
+  /** Where it is kept for a while when it has become empty. */
+  readonly linger: TimeLimit<Line>;
+  /** Told when that is over. */
+  readonly idle: (line: Line) => void;
 }
 
-export class Line {
-  /** Calls that use this line, whether they stand in it yet or not; kept by the engine. */
+export class Line implements Limited {
+  /** Among those that linger. */
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  endsAt = 0;
+  /** Calls that use this line, whether they stand in it yet or not; kept by {@link Lines}. */
   calls = 0;
   readonly name: string;
   readonly #options: LineOptions;
@@ -35,7 +43,7 @@ export class Line {
   #hinted = true;
   /** When that calls for a try. */
   #tryAt = 0;
-  /** Until then no try is due unless there is a hint: the lock is known to be held. */
+  /** Until then no try is due without a hint: the lock is known to be held. */
   #quietUntil = 0;
   #refreshedAt: number;
   #unsubscribe: (() => void) | undefined;
@@ -59,7 +67,9 @@ export class Line {
   }
 
   enter(waiter: Waiter): void {
-    if (this.#waiters.add(waiter) && waiter.contender.standing.places) waiter.hinted = true;
+    if (!this.#waiters.add(waiter)) return;
+    this.#options.linger.running.remove(this);
+    if (waiter.contender.standing.places) waiter.hinted = true;
   }
 
   /** `undecided`: the waiter leaves while a try of its own is in flight. */
@@ -77,7 +87,14 @@ export class Line {
     // What was too little for the one may be enough for the next.
     if (first && first.contender.share < waiter.contender.share) this.#hinted = true;
     if (first) first.resume();
+    else if (waiter.granted && waiter.contender.standing.passed) this.#linger();
     else this.#stop();
+  }
+
+  /** It is empty still. */
+  expire(): void {
+    this.#stop();
+    this.#options.idle(this);
   }
 
   /** Milliseconds for which no try of this waiter is due: 0 when one is, Infinity until it is woken. */
@@ -132,7 +149,8 @@ export class Line {
   /** See {@link Engine.released}. */
   released(yields: boolean): void {
     if (yields) this.#yield(1);
-    else if (!this.#listening) this.hint();
+    // Who comes next need not wait for the message.
+    else if (!this.#listening || !this.#waiters.first) this.hint();
   }
 
   /** A waiter has what it wants, for at most `ms` unless renewed. `beside`: how much is left for those behind it. */
@@ -145,7 +163,7 @@ export class Line {
     }
     waiter.granted = true;
     if (!this.isHead(waiter)) return;
-    if (this.#heir !== waiter && this.calls > 1) {
+    if (passed && this.#heir !== waiter && (this.calls > 1 || this.#streak)) {
       this.#streak ??= new Streak(this.#options.clock);
       this.#streak.begin(this.calls);
     }
@@ -168,7 +186,7 @@ export class Line {
     this.#shares?.unfeed(waiter);
     this.#heir = undefined;
     if (this.isHead(waiter)) this.#quietUntil = this.#options.clock.mono() + ms;
-    if (waiter.contender.standing.places) waiter.unsubscribe ??= this.#subscribeOne(waiter);
+    if (waiter.contender.standing.places) listenAlone(waiter);
     else this.#unsubscribe ??= this.#subscribeAll(waiter);
     if (overlooked.length > 0) this.#hintPlaces(new Set(overlooked));
     if (others > 0) this.#yield(others);
@@ -209,30 +227,19 @@ export class Line {
       if (echo === 0) this.hint();
       else if (!this.#hinted) this.#tryIn(echo);
     };
-    return this.#subscribe(waiter, hint, () => this.#waiters.all());
+    return listen(waiter, hint, () => this.#waiters.all());
   }
 
-  #subscribeOne(waiter: Waiter): () => void {
-    return this.#subscribe(
-      waiter,
-      () => waiter.hint(),
-      () => [waiter],
-    );
-  }
-
-  #subscribe(by: Waiter, hint: () => void, whom: () => readonly Waiter[]): () => void {
-    // Nobody here can be woken.
-    const refused = (error: unknown) => {
-      const reason = error instanceof Error ? error.message : "unknown error";
-      const message = `the server forbids the channel: ${reason}`;
-      for (const waiter of whom()) waiter.end(new UnsupportedServerError(this.#options.lockName, message));
-    };
-    return by.contender.listen({ hint, refused });
+  /** The last one has the lock now. Unless it was alone all the time, others are likely to be back soon. */
+  #linger(): void {
+    if (this.#unsubscribe || this.#streak) this.#options.linger.start(this);
+    else this.#stop();
   }
 
   #stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
+    this.#streak = undefined;
     this.#listening = false;
     this.#hinted = true;
     this.#tryAt = 0;

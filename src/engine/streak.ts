@@ -12,8 +12,11 @@ const SHORTEST_TIME = 8;
 const LONGEST_TIME = 50;
 /** Milliseconds after which the lock is released all the same: who listens at a replica is not counted when asked. */
 const LONGEST_STREAK = 1_000;
-/** Milliseconds that a process waits for each of those who have heard of its release and go before it. */
-const COURTESY = 4;
+/**
+ * Milliseconds that a process waits at least for each of those who have heard of its release and go before it: as long as
+ * it takes, and twice as long as it took itself, if they come at all.
+ */
+const SHORTEST_COURTESY = 4;
 /** No more of them are waited for. */
 const MOST_BEFORE = 16;
 /** Milliseconds in which a process hears of its own offer, too, if it ever does. */
@@ -31,6 +34,10 @@ export class Streak {
   #left = 0;
   /** So many processes have waited longer for their turn than this one. */
   #before = 0;
+  /** Milliseconds for each of them. */
+  #courtesy = SHORTEST_COURTESY;
+  /** None of those who went before was heard of: somebody listens who never comes. */
+  #deserted = false;
   /** Until then one message is of a release that this process has let others hear of. */
   #echoUntil = 0;
 
@@ -41,13 +48,15 @@ export class Streak {
   /** The lock came from outside; so many wait for it here. */
   begin(waiters: number): void {
     this.#since = this.#clock.mono();
-    this.asked(waiters);
+    this.#run(waiters, this.#since);
   }
 
   /** Others have been asked. */
   asked(waiters: number): void {
-    this.#askedAt = this.#clock.mono();
-    this.#left = Math.min(waiters, LONGEST_RUN);
+    const now = this.#clock.mono();
+    const turn = this.#deserted || this.#askedAt === 0 ? 0 : now - this.#askedAt;
+    this.#courtesy = Math.min(Math.max(2 * turn, SHORTEST_COURTESY), LONGEST_TIME);
+    this.#run(waiters, now);
   }
 
   next(): Passage {
@@ -63,14 +72,16 @@ export class Streak {
   /** So many others go first. Returns the milliseconds for which they are waited for. */
   yield(others: number): number {
     this.#before = Math.min(others, MOST_BEFORE);
-    return this.#before * COURTESY;
+    this.#deserted = true;
+    return this.#before * this.#courtesy;
   }
 
   /** A release was heard of, so one more has had its turn. As {@link yield}; undefined if none was to go first. */
   heard(): number | undefined {
+    this.#deserted = false;
     if (this.#before === 0) return undefined;
     this.#before--;
-    return this.#before * COURTESY;
+    return this.#before * this.#courtesy;
   }
 
   /** It is this process's turn. */
@@ -91,5 +102,10 @@ export class Streak {
     const ms = this.#echoUntil - this.#clock.mono();
     this.#echoUntil = 0;
     return Math.max(ms, 0);
+  }
+
+  #run(waiters: number, now: number): void {
+    this.#askedAt = now;
+    this.#left = Math.min(waiters, LONGEST_RUN);
   }
 }

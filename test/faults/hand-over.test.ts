@@ -205,6 +205,24 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     },
   );
 
+  test("two who take it in turns need little more than a command for each turn", async () => {
+    await using bed = await stage.bed({ kind, client: PATIENT });
+    const turns = 50;
+    const loop = async (): Promise<void> => {
+      for (let i = 0; i < turns; i++) {
+        const hold = await bed.lock.lock();
+        await bed.redis.ping();
+        await hold.unlock();
+        // The other has it by now, and nobody stands in line.
+        await turn();
+      }
+    };
+    await Promise.all([loop(), loop()]);
+    expect(bed.proxy.count(PASS)).toBeGreaterThan(turns);
+    expect(bed.proxy.count(script("acquire"))).toBeLessThan(turns);
+    await expectNothingLeft(bed, 20_000);
+  });
+
   test("a release by another is heard of, behind an offer that was never made", async () => {
     await using bed = await stage.bed({ kind, client: PATIENT });
     await using other = await stage.bed({ kind });

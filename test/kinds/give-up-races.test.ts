@@ -81,6 +81,7 @@ test.each(RACES)(
       await until("the first call is over", () => head.state !== "pending");
       await head.value?.unlock();
       await (await soon(behind)).unlock();
+      await until("nobody listens any more", async () => (await scene.listeners()) === 0);
     }
     expect(await places(scene)).toBe(0);
     await scene.expectNothingLeft();

@@ -13,6 +13,8 @@ const ABORTED = new Error("aborted by the history");
 const CLEARANCE = 100;
 /** Milliseconds in which who waits behind one of its own process, or lets others go first, comes back by itself. */
 const COURTESY = 15;
+/** A line that became empty is kept for less, and listens. */
+const LINGER = 20;
 
 type HeldHold = Pair<Hold, model.Hold>;
 
@@ -261,6 +263,7 @@ export class History {
     await this.#check();
     for (const hold of this.#scene.held.reverse()) this.#giveBack(hold);
     await this.#check();
+    await this.#pass(LINGER);
     for (const leftover of await leftovers(this.#scene)) this.#fail(leftover);
     if (this.#violation) throw this.#violation;
   }

@@ -9,6 +9,8 @@ import { POLL_CAP, WATCHDOG } from "./world.js";
 
 /** A waiter that comes back by itself may be that much later than the end of the lease. */
 const JITTER = 60;
+/** Milliseconds for which who waits behind one of its own process trusts that one to wake it. */
+const MOMENT = 15;
 /** A client that is silent for so long may be taken for dead. */
 const PATIENCE = 2 * POLL_CAP;
 
@@ -230,6 +232,8 @@ export class Model {
   #whoGoesBefore(call: Call): Call | undefined {
     return this.waiting.find((other) => {
       if (other.owner === call.owner || other.aborted || this.#isOverdue(other)) return false;
+      // Behind one of its own process it tells the server after a moment.
+      if (this.#now - other.begun < MOMENT && other.client !== call.client) return false;
       return !other.displaced && !other.forfeited && this.#rules.goesBefore(other, call);
     });
   }
