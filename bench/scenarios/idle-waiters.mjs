@@ -9,7 +9,7 @@ const TTL = 120_000;
 const SETTLE_MS = 400;
 /** Long enough to see the one try every `pollCap` (3 s). Peers poll many times a second. */
 const COUNTED_MS = 3_400;
-const COUNTED_OF_PEERS_MS = 600;
+const COUNTED_OF_PEERS_MS = 400;
 const PATIENCE_MS = 1_500;
 
 const worker = {

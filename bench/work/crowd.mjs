@@ -6,7 +6,7 @@ const KEY = "bench:lock";
 /** So that all processes have got the message before they start. */
 const LEAD_MS = 60;
 const PATIENCE_MS = 8_000;
-const WARM_MS = 600;
+const WARM_MS = 500;
 
 /** Before the first window, so that it finds compiled code: many hand-overs in a short time. */
 export const warmCrowd = (context, crowd, options = {}) =>

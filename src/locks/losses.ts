@@ -8,24 +8,35 @@ import { Holdings } from "./holdings.js";
 import { eventOf, type Primitive, type Side, TAKEN } from "./primitive.js";
 import { noop } from "./work.js";
 
+/** What has gone wrong, and is the likely cause should a hold be gone. */
+interface Troubles {
+  /** Sides that another client of this process gave back by force. */
+  readonly forced?: readonly Side[];
+  /** See {@link Losses.suspended}. */
+  readonly suspended?: boolean;
+}
+
 export abstract class Losses extends Holdings implements LiveHoldings {
   /** Among the live holdings of the client. */
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
-  /** Sides that another client of this process gave back by force: the likely cause, should they be gone. */
-  #forced: readonly Side[] | undefined;
-  /** The last renewal got no answer: the likely cause, should the deadline pass. */
-  protected suspended = false;
-  /** Renewals on their way: likewise. */
+  #troubles: Troubles | undefined;
+  /** Renewals on their way: if they are not answered, the likely cause, should the deadline pass. */
   protected renewing = 0;
 
   protected override add(grant: Grant): void {
-    if (this.empty) {
-      this.#forced = undefined;
-      this.suspended = false;
-    }
+    if (this.empty) this.#troubles = undefined;
     super.add(grant);
+  }
+
+  /** The last renewal got no answer: likewise. */
+  protected get suspended(): boolean {
+    return this.#troubles?.suspended ?? false;
+  }
+
+  protected set suspended(suspended: boolean) {
+    if (suspended || this.#troubles) this.#troubles = { ...this.#troubles, suspended };
   }
 
   /** What the clock says is over is lost. */
@@ -75,7 +86,8 @@ export abstract class Losses extends Holdings implements LiveHoldings {
 
   /** Why the server says that the owner has nothing, on a side or on any. */
   protected absence(word: number, side: Side | undefined): LossReason {
-    if (this.#forced && (side === undefined || this.#forced.includes(side))) return "forced";
+    const forced = this.#troubles?.forced;
+    if (forced && (side === undefined || forced.includes(side))) return "forced";
     // The key may be there on account of the owner's other side.
     const isBeside = side !== undefined && this.held.some((grant) => grant.primitive.side !== side);
     return word === TAKEN && !isBeside ? "taken" : "expired";
@@ -94,7 +106,9 @@ export abstract class Losses extends Holdings implements LiveHoldings {
   }
 
   hearOfForce(primitive: Primitive): void {
-    if (this.wireIdOn(primitive) !== undefined) this.#forced = [...(this.#forced ?? []), primitive.side];
+    if (this.wireIdOn(primitive) === undefined) return;
+    const forced = [...(this.#troubles?.forced ?? []), primitive.side];
+    this.#troubles = { ...this.#troubles, forced };
   }
 
   loseByClose(): void {
