@@ -13,8 +13,8 @@ const LONGEST_TIME = 50;
 /** Milliseconds after which the lock is released all the same: who listens at a replica is not counted when asked. */
 const LONGEST_STREAK = 1_000;
 /**
- * Milliseconds that a process waits at least for each of those who have heard of its release and go before it: as long as
- * it takes, and twice as long as it took itself, if they come at all.
+ * Milliseconds that a process waits at least for each of those who have heard of its release and go before it. As a rule
+ * it is twice as long as its own turn was: theirs will be alike.
  */
 const SHORTEST_COURTESY = 4;
 /** No more of them are waited for. */

@@ -1,19 +1,22 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
 import { type Instant, instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
+import { trace } from "../base/trace.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
 import type { Wait } from "../engine/wait.js";
 import type { Frame } from "../owners/context.js";
 import type { Env } from "./env.js";
 import { Grant, type GrantHome } from "./grant.js";
 import { Heir } from "./heir.js";
-import type { Primitive } from "./primitive.js";
+import { eventOf, type Primitive } from "./primitive.js";
 
 /** What a call wants the hold for. Only `bare` ones are given back by `lock.unlock()`. */
 export type Origin = "bare" | "run" | "member";
 
 /** Who answers the engine for a claim: the owner's tenure of the lock. */
 export interface ClaimTaker extends GrantHome {
+  /** The wire id of the owner's live holds. */
+  readonly wireId: string | undefined;
   /**
    * False while it is the turn of a run that does not enclose the claim's.
    * @throws UPGRADE_REFUSED
@@ -25,7 +28,6 @@ export interface ClaimTaker extends GrantHome {
   /** Whether a try for an outermost hold would be sent at once. */
   ready(claim: Claim): boolean;
   enter(claim: Claim): void;
-  announce(claim: Claim): void;
   /** Gives up what the server may keep of its tries. */
   withdraw(claim: Claim): void;
   /** The engine is done with a claim; what nobody takes is undone. */
@@ -194,7 +196,16 @@ export class Claim implements Contender<Grant>, Item {
   }
 
   waiting(): void {
-    this.#tenure.announce(this);
+    this.number ??= this.#env.mint();
+    const { lockName, wireId } = this;
+    const { events } = this.#env;
+    trace('lock "%s": %s waits', lockName, wireId);
+    if (events.heard("waiting")) {
+      events.emit("waiting", {
+        ...eventOf(this.primitive),
+        ownerId: this.#tenure.wireId ?? (wireId as string),
+      });
+    }
     this.#onWaiting?.();
   }
 

@@ -14,7 +14,7 @@ import { Owner } from "../owners/owner.js";
 import type { Answer, Claim, ClaimTaker } from "./claim.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
-import { DONE, eventOf, NOTHING_LEFT, OVER, SIDE_GONE } from "./primitive.js";
+import { DONE, NOTHING_LEFT, OVER, SIDE_GONE } from "./primitive.js";
 import { Returns } from "./returns.js";
 import { Turns } from "./turns.js";
 import { admitsUpgrade } from "./upgrade.js";
@@ -73,15 +73,6 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   admits(claim: Claim): boolean {
     if (!admitsUpgrade(claim, this)) return false;
     return !claim.frame || !this.#turns || this.#turns.admit(claim.frame, claim.primitive.sharing);
-  }
-
-  announce(claim: Claim): void {
-    claim.number ??= this.env.mint();
-    const { events } = this.env;
-    trace('lock "%s": %s waits', claim.lockName, claim.wireId);
-    if (!events.heard("waiting")) return;
-    const ownerId = this.wireId ?? (claim.wireId as string);
-    events.emit("waiting", { ...eventOf(claim.primitive), ownerId });
   }
 
   withdraw(claim: Claim): void {
