@@ -20,7 +20,7 @@ const { values: flags } = parseArgs({
     peers: { type: "string" },
     scenarios: { type: "string" },
     variants: { type: "string" },
-    seconds: { type: "string", default: "0.6" },
+    seconds: { type: "string", default: "0.5" },
     repeats: { type: "string", default: "5" },
     out: { type: "string", default: join(HERE, "out") },
     adapter: { type: "string" },

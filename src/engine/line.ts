@@ -120,6 +120,8 @@ export class Line implements Limited {
 
   /** The outcome of a try is not to be taken: another one is due at once. */
   again(waiter: Waiter): void {
+    // Nobody was told of an offer that came to nothing.
+    if (waiter === this.#heir) this.#streak?.expectNothing();
     if (this.isHead(waiter) || !waiter.contender.standing.places) this.hint();
     else waiter.hinted = true;
   }
@@ -232,7 +234,7 @@ export class Line implements Limited {
 
   /** The last one has the lock now. Unless it was alone all the time, others are likely to be back soon. */
   #linger(): void {
-    if (this.#unsubscribe || this.#streak) this.#options.linger.start(this);
+    if (this.#streak) this.#options.linger.start(this);
     else this.#stop();
   }
 

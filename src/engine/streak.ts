@@ -94,6 +94,10 @@ export class Streak {
     this.#echoUntil = this.#clock.mono() + ECHO;
   }
 
+  expectNothing(): void {
+    this.#echoUntil = 0;
+  }
+
   /**
    * A message has come. Returns the milliseconds for which the one that was expected may pass for that: its like may come
    * from somebody else, and the offer may never have been made.
