@@ -232,7 +232,7 @@ export class Line implements Limited {
     return listen(waiter, hint, () => this.#waiters.all());
   }
 
-  /** The last one has the lock now. Unless it was alone all the time, others are likely to be back soon. */
+  /** The last one has the lock now. Where it has gone from hand to hand, others are likely to be back soon. */
   #linger(): void {
     if (this.#streak) this.#options.linger.start(this);
     else this.#stop();
