@@ -218,7 +218,8 @@ describe.each([
       const released = bed.proxy.count(script("release"));
       // Where they are counted, only after a second, or for who was trying at the moment.
       if (shardedPubSub) expect(released).toBeLessThan(bed.proxy.count(PASS) / 8);
-      else expect(released).toBeGreaterThanOrEqual(runs / 2);
+      // After each run it waits a while for those who may be there.
+      else expect(released).toBeGreaterThanOrEqual(runs / 4);
     }
   });
 });
