@@ -5,7 +5,7 @@
 import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
 import type { Limited, TimeLimit } from "../base/time-limit.js";
-import type { Contender } from "./contender.js";
+import type { Contender, Standing } from "./contender.js";
 import { Shares } from "./shares.js";
 import { Streak } from "./streak.js";
 import { listen, listenAlone, type Waiter } from "./waiter.js";
@@ -87,7 +87,7 @@ export class Line implements Limited {
     // What was too little for the one may be enough for the next.
     if (first && first.contender.share < waiter.contender.share) this.#hinted = true;
     if (first) first.resume();
-    else if (waiter.granted && waiter.contender.standing.passed) this.#linger();
+    else if (waiter.granted) this.#linger(waiter.contender.standing);
     else this.#stop();
   }
 
@@ -233,8 +233,9 @@ export class Line implements Limited {
   }
 
   /** The last one has the lock now. Where it has gone from hand to hand, others are likely to be back soon. */
-  #linger(): void {
-    if (this.#streak) this.#options.linger.start(this);
+  #linger({ marked }: Standing): void {
+    // Where the server is to know who waits, whoever comes next has to tell it at once.
+    if (this.#streak && !marked) this.#options.linger.start(this);
     else this.#stop();
   }
 

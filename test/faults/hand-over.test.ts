@@ -218,8 +218,11 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
       }
     };
     await Promise.all([loop(), loop()]);
-    expect(bed.proxy.count(PASS)).toBeGreaterThan(turns);
-    expect(bed.proxy.count(script("acquire"))).toBeLessThan(turns);
+    // A writer that comes has to tell the server at once that it waits.
+    if (kind.name !== "write side") {
+      expect(bed.proxy.count(PASS)).toBeGreaterThan(turns);
+      expect(bed.proxy.count(script("acquire"))).toBeLessThan(turns);
+    }
     await expectNothingLeft(bed, 20_000);
   });
 
