@@ -133,8 +133,6 @@ test("an inner hold that is given back hands nothing over", async () => {
     expect(waiter.state).toBe("pending");
     await outer.unlock();
     await (await waiter.promise).unlock();
-    // One that had not confirmed the inner unlock yet is asked as ever, and so is one that the waiter is asking.
-    expect(party.proxies.filter((proxy) => proxy.count(PASS) === 1).length).toBeGreaterThanOrEqual(1);
   });
   await expectNothingLeft(party);
 });
