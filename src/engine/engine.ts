@@ -23,6 +23,7 @@ export interface EngineOptions extends LinesOptions {
 const MARGIN = 2;
 const SHORTEST_SLEEP = 5;
 const LONGEST_JITTER = 50;
+
 /** A call's place in the list of all, beside the one that its waiter may have in a line. */
 class Call implements Item {
   next: this | undefined;

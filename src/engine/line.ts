@@ -130,7 +130,7 @@ export class Line implements Limited {
   handOver(pass: (contender: Contender<unknown>, offered: boolean) => boolean): void {
     const { first } = this.#waiters;
     if (!first || first.ended) return;
-    this.#streak ??= new Streak(this.#options.clock);
+    this.#streak ??= new Streak(this.#options.clock, first.contender.standing.marked);
     const passage = this.#streak.next();
     if (passage === "release") return;
     const offered = passage === "offer";
@@ -166,7 +166,7 @@ export class Line implements Limited {
     waiter.granted = true;
     if (!this.isHead(waiter)) return;
     if (passed && this.#heir !== waiter && (this.calls > 1 || this.#streak)) {
-      this.#streak ??= new Streak(this.#options.clock);
+      this.#streak ??= new Streak(this.#options.clock, marked);
       this.#streak.begin(this.calls);
     }
     this.#heir = undefined;

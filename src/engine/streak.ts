@@ -27,6 +27,7 @@ export type Passage = "pass" | "offer" | "release";
 
 export class Streak {
   readonly #clock: Clock;
+  readonly #longestCourtesy: number;
   /** When the lock came to this process; undefined before anybody here knows. */
   #since: number | undefined;
   /** When others were last asked. */
@@ -41,8 +42,10 @@ export class Streak {
   /** Until then one message is of a release that this process has let others hear of. */
   #echoUntil = 0;
 
-  constructor(clock: Clock) {
+  /** `marked`: the server has to hear soon of who waits, so nobody is waited for longer than the least. */
+  constructor(clock: Clock, marked: boolean) {
     this.#clock = clock;
+    this.#longestCourtesy = marked ? SHORTEST_COURTESY : LONGEST_TIME;
   }
 
   /** The lock came from outside; so many wait for it here. */
@@ -55,7 +58,7 @@ export class Streak {
   asked(waiters: number): void {
     const now = this.#clock.mono();
     const turn = this.#deserted || this.#askedAt === 0 ? 0 : now - this.#askedAt;
-    this.#courtesy = Math.min(Math.max(2 * turn, SHORTEST_COURTESY), LONGEST_TIME);
+    this.#courtesy = Math.min(Math.max(2 * turn, SHORTEST_COURTESY), this.#longestCourtesy);
     this.#run(waiters, now);
   }
 

@@ -110,7 +110,9 @@ export class GroupGrant extends Held {
   async #giveBack(): Promise<void> {
     this.state = "ended";
     const { engine, key } = this.#roster;
-    const { released, heirs } = this.#handOver();
+    // With an inner hold nothing comes free that those in line could have.
+    const inner = this.grants.filter((grant) => !grant.inner).length < this.#roster.quorum;
+    const { released, heirs } = inner ? { released: this.#releaseAll(), heirs: 0 } : this.#handOver();
     try {
       await this.#enough(released);
     } catch (error) {
@@ -119,7 +121,7 @@ export class GroupGrant extends Held {
       throw error;
     } finally {
       // Who does not listen yet is told here.
-      if (heirs === 0) engine.released(key, false);
+      if (heirs === 0 && !inner) engine.released(key, false);
     }
     this.#tellRelease();
   }

@@ -15,6 +15,8 @@ export interface GrantHome {
   check(): void;
   extend(grant: Grant, lease: number): Promise<void>;
   release(grant: Grant, named?: NamesHeir): Promise<void>;
+  /** Whether the owner has the lock by another hold as well. */
+  hasBeside(grant: Grant): boolean;
 }
 
 /** Asked who is to have a lock by the command that gives it back, if that leaves the owner nothing of it. */
@@ -107,6 +109,11 @@ export class Grant extends Held {
   /** Milliseconds for which the server keeps the key on account of this hold. */
   get serverLeft(): number {
     return Math.max(0, Math.ceil(this.#lease - elapsedSince(this.clock, this.sent)));
+  }
+
+  /** The lock stays with its owner when this hold is given back. */
+  get inner(): boolean {
+    return this.#home.hasBeside(this);
   }
 
   check(): void {

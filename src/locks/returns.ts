@@ -18,6 +18,10 @@ export abstract class Returns extends Keeper implements GrantHome {
     this.dropExpired();
   }
 
+  hasBeside(grant: Grant): boolean {
+    return this.held.some((other) => other !== grant);
+  }
+
   protected get stacked(): boolean {
     return this.#top !== undefined;
   }
