@@ -119,3 +119,23 @@ export const make =
       },
     };
   };
+
+/** The floors that take many keys in one call, separated by spaces. `ask(keys, one)` has one asked for each: how, is theirs. */
+export const makeMany = (ask) => async (env) => {
+  const redis = await env.connect(0);
+  await load([redis]);
+  const value = ownerId();
+  const each = async (keys, one) => {
+    const answers = await ask(keys, one);
+    if (answers.some((answer) => answer !== 1)) throw new Error("not free");
+  };
+  return {
+    async acquire(names, ttl) {
+      const keys = names.split(" ");
+      await each(keys, (key) => run(redis, TAKE, key, value, ttl));
+      return keys;
+    },
+    release: (keys) => each(keys, (key) => run(redis, GIVE_BACK, key, value)),
+    close: () => redis.disconnect(),
+  };
+};
