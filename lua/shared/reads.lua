@@ -62,11 +62,11 @@ local function set_reads(lock, owner, terms)
   end
 end
 
--- Whether somebody is sure to read: a few are looked at, however many there are.
-local function sees_reader(lock)
+-- Whether somebody else is sure to read: a few are looked at, however many there are.
+local function sees_other_reader(lock, owner)
   local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
   for i = 1, #fields, 2 do
-    if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+    if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
       return true
     end
   end
@@ -76,8 +76,9 @@ end
 -- As set_reads, for a lock that others may read as well: its TTL is that of the longest hold, and it is deleted when no
 -- reader is left alive; true then. In mode write all holds are the owner's; `left` is the longest of them.
 local function change_reads(lock, owner, terms, left)
-  local most = redis.call('PTTL', lock)
+  -- In this order: before Redis 7.2 time goes on within a script, and a pause here must not make others look longer.
   local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+  local most = redis.call('PTTL', lock)
   set_reads(lock, owner, terms)
   if redis.call('HGET', lock, 'mode') == 'write' then
     if left ~= '0' then
@@ -88,7 +89,7 @@ local function change_reads(lock, owner, terms, left)
   local longest = reads_left(lock, owner, #terms)
   if most < 0 or longest < most then
     -- Somebody else has the longest to go: there is nothing to be found out.
-    if most > 0 and before < most - 1 and sees_reader(lock) then
+    if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
       return false
     end
     longest = all_reads_left(lock)

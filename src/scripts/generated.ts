@@ -1257,18 +1257,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -1278,7 +1278,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -1339,8 +1339,8 @@ end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
 return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
-  sha1: "8b97a3ede373aaf13620e5f1f67d552787d85e40",
-  flagged: { shebang: "#!lua flags=no-writes\n", sha1: "6d5045735798962e6c3997311ace3566f115a66d" },
+  sha1: "e0c21893503e5a5c0816fa2332b771e0db9a9b3b",
+  flagged: { shebang: "#!lua flags=no-writes\n", sha1: "e389055ff33b8aea41c21c62fc6dea2d1f2d5d5e" },
 });
 
 /**
@@ -2478,18 +2478,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -2499,7 +2499,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -2536,7 +2536,7 @@ return read_absence(lock, owner)
 end
 change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1`,
-  sha1: "247203742c4f05b9b25593b45134ce3cdc7df645",
+  sha1: "68848ebe0b3b4f91cde49f95ee3f4bfafb487dc8",
 });
 
 /**
@@ -2634,18 +2634,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -2655,7 +2655,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -2702,8 +2702,8 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return 1`,
-  sha1: "33eed9d3492c3e656d56fa24aa36997efac495da",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "b33a1178d195c0fd1f79b7cb4b4d28689c9d7cae" },
+  sha1: "0677d59247c5a6a4405c9caf09d670b4fd6d4a9a",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "4b2dec03dae0d37fe167f24e61bf622c02943ce8" },
 });
 
 /**
@@ -2802,18 +2802,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -2823,7 +2823,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -2877,7 +2877,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-  sha1: "f7118a3cbba80febc55bb7a74b7999e07825d290",
+  sha1: "7d366678f6b77d2cf4f4c6af7ab6f2b7195a5752",
 });
 
 /**
@@ -2987,18 +2987,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -3008,7 +3008,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3051,8 +3051,8 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-  sha1: "43df7f771788b6fe044922bec28d62b66919d53e",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "6d67887387193461c3257f624c083755e37afc6a" },
+  sha1: "2aabd9c2ac1479cc6d22caff04bf2b9c54e7c539",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "cd9989ecabe4f311d5c2c7f4503b86d0132dfb68" },
 });
 
 /**
@@ -3136,18 +3136,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -3157,7 +3157,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3208,7 +3208,7 @@ replies[i] = 1
 end
 end
 return replies`,
-  sha1: "92ad504c3c7ba89c0f82bce1afdc02d198e13f0e",
+  sha1: "8371a49f87009dc65a329a33507a846c79a696bf",
 });
 
 /**
@@ -3281,18 +3281,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -3302,7 +3302,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3337,7 +3337,7 @@ return {0, 0, -2}
 end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
-  sha1: "bddceeea3ec51f1852c8328012cdd2fe65478a89",
+  sha1: "81e9f0eb60b54e5fe5cde8c8b6bf06bd1db0632a",
 });
 
 /**
@@ -3445,18 +3445,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -3466,7 +3466,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -3506,8 +3506,8 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-  sha1: "d54631729dbb27b5da65e07d7775ddcc2015e2bd",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "14baeed0e315767b574b1b521953aef463bb8eb5" },
+  sha1: "783c2b5e246f377ec24750767b537dd83520ebfc",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "5bd5ac2f36222b7b6fa6ecf22162c4833d252dac" },
 });
 
 /**
@@ -3944,18 +3944,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -3965,7 +3965,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -4015,7 +4015,7 @@ redis.call('ZADD', writers, now + patience, owner)
 raise_ttl(writers, patience)
 end
 return {0, redis.call('PTTL', lock)}`,
-  sha1: "b0f2bed79c6a1e1a3a1431fedbf8dc4b23c12356",
+  sha1: "ef567b2b40e4a2172a253872a45814d681525b2e",
 });
 
 /**
@@ -4122,18 +4122,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -4143,7 +4143,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -4185,8 +4185,8 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-  sha1: "fb01a9b9dba076883bec1abaecde0d0007ddabc5",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "989f13e29e3a89bcc80504d8d8dbc8c6d512ceda" },
+  sha1: "d698462b509535e6f2f6b67306e8a893ef80e3e6",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "2533d366fff5489a859eb75e3145ff567bd33f5c" },
 });
 
 /**
@@ -4357,18 +4357,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -4378,7 +4378,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -4430,8 +4430,8 @@ return {1, 0, 0}
 end
 raise_ttl(lock, lease)
 return {1, 1, 0}`,
-  sha1: "00ea56b65cfb8da4ed028ebf291c4bed9429ebc6",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "601f0e53ca6d95806a0e692d53f1bacdc27ba125" },
+  sha1: "cbe6a7790d8e09c74a759cac67e4d1bb9bab6c3a",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "44822681af7cf9a6fc68a4a1aa8e37bebc1bb8d6" },
 });
 
 /**
@@ -4567,18 +4567,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -4588,7 +4588,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -4630,8 +4630,8 @@ bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-  sha1: "9a3e7544cbdf768648886ad3fdb3548c191a4e4e",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "42dd6bd6137c3902e407c2d076c636911d56df97" },
+  sha1: "f50827f3b36dc54eead4894546e61414b96dd1d0",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "0d0413da45954842fadaad7499f8b92fda5dec0d" },
 });
 
 /**
@@ -4787,18 +4787,18 @@ else
 redis.call('HSET', lock, owner, #terms)
 end
 end
-local function sees_reader(lock)
+local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
-if reads_left(lock, fields[i], fields[i + 1]) > 0 then
+if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
 return true
 end
 end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local most = redis.call('PTTL', lock)
 local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
@@ -4808,7 +4808,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_reader(lock) then
+if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -4857,6 +4857,6 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-  sha1: "028e322e700d53af9df6b653472de5309f783e3a",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "f6316bd10408e97413f22febca7e97253fde12bc" },
+  sha1: "ace3cfe0142d88bba298b5fc3bba10191663783c",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "211ab034c4888ef6a3fc66c205182d815eebb99f" },
 });

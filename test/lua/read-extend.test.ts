@@ -33,6 +33,12 @@ describe.each(forms(readExtend))("read/extend, %s", (form) => {
     },
   );
 
+  test("1: a lock that outlives its only reader, by a pause of the server, gets that one's shorter term", async () => {
+    await bench.put(reading({ [ME]: [30_000] }, 30_500));
+    expect(await extend(10_000, 10_000)).toBe(1);
+    await bench.expect(reading({ [ME]: [10_000] }));
+  });
+
   test("1: a shorter term does not cut the lease of another reader", async () => {
     await bench.put(reading({ [ME]: [60_000], [OTHER]: [40_000] }));
     expect(await extend(10_000, 10_000)).toBe(1);

@@ -41,8 +41,10 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   if key ~= '~last' then
     local ttl = redis.call('PTTL', key)
     if ttl >= 0 and shift ~= 0 then
+      -- By the instant: before Redis 7.2 time goes on within a script, and keys that end together still shall.
+      local instant = redis.call('PEXPIRETIME', key) + shift
       ttl = ttl + shift
-      if ttl > 0 then redis.call('PEXPIRE', key, ttl) else redis.call('DEL', key) end
+      if ttl > 0 and instant > 0 then redis.call('PEXPIREAT', key, instant) else redis.call('DEL', key) end
     end
     local timed = string.find(key, 'redisson_lock_timeout', 1, true) or string.find(key, 'holdfast_', 1, true)
       or string.find(key, ':timeout$')
