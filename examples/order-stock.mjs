@@ -6,6 +6,7 @@
 // (If there were nothing between the reading and the writing, Redis' own DECR would do, without any lock.)
 // The exit code is 1 if a piece was sold twice, or one that is not there.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LockClient } from "holdfast";
 import { Redis } from "ioredis";
@@ -39,6 +40,8 @@ async function shop(port) {
       return true;
     });
 
+  process.send("ready");
+  await once(process, "message");
   const sales = await Promise.all(Array.from({ length: CUSTOMERS }, sell));
   process.send(sales.filter((sold) => sold).length);
   await client.close();
@@ -52,7 +55,11 @@ async function market() {
   await redis.set("left:42", STOCK);
 
   const shops = Array.from({ length: SHOPS }, () => run(import.meta.url, port));
-  const sales = await Promise.all(shops.map(endOf));
+  const ends = Promise.all(shops.map(endOf));
+  // All open together: one that had sold its pieces before the others are there would meet nobody.
+  await Promise.all(shops.map((shop) => once(shop, "message")));
+  for (const shop of shops) shop.send("open");
+  const sales = await ends;
   console.log(`${SHOPS} shops had ${SHOPS * CUSTOMERS} customers and sold ${sales.join(" + ")} pieces`);
 
   const sold = (await redis.lrange("sold:42", 0, -1)).map(Number);
