@@ -27,6 +27,11 @@ async function contested(hall: Hall): Promise<{ group: MultiLock; hold: Hold; lo
   return { group, hold, losers };
 }
 
+/** In whatever order: who has lost a round may be overtaken. */
+async function allHaveTheirTurn(losers: readonly Watched<Hold>[]): Promise<void> {
+  await Promise.all(losers.map(async (call) => (await soon(call)).unlock()));
+}
+
 test("a call whose owner holds a member is not held up", async () => {
   await using hall = await Hall.of(stages(), { pollCap: NEVER }, {});
   const { group, hold, losers } = await contested(hall);
@@ -37,7 +42,7 @@ test("a call whose owner holds a member is not held up", async () => {
   // Each of the losers would have had a quarter of a second.
   expect(Math.max(nested.took, other.took, running.took)).toBeLessThan((LOSERS / 2) * 250);
   for (const each of [nested.value, other.value, hold]) await each?.unlock();
-  for (const call of losers) await (await soon(call)).unlock();
+  await allHaveTheirTurn(losers);
   await hall.expectNothingLeft();
 });
 
@@ -55,7 +60,7 @@ test("a call that is held up can be given up, by its signal, its time and the en
   await hall.client(2).close({ timeout: 0 });
   await expect(soon(closed)).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
   await hold.unlock();
-  for (const call of losers) await (await soon(call)).unlock();
+  await allHaveTheirTurn(losers);
   await hall.expectNothingLeft();
 });
 
@@ -67,6 +72,6 @@ test("groups of other locks, and single locks, are not held up", async () => {
   await hall.lock(0, "b10").run(() => {});
   expect(performance.now() - begun).toBeLessThan((LOSERS / 2) * 250);
   await hold.unlock();
-  for (const call of losers) await (await soon(call)).unlock();
+  await allHaveTheirTurn(losers);
   await hall.expectNothingLeft();
 });
