@@ -47,6 +47,12 @@ export class Scribe {
   }
 }
 
+/** How many stays have begun. */
+export async function countEntries(witness: Redis, prefix: string): Promise<number> {
+  const lines = await readJournals(witness, prefix);
+  return lines.filter((line) => line.startsWith("E ")).length;
+}
+
 export async function readCrowd(
   witness: Redis,
   prefix: string,
@@ -71,9 +77,14 @@ export async function readCrowd(
       stays.set(id, { ...stay, [INSTANTS[what as keyof typeof INSTANTS]]: at });
     }
   };
-  for (const key of await witness.keys(`journal:${prefix}-p*`))
-    for (const line of await witness.lrange(key, 0, -1)) read(line);
+  for (const line of await readJournals(witness, prefix)) read(line);
   return { stays: [...stays.values()], inVain };
+}
+
+/** The lines of each process in their order. */
+async function readJournals(witness: Redis, prefix: string): Promise<string[]> {
+  const keys = await witness.keys(`journal:${prefix}-p*`);
+  return (await Promise.all(keys.map((key) => witness.lrange(key, 0, -1)))).flat();
 }
 
 function readEntry(id: string, words: readonly string[], seen: (permit: string) => bigint | undefined): Stay {

@@ -24,7 +24,7 @@ import {
   checkCrowd,
   type Rest,
 } from "./crowd-checker.js";
-import { readCrowd, restOf, Scribe } from "./crowd-history.js";
+import { countEntries, readCrowd, restOf, Scribe } from "./crowd-history.js";
 import { type Figures, sum, type WorkerFigures } from "./fleet.js";
 
 export type CrowdKind = "semaphore" | "permits" | "latch";
@@ -46,6 +46,8 @@ export interface CrowdPart {
 /** What is done to the processes, in milliseconds. */
 export interface Harm {
   readonly ms: number;
+  /** So many stays are seen in any case, and more than one loss: on a slow machine that takes longer. */
+  readonly stays?: number;
   readonly kills: number;
   /** Longest pauses; one in four is as long as `coma`. */
   readonly nap: number;
@@ -151,9 +153,12 @@ export class Crowd {
    * Stops, cuts off and kills processes at random moments for so long, and until so many were killed; in the end until
    * one of them died with permits.
    */
-  async harass({ ms, kills, nap, coma }: Harm): Promise<void> {
+  async harass({ ms, stays = 0, kills, nap, coma }: Harm): Promise<void> {
     const end = performance.now() + ms;
-    while (performance.now() < end || this.deaths.size < kills - 1) {
+    const witness = this.witness.connect();
+    const isEnough = async () =>
+      stays === 0 || (this.lost > 1 && (await countEntries(witness, this.prefix)) >= stays);
+    while (performance.now() < end || this.deaths.size < kills - 1 || !(await isEnough())) {
       await pause(randomInt(100));
       const [name, member] = this.#any();
       const dice = randomInt(4);
