@@ -129,9 +129,9 @@ async function contended(start, redis) {
   const results = await inTurn((side) => measure(side, CONTENDED_MS));
   const label = `one lock, ${PROCESSES} processes x ${TASKS}`;
   print(`${label}: takes`, only(results, "takes"), "/s");
-  print("  of them handed to another process", only(results, "handed"), "/s");
-  print("  from release to that one, p50", only(results, "middle"), " ms", 2);
-  print("  from release to that one, p99", only(results, "late"), " ms", 2);
+  print("… of them handed to another process", only(results, "handed"), "/s");
+  print("… from release to that one, p50", only(results, "middle"), " ms", 2);
+  print("… from release to that one, p99", only(results, "late"), " ms", 2);
   for (const side of SIDES) for (const member of fleets[side]) await member.end();
 }
 
