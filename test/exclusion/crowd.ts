@@ -151,7 +151,7 @@ export class Crowd {
 
   /**
    * Stops, cuts off and kills processes at random moments for so long, and until so many were killed; in the end until
-   * one of them died with permits.
+   * one of them died with permits, and one was stopped for as long as `coma`.
    */
   async harass({ ms, stays = 0, kills, nap, coma }: Harm): Promise<void> {
     const end = performance.now() + ms;
@@ -167,10 +167,7 @@ export class Crowd {
         this.cuts++;
         member.proxy.cut();
       } else if (dice > 1 && nap > 0) {
-        this.stops++;
-        member.worker.pause();
-        await pause(coma > 0 && randomInt(4) === 0 ? coma : randomInt(nap));
-        member.worker.resume();
+        await this.#stop(member, coma > 0 && randomInt(4) === 0 ? coma : randomInt(nap));
       }
     }
     let isOver = kills === 0;
@@ -179,6 +176,8 @@ export class Crowd {
       await this.#replace(name, member);
       isOver = await this.#wasInside(name);
     }
+    // One that lives on to tell of it.
+    if (coma > 0) await this.#stop(this.#any()[1], coma);
   }
 
   /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
@@ -223,6 +222,13 @@ export class Crowd {
     const [name, member] = [...this.#live][randomInt(this.#live.size)] as [string, Member];
     member.check();
     return [name, member];
+  }
+
+  async #stop({ worker }: Member, ms: number): Promise<void> {
+    this.stops++;
+    worker.pause();
+    await pause(ms);
+    worker.resume();
   }
 
   /** Whether the witness has seen a dead process enter, and never leave. */

@@ -153,6 +153,10 @@ test.skipIf(SOAK.minutes > 0)(
     const before = await fleet.harass(careless, 2_000, 3);
     await fleet.locks.restart();
     const after = await fleet.harass(careless, 2_000, 3);
+    await until("those who live have lost holds, and freed some by force", async () => {
+      const { counts } = await fleet.figures();
+      return (counts.lost ?? 0) > 0 && (counts.forced ?? 0) > 0;
+    });
     const { counts, errors } = await fleet.stop();
     const deaths = new Map([...before.deaths, ...after.deaths]);
     const { history, findings } = await fleet.judge(deaths, careless.limits, () => true);
