@@ -293,6 +293,30 @@ const orders: [title: string, history: Partial<History>, found: FindingKind[]][]
     ["overtaken"],
   ],
   [
+    "a reader passed a writer that the server did not know of yet, behind one of its own process",
+    {
+      sections: [
+        stay(0, { left: 50 }),
+        reader(200, { by: "q", asked: 20, left: 210 }),
+        reader(220, { by: "r", asked: 20, left: 221 }),
+        writer(300, { inLine: 10, left: 310 }),
+      ],
+    },
+    [],
+  ],
+  [
+    "a reader passed a writer that the server must know of by then",
+    {
+      sections: [
+        stay(0, { left: 50 }),
+        reader(100, { by: "q", asked: 5, left: 210 }),
+        reader(200, { by: "r", asked: 20, left: 210 }),
+        writer(300, { inLine: 10, left: 310 }),
+      ],
+    },
+    ["overtaken"],
+  ],
+  [
     "a writer passed a writer in line",
     { sections: [writer(7, { inLine: 1, left: 8 }), stay(5, { asked: 2, left: 6 })] },
     [],

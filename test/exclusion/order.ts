@@ -34,14 +34,17 @@ export function findOvertaken(sections: readonly Section[]): Finding[] {
 
 /**
  * A writer behind a holder of its own process trusts that one to hand over, and tells the server that it waits a moment
- * later: readers who come then have not heard of it.
+ * later: readers who come then have not heard of it. Whoever is the first behind that holder may have been granted the
+ * lock long before it came to write down that it is inside.
  */
 function isUntold({ process, owner, place }: Section, reader: Section, all: readonly Section[]): boolean {
   if (place?.before !== "readers") return false;
   const since = reader.enteredAt - TRUST;
-  const wasInside = (other: Section) =>
-    other.enteredAt < reader.enteredAt && (other.leftAt === undefined || other.leftAt > since);
-  return all.some((other) => other.process === process && other.owner !== owner && wasInside(other));
+  const isNextBehind = (leftAt: bigint) =>
+    all.every(({ enteredAt }) => enteredAt <= leftAt || enteredAt > since);
+  const hides = ({ enteredAt, leftAt }: Section) =>
+    enteredAt < reader.enteredAt && (leftAt === undefined || leftAt > since || isNextBehind(leftAt));
+  return all.some((other) => other.process === process && other.owner !== owner && hides(other));
 }
 
 /**

@@ -47,7 +47,7 @@ export function historiesOf<S extends { do: string }>(
   type Any = (S | CommonStep) & Hasty;
   const common: Weighted<CommonStep>[] = [
     step(16, "abort", { call: index }),
-    step(6, "close", { client }),
+    step(12, "close", { client }),
     step(3, "vanish"),
     step(30, "pass", { ms }),
     step(8, "stall", { client, ms }),
