@@ -4,8 +4,13 @@
  */
 import { instant } from "../base/clock.js";
 import { RedisUnavailableError } from "../base/errors.js";
-import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
-import type { Wait } from "../engine/wait.js";
+import {
+  Acquisition,
+  type Attempt,
+  type CoWaiters,
+  type Listener,
+  type QueueTraits,
+} from "../engine/acquisition.js";
 import type { OwnedAsk } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
 import type { Env } from "../locks/env.js";
@@ -31,27 +36,25 @@ import {
   type Vote,
 } from "./votes.js";
 
-const NO_FELLOWS: Fellows = [];
+const NO_CO_WAITERS: CoWaiters = [];
 /** The random part of the pause before a try doubles with each split of the votes in a row, so often at most. */
 const MOST_DOUBLINGS = 2;
 
-export class Ballot implements Contender<GroupGrant>, Successor {
-  readonly place: undefined;
+export class Ballot extends Acquisition<GroupGrant> implements Successor {
   readonly #roster: Roster;
   readonly #masters: Masters;
   readonly #seats: readonly Seat[];
   readonly #ask: OwnedAsk;
   /** Of the next round, in the order of the members. */
   #claims: readonly Claim[];
-  #wait: Wait | undefined;
   #rhythm: Rhythm | undefined;
   #leave: readonly (() => void)[] = [];
-  #over = false;
   #won: readonly (Grant | undefined)[] = [];
   /** Rounds in a row whose votes were split. */
   #clashes = 0;
 
   constructor(roster: Roster, masters: Masters, seats: readonly Seat[], ask: OwnedAsk) {
+    super();
     this.#roster = roster;
     this.#masters = masters;
     this.#seats = roster.members.map((member) => seats.find((seat) => seat.member === member) as Seat);
@@ -59,73 +62,68 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     this.#claims = this.#seats.map((seat) => this.#newClaim(seat));
   }
 
-  get lockName(): string {
+  override get lockName(): string {
     return this.#roster.name;
   }
 
-  get line(): string {
+  override get queueName(): string {
     return this.#roster.key;
   }
 
-  get standing(): Standing {
-    const together = this.#claims.every(({ standing }) => standing.together);
-    const passed = this.#claims.every(({ standing }) => standing.passed);
-    return { places: false, marked: false, together, passed };
-  }
-
-  get share(): number {
-    return 1;
+  override get traits(): QueueTraits {
+    const shared = this.#claims.every(({ traits }) => traits.shared);
+    const handoff = this.#claims.every(({ traits }) => traits.handoff);
+    return { serverQueued: false, advertised: false, shared, handoff };
   }
 
   /**
    * In whole round times, so that those who are woken by the same release do not split the votes: who was served longest
    * ago tries first. Only where the votes were split all the same it is random.
    */
-  get pause(): number {
+  override get backoff(): number {
     const { random, clock } = this.#roster;
     const chance = this.#clashes > 0 ? random() * 2 ** this.#clashes : 0;
     return this.#rhythm?.pause(clock.mono(), chance) ?? 0;
   }
 
-  get away(): boolean {
+  override get away(): boolean {
     const there = this.#seats.filter(({ member }) => !member.env.link.unresponsive);
     return there.length < this.#roster.quorum;
   }
 
-  enter(wait: Wait): void {
-    this.#wait = wait;
-    this.#rhythm = Rhythm.join(this.#roster.engine, this.line);
-    const [, ...others] = this.#roster.envs;
-    this.#leave = others.map(({ engine }) => engine.join(this.lockName, wait));
-    for (const claim of this.#claims) claim.enter(wait);
+  override begun(): void {
+    const { engine, envs } = this.#roster;
+    this.#rhythm = Rhythm.join(engine, this.queueName);
+    const [, ...others] = envs;
+    this.#leave = others.map((env) => env.engine.join(this.lockName, (reason) => engine.end(this, reason)));
+    for (const claim of this.#claims) claim.enter(this);
   }
 
-  admitted(): boolean {
+  override admitted(): boolean {
     return this.#claims.every((claim) => claim.admitted());
   }
 
-  reenters(): boolean {
+  override reenters(): boolean {
     return this.#claims.filter((claim) => claim.reenters()).length >= this.#roster.quorum;
   }
 
-  waiting(): void {
+  override waiting(): void {
     for (const claim of this.#claims) claim.waiting();
     this.#roster.emit("waiting", {});
   }
 
-  withdraw(): void {
+  override withdraw(): void {
     for (const claim of this.#claims) claim.withdraw();
   }
 
-  leave(taken: boolean): void {
-    this.#over = true;
+  override ended(taken: boolean): void {
     // One that is granted by now came too late to be counted.
     for (const claim of this.#claims) claim.leave(taken && this.#won.includes(claim.grant));
     for (const leave of this.#leave) leave();
     this.#rhythm?.leave();
   }
 
-  listen(listener: Listener): () => void {
+  override listen(listener: Listener): () => void {
     const { heard } = this.#rhythm as Rhythm;
     return listenToMost(this.#claims, this.#roster.quorum, heard, listener);
   }
@@ -136,17 +134,17 @@ export class Ballot implements Contender<GroupGrant>, Successor {
       ({ member }) => member.key === key && member.primitive.side === primitive.side,
     );
     // A grant that replicas have to acknowledge travels with its WAIT.
-    if (this.#over || !primitive.standing.passed || env.replicas || env.link.unresponsive) return undefined;
+    if (this.over || !primitive.traits.handoff || env.replicas || env.link.unresponsive) return undefined;
     const own = offered ? env.router.audience(primitive.channel) : undefined;
     return offered && own === undefined ? undefined : this.#claims[seat]?.inherit(own);
   }
 
-  async attempt(limit: number, fellows: Fellows): Promise<Attempt<GroupGrant>> {
+  override async attempt(limit: number, coWaiters: CoWaiters): Promise<Attempt<GroupGrant>> {
     this.#roster.assertOpen();
     const connecting = this.#masters.connecting(this.#answerTime(0));
     // A call of the same owner that comes after this one is not to overtake it.
     if (connecting) await connecting;
-    if (this.#over) return { granted: false, ttl: -1 };
+    if (this.over) return { granted: false, ttl: -1 };
     const begun = this.#roster.clock.mono();
     const nested = this.reenters();
     const inherits = this.#claims.some(({ heir }) => heir);
@@ -159,7 +157,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
       // The round as a whole began now, whatever its commands have to wait for.
       claim.since = claim.heir?.sent ?? instant(this.#env(i).clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
-      const known = fellows && claim.standing.marked ? NO_FELLOWS : undefined;
+      const known = coWaiters && claim.traits.advertised ? NO_CO_WAITERS : undefined;
       const within = Math.min(limit, this.#answerTime(i));
       const { heir } = claim;
       const attempt = claim.attempt(within, known);
@@ -169,7 +167,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     const votes = await settled(round, (so) => this.#isDecided(so));
     this.#rhythm?.took(this.#roster.clock.mono() - begun);
     this.#masters.assertDistinct();
-    if (this.#over) return { granted: false, ttl: -1 };
+    if (this.over) return { granted: false, ttl: -1 };
     const group = new GroupGrant(this.#roster, partyOf(this.#ask.owner, this.#seats), granted(votes));
     if (!group.isHeld) return this.#lose(round, votes, limit);
     group.watch();
@@ -208,7 +206,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     limit: number,
   ): Promise<Attempt<GroupGrant>> {
     const { quorum } = this.#roster;
-    if (answers(votes) >= quorum && this.#wait) this.#wait.seasoned = true;
+    if (answers(votes) >= quorum) this.hasWaited = true;
     const returned = this.#giveBack(limit, votes);
     this.#clashes = granted(votes).length > 0 ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
@@ -222,9 +220,9 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     const claims = this.#claims;
     // A refusal leaves nothing to give back but the mark of a writer who waits, which is to stay.
     this.#claims = claims.map((claim, i) =>
-      claim.standing.marked && isRefusal(votes[i]) ? claim : this.#newClaim(this.#seats[i] as Seat),
+      claim.traits.advertised && isRefusal(votes[i]) ? claim : this.#newClaim(this.#seats[i] as Seat),
     );
-    for (const claim of this.#claims) if (!claims.includes(claim)) claim.enter(this.#wait as Wait);
+    for (const claim of this.#claims) if (!claims.includes(claim)) claim.enter(this);
     for (const claim of claims) if (!this.#claims.includes(claim)) claim.leave(false);
     const confirmed = claims.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
@@ -241,7 +239,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
   #untilNextLook(votes: readonly Vote[]): number {
     const free = untilFree(this.#roster, votes);
     if (free === 0 && votes.some(isOutdated)) return 0;
-    const pause = Math.min(untilLook(this.#roster), Math.max(free, this.pause));
+    const pause = Math.min(untilLook(this.#roster), Math.max(free, this.backoff));
     return pause === Number.POSITIVE_INFINITY ? -1 : Math.max(1, pause);
   }
 }

@@ -52,7 +52,9 @@ export class Collection {
   /** Undefined if `wait` was not enough. */
   async collect(): Promise<GroupGrant | undefined> {
     const wait = this.#wait;
-    const left = this.#roster.envs.map(({ engine }) => engine.join(this.#roster.name, wait));
+    const left = this.#roster.envs.map(({ engine }) =>
+      engine.join(this.#roster.name, (reason) => wait.end(reason)),
+    );
     try {
       return (await this.#rounds()) ? await this.#conclude() : undefined;
     } catch (error) {

@@ -121,7 +121,7 @@ export class GroupGrant extends Held {
       throw error;
     } finally {
       // Who does not listen yet is told here.
-      if (heirs === 0 && !inner) engine.released(key, false);
+      if (heirs === 0 && !inner) engine.queue(key)?.released(false);
     }
     this.#tellRelease();
   }
@@ -131,8 +131,8 @@ export class GroupGrant extends Held {
     const { engine, key } = this.#roster;
     let released: readonly Promise<void>[] | undefined;
     let heirs = 0;
-    engine.handOver(key, (contender, offered) => {
-      const successor = contender as unknown as Successor;
+    engine.queue(key)?.handOver((call, offered) => {
+      const successor = call as unknown as Successor;
       released = this.#releaseAll((member) => {
         const heir = successor.inherit(member, offered);
         if (heir) heirs++;

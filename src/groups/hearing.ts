@@ -1,5 +1,5 @@
 /** Listening to the masters of a RedLock: a hint from one is none, for with one vote free nobody wins. */
-import type { Listener } from "../engine/contender.js";
+import type { Listener } from "../engine/acquisition.js";
 import type { Claim } from "../locks/claim.js";
 
 /** `heard`: who has given a hint since the last try; emptied by every try, which sees what came before it. */

@@ -4,7 +4,7 @@
  */
 import type { LockKind } from "../base/events.js";
 import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js";
-import type { Standing } from "../engine/contender.js";
+import type { QueueTraits } from "../engine/acquisition.js";
 import { Lock } from "../locks/lock.js";
 import type { Try } from "../locks/primitive.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
@@ -18,15 +18,15 @@ interface FairKeys extends ReleaseKeys {
   readonly alive: string;
 }
 
-const STANDING: Standing = { places: true, marked: false, together: false, passed: false };
+const TRAITS: QueueTraits = { serverQueued: true, advertised: false, shared: false, handoff: false };
 
 export class FairPrimitive extends HashPrimitive {
   override get kind(): LockKind {
     return "fair";
   }
 
-  override get standing(): Standing {
-    return STANDING;
+  override get traits(): QueueTraits {
+    return TRAITS;
   }
 
   get #grace(): number {
@@ -37,16 +37,16 @@ export class FairPrimitive extends HashPrimitive {
     return `${this.channel}:${wireId}`;
   }
 
-  protected override acquiring({ wireId, lease, fellows }: Try): AnyCall {
+  protected override acquiring({ wireId, lease, coWaiters }: Try): AnyCall {
     const { settings } = this.env;
     const keys = this.keysWith(tombstone(this.key, wireId));
     const args = {
       owner: wireId,
       lease,
       grace: this.#grace,
-      patience: fellows ? patience(settings) : 0,
+      patience: coWaiters ? patience(settings) : 0,
       publish: this.publish,
-      fellows: fellows ?? [],
+      fellows: coWaiters ?? [],
     };
     return this.call({ script: fairAcquire, keys, args });
   }

@@ -4,7 +4,7 @@
  */
 import type { LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone } from "../base/names.js";
-import type { Standing } from "../engine/contender.js";
+import type { QueueTraits } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
 import {
   type Acquired,
@@ -49,7 +49,7 @@ export interface PrimitiveParts {
 const NO_KEYS: readonly string[] = [];
 const GRANTED: Acquired = { granted: true };
 
-const STANDING: Standing = { places: false, marked: false, together: false, passed: true };
+const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
 /** Each hold keeps the one that it was taken by, so only what differs from lock to lock is stored. */
 export class HashPrimitive implements Primitive {
@@ -75,8 +75,8 @@ export class HashPrimitive implements Primitive {
     return "exclusive";
   }
 
-  get standing(): Standing {
-    return STANDING;
+  get traits(): QueueTraits {
+    return TRAITS;
   }
 
   get channel(): string {
@@ -155,12 +155,12 @@ export class HashPrimitive implements Primitive {
     return this.call({ script: lockAcquire, keys, args: { owner: this.field(wireId), lease } });
   }
 
-  /** `{1, …}` granted, `{_, ttl, i…}` refused; i: fellows, counted from 1, that were overlooked. */
-  protected readAcquired(reply: unknown, { fellows = [] }: Try): Acquired {
+  /** `{1, …}` granted, `{_, ttl, i…}` refused; i: co-waiters, counted from 1, that must retry. */
+  protected readAcquired(reply: unknown, { coWaiters = [] }: Try): Acquired {
     const [granted, ttl = 0, ...indices] = words(reply);
     if (granted === DONE) return GRANTED;
     if (indices.length === 0) return { granted: false, ttl };
-    return { granted: false, ttl, overlooked: indices.flatMap((i) => fellows[i - 1] ?? []) };
+    return { granted: false, ttl, mustRetry: indices.flatMap((i) => coWaiters[i - 1] ?? []) };
   }
 
   protected reentering(wireId: string, over: string, count: number, lease: number): AnyCall {

@@ -1,6 +1,6 @@
 /** The read side of a read-write lock: shared, and each hold has a lease of its own. */
 import { readHold, writeField } from "../base/names.js";
-import type { Standing } from "../engine/contender.js";
+import type { QueueTraits } from "../engine/acquisition.js";
 import type { Acquired, Rest, Side, Try } from "../locks/primitive.js";
 import type { Sharing } from "../locks/turns.js";
 import {
@@ -17,7 +17,7 @@ import type { PrimitiveParts } from "./hash.js";
 import { acquireTogether, type ReadersOptions, readersCall } from "./readers.js";
 import { ReadWritePrimitive } from "./side.js";
 
-const STANDING: Standing = { places: false, marked: false, together: true, passed: false };
+const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: true, handoff: false };
 
 export class ReadPrimitive extends ReadWritePrimitive {
   readonly #yields: boolean;
@@ -36,8 +36,8 @@ export class ReadPrimitive extends ReadWritePrimitive {
     return "shared";
   }
 
-  override get standing(): Standing {
-    return STANDING;
+  override get traits(): QueueTraits {
+    return TRAITS;
   }
 
   override get renewer(): Renewer {

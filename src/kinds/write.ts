@@ -1,6 +1,6 @@
 /** The write side of a read-write lock: exclusive; where writers go first, those who wait are marked on the server. */
 import { tombstone, waitingWriters, writeField } from "../base/names.js";
-import type { Standing } from "../engine/contender.js";
+import type { QueueTraits } from "../engine/acquisition.js";
 import type { Side, Successor, Try } from "../locks/primitive.js";
 import {
   writeAcquire,
@@ -16,8 +16,8 @@ import { passArguments, passKeys } from "./passing.js";
 import { patience } from "./patience.js";
 import { ReadWritePrimitive } from "./side.js";
 
-const FIRST: Standing = { places: false, marked: true, together: false, passed: true };
-const LIKE_OTHERS: Standing = { places: false, marked: false, together: false, passed: true };
+const FIRST: QueueTraits = { serverQueued: false, advertised: true, shared: false, handoff: true };
+const LIKE_OTHERS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
 export class WritePrimitive extends ReadWritePrimitive {
   readonly #first: boolean;
@@ -28,7 +28,7 @@ export class WritePrimitive extends ReadWritePrimitive {
     this.#first = first;
   }
 
-  override get standing(): Standing {
+  override get traits(): QueueTraits {
     return this.#first ? FIRST : LIKE_OTHERS;
   }
 
@@ -40,14 +40,14 @@ export class WritePrimitive extends ReadWritePrimitive {
     return writeField(wireId);
   }
 
-  protected override acquiring({ wireId, lease, fellows }: Try): AnyCall {
-    const { key: lock, standing } = this;
+  protected override acquiring({ wireId, lease, coWaiters }: Try): AnyCall {
+    const { key: lock, traits } = this;
     const keys = { lock, tombstone: tombstone(lock, wireId), writers: waitingWriters(lock) };
     const args = {
       owner: wireId,
       field: writeField(wireId),
       lease,
-      patience: fellows && standing.marked ? patience(this.env.settings) : 0,
+      patience: coWaiters && traits.advertised ? patience(this.env.settings) : 0,
     };
     return this.call({ script: writeAcquire, keys, args });
   }
@@ -63,7 +63,7 @@ export class WritePrimitive extends ReadWritePrimitive {
       ...passArguments(this.publish, wireId, heir),
       field: writeField(wireId),
       heirField: writeField(heir.wireId),
-      patience: this.standing.marked ? patience(this.env.settings) : 0,
+      patience: this.traits.advertised ? patience(this.env.settings) : 0,
     };
     return this.call({ script: writePass, keys, args });
   }

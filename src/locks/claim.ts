@@ -1,9 +1,13 @@
 /** One call that wants a hold: what the engine asks of it is answered by its owner's tenure of the lock. */
 import { type Instant, instant } from "../base/clock.js";
-import type { Item } from "../base/list.js";
 import { trace } from "../base/trace.js";
-import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
-import type { Wait } from "../engine/wait.js";
+import {
+  Acquisition,
+  type Attempt,
+  type CoWaiters,
+  type Listener,
+  type QueueTraits,
+} from "../engine/acquisition.js";
 import type { Frame } from "../owners/context.js";
 import type { Env } from "./env.js";
 import { Grant, type GrantHome } from "./grant.js";
@@ -24,7 +28,7 @@ export interface ClaimTaker extends GrantHome {
   admits(claim: Claim): boolean;
   /** True while the owner has a live hold, so that a further call re-enters. */
   holding(): boolean;
-  attempt(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>>;
+  attempt(claim: Claim, within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>>;
   /** Whether a try for an outermost hold would be sent at once. */
   ready(claim: Claim): boolean;
   enter(claim: Claim): void;
@@ -57,15 +61,14 @@ export interface ClaimOptions {
 }
 
 /** Those who wait for the same side of the same lock stand in one line. */
-export function lineOf({ key, side, standing }: Primitive): string {
-  return `${side}/${standing.marked}/${key}`;
+export function queueNameOf({ key, side, traits }: Primitive): string {
+  return `${side}/${traits.advertised}/${key}`;
 }
 
-export class Claim implements Contender<Grant>, Item {
+export class Claim extends Acquisition<Grant> {
   /** Among the claims of its tenure. */
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
+  later: Claim | undefined;
+  earlier: Claim | undefined;
   readonly primitive: Primitive;
   readonly origin: Origin;
   readonly lease: number;
@@ -76,8 +79,6 @@ export class Claim implements Contender<Grant>, Item {
   since: Instant | undefined;
   /** Of the wire id of its outermost tries; minted at the first. */
   number: number | undefined;
-  /** Nobody waits for the result any more. */
-  over = false;
   /** The server may have something of its tries, or may yet get it: a grant that we did not hear of, a place. */
   doubtful = false;
   /** A try is on its way. */
@@ -85,14 +86,16 @@ export class Claim implements Contender<Grant>, Item {
   /** Its last try, and what had to be settled after it. */
   flight: Promise<unknown> | undefined;
   grant: Grant | undefined;
+  /** Of the group's call that this one is a part of. */
+  #whole: { resume(): void } | undefined;
   /** Its next try is the command by which another gives the lock back. */
   heir: Heir | undefined;
-  #wait: Pick<Wait, "resume"> | undefined;
   readonly #onWaiting: (() => void) | undefined;
   readonly #env: Env;
   readonly #tenure: ClaimTaker;
 
   constructor(options: ClaimOptions) {
+    super();
     this.#env = options.env;
     this.#tenure = options.tenure;
     this.primitive = options.primitive;
@@ -105,7 +108,7 @@ export class Claim implements Contender<Grant>, Item {
   }
 
   /** The hold that this call was granted by a command sent at `sent`. */
-  granted(number: number, sent: Instant, token: bigint | undefined): Grant {
+  grantOf(number: number, sent: Instant, token: bigint | undefined): Grant {
     const { primitive, lease, renewed, frame } = this;
     return new Grant({
       home: this.#tenure,
@@ -123,53 +126,45 @@ export class Claim implements Contender<Grant>, Item {
     return this.number === undefined ? undefined : this.#env.wireId(this.number);
   }
 
-  get lockName(): string {
+  override get lockName(): string {
     return this.primitive.lockName;
   }
 
-  get line(): string {
-    return lineOf(this.primitive);
+  override get queueName(): string {
+    return queueNameOf(this.primitive);
   }
 
   /** The server knows of it while it waits. */
   get known(): boolean {
-    return this.standing.places || this.standing.marked;
+    return this.traits.serverQueued || this.traits.advertised;
   }
 
-  get standing(): Standing {
-    return this.primitive.standing;
+  override get traits(): QueueTraits {
+    return this.primitive.traits;
   }
 
-  get share(): number {
-    return 1;
-  }
-
-  get pause(): number {
-    return 0;
-  }
-
-  get away(): boolean {
+  override get away(): boolean {
     return this.#env.link.away;
   }
 
-  listen(listener: Listener): () => void {
+  override listen(listener: Listener): () => void {
     return this.#env.router.subscribe(this.primitive.wakesOn(this.wireId ?? ""), listener);
   }
 
-  get place(): string | undefined {
+  override get ticket(): string | undefined {
     return this.doubtful ? this.wireId : undefined;
   }
 
-  admitted(): boolean {
+  override admitted(): boolean {
     return this.#tenure.admits(this);
   }
 
-  reenters(): boolean {
+  override reenters(): boolean {
     return this.#tenure.holding();
   }
 
-  attempt(within: number, fellows: Fellows): Promise<Attempt<Grant>> {
-    return this.#tenure.attempt(this, within, fellows);
+  override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
+    return this.#tenure.attempt(this, within, coWaiters);
   }
 
   /** Takes part in the command by which another gives the lock back; undefined if it cannot. `own`: see {@link Heir}. */
@@ -185,17 +180,22 @@ export class Claim implements Contender<Grant>, Item {
     return this.heir;
   }
 
-  enter(wait: Pick<Wait, "resume">): void {
-    this.#wait = wait;
+  override begun(): void {
     this.#tenure.enter(this);
   }
 
-  /** What admits it may have changed. */
-  resume(): void {
-    this.#wait?.resume();
+  /** It is a part of a group's call, and does not wait by itself. */
+  enter(whole: { resume(): void }): void {
+    this.#whole = whole;
+    this.begun();
   }
 
-  waiting(): void {
+  override resume(): void {
+    if (this.#whole) this.#whole.resume();
+    else super.resume();
+  }
+
+  override waiting(): void {
     this.number ??= this.#env.mint();
     const { lockName, wireId } = this;
     const { events } = this.#env;
@@ -209,12 +209,17 @@ export class Claim implements Contender<Grant>, Item {
     this.#onWaiting?.();
   }
 
-  withdraw(): void {
+  override withdraw(): void {
     this.#tenure.withdraw(this);
   }
 
+  override ended(taken: boolean): void {
+    this.#tenure.leave(this, taken);
+  }
+
+  /** As {@link enter}: the call that it is a part of is over. */
   leave(taken: boolean): void {
     this.over = true;
-    this.#tenure.leave(this, taken);
+    this.ended(taken);
   }
 }

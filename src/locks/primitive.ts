@@ -3,7 +3,7 @@
  * time; it names keys and scripts and reads their replies. A new kind is one primitive and its Lua files.
  */
 import type { LockEvent, LockKind } from "../base/events.js";
-import type { Fellows, Standing } from "../engine/contender.js";
+import type { CoWaiters, QueueTraits } from "../engine/acquisition.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { Sharing } from "./turns.js";
 
@@ -29,20 +29,20 @@ export interface Try {
   readonly lease: number;
   /** Milliseconds after which it is given up, with its outcome unknown. */
   readonly within: number;
-  readonly fellows: Fellows;
+  readonly coWaiters: CoWaiters;
 }
 
 /** What an outermost acquire came to. */
 export type Acquired =
   | { readonly granted: true; readonly token?: bigint | undefined }
   /**
-   * `ttl`: ms until the holder's lease ends; -1 if it has no end. `overlooked`: fellows that should try themselves.
+   * `ttl`: ms until the holder's lease ends; -1 if it has no end. `mustRetry`: co-waiters that have to try themselves.
    * `others`: so many outside this process go first.
    */
   | {
       readonly granted: false;
       readonly ttl: number;
-      readonly overlooked?: readonly string[];
+      readonly mustRetry?: readonly string[];
       readonly others?: number;
     };
 
@@ -111,7 +111,7 @@ export interface Primitive {
   /** How its runs share a turn with their siblings. */
   readonly sharing: Sharing;
   /** How those who wait for it stand in line. */
-  readonly standing: Standing;
+  readonly traits: QueueTraits;
   /** The field of an owner in the lock's hash. */
   field(wireId: string): string;
   /** The keys beside the lock's that `count` holds of this wire id are made of. */

@@ -20,7 +20,7 @@ export async function checkServer(env: Env, router: Router, probe: Primitive): P
   for (const [name = "", ...args] of commands) await permitted(link.command(name, ...args));
   const other = env.wireId();
   await permitted(
-    probe.acquire({ wireId: other, lease: LEASE, within: link.commandTimeout, fellows: undefined }),
+    probe.acquire({ wireId: other, lease: LEASE, within: link.commandTimeout, coWaiters: undefined }),
   );
   await permitted(probe.release(other, other, { rest: () => NOTHING_LEFT, onSilence: noop }));
   await permitted(link.limited("", listening(router, probe.channel)));

@@ -6,9 +6,8 @@
  */
 import { type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
-import { List } from "../base/list.js";
 import { trace } from "../base/trace.js";
-import type { Attempt, Fellows } from "../engine/contender.js";
+import type { Attempt, CoWaiters } from "../engine/acquisition.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import { Owner } from "../owners/owner.js";
 import type { Answer, Claim, ClaimTaker } from "./claim.js";
@@ -29,7 +28,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   /** Of its runs, once there is one. */
   #turns: Turns | undefined;
   /** Calls under way, if there are any. */
-  #claims: List<Claim> | undefined;
+  #claims: Claim | undefined;
 
   /** `key`: the lock's. */
   constructor(env: Env, owner: Party | undefined, key: string) {
@@ -66,8 +65,9 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   // Calls that want a hold
 
   enter(claim: Claim): void {
-    this.#claims ??= new List();
-    this.#claims.add(claim);
+    claim.later = this.#claims;
+    if (this.#claims) this.#claims.earlier = claim;
+    this.#claims = claim;
   }
 
   admits(claim: Claim): boolean {
@@ -80,8 +80,9 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   }
 
   leave(claim: Claim, taken: boolean): void {
-    this.#claims?.remove(claim);
-    if (!this.#claims?.first) this.#claims = undefined;
+    if (this.#claims === claim) this.#claims = claim.later;
+    if (claim.earlier) claim.earlier.later = claim.later;
+    if (claim.later) claim.later.earlier = claim.earlier;
     if (taken) return;
     if (claim.flight) this.env.settle(claim.flight);
     // Granted after all, while the call was being ended.
@@ -104,10 +105,10 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   }
 
   /** Tries once. What the try leaves behind when it fails or is given up is settled before the next command. */
-  attempt(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
+  attempt(claim: Claim, within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     this.dropExpired();
     if (!this.busy && this.empty) {
-      const flight = this.inOrder(() => this.outermost(claim, within, fellows));
+      const flight = this.inOrder(() => this.outermost(claim, within, coWaiters));
       claim.flight = flight;
       return flight;
     }
@@ -124,7 +125,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
         this.dropExpired();
         if (stale || claim.over || !this.admits(claim)) return resolve(AGAIN);
         // Also a hold on its way back is re-entered: its unlock was called later than this call.
-        if (this.empty) resolve(await this.outermost(claim, within, fellows));
+        if (this.empty) resolve(await this.outermost(claim, within, coWaiters));
         else await this.nested(claim, within, { resolve, reject });
       });
       flight.catch(reject);
@@ -132,7 +133,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
     });
   }
 
-  private async outermost(claim: Claim, within: number, fellows: Fellows): Promise<Attempt<Grant>> {
+  private async outermost(claim: Claim, within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { primitive, lease } = claim;
     const { link, clock } = this.env;
     const left = link.prepared ? within : await link.prepare(claim.lockName, within);
@@ -145,16 +146,16 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
     claim.heir = undefined;
     claim.flying = true;
     try {
-      const reply = await (heir?.acquired ?? primitive.acquire({ wireId, lease, within: left, fellows }));
+      const reply = await (heir?.acquired ?? primitive.acquire({ wireId, lease, within: left, coWaiters }));
       claim.flying = false;
       // A command that lived through a lost connection may arrive once more.
       claim.doubtful ||= link.losses !== losses;
       if (!reply.granted) {
-        claim.doubtful ||= fellows !== undefined && claim.known;
+        claim.doubtful ||= coWaiters !== undefined && claim.known;
         if (claim.over) this.withdraw(claim);
         return heir ? reply : { ...reply, ttl: reply.ttl || 1 };
       }
-      const grant = claim.granted(number, sent, reply.token);
+      const grant = claim.grantOf(number, sent, reply.token);
       if (!claim.over && grant.remaining > 0) return this.accept(claim, grant, sent);
     } catch (error) {
       claim.flying = false;
@@ -187,7 +188,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
         this.loseAll(this.absence(word, side), side);
         return answer.resolve(AGAIN);
       }
-      const grant = claim.granted(number, sent, token);
+      const grant = claim.grantOf(number, sent, token);
       if (!claim.over && grant.remaining > 0) return answer.resolve(this.accept(claim, grant, sent));
       answer.reject(new LockLostError(claim.lockName, "expired", clock.wall()));
       await undo();
@@ -239,7 +240,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
     if (this.empty) this.env.rested(this);
     else this.env.live.add(this);
     this.env.watchdog.watch(this);
-    if (this.#claims) for (const claim of this.#claims.all()) claim.resume();
+    for (let claim = this.#claims; claim; claim = claim.later) claim.resume();
     this.forgetIfIdle();
   }
 

@@ -1,6 +1,6 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
-import type { Attempt } from "../engine/contender.js";
+import type { Attempt } from "../engine/acquisition.js";
 import { counterState, latchCountDown } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Want, waitFor } from "./request.js";
@@ -11,8 +11,8 @@ const NEW_COUNT = "1";
 
 /** Waits for the opening, which nobody takes from the others. */
 class Opening implements Want<true> {
-  readonly share = 1;
-  readonly together = true;
+  readonly permits = 1;
+  readonly shared = true;
   readonly #number: SharedNumber;
 
   constructor(number: SharedNumber) {

@@ -3,7 +3,7 @@ import { type Instant, instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
 import { permitId } from "../base/ids.js";
 import { permitLeases, tombstone } from "../base/names.js";
-import type { Attempt } from "../engine/contender.js";
+import type { Attempt } from "../engine/acquisition.js";
 import { untilDeadline } from "../locks/deadline.js";
 import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber, type Step } from "./number.js";
@@ -29,7 +29,7 @@ export function keysOf({ key, channel }: SharedNumber): PermitKeys {
 
 /** Takes one permit under an id that was not used before. */
 export class TakePermit implements Want<Permit> {
-  readonly share = 1;
+  readonly permits = 1;
   readonly #id = permitId();
   readonly #number: SharedNumber;
   readonly #lease: number;
@@ -51,7 +51,7 @@ export class TakePermit implements Want<Permit> {
       if (word !== 1) return { granted: false, ttl: next };
       // The next one comes back without a message when its lease ends.
       const lease = next < 0 ? Number.POSITIVE_INFINITY : next;
-      return { granted: true, value: { id, sent }, lease, beside: free };
+      return { granted: true, value: { id, sent }, lease, remaining: free };
     };
     const step = { script: permitsAcquire, keys, args };
     const attempt = await number.take(step, within, read, ({ granted }) => granted);

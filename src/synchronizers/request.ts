@@ -1,14 +1,20 @@
 /** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
 import { ClientClosedError, isLockError } from "../base/errors.js";
-import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
+import {
+  Acquisition,
+  type Attempt,
+  type CoWaiters,
+  type Listener,
+  type QueueTraits,
+} from "../engine/acquisition.js";
 import { noop, quietly } from "../locks/work.js";
 import type { SharedNumber } from "./number.js";
 
 /** What a call wants. */
 export interface Want<G> {
-  readonly share: number;
-  /** What one is granted, the others can be granted beside it. */
-  readonly together?: boolean;
+  readonly permits: number;
+  /** What one call is granted, the others can be granted as well. */
+  readonly shared?: boolean;
   /** Tries once; every try of a call is the same call to the server. */
   attempt(within: number): Promise<Attempt<G>>;
   /** Gives back what a try was granted, or may still be granted; absent where nothing is taken. */
@@ -40,55 +46,49 @@ export async function waitFor<G>(
   return granted;
 }
 
-class Request<G> implements Contender<G> {
-  readonly standing: Standing;
-  readonly share: number;
-  readonly place = undefined;
-  readonly pause = 0;
+const COUNTED: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: false };
+const SHARED: QueueTraits = { ...COUNTED, shared: true };
+
+class Request<G> extends Acquisition<G> {
+  override readonly traits: QueueTraits;
   readonly #number: SharedNumber;
   readonly #want: Want<G>;
   /** A try is on its way. */
   #flying = false;
   /** The server has granted something, or may yet do so. */
   #doubtful = false;
-  /** Nobody waits for the result any more. */
-  #over = false;
 
   constructor(number: SharedNumber, want: Want<G>) {
+    super();
     this.#number = number;
     this.#want = want;
-    this.share = want.share;
-    this.standing = { places: false, marked: false, together: want.together ?? false, passed: false };
+    this.traits = want.shared ? SHARED : COUNTED;
   }
 
-  get lockName(): string {
+  override get lockName(): string {
     return this.#number.name;
   }
 
-  get line(): string {
+  override get permits(): number {
+    return this.#want.permits;
+  }
+
+  override get queueName(): string {
     return `${this.#number.kind}/${this.#number.key}`;
   }
 
-  get away(): boolean {
+  override get away(): boolean {
     return this.#number.env.link.away;
   }
 
-  listen(listener: Listener): () => void {
+  override listen(listener: Listener): () => void {
     return this.#number.env.router.subscribe(this.#number.channel, listener);
   }
 
-  admitted(): boolean {
-    return true;
-  }
-
-  reenters(): boolean {
-    return false;
-  }
-
-  async attempt(within: number, _fellows: Fellows): Promise<Attempt<G>> {
+  override async attempt(within: number, _coWaiters: CoWaiters): Promise<Attempt<G>> {
     const { link } = this.#number.env;
     const left = link.prepared ? within : await link.prepare(this.lockName, within);
-    if (this.#over) return { granted: false, ttl: 0 };
+    if (this.over) return { granted: false, ttl: 0 };
     const { losses } = link;
     this.#flying = true;
     try {
@@ -102,25 +102,16 @@ class Request<G> implements Contender<G> {
       throw error;
     } finally {
       this.#flying = false;
-      if (this.#over) void this.#undo();
+      if (this.over) void this.#undo();
     }
   }
 
-  enter(): void {
-    // Nothing but the server admits it.
-  }
-
-  waiting(): void {
+  override waiting(): void {
     this.#number.emit("waiting", {});
   }
 
-  withdraw(): void {
-    // The server keeps no place for it.
-  }
-
-  leave(taken: boolean): void {
+  override ended(taken: boolean): void {
     if (taken) return;
-    this.#over = true;
     if (!this.#flying) void this.#undo();
   }
 

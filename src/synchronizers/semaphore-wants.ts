@@ -1,28 +1,28 @@
 /** What can be wanted of a plain semaphore: so many permits, or whatever is there. */
-import type { Attempt } from "../engine/contender.js";
+import type { Attempt } from "../engine/acquisition.js";
 import { semaphoreAcquire, semaphoreDrain, semaphoreUndo } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
 import type { Want } from "./request.js";
 
 /** Takes permits by one call, however often it has to try. */
 export class Take implements Want<number> {
-  readonly share: number;
+  readonly permits: number;
   readonly #number: SharedNumber;
   readonly #marker: string;
 
   constructor(number: SharedNumber, permits: number) {
     this.#number = number;
     this.#marker = number.marker();
-    this.share = permits;
+    this.permits = permits;
   }
 
   attempt(within: number): Promise<Attempt<number>> {
     const keys = { permits: this.#number.key, marker: this.#marker };
-    const args = { count: this.share, markerTtl: MARKER_TTL };
+    const args = { count: this.permits, markerTtl: MARKER_TTL };
     const read = (reply: unknown): Attempt<number> => {
       const [word, free = 0] = (reply as unknown[]).map(Number);
       if (word !== 1) return { granted: false, ttl: -1 };
-      return { granted: true, value: this.share, lease: Number.POSITIVE_INFINITY, beside: free };
+      return { granted: true, value: this.permits, lease: Number.POSITIVE_INFINITY, remaining: free };
     };
     const step = { script: semaphoreAcquire, keys, args };
     return this.#number.take(step, within, read, ({ granted }) => granted);
@@ -35,7 +35,7 @@ export class Take implements Want<number> {
 
 /** Takes whatever is there. */
 export class Drain implements Want<number> {
-  readonly share = 1;
+  readonly permits = 1;
   readonly #number: SharedNumber;
   readonly #marker: string;
 

@@ -1,0 +1,151 @@
+/** One call in flight that wants something: what the engine asks of it, and what the engine notes about it. */
+import type { Item } from "../base/list.js";
+
+/**
+ * What a try came to. Granted, `lease` says for how many milliseconds others are kept out unless told, and `remaining`
+ * how much is left for others at once, if that is counted. Refused, `ttl` says in how many milliseconds the holder's
+ * lease ends: -1 if it has no end, 0 to try again at once.
+ */
+export type Attempt<G> =
+  | { readonly granted: true; readonly value: G; readonly lease: number; readonly remaining?: number }
+  /**
+   * `mustRetry`: tickets of co-waiters that have to try themselves. `others`: so many outside this process heard of the
+   * release, and go first.
+   */
+  | {
+      readonly granted: false;
+      readonly ttl: number;
+      readonly mustRetry?: readonly string[];
+      readonly others?: number;
+    };
+
+/** Tickets of other waiters that a try refreshes; undefined for a call that will not wait. */
+export type CoWaiters = readonly string[] | undefined;
+
+/** Told of every message on its channel, or that the server forbids to listen. */
+export interface Listener {
+  hint(): void;
+  refused(error: unknown): void;
+}
+
+/** How the calls of one wait queue are woken, and what the server knows of them. */
+export interface QueueTraits {
+  /**
+   * The server keeps a queue, too, and wakes each waiter on a channel of its own: each tries once to get a ticket there,
+   * and the tries of the first refresh all. Otherwise the first waiter is woken, on a common channel.
+   */
+  readonly serverQueued: boolean;
+  /** The server knows that the first waiter waits: whoever becomes the first tries once, to be known. */
+  readonly advertised: boolean;
+  /** What one call is granted, the others can be granted as well. */
+  readonly shared: boolean;
+  /** The command that gives back can grant the first waiter of this process. */
+  readonly handoff: boolean;
+}
+
+/** `G`: what it is granted. A kind of call says how it tries and what it leaves behind; the engine does the waiting. */
+export abstract class Acquisition<G> implements Item {
+  // Kept by the engine.
+
+  /** Among the calls under way, or in its wait queue. */
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  /** It belongs to a wait queue, whether it stands in line there or not. */
+  queued = false;
+  /** It tries once, past those that wait. */
+  single = false;
+  /** Milliseconds that a try may take as long as Redis has not answered this call. */
+  within = 0;
+  /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
+  hasWaited = false;
+  /** The `waiting` event was sent. */
+  announced = false;
+  /** A try is on its way. */
+  trying = false;
+  /** A message or another call says that it has to try, whether it is the first of its queue or not. */
+  hinted = false;
+  /** Permits that another's grant left over were promised to it. */
+  promised = false;
+  /** It has what it wants. */
+  granted = false;
+  /** Nobody waits for the result any more. */
+  over = false;
+  /** Looks again at once what is due; there while the call sleeps. */
+  wake: (() => void) | undefined;
+  /** A {@link resume} that came while it did not sleep: the next sleep is spared. */
+  resumed = false;
+  /** Ends its own subscription, if it has one. */
+  unsubscribe: (() => void) | undefined;
+  /** Takes its time-out, and its listener off its AbortSignal. */
+  dispose: (() => void) | undefined;
+  /** Of its promise. */
+  resolve!: (value: unknown) => void;
+  reject!: (reason: unknown) => void;
+
+  // What the engine asks.
+
+  abstract readonly lockName: string;
+  /** Calls that want the same stand in one queue. */
+  abstract readonly queueName: string;
+  abstract readonly traits: QueueTraits;
+  /** Whether Redis does not answer at the moment. */
+  abstract readonly away: boolean;
+  /** Tries once. Rejects UNAVAILABLE or QUORUM without an answer within `within` milliseconds. */
+  abstract attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<G>>;
+  /** Listens to what wakes it, from its first refusal until the returned function is called. */
+  abstract listen(listener: Listener): () => void;
+  /** The call begins; it is to be resumed whenever {@link admitted} or {@link reenters} may have changed. */
+  begun(): void {
+    // Most calls are admitted by the server alone.
+  }
+
+  /** Told once that the call has to wait. */
+  abstract waiting(): void;
+  /** The call is over. With `taken` false nobody receives what it was or is granted: it is to be undone. */
+  abstract ended(taken: boolean): void;
+
+  /** How much it wants of what is counted. */
+  get permits(): number {
+    return 1;
+  }
+
+  /** The name of its place in the server's queue, if it may have one. */
+  get ticket(): string | undefined {
+    return undefined;
+  }
+
+  /** Milliseconds from a message to the try that it calls for. */
+  get backoff(): number {
+    return 0;
+  }
+
+  /** False while it is another's turn (of the same owner). @throws if its turn can never come */
+  admitted(): boolean {
+    return true;
+  }
+
+  /** True if it needs no place in the queue: its owner has the lock already. */
+  reenters(): boolean {
+    return false;
+  }
+
+  /** It is another's turn: what the server keeps of its tries is given up meanwhile. */
+  withdraw(): void {
+    // Most calls leave nothing with the server that others could trip over.
+  }
+
+  /** What admits it, or when it is due, may have changed. */
+  resume(): void {
+    const { wake } = this;
+    this.wake = undefined;
+    if (wake) wake();
+    else this.resumed = true;
+  }
+
+  /** A try is due. */
+  hint(): void {
+    this.hinted = true;
+    this.resume();
+  }
+}

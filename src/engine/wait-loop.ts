@@ -1,0 +1,203 @@
+/**
+ * The only wait loop of the library, for every kind of lock and synchronizer.
+ *
+ * It tries first. Refused, it stands in the queue of its name, listens to the channel and tries again once the server
+ * has confirmed that, so that no release falls between; then it sleeps until a message, the end of the holder's TTL, or
+ * `pollCap`. It knows nothing of owners, holds or scripts: an {@link Acquisition} does the trying, and cleans up after a
+ * try whose outcome nobody waits for any more.
+ */
+import type { Clock } from "../base/clock.js";
+import { isLockError, RedisUnavailableError } from "../base/errors.js";
+import { List } from "../base/list.js";
+import type { Acquisition, Attempt, CoWaiters } from "./acquisition.js";
+import type { WaitQueue } from "./wait-queue.js";
+import { WaitQueues } from "./wait-queues.js";
+
+/** The reason of a call whose `wait` is over. */
+export const TIME_IS_UP: unique symbol = Symbol("time is up");
+const NO_CO_WAITERS: CoWaiters = [];
+const NO_ANSWER: Attempt<never> = { granted: false, ttl: -1 };
+
+/** Added to a TTL before the next try: PTTL is truncated, and a timer may fire a millisecond early. */
+const MARGIN = 2;
+const SHORTEST_SLEEP = 5;
+const LONGEST_JITTER = 50;
+
+export interface WaitLoopOptions {
+  readonly clock: Clock;
+  /** Milliseconds. */
+  readonly commandTimeout: number;
+  /** Milliseconds. */
+  readonly pollCap: number;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  /** Runs a function outside every scope. */
+  readonly outside: (fn: () => void) => void;
+}
+
+export class WaitLoop {
+  readonly #options: WaitLoopOptions;
+  readonly #queues: WaitQueues;
+  /** Calls that try once. */
+  readonly #single = new List<Acquisition<unknown>>();
+
+  constructor(options: WaitLoopOptions) {
+    this.#options = options;
+    this.#queues = new WaitQueues({ ...options, end: (call, reason) => this.end(call, reason) });
+  }
+
+  /** The calls that want what has this queue name; undefined if there are none. */
+  queue(name: string): WaitQueue | undefined {
+    return this.#queues.get(name);
+  }
+
+  /** All calls under way. */
+  calls(): Acquisition<unknown>[] {
+    return [...this.#queues.calls(), ...this.#single.all()];
+  }
+
+  /** Redis is back: whatever was announced meanwhile was not heard. */
+  hintAll(): void {
+    for (const queue of this.#queues) queue.hint();
+  }
+
+  begin(call: Acquisition<unknown>): void {
+    if (call.single) this.#single.add(call);
+    else this.#queues.begin(call);
+    call.begun();
+    this.#step(call);
+  }
+
+  /** Ends a call at once: it rejects with the reason. The first end counts. */
+  end(call: Acquisition<unknown>, reason: unknown): void {
+    if (call.over) return;
+    const { away, hasWaited, lockName } = call;
+    this.#finish(call);
+    if (reason !== TIME_IS_UP) call.reject(reason);
+    else if (hasWaited && !away) call.resolve(undefined);
+    else call.reject(new RedisUnavailableError(lockName));
+  }
+
+  /** Nothing of the call is on its way: tries if that is due, else sleeps. */
+  #step(call: Acquisition<unknown>): void {
+    if (call.over) return;
+    try {
+      if (!call.admitted()) return this.#awaitTurn(call);
+    } catch (error) {
+      return this.end(call, error);
+    }
+    if (call.single) return this.#try(call, undefined);
+    if (!call.queued || call.reenters()) return this.#try(call, NO_CO_WAITERS);
+    const queue = this.#queues.join(call);
+    queue.enter(call);
+    if (queue.first !== call) call.hasWaited = true;
+    const ms = queue.due(call);
+    if (ms === 0) this.#try(call, queue.trying(call));
+    else this.#sleep(call, ms);
+  }
+
+  #awaitTurn(call: Acquisition<unknown>): void {
+    if (call.single) return this.#refuse(call);
+    // It must not hold up those behind it.
+    if (call.queued) this.#queues.join(call).leave(call, false);
+    call.withdraw();
+    this.#sleep(call, Number.POSITIVE_INFINITY);
+  }
+
+  /** Sleeps until the call is resumed, at most `ms`. */
+  #sleep(call: Acquisition<unknown>, ms: number): void {
+    call.hasWaited = true;
+    this.#announce(call);
+    let cancel: (() => void) | undefined;
+    // A promise, so that the call goes on in the async context that it was made in.
+    new Promise<void>((resolve) => {
+      if (call.resumed) {
+        call.resumed = false;
+        return resolve();
+      }
+      call.wake = resolve;
+      if (ms !== Number.POSITIVE_INFINITY) cancel = this.#options.clock.after(ms, () => call.resume());
+    }).then(() => {
+      cancel?.();
+      this.#step(call);
+    });
+  }
+
+  #try(call: Acquisition<unknown>, coWaiters: CoWaiters): void {
+    const survives = call.hasWaited && !call.single;
+    call.trying = true;
+    const within = survives ? this.#options.commandTimeout : call.within;
+    call.attempt(within, coWaiters).then(
+      (attempt) => this.#answered(call, attempt),
+      (error: unknown) => {
+        // A call that has waited before takes silence for a refusal, and goes on when Redis is back.
+        const isSilence = isLockError(error, "UNAVAILABLE") || isLockError(error, "QUORUM");
+        if (survives && isSilence) this.#answered(call, NO_ANSWER);
+        else this.end(call, error);
+      },
+    );
+  }
+
+  #answered(call: Acquisition<unknown>, attempt: Attempt<unknown>): void {
+    if (call.over) return;
+    call.trying = false;
+    if (attempt.granted) {
+      const { value, lease, remaining } = attempt;
+      const ms = Math.min(lease, this.#options.pollCap);
+      call.granted = true;
+      if (call.queued) this.#queues.join(call).granted(call, ms, remaining);
+      this.#finish(call);
+      call.resolve(value);
+    } else if (!call.single) this.#refused(call, attempt);
+    else if (attempt.ttl === 0) this.#step(call);
+    else this.#refuse(call);
+  }
+
+  /** It is not granted, and does not wait. */
+  #refuse(call: Acquisition<unknown>): void {
+    this.#finish(call);
+    call.resolve(undefined);
+  }
+
+  #refused(call: Acquisition<unknown>, attempt: Attempt<unknown> & { readonly granted: false }): void {
+    const { ttl, mustRetry, others } = attempt;
+    if (ttl === 0) {
+      if (call.queued) this.#queues.join(call).again(call);
+      return this.#step(call);
+    }
+    call.hasWaited = true;
+    this.#announce(call);
+    const ms = this.#untilNextTry(ttl);
+    const reenters = call.reenters();
+    const queue = this.#queues.join(call);
+    if (!reenters) queue.enter(call, true);
+    queue.refused(call, ms, mustRetry, others);
+    // Out of line, nothing else keeps it from trying again at once.
+    if (reenters) this.#sleep(call, ms);
+    else this.#step(call);
+  }
+
+  #announce(call: Acquisition<unknown>): void {
+    if (call.announced) return;
+    call.announced = true;
+    call.waiting();
+  }
+
+  #untilNextTry(ttl: number): number {
+    const { pollCap, random } = this.#options;
+    if (ttl < 0) return pollCap;
+    const jitter = random() * Math.min(ttl / 10, LONGEST_JITTER);
+    return Math.min(pollCap, Math.max(SHORTEST_SLEEP, ttl + MARGIN + jitter));
+  }
+
+  /** The call is to be resolved or rejected right after. */
+  #finish(call: Acquisition<unknown>): void {
+    call.over = true;
+    call.dispose?.();
+    if (call.single) this.#single.remove(call);
+    else this.#queues.end(call);
+    call.ended(call.granted);
+    // A sleeping call wakes up, and finds that it is over.
+    call.wake?.();
+  }
+}

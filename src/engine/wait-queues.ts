@@ -1,0 +1,98 @@
+/**
+ * The wait queues of a client by their names. One is made when a try is refused, or when a second call wants the same; it
+ * goes a moment after its last call.
+ */
+import type { Clock } from "../base/clock.js";
+import { TimeLimit } from "../base/time-limit.js";
+import type { Acquisition } from "./acquisition.js";
+import { SHORTEST_TURN } from "./handoff-policy.js";
+import type { EndCall } from "./listening.js";
+import { WaitQueue } from "./wait-queue.js";
+
+export interface WaitQueuesOptions {
+  readonly clock: Clock;
+  /** Milliseconds. */
+  readonly pollCap: number;
+  /** Runs a function outside every scope. */
+  readonly outside: (fn: () => void) => void;
+  /** Ends a call with this reason. */
+  readonly end: EndCall;
+}
+
+export class WaitQueues {
+  readonly #options: WaitQueuesOptions;
+  readonly #queues = new Map<string, WaitQueue>();
+  /** Calls that nobody stands beside: most are granted by their first try, and never need a queue. */
+  readonly #alone = new Map<string, Acquisition<unknown>>();
+  /** Queues that have become empty: those who share a lock in a loop are back at once. */
+  readonly #kept: TimeLimit<WaitQueue>;
+
+  constructor(options: WaitQueuesOptions) {
+    this.#options = options;
+    this.#kept = new TimeLimit(options.clock, SHORTEST_TURN, options.outside);
+  }
+
+  [Symbol.iterator](): Iterator<WaitQueue> {
+    return this.#queues.values();
+  }
+
+  /** The queue of this name, if anybody waits; one that is alone and tries is the first in it from now on. */
+  get(name: string): WaitQueue | undefined {
+    const queue = this.#queues.get(name);
+    if (queue) return queue;
+    const lone = this.#alone.get(name);
+    return lone && this.join(lone);
+  }
+
+  /** A call begins: it needs no queue as long as it is alone. */
+  begin(call: Acquisition<unknown>): void {
+    const { queueName } = call;
+    const queue = this.get(queueName);
+    if (queue) queue.add(call);
+    else this.#alone.set(queueName, call);
+  }
+
+  /** The queue that a call belongs to; it is made if the call was alone. */
+  join(call: Acquisition<unknown>): WaitQueue {
+    const { queueName } = call;
+    let queue = this.#queues.get(queueName);
+    if (call.queued) return queue as WaitQueue;
+    this.#alone.delete(queueName);
+    queue ??= this.#make(queueName, call);
+    queue.add(call);
+    if (call.trying && !call.reenters()) queue.enter(call, true);
+    return queue;
+  }
+
+  /** A call is over. */
+  end(call: Acquisition<unknown>): void {
+    const { queueName } = call;
+    if (!call.queued) {
+      if (this.#alone.get(queueName) === call) this.#alone.delete(queueName);
+      return;
+    }
+    const queue = this.#queues.get(queueName) as WaitQueue;
+    queue.remove(call, call.trying);
+    this.#forgetIfIdle(queue);
+  }
+
+  /** All calls under way. */
+  calls(): Acquisition<unknown>[] {
+    return [...this.#alone.values(), ...[...this.#queues.values()].flatMap((queue) => queue.all())];
+  }
+
+  #make(name: string, { traits }: Acquisition<unknown>): WaitQueue {
+    const { clock, pollCap, end } = this.#options;
+    const idle = (queue: WaitQueue) => this.#forgetIfIdle(queue);
+    const queue = new WaitQueue(
+      { name, clock, refreshEvery: pollCap / 2, kept: this.#kept, idle, end },
+      traits.advertised,
+    );
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  #forgetIfIdle(queue: WaitQueue): void {
+    if (queue.calls === 0 && !queue.list) this.#queues.delete(queue.name);
+  }
+}
