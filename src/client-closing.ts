@@ -1,18 +1,22 @@
 /** The end of a client: in which order its parts go, and for how long each of them is waited for. */
-import type { Env } from "./locks/env.js";
+import type { ClientParts } from "./client-parts.js";
+import { loseByClose } from "./locks/loss.js";
 
 /**
  * Rejects waiters, gives what is held `grace` milliseconds to end by itself, ends the rest, and waits for `settling`
  * milliseconds until what is under way has been answered.
  */
-export async function closeParts(env: Env, grace: number, settling: number): Promise<void> {
+export async function closeParts(parts: ClientParts, grace: number, settling: number): Promise<void> {
+  const { env, table, permits } = parts;
   env.closed = true;
   await env.engine.close();
-  if (grace > 0) await atMost(env.idle(), grace);
-  for (const live of [...env.live.all(), ...env.permits.all()]) live.loseByClose();
+  if (grace > 0) await atMost(Promise.all([table.live.idle(), permits.live.idle()]), grace);
+  for (const own of table.live.all()) loseByClose(own);
+  for (const permit of permits.live.all()) permit.loseByClose();
   await atMost(env.settled(), settling);
   env.ended = true;
-  env.watchdog.close();
+  table.watchdog.close();
+  permits.watchdog.close();
   env.router.close();
   env.link.close();
   env.replicas?.close();

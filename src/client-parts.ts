@@ -4,8 +4,11 @@ import { clientId } from "./base/ids.js";
 import type { CheckedOptions } from "./client-options.js";
 import { Engine } from "./engine/engine.js";
 import { Inspector } from "./inspection/inspector.js";
+import { Readers } from "./kinds/readers.js";
 import { makeRenewers } from "./kinds/renewers.js";
 import { Env } from "./locks/env.js";
+import { makeLockTable } from "./locks/lock-table.js";
+import type { LockTable } from "./locks/owner-lock.js";
 import { Replicas } from "./locks/replicas.js";
 import { outside } from "./owners/context.js";
 import { Router } from "./pubsub/router.js";
@@ -14,11 +17,12 @@ import { Link } from "./redis/link.js";
 import { slotOf } from "./redis/slots.js";
 import { KeptPermits } from "./synchronizers/kept-permits.js";
 import { ServerClock } from "./synchronizers/server-clock.js";
-import { Watchdog } from "./watchdog/watchdog.js";
 
 export interface ClientParts {
   /** What all locks and synchronizers share. */
   readonly env: Env;
+  readonly table: LockTable;
+  readonly readers: Readers;
   readonly permits: KeptPermits;
   readonly serverClock: ServerClock;
   readonly inspector: Inspector;
@@ -37,15 +41,17 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     link,
     router: new Router({ connection, clock, sharded, outside }),
     engine: new Engine({ link, clock, pollCap, random, outside }),
-    // Holds that were taken one after the other soon share their renewals.
-    watchdog: new Watchdog({ clock, slack: watchdogTimeout / 12, groupOf, outside }),
     renewers: makeRenewers(link, watchdogTimeout),
     events: new Events(outside),
     replicas: makeReplicas(connection, link, options),
   });
+  // Holds that were taken one after the other soon share their renewals.
+  const watchdog = { clock, slack: watchdogTimeout / 12, groupOf, outside };
   return {
     env,
-    permits: new KeptPermits(env),
+    table: makeLockTable(env, watchdog),
+    readers: new Readers(link),
+    permits: new KeptPermits(env, watchdog),
     serverClock: new ServerClock(clock),
     inspector: new Inspector({ link, prefix, assertOpen: () => env.assertOpen("") }),
   };

@@ -8,12 +8,13 @@ import { type CheckedOptions, checkClientOptions, type LockClientOptions } from 
 import { type ClientParts, makeParts } from "./client-parts.js";
 import type { ListOptions } from "./inspection/inspector.js";
 import type { LockInfo } from "./inspection/lock-info.js";
-import { FairLock, FairPrimitive } from "./kinds/fair.js";
-import { FencedLock, FencedPrimitive } from "./kinds/fenced.js";
-import { HashPrimitive, type PrimitiveParts } from "./kinds/hash.js";
+import { FairBackend, FairLock } from "./kinds/fair.js";
+import { FencedBackend, FencedLock } from "./kinds/fenced.js";
+import { type BackendParts, HashBackend } from "./kinds/hash.js";
 import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
 import { onForce } from "./locks/force.js";
 import { Lock } from "./locks/lock.js";
+import { hearOfForce } from "./locks/loss.js";
 import { checkServer } from "./locks/ready-check.js";
 import { Owner } from "./owners/owner.js";
 import { connect } from "./redis/connect.js";
@@ -48,9 +49,9 @@ export class LockClient {
     this.#connection = checkConnection(redis);
     this.#owned = OWNED.has(redis);
     this.#parts = makeParts(this.#connection, this.#options);
-    const { env } = this.#parts;
-    this.#stopListening = onForce((primitive, by) => {
-      if (by !== env) for (const holdings of env.live.all()) holdings.hearOfForce(primitive);
+    const { table } = this.#parts;
+    this.#stopListening = onForce((backend, by) => {
+      if (by !== table) for (const own of table.live.all()) hearOfForce(own, backend);
     });
   }
 
@@ -66,29 +67,29 @@ export class LockClient {
 
   /** A reentrant lock, not fair. */
   getLock(name: string): Lock {
-    return new Lock(this.#env, new HashPrimitive(this.#lockParts(name)));
+    return new Lock(this.#parts.table, new HashBackend(this.#lockParts(name)));
   }
 
   /** A reentrant lock that is granted first come first served over all processes. */
   getFairLock(name: string): FairLock {
-    return new FairLock(this.#env, new FairPrimitive(this.#lockParts(name)));
+    return new FairLock(this.#parts.table, new FairBackend(this.#lockParts(name)));
   }
 
   /** A reentrant lock whose holds carry a fencing token. */
   getFencedLock(name: string): FencedLock {
-    return new FencedLock(this.#env, new FencedPrimitive(this.#lockParts(name)));
+    return new FencedLock(this.#parts.table, new FencedBackend(this.#lockParts(name)));
   }
 
   /** Many readers or one writer. */
   getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
     const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
     if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
-    return new ReadWriteLock({ ...this.#lockParts(name), preferWriters });
+    return new ReadWriteLock({ ...this.#parts, ...this.#lockParts(name), preferWriters });
   }
 
   /** Permits without owner or lease: a process that dies keeps them. */
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#number("semaphore", name, semaphoreChannel));
+    return new Semaphore(this.#number("semaphore", name, semaphoreChannel), this.#parts.permits.live);
   }
 
   /** Permits with a lease each. */
@@ -157,7 +158,7 @@ export class LockClient {
     env.assertOpen("");
     await env.link.prepare("", this.#options.commandTimeout);
     const name = `holdfast-ready-${clientId()}`;
-    await checkServer(env, env.router, new HashPrimitive(this.#lockParts(name)));
+    await checkServer(env, env.router, new HashBackend(this.#lockParts(name)));
   }
 
   /**
@@ -176,7 +177,7 @@ export class LockClient {
   }
 
   async #close(grace: number): Promise<void> {
-    await closeParts(this.#env, grace, this.#options.commandTimeout);
+    await closeParts(this.#parts, grace, this.#options.commandTimeout);
     this.#stopListening();
     if (this.#owned) this.#connection.disconnect();
   }
@@ -186,7 +187,7 @@ export class LockClient {
   }
 
   /** What the locks of one key are made of. */
-  #lockParts(name: string): PrimitiveParts {
+  #lockParts(name: string): BackendParts {
     return { env: this.#env, lockName: name, key: this.#key(name) };
   }
 

@@ -28,7 +28,7 @@ export type { HolderInfo, LockInfo } from "./inspection/lock-info.js";
 export { FairLock } from "./kinds/fair.js";
 export { FencedHold, FencedLock } from "./kinds/fenced.js";
 export { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
-export type { LockOptions, OwnerOptions, TryLockOptions } from "./locks/call-options.js";
+export type { LockOptions, OwnerOptions, TryLockOptions } from "./locks/acquisition-options.js";
 export { Hold } from "./locks/hold.js";
 export { Lock } from "./locks/lock.js";
 export type { LockFace } from "./locks/lock-face.js";

@@ -43,6 +43,35 @@ export interface QueueTraits {
   readonly handoff: boolean;
 }
 
+/** What a command that hands a lock over did. */
+export interface Passed {
+  /** The server's word for the giver. */
+  readonly word: number;
+  /** Whether the successor has the lock. */
+  readonly granted: boolean;
+  readonly token?: bigint | undefined;
+  /** So many outside the process heard of the release, and are to have it first. */
+  readonly others: number;
+}
+
+/** A call that waits in the giver's process, and is granted the lock by the command that gives it back. */
+export interface Successor {
+  readonly wireId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** Others are asked first: undefined if not, else how many of those who hear of the release are of this process. */
+  readonly own: number | undefined;
+  /** It has no use for the lock any more: its wire id is over, or about to be. */
+  readonly gone: boolean;
+  /** The server has said what came of it. */
+  readonly settled: boolean;
+  /** It said so when the call had given up waiting for that. */
+  readonly late: boolean;
+  settle(passed: Passed): void;
+  /** There is no answer, or none that tells of the successor. */
+  silent(): void;
+}
+
 /** `G`: what it is granted. A kind of call says how it tries and what it leaves behind; the engine does the waiting. */
 export abstract class Acquisition<G> implements Item {
   // Kept by the engine.
@@ -133,6 +162,14 @@ export abstract class Acquisition<G> implements Item {
   /** It is another's turn: what the server keeps of its tries is given up meanwhile. */
   withdraw(): void {
     // Most calls leave nothing with the server that others could trip over.
+  }
+
+  /**
+   * Takes part in the command by which another gives back the lock that is known by `lockKey`; undefined if it cannot.
+   * `own`: see {@link Successor}.
+   */
+  succeed(_lockKey: string, _own: number | undefined): Successor | undefined {
+    return undefined;
   }
 
   /** What admits it, or when it is due, may have changed. */

@@ -10,19 +10,20 @@ import {
   type CoWaiters,
   type Listener,
   type QueueTraits,
+  type Successor,
 } from "../engine/acquisition.js";
-import type { OwnedAsk } from "../locks/call-options.js";
-import type { Claim } from "../locks/claim.js";
+import type { OwnedRequest } from "../locks/acquisition-options.js";
 import type { Env } from "../locks/env.js";
-import type { Grant } from "../locks/grant.js";
-import type { Heir } from "../locks/heir.js";
+import type { Grant } from "../locks/owner-lock.js";
+import { release } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
-import { GroupGrant, type Successor } from "./group-grant.js";
+import { GroupGrant } from "./group-grant.js";
 import { listenToMost } from "./hearing.js";
 import type { Masters } from "./masters.js";
+import type { MemberAcquisition } from "./member-acquisition.js";
 import { Rhythm } from "./rhythm.js";
-import type { Member, Roster } from "./roster.js";
-import { claimFor, partyOf, type Seat } from "./seats.js";
+import { placeOf, type Roster } from "./roster.js";
+import { callFor, partyOf, type Seat } from "./seats.js";
 import { settled } from "./settled.js";
 import {
   answers,
@@ -40,26 +41,26 @@ const NO_CO_WAITERS: CoWaiters = [];
 /** The random part of the pause before a try doubles with each split of the votes in a row, so often at most. */
 const MOST_DOUBLINGS = 2;
 
-export class Ballot extends Acquisition<GroupGrant> implements Successor {
+export class Ballot extends Acquisition<GroupGrant> {
   readonly #roster: Roster;
   readonly #masters: Masters;
   readonly #seats: readonly Seat[];
-  readonly #ask: OwnedAsk;
+  readonly #request: OwnedRequest;
   /** Of the next round, in the order of the members. */
-  #claims: readonly Claim[];
+  #calls: readonly MemberAcquisition[];
   #rhythm: Rhythm | undefined;
   #leave: readonly (() => void)[] = [];
   #won: readonly (Grant | undefined)[] = [];
   /** Rounds in a row whose votes were split. */
   #clashes = 0;
 
-  constructor(roster: Roster, masters: Masters, seats: readonly Seat[], ask: OwnedAsk) {
+  constructor(roster: Roster, masters: Masters, seats: readonly Seat[], request: OwnedRequest) {
     super();
     this.#roster = roster;
     this.#masters = masters;
     this.#seats = roster.members.map((member) => seats.find((seat) => seat.member === member) as Seat);
-    this.#ask = ask;
-    this.#claims = this.#seats.map((seat) => this.#newClaim(seat));
+    this.#request = request;
+    this.#calls = this.#seats.map((seat) => this.#newCall(seat));
   }
 
   override get lockName(): string {
@@ -71,8 +72,8 @@ export class Ballot extends Acquisition<GroupGrant> implements Successor {
   }
 
   override get traits(): QueueTraits {
-    const shared = this.#claims.every(({ traits }) => traits.shared);
-    const handoff = this.#claims.every(({ traits }) => traits.handoff);
+    const shared = this.#calls.every(({ traits }) => traits.shared);
+    const handoff = this.#calls.every(({ traits }) => traits.handoff);
     return { serverQueued: false, advertised: false, shared, handoff };
   }
 
@@ -96,47 +97,43 @@ export class Ballot extends Acquisition<GroupGrant> implements Successor {
     this.#rhythm = Rhythm.join(engine, this.queueName);
     const [, ...others] = envs;
     this.#leave = others.map((env) => env.engine.join(this.lockName, (reason) => engine.end(this, reason)));
-    for (const claim of this.#claims) claim.enter(this);
+    for (const call of this.#calls) call.enter(this);
   }
 
   override admitted(): boolean {
-    return this.#claims.every((claim) => claim.admitted());
+    return this.#calls.every((call) => call.admitted());
   }
 
   override reenters(): boolean {
-    return this.#claims.filter((claim) => claim.reenters()).length >= this.#roster.quorum;
+    return this.#calls.filter((call) => call.reenters()).length >= this.#roster.quorum;
   }
 
   override waiting(): void {
-    for (const claim of this.#claims) claim.waiting();
+    for (const call of this.#calls) call.waiting();
     this.#roster.emit("waiting", {});
   }
 
   override withdraw(): void {
-    for (const claim of this.#claims) claim.withdraw();
+    for (const call of this.#calls) call.withdraw();
   }
 
   override ended(taken: boolean): void {
     // One that is granted by now came too late to be counted.
-    for (const claim of this.#claims) claim.leave(taken && this.#won.includes(claim.grant));
+    for (const call of this.#calls) call.leave(taken && this.#won.includes(call.grant));
     for (const leave of this.#leave) leave();
     this.#rhythm?.leave();
   }
 
   override listen(listener: Listener): () => void {
     const { heard } = this.#rhythm as Rhythm;
-    return listenToMost(this.#claims, this.#roster.quorum, heard, listener);
+    return listenToMost(this.#calls, this.#roster.quorum, heard, listener);
   }
 
   /** Its next round counts the masters' words on those commands; the others it asks as ever. */
-  inherit({ env, key, primitive }: Member, offered: boolean): Heir | undefined {
-    const seat = this.#seats.findIndex(
-      ({ member }) => member.key === key && member.primitive.side === primitive.side,
-    );
-    // A grant that replicas have to acknowledge travels with its WAIT.
-    if (this.over || !primitive.traits.handoff || env.replicas || env.link.unresponsive) return undefined;
-    const own = offered ? env.router.audience(primitive.channel) : undefined;
-    return offered && own === undefined ? undefined : this.#claims[seat]?.inherit(own);
+  override succeed(place: string, own: number | undefined): Successor | undefined {
+    if (this.over) return undefined;
+    const seat = this.#seats.findIndex(({ member }) => placeOf(member) === place);
+    return this.#calls[seat]?.succeed(place, own);
   }
 
   override async attempt(limit: number, coWaiters: CoWaiters): Promise<Attempt<GroupGrant>> {
@@ -147,28 +144,28 @@ export class Ballot extends Acquisition<GroupGrant> implements Successor {
     if (this.over) return { granted: false, ttl: -1 };
     const begun = this.#roster.clock.mono();
     const nested = this.reenters();
-    const inherits = this.#claims.some(({ heir }) => heir);
+    const inherits = this.#calls.some(({ successor }) => successor);
     this.#masters.introduce();
     const spared = !this.away;
-    const round = this.#claims.map((claim, i) => {
+    const round = this.#calls.map((call, i) => {
       // What is sent to a master that is away piles up; a majority can do without it.
       if (spared && this.#env(i).link.unresponsive)
-        return Promise.reject(new RedisUnavailableError(claim.lockName));
+        return Promise.reject(new RedisUnavailableError(call.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
-      claim.since = claim.heir?.sent ?? instant(this.#env(i).clock);
+      call.since = call.successor?.sent ?? instant(this.#env(i).clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
-      const known = coWaiters && claim.traits.advertised ? NO_CO_WAITERS : undefined;
+      const known = coWaiters && call.traits.advertised ? NO_CO_WAITERS : undefined;
       const within = Math.min(limit, this.#answerTime(i));
-      const { heir } = claim;
-      const attempt = claim.attempt(within, known);
-      return heir ? this.#env(i).link.limited(claim.lockName, attempt, within) : attempt;
+      const { successor } = call;
+      const attempt = call.attempt(within, known);
+      return successor ? this.#env(i).link.limited(call.lockName, attempt, within) : attempt;
     });
     this.#rhythm?.heard.clear();
     const votes = await settled(round, (so) => this.#isDecided(so));
     this.#rhythm?.took(this.#roster.clock.mono() - begun);
     this.#masters.assertDistinct();
     if (this.over) return { granted: false, ttl: -1 };
-    const group = new GroupGrant(this.#roster, partyOf(this.#ask.owner, this.#seats), granted(votes));
+    const group = new GroupGrant(this.#roster, partyOf(this.#request.owner, this.#seats), granted(votes));
     if (!group.isHeld) return this.#lose(round, votes, limit);
     group.watch();
     this.#won = group.grants;
@@ -183,7 +180,7 @@ export class Ballot extends Acquisition<GroupGrant> implements Successor {
   }
 
   #answerTime(i: number): number {
-    return answerTime(this.#env(i), this.#ask.lease);
+    return answerTime(this.#env(i), this.#request.lease);
   }
 
   /** Won and nobody is worth waiting for, or lost for good. */
@@ -217,22 +214,22 @@ export class Ballot extends Acquisition<GroupGrant> implements Successor {
 
   /** Everywhere; resolves when those who granted something have confirmed it, as far as they answer. */
   async #giveBack(limit: number, votes: readonly Vote[]): Promise<void> {
-    const claims = this.#claims;
+    const calls = this.#calls;
     // A refusal leaves nothing to give back but the mark of a writer who waits, which is to stay.
-    this.#claims = claims.map((claim, i) =>
-      claim.traits.advertised && isRefusal(votes[i]) ? claim : this.#newClaim(this.#seats[i] as Seat),
+    this.#calls = calls.map((call, i) =>
+      call.traits.advertised && isRefusal(votes[i]) ? call : this.#newCall(this.#seats[i] as Seat),
     );
-    for (const claim of this.#claims) if (!claims.includes(claim)) claim.enter(this);
-    for (const claim of claims) if (!this.#claims.includes(claim)) claim.leave(false);
-    const confirmed = claims.map(async ({ grant, away, lockName }, i) => {
+    for (const call of this.#calls) if (!calls.includes(call)) call.enter(this);
+    for (const call of calls) if (!this.#calls.includes(call)) call.leave(false);
+    const confirmed = calls.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
-      if (grant && !away) await quietly(this.#env(i).link.limited(lockName, grant.release(), time));
+      if (grant && !away) await quietly(this.#env(i).link.limited(lockName, release(grant), time));
     });
     await Promise.all(confirmed);
   }
 
-  #newClaim(seat: Seat): Claim {
-    return claimFor(seat, this.#ask, { lease: this.#ask.lease });
+  #newCall(seat: Seat): MemberAcquisition {
+    return callFor(seat, this.#request, { lease: this.#request.lease });
   }
 
   /** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */

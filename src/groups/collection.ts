@@ -5,14 +5,15 @@
  */
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import { Wait } from "../engine/wait.js";
-import type { OwnedAsk } from "../locks/call-options.js";
-import type { Claim } from "../locks/claim.js";
-import type { Grant } from "../locks/grant.js";
+import type { OwnedRequest } from "../locks/acquisition-options.js";
+import type { Grant } from "../locks/owner-lock.js";
+import { limit } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
+import type { MemberAcquisition } from "./member-acquisition.js";
 import { precedence, type Suitor } from "./precedence.js";
 import type { Roster } from "./roster.js";
-import { claimFor, giveBack, isHeldByOwner, partyOf, type Seat } from "./seats.js";
+import { callFor, giveBack, isHeldByOwner, partyOf, type Seat } from "./seats.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
 const LONGEST_PAUSE = 64;
@@ -20,7 +21,7 @@ const LONGEST_PAUSE = 64;
 export class Collection {
   readonly #roster: Roster;
   readonly #seats: readonly Seat[];
-  readonly #ask: OwnedAsk;
+  readonly #request: OwnedRequest;
   readonly #wait: Wait;
   /** Ends what the call waits for inside the engines. */
   readonly #ending = new AbortController();
@@ -33,16 +34,16 @@ export class Collection {
   /** Whether the `waiting` event was sent. */
   #announced = false;
 
-  constructor(roster: Roster, seats: readonly Seat[], ask: OwnedAsk) {
+  constructor(roster: Roster, seats: readonly Seat[], request: OwnedRequest) {
     this.#roster = roster;
     this.#seats = seats;
-    this.#ask = ask;
+    this.#request = request;
     const { clock } = roster;
     this.#begun = clock.mono();
     // Time is measured out to each step: whoever waits inside an engine is told there what a time-out means.
-    this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: ask.signal });
+    this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: request.signal });
     this.#suitor = {
-      keys: new Set(roster.members.map(({ primitive }) => primitive.key)),
+      keys: new Set(roster.members.map(({ backend }) => backend.key)),
       since: this.#begun,
       wait: this.#wait,
       clock,
@@ -72,7 +73,7 @@ export class Collection {
 
   /** Milliseconds that the call may still take; one that does not wait may take as long as its commands may. */
   get #left(): number {
-    const { wait } = this.#ask;
+    const { wait } = this.#request;
     return wait === 0 ? Number.POSITIVE_INFINITY : wait - (this.#roster.clock.mono() - this.#begun);
   }
 
@@ -88,7 +89,7 @@ export class Collection {
       const refused = await this.#tryOthers(awaited);
       if (!refused) return true;
       await this.#giveBack();
-      if (this.#ask.wait === 0) return false;
+      if (this.#request.wait === 0) return false;
       awaited = this.#standIn(refused);
       if (again) {
         precedence.lost(this.#suitor);
@@ -100,7 +101,7 @@ export class Collection {
   get #isHeldUp(): boolean {
     // Those it would let pass may be waiting for what its owner has.
     if (this.#seats.some(isHeldByOwner)) return false;
-    return this.#ask.wait > 0 && this.#left > 0 && precedence.holdsUp(this.#suitor);
+    return this.#request.wait > 0 && this.#left > 0 && precedence.holdsUp(this.#suitor);
   }
 
   #letOthersPass(): Promise<void> {
@@ -110,11 +111,11 @@ export class Collection {
 
   /** The first member is waited for in its own line, with its own order. */
   #await(seat: Seat): Promise<Grant | undefined> {
-    const { wait } = this.#ask;
+    const { wait } = this.#request;
     const { engine } = seat.member.env;
     const left = wait === 0 ? 0 : Math.max(1, this.#left);
     const { signal } = this.#ending;
-    return this.#take(seat, (claim) => engine.acquire(claim, left, signal, this.#announced));
+    return this.#take(seat, (call) => engine.acquire(call, left, signal, this.#announced));
   }
 
   /** All others at once; resolves with the first that was refused. */
@@ -124,7 +125,7 @@ export class Collection {
     const tries = others.map((seat) => {
       const { engine, link } = seat.member.env;
       const within = Math.min(link.commandTimeout, left);
-      return this.#take(seat, (claim) => engine.once(claim, within, this.#ending.signal));
+      return this.#take(seat, (call) => engine.once(call, within, this.#ending.signal));
     });
     const results = await this.#wait.during(Promise.allSettled(tries));
     let refused: Seat | undefined;
@@ -132,7 +133,7 @@ export class Collection {
       if (result.status === "rejected" && !this.#mayPass(result.reason)) throw result.reason;
       if (result.status === "rejected" || !result.value) refused ??= others[i];
     }
-    if (refused && this.#ask.wait > 0) this.#announce();
+    if (refused && this.#request.wait > 0) this.#announce();
     return refused;
   }
 
@@ -141,9 +142,12 @@ export class Collection {
     return this.#announced && isLockError(error, "UNAVAILABLE");
   }
 
-  async #take(seat: Seat, acquire: (claim: Claim) => Promise<Grant | undefined>): Promise<Grant | undefined> {
-    const claim = claimFor(seat, this.#ask, { lease: undefined, onWaiting: () => this.#announce() });
-    const grant = await acquire(claim);
+  async #take(
+    seat: Seat,
+    acquire: (call: MemberAcquisition) => Promise<Grant | undefined>,
+  ): Promise<Grant | undefined> {
+    const call = callFor(seat, this.#request, { lease: undefined, onWaiting: () => this.#announce() });
+    const grant = await acquire(call);
     if (!grant) return undefined;
     if (this.#over) void quietly(giveBack(seat, grant));
     else this.#taken.push([seat, grant]);
@@ -185,19 +189,19 @@ export class Collection {
   /** As long as the call may take, and each command. */
   #limit(grants: readonly Grant[], lease: number): Promise<unknown> {
     const { link, name } = this.#roster;
-    const limited = Promise.all(grants.map((grant) => grant.limit(lease)));
+    const limited = Promise.all(grants.map((grant) => limit(grant, lease)));
     return link.limited(name, limited, Math.max(1, this.#left));
   }
 
   /** The lease begins now that the last member is granted. */
   async #conclude(): Promise<GroupGrant> {
     const { members, name } = this.#roster;
-    const { lease } = this.#ask;
+    const { lease } = this.#request;
     const grants = members.map(
       (member) => this.#taken.find(([seat]) => seat.member === member)?.[1] as Grant,
     );
     if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
-    const group = new GroupGrant(this.#roster, partyOf(this.#ask.owner, this.#seats), grants);
+    const group = new GroupGrant(this.#roster, partyOf(this.#request.owner, this.#seats), grants);
     group.check();
     if (!group.isHeld) {
       const loss = grants.find((grant) => grant.loss)?.loss;

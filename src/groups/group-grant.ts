@@ -6,23 +6,21 @@ import {
   type LossReason,
   withErrors,
 } from "../base/errors.js";
-import type { Grant } from "../locks/grant.js";
-import type { Heir } from "../locks/heir.js";
-import { Held } from "../locks/held.js";
+import type { Acquisition, Successor } from "../engine/acquisition.js";
+import type { HoldVerbs } from "../locks/hold.js";
+import { HoldRecord } from "../locks/hold-record.js";
+import { hasAnother } from "../locks/holds.js";
+import { dropExpired } from "../locks/loss.js";
+import type { Grant } from "../locks/owner-lock.js";
+import { extend, release } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
-import { outside, type Party } from "../owners/context.js";
-import type { Member, Roster } from "./roster.js";
+import { type OwnerRecord, outside } from "../owners/context.js";
+import { type Member, placeOf, type Roster } from "./roster.js";
 import { countFulfilled, rejected, settled } from "./settled.js";
 
-/** A call of this process that waits for the group. */
-export interface Successor {
-  /** Takes part in the command that gives this member back; undefined if it cannot. `offered`: others go first. */
-  inherit(member: Member, offered: boolean): Heir | undefined;
-}
-
-export class GroupGrant extends Held {
+export class GroupGrant extends HoldRecord {
   readonly acquiredAt: number;
-  readonly owner: Party;
+  readonly owner: OwnerRecord;
   /** In the order of the members; fewer than they are if a quorum was enough. */
   readonly grants: readonly Grant[];
   /** Told once, when it is to be given back. */
@@ -31,7 +29,7 @@ export class GroupGrant extends Held {
   /** The release that is under way, or was the last. */
   #release: Promise<void> | undefined;
 
-  constructor(roster: Roster, owner: Party, grants: readonly Grant[]) {
+  constructor(roster: Roster, owner: OwnerRecord, grants: readonly Grant[]) {
     super();
     this.#roster = roster;
     this.owner = owner;
@@ -61,13 +59,13 @@ export class GroupGrant extends Held {
   }
 
   check(): void {
-    for (const grant of this.grants) grant.check();
+    for (const { own } of this.grants) dropExpired(own);
   }
 
   async extend(lease: number): Promise<void> {
     this.check();
     this.assertUsable();
-    await this.#enough(this.grants.map((grant) => grant.extend(lease)));
+    await this.#enough(this.grants.map((grant) => extend(grant, lease)));
   }
 
   /** A second call shares the first one's outcome; after UNAVAILABLE a further call asks again. */
@@ -86,19 +84,19 @@ export class GroupGrant extends Held {
   }
 
   #memberLost({ loss }: Grant): void {
-    if (this.state !== "held") return;
-    const left = this.#roster.lastFirst.filter((member) => this.#grantOf(member)?.state === "held");
+    if (this.state !== "live") return;
+    const left = this.#roster.lastFirst.filter((member) => this.#grantOf(member)?.state === "live");
     if (left.length >= this.#roster.quorum) return;
     this.#lose(loss?.reason ?? "expired");
-    for (const member of left) void quietly((this.#grantOf(member) as Grant).release());
+    for (const member of left) void quietly(release(this.#grantOf(member) as Grant));
   }
 
   #lose(reason: LossReason): LockLostError {
-    const { held, ownerId } = this;
+    const { heldFor, ownerId } = this;
     const losses = this.grants.flatMap(({ loss }) => loss ?? []);
     const loss = withErrors(this.lose(reason), losses);
     outside(() => this.tellLoss());
-    this.#roster.emit("lost", { ownerId, reason, held });
+    this.#roster.emit("lost", { ownerId, reason, held: heldFor });
     return loss;
   }
 
@@ -111,8 +109,10 @@ export class GroupGrant extends Held {
     this.state = "ended";
     const { engine, key } = this.#roster;
     // With an inner hold nothing comes free that those in line could have.
-    const inner = this.grants.filter((grant) => !grant.inner).length < this.#roster.quorum;
-    const { released, heirs } = inner ? { released: this.#releaseAll(), heirs: 0 } : this.#handOver();
+    const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#roster.quorum;
+    const { released, successors } = inner
+      ? { released: this.#releaseAll(), successors: 0 }
+      : this.#handOver();
     try {
       await this.#enough(released);
     } catch (error) {
@@ -121,34 +121,33 @@ export class GroupGrant extends Held {
       throw error;
     } finally {
       // Who does not listen yet is told here.
-      if (heirs === 0 && !inner) engine.queue(key)?.released(false);
+      if (successors === 0 && !inner) engine.queue(key)?.released(false);
     }
     this.#tellRelease();
   }
 
   /** Gives all members back. The next call of this process may be granted them by the same commands. */
-  #handOver(): { released: readonly Promise<void>[]; heirs: number } {
+  #handOver(): { released: readonly Promise<void>[]; successors: number } {
     const { engine, key } = this.#roster;
     let released: readonly Promise<void>[] | undefined;
-    let heirs = 0;
+    let successors = 0;
     engine.queue(key)?.handOver((call, offered) => {
-      const successor = call as unknown as Successor;
       released = this.#releaseAll((member) => {
-        const heir = successor.inherit(member, offered);
-        if (heir) heirs++;
-        return heir;
+        const successor = successorAt(call, member, offered);
+        if (successor) successors++;
+        return successor;
       });
-      return heirs > 0;
+      return successors > 0;
     });
     released ??= this.#releaseAll();
-    return { released, heirs };
+    return { released, successors };
   }
 
-  #releaseAll(heirOf?: (member: Member) => Heir | undefined): readonly Promise<void>[] {
+  #releaseAll(choose?: (member: Member) => Successor | undefined): readonly Promise<void>[] {
     const released: Promise<void>[] = [];
     for (const member of this.#roster.lastFirst) {
       const grant = this.#grantOf(member);
-      if (grant) released.push(grant.release(heirOf && (() => heirOf(member))));
+      if (grant) released.push(release(grant, choose && (() => choose(member))));
     }
     return released;
   }
@@ -166,12 +165,12 @@ export class GroupGrant extends Held {
   #tellRelease(): void {
     if (!this.announced) return;
     this.announced = false;
-    this.#roster.emit("released", { ownerId: this.ownerId, held: this.held });
+    this.#roster.emit("released", { ownerId: this.ownerId, held: this.heldFor });
   }
 
   /** Undefined for a member that is not part of the quorum. */
-  #grantOf({ primitive }: Member): Grant | undefined {
-    return this.grants.find((grant) => grant.primitive === primitive);
+  #grantOf({ backend }: Member): Grant | undefined {
+    return this.grants.find((grant) => grant.backend === backend);
   }
 
   /** As soon as a quorum has done it. @throws the first LockError, with all of them in `errors` */
@@ -187,4 +186,20 @@ export class GroupGrant extends Held {
     const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
     throw first ? withErrors(first as LockError, errors) : errors[0];
   }
+}
+
+/** What can be done with a hold on a group. */
+export const GROUP_VERBS: HoldVerbs<GroupGrant> = {
+  check: (group) => group.check(),
+  extend: (group, lease) => group.extend(lease),
+  release: (group) => group.release(),
+};
+
+/** Lets a call for the group take part in the command that gives this member back. `offered`: others go first. */
+function successorAt(call: Acquisition<unknown>, member: Member, offered: boolean): Successor | undefined {
+  const { backend, env } = member;
+  // A grant that replicas have to acknowledge travels with its WAIT.
+  if (!backend.traits.handoff || env.replicas || env.link.unresponsive) return undefined;
+  const own = offered ? env.router.audience(backend.channel) : undefined;
+  return offered && own === undefined ? undefined : call.succeed(placeOf(member), own);
 }

@@ -110,8 +110,8 @@ function awaitReady(clock: Clock, { connection, commandTimeout }: Link): Promise
 const RUN_IDS = new WeakMap<object, Map<string, Promise<string | undefined>>>();
 
 /** The run id of the server that has the member's key; undefined if the user may not know it. */
-function runIdOf({ env: { link }, primitive }: Member): Promise<string | undefined> {
-  const server = serverOf(link.connection, primitive.key);
+function runIdOf({ env: { link }, backend }: Member): Promise<string | undefined> {
+  const server = serverOf(link.connection, backend.key);
   const known = RUN_IDS.get(link) ?? new Map<string, Promise<string | undefined>>();
   RUN_IDS.set(link, known);
   const asked = known.get(server.address) ?? askRunId(link, server);

@@ -1,6 +1,6 @@
 /** What a user holds of a group of locks. */
 import { Hold } from "../locks/hold.js";
-import type { GroupGrant } from "./group-grant.js";
+import { GROUP_VERBS, type GroupGrant } from "./group-grant.js";
 
 /** A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority. */
 export class MultiHold extends Hold {
@@ -9,7 +9,7 @@ export class MultiHold extends Hold {
 
   /** Holds are made by locks. */
   constructor(grant: GroupGrant, members: readonly Hold[]) {
-    super(grant);
+    super(grant, GROUP_VERBS);
     this.members = members;
   }
 }

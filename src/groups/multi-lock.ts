@@ -2,18 +2,20 @@
 import { checkOptions } from "../base/arguments.js";
 import type { LockKind } from "../base/events.js";
 import {
-  type Ask,
+  type LockRequest,
   OWNER_OPTIONS,
-  type OwnedAsk,
+  type OwnedRequest,
   type OwnerOptions,
   owned,
   ownerOf,
-} from "../locks/call-options.js";
+} from "../locks/acquisition-options.js";
+import { eventOf } from "../locks/backend.js";
+import { endRun } from "../locks/commands.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
-import { eventOf } from "../locks/primitive.js";
-import { stakeOf, wireIdOf } from "../locks/stakes.js";
-import type { Frame, Party } from "../owners/context.js";
+import { wireIdOf } from "../locks/loss.js";
+import { knownLockOf } from "../locks/owner-lock.js";
+import type { Frame, OwnerRecord } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { Collection } from "./collection.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -64,7 +66,9 @@ export class MultiLock extends LockFace<MultiHold> {
     const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
     const { roster } = this;
     roster.assertOpen();
-    const held = roster.members.filter(({ key }) => wireIdOf(ownerOf(named, key), key) !== undefined);
+    const held = roster.members.filter(
+      ({ key }) => wireIdOf(knownLockOf(ownerOf(named, key), key)) !== undefined,
+    );
     if (held.length < roster.quorum) return 0;
     return this.#best(0, ({ lock }) => lock.getHoldCount(options));
   }
@@ -75,8 +79,8 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** What the members are granted together; undefined if `ask.wait` was not enough. */
-  protected collect(seats: readonly Seat[], ask: OwnedAsk): Promise<GroupGrant | undefined> {
-    return new Collection(this.roster, seats, ask).collect();
+  protected collect(seats: readonly Seat[], request: OwnedRequest): Promise<GroupGrant | undefined> {
+    return new Collection(this.roster, seats, request).collect();
   }
 
   /** What one member answers to a question, in time. */
@@ -89,23 +93,23 @@ export class MultiLock extends LockFace<MultiHold> {
     return rejected(results)[0];
   }
 
-  protected override async acquire(ask: Ask): Promise<MultiHold | undefined> {
-    if (ask.signal?.aborted) throw ask.signal.reason;
+  protected override async acquire(request: LockRequest): Promise<MultiHold | undefined> {
+    if (request.signal?.aborted) throw request.signal.reason;
     const { roster } = this;
     const begun = roster.clock.mono();
     roster.assertOpen();
-    const own = owned(ask);
+    const own = owned(request);
     const seats = seatsOf(roster, own);
     const group = await this.collect(seats, own);
     if (!group) return undefined;
-    if (!ask.frame) GroupStake.push(own.owner, roster.key, group);
+    if (!request.frame) GroupStake.push(own.owner, roster.key, group);
     const waited = roster.clock.mono() - begun;
     const holds = group.grants.map((grant) => {
-      const { member } = seats.find((seat) => seat.member.primitive === grant.primitive) as Seat;
+      const { member } = seats.find((seat) => seat.member.backend === grant.backend) as Seat;
       grant.announced = true;
       const { events } = member.env;
       if (events.heard("acquired")) {
-        events.emit("acquired", { ...eventOf(grant.primitive), ownerId: grant.ownerId, waited });
+        events.emit("acquired", { ...eventOf(grant.backend), ownerId: grant.ownerId, waited });
       }
       return member.makeHold(grant);
     });
@@ -114,19 +118,19 @@ export class MultiLock extends LockFace<MultiHold> {
     return new MultiHold(group, holds);
   }
 
-  protected override openFrame(ask: OwnedAsk, scope: Frame | undefined): Frame {
-    return openFrames(this.roster, ask, scope);
+  protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {
+    return openFrames(this.roster, request, scope);
   }
 
   protected override endRun(frame: Frame): void {
     const frames = framesOf(this.roster, frame);
     for (const [i, { key }] of this.roster.order.entries()) {
       const own = frames[i];
-      if (own) stakeOf(own.owner, key)?.endRun(own);
+      if (own) endRun(knownLockOf(own.owner, key), own);
     }
   }
 
-  protected override releaseInnermost(owner: Party): Promise<void> | undefined {
+  protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
     return GroupStake.of(owner, this.roster.key)?.release();
   }
 

@@ -1,6 +1,6 @@
 /** The Redlock algorithm: one lock over independent masters, held by a majority of them. */
 import type { LockKind } from "../base/events.js";
-import type { OwnedAsk } from "../locks/call-options.js";
+import type { OwnedRequest } from "../locks/acquisition-options.js";
 import type { Lock } from "../locks/lock.js";
 import { Ballot } from "./ballot.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -33,11 +33,14 @@ export class RedLock extends MultiLock {
     return Math.floor(members / 2) + 1;
   }
 
-  protected override async collect(seats: readonly Seat[], ask: OwnedAsk): Promise<GroupGrant | undefined> {
+  protected override async collect(
+    seats: readonly Seat[],
+    request: OwnedRequest,
+  ): Promise<GroupGrant | undefined> {
     return this.roster.engine.acquire(
-      new Ballot(this.roster, this.#masters, seats, ask),
-      ask.wait,
-      ask.signal,
+      new Ballot(this.roster, this.#masters, seats, request),
+      request.wait,
+      request.signal,
     );
   }
 

@@ -4,7 +4,7 @@
  * first, so they come to take turns. Else all would try at once at each release, and split the votes.
  */
 import type { Engine } from "../engine/engine.js";
-import type { Claim } from "../locks/claim.js";
+import type { LockAcquisition } from "../locks/acquire.js";
 
 /** Who has just been served lets others go first, by so many round times; who waits as long as usual, by none. */
 const STEPS = 6;
@@ -20,7 +20,7 @@ const RHYTHMS = new WeakMap<Engine, Map<string, Rhythm>>();
 
 export class Rhythm {
   /** Who has heard of a release since the last try began. */
-  readonly heard: Set<Claim> = new Set();
+  readonly heard: Set<LockAcquisition> = new Set();
   readonly #leave: () => void;
   /** Calls that use it. */
   #calls = 0;

@@ -8,6 +8,7 @@ import type { Link } from "../redis/link.js";
 
 /** One lock of a group. */
 export interface Member extends LockParts {
+  readonly env: Env;
   readonly lock: Lock;
 }
 
@@ -16,7 +17,7 @@ export function checkMembers(locks: readonly unknown[]): readonly Member[] {
   if (locks.length === 0) throw new TypeError("a group of locks needs at least one");
   const members = locks.map((lock) => {
     const parts = partsOf(lock);
-    if (parts) return { ...parts, lock: lock as Lock };
+    if (parts) return { ...parts, env: parts.table.env, lock: lock as Lock };
     throw new TypeError("a member must be a lock of a LockClient; of a read-write lock, one of its sides");
   });
   if (new Set(members.map(placeOf)).size < members.length) {
@@ -26,13 +27,13 @@ export function checkMembers(locks: readonly unknown[]): readonly Member[] {
 }
 
 /** A lock is its client, name and side. */
-function placeOf({ key, primitive }: Member): string {
-  return `${key}/${primitive.side}`;
+export function placeOf({ key, backend }: Member): string {
+  return `${key}/${backend.side}`;
 }
 
 /** By full name, and the write side before the read side; those who are equal stay as given. */
 function inOrder(one: Member, other: Member): number {
-  const [a, b] = [one.primitive, other.primitive];
+  const [a, b] = [one.backend, other.backend];
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
   return Number(b.side === "write") - Number(a.side === "write");
 }

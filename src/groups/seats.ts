@@ -1,28 +1,31 @@
-/** The members of a group in one call: for whom each is held, and the claims on them. */
-import { type OwnedAsk, ownerOf } from "../locks/call-options.js";
-import { Claim } from "../locks/claim.js";
-import type { Grant } from "../locks/grant.js";
-import { stakeOf, tenureOf, wireIdOf } from "../locks/stakes.js";
-import { type Frame, openFrame, type Party } from "../owners/context.js";
+/** The members of a group in one call: for whom each is held, and the calls for them. */
+
+import { type OwnedRequest, ownerOf } from "../locks/acquisition-options.js";
+import { endRun } from "../locks/commands.js";
+import { wireIdOf } from "../locks/loss.js";
+import { type Grant, knownLockOf, ownerLockOf } from "../locks/owner-lock.js";
+import { release } from "../locks/release.js";
+import { ActedFor, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
+import { MemberAcquisition } from "./member-acquisition.js";
 import type { Member, Roster } from "./roster.js";
 
 export interface Seat {
   readonly member: Member;
-  readonly owner: Party;
+  readonly owner: OwnerRecord;
   /** Of a `run`: a run of the group is one of each member, one inside the other. */
   readonly frame: Frame | undefined;
 }
 
 /** Who holds a member in this call: inside a run of that very lock the run's owner, else the owner of the call. */
-function holderOf(member: Member, ask: OwnedAsk): Party {
-  return ownerOf(ask.named, member.key) ?? ask.owner;
+function holderOf(member: Member, request: OwnedRequest): OwnerRecord {
+  return ownerOf(request.named, member.key) ?? request.owner;
 }
 
 /** The frames of a run of the group, the innermost last. */
-export function openFrames(roster: Roster, ask: OwnedAsk, outer: Frame | undefined): Frame {
+export function openFrames(roster: Roster, request: OwnedRequest, outer: Frame | undefined): Frame {
   let frame = outer;
-  for (const member of roster.order) frame = openFrame(holderOf(member, ask), member.key, frame);
-  return openFrame(ask.owner, roster.key, frame);
+  for (const member of roster.order) frame = openFrame(holderOf(member, request), member.key, frame);
+  return openFrame(request.owner, roster.key, frame);
 }
 
 /** The frame of each member in a run whose innermost frame is `frame`, in the order of the roster. */
@@ -35,20 +38,20 @@ export function framesOf(roster: Roster, frame: Frame): readonly Frame[] {
 }
 
 /** In the order of the roster. */
-export function seatsOf(roster: Roster, ask: OwnedAsk): readonly Seat[] {
-  const frames = ask.frame ? framesOf(roster, ask.frame) : [];
-  return roster.order.map((member, i) => ({ member, owner: holderOf(member, ask), frame: frames[i] }));
+export function seatsOf(roster: Roster, request: OwnedRequest): readonly Seat[] {
+  const frames = request.frame ? framesOf(roster, request.frame) : [];
+  return roster.order.map((member, i) => ({ member, owner: holderOf(member, request), frame: frames[i] }));
 }
 
 /** Who holds the group: one party if all seats are its own, else one that acts through theirs. */
-export function partyOf(owner: Party, seats: readonly Seat[]): Party {
+export function partyOf(owner: OwnerRecord, seats: readonly Seat[]): OwnerRecord {
   if (seats.every((seat) => seat.owner === owner)) return owner;
-  return { stakes: owner.stakes, actors: new Map(seats.map((seat) => [seat.member.key, seat.owner])) };
+  return new ActedFor(owner, new Map(seats.map((seat) => [seat.member.key, seat.owner])));
 }
 
 /** Whether the owner holds this member already. */
 export function isHeldByOwner({ member, owner }: Seat): boolean {
-  return wireIdOf(owner, member.key) !== undefined;
+  return wireIdOf(knownLockOf(owner, member.key)) !== undefined;
 }
 
 export interface Terms {
@@ -59,24 +62,20 @@ export interface Terms {
 }
 
 /** A call for one seat. */
-export function claimFor({ member, owner, frame }: Seat, ask: OwnedAsk, { lease, onWaiting }: Terms): Claim {
-  const { env, primitive } = member;
-  return new Claim({
-    env,
-    tenure: tenureOf(env, owner, primitive.key),
-    primitive,
-    origin: "member",
-    lease: lease ?? env.settings.watchdogTimeout,
-    renewed: lease === undefined,
-    frame,
-    caller: ask.caller,
-    onWaiting,
-  });
+export function callFor(
+  { member, owner, frame }: Seat,
+  request: OwnedRequest,
+  { lease, onWaiting }: Terms,
+): MemberAcquisition {
+  const { table, backend } = member;
+  const own = ownerLockOf(table, owner, backend.key);
+  const { caller } = request;
+  return new MemberAcquisition({ own, backend, origin: "member", lease, frame, caller, onWaiting });
 }
 
 /** Gives back what a call got of a seat; resolves as `unlock` would. */
 export function giveBack({ member, owner, frame }: Seat, grant: Grant): Promise<void> {
-  const released = grant.release();
-  stakeOf(owner, member.key)?.endRun(frame);
+  const released = release(grant);
+  endRun(knownLockOf(owner, member.key), frame);
   return released;
 }

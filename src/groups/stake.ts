@@ -1,26 +1,26 @@
 /** What an owner has of a group of locks: the holds that its `unlock()` gives back. */
 import { isLockError } from "../base/errors.js";
 import { quietly } from "../locks/work.js";
-import type { Party, Stake } from "../owners/context.js";
+import type { LockRecord, OwnerRecord } from "../owners/context.js";
 import type { GroupGrant } from "./group-grant.js";
 
-export class GroupStake implements Stake {
+export class GroupStake implements LockRecord {
   readonly lockKey: string;
-  readonly #owner: Party;
+  readonly #owner: OwnerRecord;
   /** Taken by `lock()` or `tryLock()` and not given back; the innermost is last. */
   readonly #bare: GroupGrant[] = [];
 
-  private constructor(owner: Party, lockKey: string) {
+  private constructor(owner: OwnerRecord, lockKey: string) {
     this.#owner = owner;
     this.lockKey = lockKey;
   }
 
-  static of(owner: Party, lockKey: string): GroupStake | undefined {
-    return owner.stakes.stakeOf(lockKey) as GroupStake | undefined;
+  static of(owner: OwnerRecord, lockKey: string): GroupStake | undefined {
+    return owner.get(lockKey) as GroupStake | undefined;
   }
 
   /** Puts a hold on the owner's stack, until it is given back. */
-  static push(owner: Party, lockKey: string, grant: GroupGrant): void {
+  static push(owner: OwnerRecord, lockKey: string, grant: GroupGrant): void {
     const stake = GroupStake.of(owner, lockKey) ?? new GroupStake(owner, lockKey);
     stake.#push(grant);
     grant.onRelease = () => stake.#remove(grant);
@@ -46,12 +46,12 @@ export class GroupStake implements Stake {
 
   #push(grant: GroupGrant): void {
     this.#bare.push(grant);
-    this.#owner.stakes.putStake(this);
+    this.#owner.put(this);
   }
 
   #remove(grant: GroupGrant): void {
     const index = this.#bare.lastIndexOf(grant);
     if (index >= 0) this.#bare.splice(index, 1);
-    if (this.#bare.length === 0) this.#owner.stakes.dropStake(this);
+    if (this.#bare.length === 0) this.#owner.drop(this);
   }
 }

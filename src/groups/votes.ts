@@ -2,7 +2,7 @@
 import { isLockError, type LockError, QuorumError, withErrors } from "../base/errors.js";
 import type { Attempt } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
-import type { Grant } from "../locks/grant.js";
+import type { Grant } from "../locks/owner-lock.js";
 import type { Roster } from "./roster.js";
 import { rejected, type Settled } from "./settled.js";
 
@@ -61,7 +61,7 @@ export function untilFree({ quorum }: Roster, votes: readonly Vote[]): number {
 
 /** Milliseconds until a look is due where no message can be counted on; Infinity where one can. */
 export function untilLook({ random, members }: Roster): number {
-  const places = members.some(({ primitive }) => primitive.traits.serverQueued);
+  const places = members.some(({ backend }) => backend.traits.serverQueued);
   return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 

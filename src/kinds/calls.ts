@@ -1,5 +1,5 @@
 /** What the calls of all kinds are made of: the keys and arguments that their scripts share. */
-import type { Rest } from "../locks/primitive.js";
+import type { Rest } from "../locks/backend.js";
 import type { Call } from "../redis/link.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 

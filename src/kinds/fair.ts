@@ -5,11 +5,11 @@
 import type { LockKind } from "../base/events.js";
 import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js";
 import type { QueueTraits } from "../engine/acquisition.js";
+import type { Try } from "../locks/backend.js";
 import { Lock } from "../locks/lock.js";
-import type { Try } from "../locks/primitive.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
 import type { AnyCall, Ending, ReleaseKeys } from "./calls.js";
-import { HashPrimitive } from "./hash.js";
+import { HashBackend } from "./hash.js";
 import { patience } from "./patience.js";
 
 interface FairKeys extends ReleaseKeys {
@@ -20,7 +20,7 @@ interface FairKeys extends ReleaseKeys {
 
 const TRAITS: QueueTraits = { serverQueued: true, advertised: false, shared: false, handoff: false };
 
-export class FairPrimitive extends HashPrimitive {
+export class FairBackend extends HashBackend {
   override get kind(): LockKind {
     return "fair";
   }

@@ -1,16 +1,17 @@
 /** The fenced lock: as the plain one, and each outermost grant draws a token from a counter beside it. */
 import type { LockKind } from "../base/events.js";
 import { tokenCounter, tombstone } from "../base/names.js";
-import type { Grant } from "../locks/grant.js";
+import type { Passed, Successor } from "../engine/acquisition.js";
+import { type Acquired, DONE, type Try } from "../locks/backend.js";
 import { Hold } from "../locks/hold.js";
-import { Lock } from "../locks/lock.js";
-import { type Acquired, DONE, type Passed, type Successor, type Try } from "../locks/primitive.js";
+import { LOCK_VERBS, Lock } from "../locks/lock.js";
+import type { Grant } from "../locks/owner-lock.js";
 import { fencedAcquire, fencedPass } from "../scripts/generated.js";
 import type { AnyCall } from "./calls.js";
-import { HashPrimitive } from "./hash.js";
+import { HashBackend } from "./hash.js";
 import { passArguments, passKeys } from "./passing.js";
 
-export class FencedPrimitive extends HashPrimitive {
+export class FencedBackend extends HashBackend {
   override get kind(): LockKind {
     return "fenced";
   }
@@ -27,9 +28,9 @@ export class FencedPrimitive extends HashPrimitive {
     return { granted: true, token: BigInt(token as string) };
   }
 
-  protected override passing(wireId: string, heir: Successor): AnyCall {
-    const keys = { ...passKeys(this, wireId, heir), counter: tokenCounter(this.key) };
-    return this.call({ script: fencedPass, keys, args: passArguments(this.publish, wireId, heir) });
+  protected override passing(wireId: string, successor: Successor): AnyCall {
+    const keys = { ...passKeys(this, wireId, successor), counter: tokenCounter(this.key) };
+    return this.call({ script: fencedPass, keys, args: passArguments(this.publish, wireId, successor) });
   }
 
   protected override readPassed(reply: readonly unknown[]): Passed {
@@ -49,7 +50,7 @@ export class FencedHold extends Hold {
 
   /** Holds are made by locks. */
   constructor(grant: Grant) {
-    super(grant);
+    super(grant, LOCK_VERBS);
     this.token = grant.token as bigint;
   }
 }

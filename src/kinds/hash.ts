@@ -4,22 +4,20 @@
  */
 import type { LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone } from "../base/names.js";
-import type { QueueTraits } from "../engine/acquisition.js";
-import type { Env } from "../locks/env.js";
+import type { Passed, QueueTraits, Successor } from "../engine/acquisition.js";
 import {
   type Acquired,
+  type Backend,
   countOf,
   DONE,
   type Giving,
   type LockState,
-  type Passed,
-  type Primitive,
   type Rest,
   type Side,
-  type Successor,
   TOMBSTONE_TTL,
   type Try,
-} from "../locks/primitive.js";
+} from "../locks/backend.js";
+import type { Env } from "../locks/env.js";
 import type { Sharing } from "../locks/turns.js";
 import { noop } from "../locks/work.js";
 import type { Call } from "../redis/link.js";
@@ -39,7 +37,7 @@ import type { AnyCall, Ending, EndingArguments, ReleaseKeys } from "./calls.js";
 import { passArguments, passKeys, readPassed } from "./passing.js";
 import { takenByOthers, word, words } from "./replies.js";
 
-export interface PrimitiveParts {
+export interface BackendParts {
   readonly env: Env;
   /** As users know it. */
   readonly lockName: string;
@@ -52,12 +50,12 @@ const GRANTED: Acquired = { granted: true };
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
 /** Each hold keeps the one that it was taken by, so only what differs from lock to lock is stored. */
-export class HashPrimitive implements Primitive {
+export class HashBackend implements Backend {
   readonly lockName: string;
   readonly key: string;
   protected readonly env: Env;
 
-  constructor({ env, lockName, key }: PrimitiveParts) {
+  constructor({ env, lockName, key }: BackendParts) {
     this.env = env;
     this.lockName = lockName;
     this.key = key;
@@ -91,7 +89,7 @@ export class HashPrimitive implements Primitive {
     return wireId;
   }
 
-  besides(_wireId: string, _count: number): readonly string[] {
+  extraKeys(_wireId: string, _count: number): readonly string[] {
     return NO_KEYS;
   }
 
@@ -116,15 +114,15 @@ export class HashPrimitive implements Primitive {
     return replicas.call(this.key, call, word, (reply) => reply === DONE);
   }
 
-  release(wireId: string, callId: string, { rest, onSilence, heir }: Giving): Promise<number> {
+  release(wireId: string, callId: string, { rest, onSilence, successor }: Giving): Promise<number> {
     const call = () => {
       const left = rest();
-      if (heir && !heir.gone) return this.passing(wireId, heir);
+      if (successor && !successor.gone) return this.passing(wireId, successor);
       // The wire id is over unless holds are left.
       const over = left.left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
       return this.releasing({ wireId, over, rest: left });
     };
-    const read = heir ? (reply: unknown) => this.#readPassed(reply, heir) : word;
+    const read = successor ? (reply: unknown) => this.#readPassed(reply, successor) : word;
     return this.env.link.insist(this.lockName, call, read, onSilence, takenByOthers);
   }
 
@@ -173,10 +171,10 @@ export class HashPrimitive implements Primitive {
     return this.call({ script: lockRelease, keys, args: this.ending(ending) });
   }
 
-  /** Gives the lock back, and grants it to the heir. */
-  protected passing(wireId: string, heir: Successor): AnyCall {
-    const args = passArguments(this.publish, wireId, heir);
-    return this.call({ script: lockPass, keys: passKeys(this, wireId, heir), args });
+  /** Gives the lock back, and grants it to the successor. */
+  protected passing(wireId: string, successor: Successor): AnyCall {
+    const args = passArguments(this.publish, wireId, successor);
+    return this.call({ script: lockPass, keys: passKeys(this, wireId, successor), args });
   }
 
   protected readPassed(reply: readonly unknown[]): Passed {
@@ -215,11 +213,11 @@ export class HashPrimitive implements Primitive {
     return { lock: this.key, channel: this.channel, tombstone: over };
   }
 
-  /** A release that no heir takes part in any more is answered by a number. */
-  #readPassed(reply: unknown, heir: Successor): number {
+  /** A release that no successor takes part in is answered by a number. */
+  #readPassed(reply: unknown, successor: Successor): number {
     if (!Array.isArray(reply)) return word(reply);
     const passed = this.readPassed(reply);
-    heir.settle(passed);
+    successor.settle(passed);
     return passed.word;
   }
 

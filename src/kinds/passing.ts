@@ -1,6 +1,7 @@
 /** What all scripts that hand a lock over inside the process have in common. */
 import { tombstone } from "../base/names.js";
-import { DONE, type Passed, type Primitive, type Successor, TOMBSTONE_TTL } from "../locks/primitive.js";
+import type { Passed, Successor } from "../engine/acquisition.js";
+import { type Backend, DONE, TOMBSTONE_TTL } from "../locks/backend.js";
 import type { ReleaseKeys } from "./calls.js";
 
 interface PassKeys extends ReleaseKeys {
@@ -17,20 +18,20 @@ interface PassArguments {
   readonly publish: string;
 }
 
-export function passKeys({ key, channel }: Primitive, wireId: string, heir: Successor): PassKeys {
+export function passKeys({ key, channel }: Backend, wireId: string, successor: Successor): PassKeys {
   return {
     lock: key,
     channel,
     tombstone: tombstone(key, wireId),
-    heirTombstone: tombstone(key, heir.wireId),
+    heirTombstone: tombstone(key, successor.wireId),
   };
 }
 
-export function passArguments(publish: string, wireId: string, heir: Successor): PassArguments {
-  const { lease, own } = heir;
+export function passArguments(publish: string, wireId: string, successor: Successor): PassArguments {
+  const { lease, own } = successor;
   return {
     owner: wireId,
-    heir: heir.wireId,
+    heir: successor.wireId,
     lease,
     ask: own === undefined ? 0 : 1,
     own: own ?? 0,
@@ -39,7 +40,7 @@ export function passArguments(publish: string, wireId: string, heir: Successor):
   };
 }
 
-/** `{word, granted, others}`, where the heir has no token. */
+/** `{word, granted, others}`, where the successor has no token. */
 export function readPassed(reply: readonly unknown[]): Passed {
   const [word = 0, granted = 0, others = 0] = reply.map(Number);
   return { word, granted: granted === DONE, others };

@@ -1,8 +1,9 @@
 /** The two sides of one lock, as users get them. */
-import type { Env } from "../locks/env.js";
 import { Lock } from "../locks/lock.js";
-import { ReadPrimitive } from "./read.js";
-import { WritePrimitive } from "./write.js";
+import type { LockTable } from "../locks/owner-lock.js";
+import { ReadBackend } from "./read.js";
+import type { Readers } from "./readers.js";
+import { WriteBackend } from "./write.js";
 
 export interface ReadWriteLockOptions {
   /** Whether waiting writers go before readers that come later, so that readers cannot starve them. Default true. */
@@ -10,7 +11,8 @@ export interface ReadWriteLockOptions {
 }
 
 export interface ReadWriteLockParts {
-  readonly env: Env;
+  readonly table: LockTable;
+  readonly readers: Readers;
   readonly lockName: string;
   readonly key: string;
   readonly preferWriters: boolean;
@@ -27,11 +29,12 @@ export class ReadWriteLock {
   readonly #write: Lock;
 
   /** Locks are made by a LockClient. */
-  constructor({ env, lockName, key, preferWriters }: ReadWriteLockParts) {
+  constructor({ table, readers, lockName, key, preferWriters }: ReadWriteLockParts) {
+    const { env } = table;
     const parts = { env, lockName, key };
     this.name = lockName;
-    this.#read = new Lock(env, new ReadPrimitive(parts, preferWriters));
-    this.#write = new Lock(env, new WritePrimitive(parts, preferWriters));
+    this.#read = new Lock(table, new ReadBackend(parts, readers, preferWriters));
+    this.#write = new Lock(table, new WriteBackend(parts, preferWriters));
   }
 
   /** The side that any number of owners may hold at a time. */

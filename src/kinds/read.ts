@@ -1,7 +1,7 @@
 /** The read side of a read-write lock: shared, and each hold has a lease of its own. */
 import { readHold, writeField } from "../base/names.js";
 import type { QueueTraits } from "../engine/acquisition.js";
-import type { Acquired, Rest, Side, Try } from "../locks/primitive.js";
+import type { Acquired, Rest, Side, Try } from "../locks/backend.js";
 import type { Sharing } from "../locks/turns.js";
 import {
   readExtend,
@@ -13,18 +13,20 @@ import {
 } from "../scripts/generated.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { AnyCall, Ending } from "./calls.js";
-import type { PrimitiveParts } from "./hash.js";
-import { acquireTogether, type ReadersOptions, readersCall } from "./readers.js";
-import { ReadWritePrimitive } from "./side.js";
+import type { BackendParts } from "./hash.js";
+import { type Readers, type Reading, readersCall } from "./readers.js";
+import { ReadWriteBackend } from "./side.js";
 
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: true, handoff: false };
 
-export class ReadPrimitive extends ReadWritePrimitive {
+export class ReadBackend extends ReadWriteBackend {
+  readonly #readers: Readers;
   readonly #yields: boolean;
 
   /** `yields`: whether it lets waiting writers go first. */
-  constructor(parts: PrimitiveParts, yields: boolean) {
+  constructor(parts: BackendParts, readers: Readers, yields: boolean) {
     super(parts);
+    this.#readers = readers;
     this.#yields = yields;
   }
 
@@ -44,17 +46,17 @@ export class ReadPrimitive extends ReadWritePrimitive {
     return this.env.renewers.read;
   }
 
-  override besides(wireId: string, count: number): readonly string[] {
+  override extraKeys(wireId: string, count: number): readonly string[] {
     return Array.from({ length: count }, (_, i) => readHold(this.key, wireId, i + 1));
   }
 
   override acquire(attempt: Try): Promise<Acquired> {
     if (this.env.replicas) return super.acquire(attempt);
-    return acquireTogether(this.#readers, attempt);
+    return this.#readers.acquire(this.#reading, attempt);
   }
 
   protected override acquiring(attempt: Try): AnyCall {
-    return readersCall(this.#readers, [attempt]);
+    return readersCall(this.#reading, [attempt]);
   }
 
   protected override reentering(wireId: string, over: string, count: number, lease: number): AnyCall {
@@ -90,8 +92,8 @@ export class ReadPrimitive extends ReadWritePrimitive {
     });
   }
 
-  get #readers(): ReadersOptions {
-    return { env: this.env, lockName: this.lockName, key: this.key, yields: this.#yields };
+  get #reading(): Reading {
+    return { lockName: this.lockName, key: this.key, yields: this.#yields };
   }
 
   #ending(ending: Ending) {

@@ -1,7 +1,7 @@
 /** Readers of one lock whose tries are due together are let in by one script. */
 import { readHold, tombstone, waitingWriters } from "../base/names.js";
-import type { Env } from "../locks/env.js";
-import { type Acquired, DONE, type Try } from "../locks/primitive.js";
+import { type Acquired, DONE, type Try } from "../locks/backend.js";
+import type { Link } from "../redis/link.js";
 import { readAcquire } from "../scripts/generated.js";
 import type { AnyCall } from "./calls.js";
 
@@ -13,11 +13,8 @@ interface Gathering {
   readonly answers: Promise<readonly Acquired[]>;
 }
 
-/** By client, and then by lock and manners; each is open until the microtasks that are due by now have run. */
-const open = new WeakMap<Env, Map<string, Gathering>>();
-
-export interface ReadersOptions {
-  readonly env: Env;
+/** What readers of one script have in common. */
+export interface Reading {
   readonly lockName: string;
   readonly key: string;
   /** Whether they let waiting writers go first. */
@@ -25,7 +22,7 @@ export interface ReadersOptions {
 }
 
 /** The call that tries for all of them. */
-export function readersCall({ lockName, key, yields }: ReadersOptions, tries: readonly Try[]): AnyCall {
+export function readersCall({ lockName, key, yields }: Reading, tries: readonly Try[]): AnyCall {
   const theirs = tries.flatMap(({ wireId }) => [tombstone(key, wireId), readHold(key, wireId, 1)]);
   const keys = { lock: key, writers: waitingWriters(key), theirs };
   const args = {
@@ -37,34 +34,38 @@ export function readersCall({ lockName, key, yields }: ReadersOptions, tries: re
   return { lockName, script: readAcquire, keys, args, within } as unknown as AnyCall;
 }
 
-/** Tries once for one reader, together with those that ask in the same moment. */
-export async function acquireTogether(options: ReadersOptions, reader: Try): Promise<Acquired> {
-  const { env, lockName } = options;
-  const { tries, answers } = gatheringFor(options);
-  const index = tries.push(reader) - 1;
-  const late = reader.within < env.link.commandTimeout;
-  const all = late ? await env.link.limited(lockName, answers, reader.within) : await answers;
-  return all[index] as Acquired;
-}
+/** Those of one client. */
+export class Readers {
+  readonly #link: Link;
+  /** By lock and manners; each is open until the microtasks that are due by now have run. */
+  readonly #open = new Map<string, Gathering>();
 
-function gatheringFor(options: ReadersOptions): Gathering {
-  const { env, key, yields } = options;
-  let gatherings = open.get(env);
-  if (!gatherings) {
-    gatherings = new Map();
-    open.set(env, gatherings);
+  constructor(link: Link) {
+    this.#link = link;
   }
-  const name = `${yields} ${key}`;
-  const known = gatherings.get(name);
-  if (known && known.tries.length < MOST) return known;
-  const tries: Try[] = [];
-  const answers = Promise.resolve().then(() => {
-    if (gatherings.get(name) === gathering) gatherings.delete(name);
-    return env.link.call(readersCall(options, tries), readAnswers);
-  });
-  const gathering: Gathering = { tries, answers };
-  gatherings.set(name, gathering);
-  return gathering;
+
+  /** Tries once for one reader, together with those that ask in the same moment. */
+  async acquire(reading: Reading, reader: Try): Promise<Acquired> {
+    const { tries, answers } = this.#gatheringFor(reading);
+    const index = tries.push(reader) - 1;
+    const isShort = reader.within < this.#link.commandTimeout;
+    const all = isShort ? await this.#link.limited(reading.lockName, answers, reader.within) : await answers;
+    return all[index] as Acquired;
+  }
+
+  #gatheringFor(reading: Reading): Gathering {
+    const name = `${reading.yields} ${reading.key}`;
+    const known = this.#open.get(name);
+    if (known && known.tries.length < MOST) return known;
+    const tries: Try[] = [];
+    const answers = Promise.resolve().then(() => {
+      if (this.#open.get(name) === gathering) this.#open.delete(name);
+      return this.#link.call(readersCall(reading, tries), readAnswers);
+    });
+    const gathering: Gathering = { tries, answers };
+    this.#open.set(name, gathering);
+    return gathering;
+  }
 }
 
 /** `{granted, ms, …}` */

@@ -7,16 +7,16 @@ import type { Renewal } from "../watchdog/watchdog.js";
 
 export function makeRenewers(link: Link, lease: number): Renewers {
   return {
-    lock: new ScriptRenewer(link, lease, lockRenew, lay),
-    read: new ScriptRenewer(link, lease, readRenew, lay),
+    lock: new ScriptRenewer(link, lease, lockRenew, renewCall),
+    read: new ScriptRenewer(link, lease, readRenew, renewCall),
   };
 }
 
 /** Locks, and after them what else their holds are made of; an owner for each lock. */
-function lay(renewals: readonly Renewal[], lease: number) {
+function renewCall(renewals: readonly Renewal<unknown>[], lease: number) {
   const locks = renewals.map(({ key }) => key);
   return {
-    keys: { locks: locks.concat(renewals.flatMap(({ besides }) => besides)) },
+    keys: { locks: locks.concat(renewals.flatMap(({ extraKeys }) => extraKeys)) },
     args: { lease, owners: renewals.map(({ field }) => field) },
   };
 }

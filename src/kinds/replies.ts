@@ -1,6 +1,6 @@
 /** How the replies that all kinds share are read. */
 import type { LockError } from "../base/errors.js";
-import { TAKEN } from "../locks/primitive.js";
+import { TAKEN } from "../locks/backend.js";
 
 /** The server's word on a hold. */
 export function word(reply: unknown): number {

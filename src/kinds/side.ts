@@ -1,9 +1,9 @@
 /** What the two sides of a read-write lock have in common. */
 import type { LockKind } from "../base/events.js";
 import { readWriteChannel } from "../base/names.js";
-import { HashPrimitive } from "./hash.js";
+import { HashBackend } from "./hash.js";
 
-export class ReadWritePrimitive extends HashPrimitive {
+export class ReadWriteBackend extends HashBackend {
   override get kind(): LockKind {
     return "readwrite";
   }

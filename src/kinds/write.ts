@@ -1,7 +1,7 @@
 /** The write side of a read-write lock: exclusive; where writers go first, those who wait are marked on the server. */
 import { tombstone, waitingWriters, writeField } from "../base/names.js";
-import type { QueueTraits } from "../engine/acquisition.js";
-import type { Side, Successor, Try } from "../locks/primitive.js";
+import type { QueueTraits, Successor } from "../engine/acquisition.js";
+import type { Side, Try } from "../locks/backend.js";
 import {
   writeAcquire,
   writeForce,
@@ -11,19 +11,19 @@ import {
   writeUndo,
 } from "../scripts/generated.js";
 import type { AnyCall, Ending } from "./calls.js";
-import type { PrimitiveParts } from "./hash.js";
+import type { BackendParts } from "./hash.js";
 import { passArguments, passKeys } from "./passing.js";
 import { patience } from "./patience.js";
-import { ReadWritePrimitive } from "./side.js";
+import { ReadWriteBackend } from "./side.js";
 
 const FIRST: QueueTraits = { serverQueued: false, advertised: true, shared: false, handoff: true };
 const LIKE_OTHERS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
-export class WritePrimitive extends ReadWritePrimitive {
+export class WriteBackend extends ReadWriteBackend {
   readonly #first: boolean;
 
   /** `first`: whether it goes before readers that come later. */
-  constructor(parts: PrimitiveParts, first: boolean) {
+  constructor(parts: BackendParts, first: boolean) {
     super(parts);
     this.#first = first;
   }
@@ -57,12 +57,12 @@ export class WritePrimitive extends ReadWritePrimitive {
     return this.call({ script: writeRelease, keys, args: this.#ending(ending) });
   }
 
-  protected override passing(wireId: string, heir: Successor): AnyCall {
-    const keys = { ...passKeys(this, wireId, heir), writers: waitingWriters(this.key) };
+  protected override passing(wireId: string, successor: Successor): AnyCall {
+    const keys = { ...passKeys(this, wireId, successor), writers: waitingWriters(this.key) };
     const args = {
-      ...passArguments(this.publish, wireId, heir),
+      ...passArguments(this.publish, wireId, successor),
       field: writeField(wireId),
-      heirField: writeField(heir.wireId),
+      heirField: writeField(successor.wireId),
       patience: this.traits.advertised ? patience(this.env.settings) : 0,
     };
     return this.call({ script: writePass, keys, args });

@@ -1,14 +1,15 @@
 /** Giving a lock back by force, and telling this process: its holders are told at once why theirs is gone. */
-import type { Env } from "./env.js";
-import type { Primitive } from "./primitive.js";
+import type { Backend } from "./backend.js";
+import { loseByForce, wireIdOn } from "./loss.js";
+import type { LockTable } from "./owner-lock.js";
 
 const CLIENTS = Symbol.for("holdfast.clients/1");
 const globals = globalThis as { [CLIENTS]?: Set<ForceListener> };
 globals[CLIENTS] ??= new Set();
 const listeners = globals[CLIENTS];
 
-/** Told that this process gave a lock back by force; `env` is that of the client that did. */
-export type ForceListener = (primitive: Primitive, by: object) => void;
+/** Told that this process gave a lock back by force; `by`: the table of the client that did. */
+export type ForceListener = (backend: Backend, by: object) => void;
 
 /** Registers a client's listener until the returned function is called. */
 export function onForce(listener: ForceListener): () => void {
@@ -17,15 +18,16 @@ export function onForce(listener: ForceListener): () => void {
 }
 
 /** Gives a lock back whoever holds it; resolves with whether anybody did. */
-export async function forceUnlock(env: Env, primitive: Primitive): Promise<boolean> {
+export async function forceUnlock(table: LockTable, backend: Backend): Promise<boolean> {
+  const { env, live } = table;
   // Whoever is granted after this moment may have got the lock after the force.
-  const holders = env.live.all().flatMap((holdings) => {
-    const wireId = holdings.wireIdOn(primitive);
-    return wireId === undefined ? [] : [{ holdings, wireId }];
+  const holders = live.all().flatMap((own) => {
+    const wireId = wireIdOn(own, backend);
+    return wireId === undefined ? [] : [{ own, wireId }];
   });
-  const forced = await primitive.force(env.callId(env.wireId()));
+  const forced = await backend.force(env.callId(env.wireId()));
   if (!forced) return false;
-  for (const { holdings, wireId } of holders) holdings.loseByForce(primitive, wireId);
-  for (const listener of listeners) listener(primitive, env);
+  for (const { own, wireId } of holders) loseByForce(own, backend, wireId);
+  for (const listener of listeners) listener(backend, table);
   return true;
 }

@@ -2,55 +2,76 @@
 import { checkLease } from "../base/arguments.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { standFor } from "../owners/owner.js";
-import type { Held } from "./held.js";
+import type { HoldRecord } from "./hold-record.js";
+
+/** What can be done with the record of a hold: one lock's is not a group's. */
+export interface HoldVerbs<R extends HoldRecord> {
+  /** Lets what the clock says is over be lost. */
+  check(record: R): void;
+  /** Sets the deadline to `lease` ms from now. */
+  extend(record: R, lease: number): Promise<void>;
+  /** Gives it back. */
+  release(record: R): Promise<void>;
+}
+
+interface HoldParts {
+  readonly record: HoldRecord;
+  /** Gives it back. */
+  release(): Promise<void>;
+}
 
 /** What a hold is a view of. */
-export let heldOf: (hold: Hold) => Held;
+export let partsOfHold: (hold: Hold) => HoldParts;
 
 /**
  * One hold on a lock. Works from any async context. A lost hold stays lost: the signal, `isHeld`, `unlock` and `run`
  * agree on it from then on, even if Redis would have kept the key.
  */
 export class Hold {
-  readonly #held: Held;
+  readonly #record: HoldRecord;
+  readonly #verbs: HoldVerbs<HoldRecord>;
 
   static {
-    heldOf = (hold) => hold.#held;
-    standFor(Hold.prototype, (hold) => hold.#held.owner);
+    partsOfHold = (hold) => ({
+      record: hold.#record,
+      release: () => hold.#verbs.release(hold.#record),
+    });
+    standFor(Hold.prototype, (hold) => hold.#record.owner);
   }
 
   /** Holds are made by locks. */
-  constructor(held: Held) {
-    this.#held = held;
+  constructor(record: HoldRecord, verbs: HoldVerbs<never>) {
+    this.#record = record;
+    this.#verbs = verbs;
   }
 
   get lockName(): string {
-    return this.#held.lockName;
+    return this.#record.lockName;
   }
 
   /** `clientId:n`, as it stands in Redis; the same for all nested holds of one owner. */
   get ownerId(): string {
-    return this.#held.ownerId;
+    return this.#record.ownerId;
   }
 
   /** Epoch milliseconds at which the grant arrived. */
   get acquiredAt(): number {
-    return this.#held.acquiredAt;
+    return this.#record.acquiredAt;
   }
 
   /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
   get signal(): AbortSignal {
-    return this.#held.signal;
+    return this.#record.signal;
   }
 
   /** Checks the clock: false from the local deadline on, even before the signal could fire, and from `unlock()` on. */
   get isHeld(): boolean {
-    return this.#held.isHeld;
+    return this.#record.isHeld;
   }
 
   /** Milliseconds to the local deadline: counted from when the command was sent, less the drift. 0 when over. */
   get remaining(): number {
-    return this.isHeld ? this.#held.remaining : 0;
+    return this.isHeld ? this.#record.remaining : 0;
   }
 
   /**
@@ -58,8 +79,8 @@ export class Hold {
    * @throws LockLostError unless {@link isHeld}
    */
   assertHeld(): void {
-    this.#held.check();
-    if (!this.isHeld) throw this.#held.loss ?? new LockLostError(this.lockName, "expired", Date.now());
+    this.#verbs.check(this.#record);
+    if (!this.isHeld) throw this.#record.loss ?? new LockLostError(this.lockName, "expired", Date.now());
   }
 
   /**
@@ -70,7 +91,7 @@ export class Hold {
   async extend(lease: number): Promise<void> {
     const term = checkLease(lease);
     if (term === undefined) throw new TypeError("lease must be a number");
-    await this.#held.extend(term);
+    await this.#verbs.extend(this.#record, term);
   }
 
   /**
@@ -80,7 +101,7 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
-    if (!this.#held.takenBack) return this.#held.release();
+    if (!this.#record.takenBack) return this.#verbs.release(this.#record);
     const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));
   }

@@ -2,21 +2,28 @@
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
-import { actorOf, type Frame, openFrame, type Party, runInside, scopeOwner } from "../owners/context.js";
+import {
+  actorOf,
+  type Frame,
+  type OwnerRecord,
+  openFrame,
+  runInside,
+  scopeOwner,
+} from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import {
-  type Ask,
-  checkAsk,
+  checkRequest,
   LOCK_OPTIONS,
   type LockOptions,
+  type LockRequest,
   OWNER_OPTIONS,
-  type OwnedAsk,
+  type OwnedRequest,
   type OwnerOptions,
   owned,
   TRY_OPTIONS,
   type TryLockOptions,
-} from "./call-options.js";
-import { type Hold, heldOf } from "./hold.js";
+} from "./acquisition-options.js";
+import { type Hold, partsOfHold } from "./hold.js";
 
 /** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold> {
@@ -39,8 +46,8 @@ export abstract class LockFace<H extends Hold> {
    */
   async lock(options?: LockOptions): Promise<H> {
     const begun = this.#clock.mono();
-    const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
-    return this.#require(await this.acquire(ask), begun);
+    const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
+    return this.#require(await this.acquire(request), begun);
   }
 
   /**
@@ -50,8 +57,8 @@ export abstract class LockFace<H extends Hold> {
    */
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
-    const ask = checkAsk({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
-    return (await this.acquire(ask)) ?? null;
+    const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
+    return (await this.acquire(request)) ?? null;
   }
 
   /**
@@ -61,12 +68,12 @@ export abstract class LockFace<H extends Hold> {
    */
   async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {
     checkFunction(fn, "fn");
-    const ask = owned(checkAsk(checkOptions(options, LOCK_OPTIONS, "run"), this.#key));
+    const request = owned(checkRequest(checkOptions(options, LOCK_OPTIONS, "run"), this.#key));
     // An owner that is named is the ambient one for fn.
-    const scope = ask.named ? openFrame(ask.named) : undefined;
-    const frame = this.openFrame(ask, scope);
+    const scope = request.named ? openFrame(request.named) : undefined;
+    const frame = this.openFrame(request, scope);
     const begun = this.#clock.mono();
-    const hold = this.#require(await this.acquire({ ...ask, frame }), begun);
+    const hold = this.#require(await this.acquire({ ...request, frame }), begun);
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };
@@ -92,7 +99,7 @@ export abstract class LockFace<H extends Hold> {
     throw new LockNotOwnerError(
       this.name,
       owner
-        ? `lock "${this.name}": this owner holds it by no lock() or tryLock() of its own`
+        ? `lock "${this.name}": nothing to unlock: this owner has no open lock() or tryLock() of this lock`
         : `lock "${this.name}": unlock() outside a scope does not know whose hold to give back; ` +
             "call hold.unlock(), or work inside client.scope()",
     );
@@ -115,16 +122,16 @@ export abstract class LockFace<H extends Hold> {
   /** How many holds the current owner has, by the word of Redis; 0 without asking if it has none here. */
   abstract getHoldCount(options?: OwnerOptions): Promise<number>;
 
-  protected abstract acquire(ask: Ask): Promise<H | undefined>;
+  protected abstract acquire(request: LockRequest): Promise<H | undefined>;
 
   /** The innermost frame of a run, inside `scope` or else the current one. */
-  protected abstract openFrame(ask: OwnedAsk, scope: Frame | undefined): Frame;
+  protected abstract openFrame(request: OwnedRequest, scope: Frame | undefined): Frame;
 
   /** A run is over: from here on a sibling may begin. */
   protected abstract endRun(frame: Frame): void;
 
   /** Gives back the innermost hold that `lock()` or `tryLock()` took for this owner; undefined if there is none. */
-  protected abstract releaseInnermost(owner: Party): Promise<void> | undefined;
+  protected abstract releaseInnermost(owner: OwnerRecord): Promise<void> | undefined;
 
   /** Tells that something failed that no call reports. */
   protected abstract report(cause: unknown, ownerId: string): void;
@@ -136,15 +143,15 @@ export abstract class LockFace<H extends Hold> {
 
   /** Gives back the hold of a run, unless fn did; resolves with the loss if it was lost before. */
   async #finish(hold: H, frame: Frame): Promise<LockLostError | undefined> {
-    const held = heldOf(hold);
+    const { record, release } = partsOfHold(hold);
     try {
-      const released = held.outcome ? undefined : held.release();
+      const released = record.outcome ? undefined : release();
       // A sibling's commands come after the release.
       this.endRun(frame);
       await released;
     } catch (error) {
-      if (!isLockError(error, "LOCK_LOST")) this.report(error, held.ownerId);
+      if (!isLockError(error, "LOCK_LOST")) this.report(error, record.ownerId);
     }
-    return held.loss;
+    return record.loss;
   }
 }

@@ -1,21 +1,35 @@
-/** One lock. Turns a call into one claim; how each step looks on the wire is its primitive's business. */
+/** One lock. Turns a call into one acquisition; how each step looks on the wire is its backend's business. */
 import { checkOptions } from "../base/arguments.js";
-import { type Frame, openFrame, type Party } from "../owners/context.js";
+import { type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
-import { type Ask, OWNER_OPTIONS, type OwnedAsk, type OwnerOptions, ownerOf } from "./call-options.js";
-import { Claim } from "./claim.js";
-import type { Env } from "./env.js";
+import { LockAcquisition } from "./acquire.js";
+import {
+  type LockRequest,
+  OWNER_OPTIONS,
+  type OwnedRequest,
+  type OwnerOptions,
+  ownerOf,
+} from "./acquisition-options.js";
+import { type Backend, eventOf } from "./backend.js";
+import { endRun } from "./commands.js";
 import { forceUnlock } from "./force.js";
-import type { Grant } from "./grant.js";
-import { Hold } from "./hold.js";
+import { Hold, type HoldVerbs } from "./hold.js";
 import { LockFace } from "./lock-face.js";
-import { eventOf, type Primitive } from "./primitive.js";
-import { stakeOf, tenureOf, wireIdOf } from "./stakes.js";
+import { dropExpired, wireIdOf } from "./loss.js";
+import { type Grant, knownLockOf, type LockTable, ownerLockOf } from "./owner-lock.js";
+import { extend, release, releaseInnermost } from "./release.js";
+
+/** What can be done with a hold on one lock. */
+export const LOCK_VERBS: HoldVerbs<Grant> = {
+  check: ({ own }) => dropExpired(own),
+  extend,
+  release: (grant) => release(grant),
+};
 
 /** A lock from the inside: what a group that it is a member of needs. */
 export interface LockParts {
-  readonly env: Env;
-  readonly primitive: Primitive;
+  readonly table: LockTable;
+  readonly backend: Backend;
   /** By what owners know it. */
   readonly key: string;
   makeHold(grant: Grant): Hold;
@@ -32,15 +46,15 @@ export function partsOf(lock: unknown): LockParts | undefined {
 
 /** A reentrant lock, not fair. The lock is its client and name, not this object. `H`: what its holds are. */
 export class Lock<H extends Hold = Hold> extends LockFace<H> {
-  readonly #env: Env;
-  readonly #primitive: Primitive;
+  readonly #table: LockTable;
+  readonly #backend: Backend;
   readonly #key: string;
 
   static {
     const parts = function (this: Lock): LockParts {
       return {
-        env: this.#env,
-        primitive: this.#primitive,
+        table: this.#table,
+        backend: this.#backend,
         key: this.#key,
         makeHold: (grant) => this.makeHold(grant),
       };
@@ -50,83 +64,80 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   /** Locks are made by a LockClient. */
-  constructor(env: Env, primitive: Primitive) {
-    const key = env.lockKey(primitive.key);
-    super(primitive.lockName, key, env.clock);
-    this.#env = env;
-    this.#primitive = primitive;
+  constructor(table: LockTable, backend: Backend) {
+    const { env } = table;
+    const key = env.lockKey(backend.key);
+    super(backend.lockName, key, env.clock);
+    this.#table = table;
+    this.#backend = backend;
     this.#key = key;
   }
 
   override async forceUnlock(): Promise<boolean> {
-    this.#env.assertOpen(this.name);
-    const { link } = this.#env;
+    this.#table.env.assertOpen(this.name);
+    const { link } = this.#table.env;
     if (!link.prepared) await link.prepare(this.name, link.commandTimeout);
-    return forceUnlock(this.#env, this.#primitive);
+    return forceUnlock(this.#table, this.#backend);
   }
 
   override async isLocked(): Promise<boolean> {
-    this.#env.assertOpen(this.name);
-    return (await this.#primitive.state("")).held;
+    this.#table.env.assertOpen(this.name);
+    return (await this.#backend.state("")).held;
   }
 
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
     const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
     const owner = ownerOf(named, this.#key);
-    this.#env.assertOpen(this.name);
-    const wireId = wireIdOf(owner, this.#key);
-    return wireId === undefined ? 0 : (await this.#primitive.state(wireId)).count;
+    this.#table.env.assertOpen(this.name);
+    const wireId = wireIdOf(knownLockOf(owner, this.#key));
+    return wireId === undefined ? 0 : (await this.#backend.state(wireId)).count;
   }
 
   override async remainTimeToLive(): Promise<number> {
-    this.#env.assertOpen(this.name);
-    return (await this.#primitive.state("")).ttl;
+    this.#table.env.assertOpen(this.name);
+    return (await this.#backend.state("")).ttl;
   }
 
   /** How holds of this kind look to users. */
   protected makeHold(grant: Grant): H {
-    return new Hold(grant) as H;
+    return new Hold(grant, LOCK_VERBS) as H;
   }
 
-  protected override async acquire(ask: Ask): Promise<H | undefined> {
-    const env = this.#env;
-    const { clock, engine, events, settings } = env;
-    if (ask.signal?.aborted) throw ask.signal.reason;
+  protected override async acquire(request: LockRequest): Promise<H | undefined> {
+    const { lease, wait, signal, owner, frame, caller } = request;
+    const { env } = this.#table;
+    const { clock, engine, events } = env;
+    if (signal?.aborted) throw signal.reason;
     const begun = clock.mono();
     env.assertOpen(this.name);
-    const claim = new Claim({
-      env,
-      tenure: tenureOf(env, ask.owner, this.#primitive.key),
-      primitive: this.#primitive,
-      origin: ask.frame ? "run" : "bare",
-      lease: ask.lease ?? settings.watchdogTimeout,
-      renewed: ask.lease === undefined,
-      frame: ask.frame,
-      caller: ask.caller,
-    });
-    const grant = await engine.acquire(claim, ask.wait, ask.signal);
+    const backend = this.#backend;
+    const own = ownerLockOf(this.#table, owner, backend.key);
+    const origin = frame ? "run" : "bare";
+    const call = new LockAcquisition({ own, backend, origin, lease, frame, caller });
+    const grant = await engine.acquire(call, wait, signal);
     if (!grant) return undefined;
     grant.announced = true;
     if (events.heard("acquired")) {
       const waited = clock.mono() - begun;
-      events.emit("acquired", { ...eventOf(this.#primitive), ownerId: grant.wireId, waited });
+      events.emit("acquired", { ...eventOf(backend), ownerId: grant.wireId, waited });
     }
     return this.makeHold(grant);
   }
 
-  protected override openFrame(ask: OwnedAsk, scope: Frame | undefined): Frame {
-    return openFrame(ask.owner, this.#key, scope);
+  protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {
+    return openFrame(request.owner, this.#key, scope);
   }
 
   protected override endRun(frame: Frame): void {
-    stakeOf(frame.owner, this.#key)?.endRun(frame);
+    endRun(knownLockOf(frame.owner, this.#key), frame);
   }
 
-  protected override releaseInnermost(owner: Party): Promise<void> | undefined {
-    return stakeOf(owner, this.#key)?.releaseInnermost(this.#primitive.side);
+  protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
+    const own = knownLockOf(owner, this.#key);
+    return own && releaseInnermost(own, this.#backend.side);
   }
 
   protected override report(cause: unknown, ownerId: string): void {
-    this.#env.events.emit("error", { ...eventOf(this.#primitive), ownerId, cause });
+    this.#table.env.events.emit("error", { ...eventOf(this.#backend), ownerId, cause });
   }
 }

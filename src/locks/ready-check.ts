@@ -3,15 +3,15 @@ import { isLockError, UnsupportedServerError } from "../base/errors.js";
 import { tombstone } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
 import type { Link } from "../redis/link.js";
+import { type Backend, NOTHING_LEFT } from "./backend.js";
 import type { Env } from "./env.js";
-import { NOTHING_LEFT, type Primitive } from "./primitive.js";
 import { noop } from "./work.js";
 
 const OLDEST: readonly [major: number, minor: number] = [6, 2];
 const LEASE = 1_000;
 
 /** @throws UNSUPPORTED for a server that is too old or forbids a command, UNAVAILABLE without an answer */
-export async function checkServer(env: Env, router: Router, probe: Primitive): Promise<void> {
+export async function checkServer(env: Env, router: Router, probe: Backend): Promise<void> {
   const { link } = env;
   await checkVersion(link);
   const wireId = env.wireId();

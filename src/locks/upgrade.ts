@@ -1,24 +1,32 @@
 /** The rule of a read-write lock that an owner who only reads can never come to write. */
 import { LockUpgradeError } from "../base/errors.js";
-import { encloses } from "../owners/context.js";
-import type { Claim } from "./claim.js";
-import type { Grant } from "./grant.js";
+import { encloses, type Frame } from "../owners/context.js";
+import type { Backend } from "./backend.js";
+import { holdsOf } from "./holds.js";
+import type { OwnerLock } from "./owner-lock.js";
+
+/** A call, made in the run or scope `caller`. */
+export interface Upgrade {
+  readonly backend: Backend;
+  readonly caller: Frame | undefined;
+  readonly own: OwnerLock;
+}
 
 /**
  * False while a call that wants the write side has to wait for sibling runs of its owner that read.
  * @throws UPGRADE_REFUSED if it would wait for a read hold that can only end after it: a bare one, or one of a run that
  * it was called in
  */
-export function admitsUpgrade({ primitive, caller, lockName }: Claim, holdings: Iterable<Grant>): boolean {
-  if (primitive.side !== "write") return true;
+export function admitsUpgrade({ backend, caller, own }: Upgrade): boolean {
+  if (backend.side !== "write") return true;
   let reads = false;
   let blocked = false;
-  for (const { isHeld, frame, primitive: other } of holdings) {
+  for (const { isHeld, frame, side } of holdsOf(own)) {
     if (!isHeld) continue;
-    if (other.side === "write") return true;
+    if (side === "write") return true;
     reads = true;
     blocked ||= !frame || encloses(frame, caller);
   }
-  if (blocked) throw new LockUpgradeError(lockName);
+  if (blocked) throw new LockUpgradeError(backend.lockName);
   return !reads;
 }

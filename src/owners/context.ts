@@ -6,65 +6,84 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What an owner has of one lock; the locks layer keeps it with the owner. */
-export interface Stake {
+/** What an owner has of one lock, or group of locks; the layers above say what that is. */
+export interface LockRecord {
   readonly lockKey: string;
 }
 
-/** What one party has of locks, by their keys. Internal to the library. A single one, as most have, costs no map. */
-export class Stakes {
-  #only: Stake | undefined;
-  #more: Map<string, Stake> | undefined;
+/** One party that holds locks, and what it has of them by their keys. A single lock, as most have, costs no map. */
+export class OwnerRecord {
+  /** Owners that act for this one on some locks, by the locks' keys. */
+  declare readonly actors?: ReadonlyMap<string, OwnerRecord>;
+  #only: LockRecord | undefined;
+  #more: Map<string, LockRecord> | undefined;
 
-  stakeOf(lockKey: string): Stake | undefined {
+  get(lockKey: string): LockRecord | undefined {
     if (this.#more) return this.#more.get(lockKey);
     return this.#only?.lockKey === lockKey ? this.#only : undefined;
   }
 
-  putStake(stake: Stake): void {
-    if (!this.#more && (!this.#only || this.#only === stake)) this.#only = stake;
+  put(record: LockRecord): void {
+    if (!this.#more && (!this.#only || this.#only === record)) this.#only = record;
     else {
       this.#more ??= new Map(this.#only && [[this.#only.lockKey, this.#only]]);
       this.#only = undefined;
-      this.#more.set(stake.lockKey, stake);
+      this.#more.set(record.lockKey, record);
     }
   }
 
   /** Unless another has its place. */
-  dropStake(stake: Stake): void {
-    if (this.#only === stake) this.#only = undefined;
-    else if (this.#more?.get(stake.lockKey) === stake) this.#more.delete(stake.lockKey);
+  drop(record: LockRecord): void {
+    if (this.#only === record) this.#only = undefined;
+    else if (this.#more?.get(record.lockKey) === record) this.#more.delete(record.lockKey);
   }
 }
 
-/** One party that holds locks. */
-export interface Party {
-  readonly stakes: Stakes;
-  /** Who acts for it on a lock, where that is another: a group of locks may have members by several owners. */
-  readonly actors?: ReadonlyMap<string, Party> | undefined;
+/** An owner for which others act on some locks: a group of locks may have members by several owners. */
+export class ActedFor extends OwnerRecord {
+  override readonly actors: ReadonlyMap<string, OwnerRecord>;
+  readonly #owner: OwnerRecord;
+
+  constructor(owner: OwnerRecord, actors: ReadonlyMap<string, OwnerRecord>) {
+    super();
+    this.#owner = owner;
+    this.actors = actors;
+  }
+
+  override get(lockKey: string): LockRecord | undefined {
+    return this.#owner.get(lockKey);
+  }
+
+  override put(record: LockRecord): void {
+    this.#owner.put(record);
+  }
+
+  override drop(record: LockRecord): void {
+    this.#owner.drop(record);
+  }
 }
 
-/** The party that holds the lock of this key for `party`. */
-export function actorOf(party: Party, lockKey: string): Party {
-  return party.actors?.get(lockKey) ?? party;
+/** The owner that holds the lock of this key for `owner`. */
+export function actorOf(owner: OwnerRecord, lockKey: string): OwnerRecord {
+  return owner.actors?.get(lockKey) ?? owner;
 }
 
 export interface Frame {
-  readonly owner: Party;
+  readonly owner: OwnerRecord;
   /** The lock that a `run` holds, by its key (client and full name); undefined for a scope. */
   readonly lockKey?: string | undefined;
   readonly parent: Frame | undefined;
   open: boolean;
 }
 
-const STORE = Symbol.for("holdfast.context/1");
+const STORE = Symbol.for("holdfast.context/2");
 const globals = globalThis as { [STORE]?: AsyncLocalStorage<Frame | undefined> };
 globals[STORE] ??= new AsyncLocalStorage<Frame | undefined>();
 const store = globals[STORE];
 
 /** A new open frame inside the current one. A frame that has ended is no parent: its context outlived it. */
 export function openFrame(
-  owner: Party,
+  owner: OwnerRecord,
   lockKey?: string,
   parent: Frame | undefined = store.getStore(),
 ): Frame {
@@ -89,7 +108,7 @@ export function outside<T>(fn: () => T): T {
  * The owner that a call on this lock acts for: that of the nearest enclosing run of the lock, or of the nearest
  * enclosing scope. A context that outlived its scope or run counts as outside any.
  */
-export function ambientOwner(lockKey: string): Party | undefined {
+export function ambientOwner(lockKey: string): OwnerRecord | undefined {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
     if (frame.lockKey === undefined || frame.lockKey === lockKey) return actorOf(frame.owner, lockKey);
   }
@@ -97,7 +116,7 @@ export function ambientOwner(lockKey: string): Party | undefined {
 }
 
 /** The owner of the nearest enclosing scope, runs left aside. */
-export function scopeOwner(): Party | undefined {
+export function scopeOwner(): OwnerRecord | undefined {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
     if (frame.lockKey === undefined) return frame.owner;
   }

@@ -3,34 +3,28 @@
  * each outermost acquisition mints a wire id of its own.
  */
 import { checkFunction } from "../base/arguments.js";
-import { openFrame, type Party, runInside, Stakes } from "./context.js";
+import { OwnerRecord, openFrame, runInside } from "./context.js";
 
-/** Under this symbol an Owner has itself, and a Hold its owner: what `options.owner` may name. */
+/** Under this symbol an Owner and a Hold tell their owner: what `options.owner` may name. */
 const OWNER = Symbol.for("holdfast.owner");
 
-/**
- * One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`, one for each bare call whose
- * owner is asked for.
- */
-export class Owner extends Stakes implements Party {
-  static {
-    standFor(Owner.prototype, (owner) => owner);
-  }
+/** One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`. */
+export class Owner {
+  readonly #record = new OwnerRecord();
 
-  /** Internal to the library. */
-  get stakes(): Stakes {
-    return this;
+  static {
+    standFor(Owner.prototype, (owner) => owner.#record);
   }
 
   /** Runs fn, and all that it awaits, as this owner; resolves with what fn returns. */
   async scope<T>(fn: () => T | Promise<T>): Promise<T> {
     checkFunction(fn, "fn");
-    return runInside(openFrame(this), fn);
+    return runInside(openFrame(this.#record), fn);
   }
 }
 
 /** Lets the objects of a class stand for an owner in `options.owner`. */
-export function standFor<T extends object>(prototype: T, ownerOf: (object: T) => Party): void {
+export function standFor<T extends object>(prototype: T, ownerOf: (object: T) => OwnerRecord): void {
   Object.defineProperty(prototype, OWNER, {
     get(this: T) {
       return ownerOf(this);
@@ -39,10 +33,10 @@ export function standFor<T extends object>(prototype: T, ownerOf: (object: T) =>
 }
 
 /** The owner that `options.owner` names: an Owner, or a Hold (its owner, also after its unlock). */
-export function checkOwner(value: unknown): Party | undefined {
+export function checkOwner(value: unknown): OwnerRecord | undefined {
   if (value === undefined) return undefined;
   const owner =
-    typeof value === "object" && value !== null ? (value as { [OWNER]?: Party })[OWNER] : undefined;
+    typeof value === "object" && value !== null ? (value as { [OWNER]?: OwnerRecord })[OWNER] : undefined;
   if (!owner) throw new TypeError("owner must be an Owner or a Hold");
   return owner;
 }

@@ -1,13 +1,28 @@
 /** Permits that were taken without a lease: the watchdog renews them until they are given back, or tells that they are lost. */
 import { elapsedSince, type Instant, onMono } from "../base/clock.js";
 import type { LossReason } from "../base/errors.js";
+import type { Item } from "../base/list.js";
 import { untilDeadline } from "../locks/deadline.js";
-import type { Env, Live } from "../locks/env.js";
+import type { Env } from "../locks/env.js";
+import { LiveSet } from "../locks/live-set.js";
 import { permitsRenew } from "../scripts/generated.js";
-import { renewalInterval, retryInterval } from "../watchdog/pace.js";
+import { renewalInterval, retryInterval } from "../watchdog/renewal-interval.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
-import type { Guarded, Renewal, Renewer } from "../watchdog/watchdog.js";
+import type { TimerEntry } from "../watchdog/timer-heap.js";
+import {
+  type Keeper,
+  type Renewal,
+  type Renewer,
+  Watchdog,
+  type WatchdogOptions,
+} from "../watchdog/watchdog.js";
 import type { SharedNumber } from "./number.js";
+
+/** Something that this client has to give back before it is closed. */
+export interface Live extends Item {
+  /** The client closes: it ends now and is given back. */
+  loseByClose(): void;
+}
 
 export interface KeptPermitOptions {
   readonly permits: KeptPermits;
@@ -21,9 +36,9 @@ export interface KeptPermitOptions {
   readonly giveBack: () => Promise<unknown>;
 }
 
-export class KeptPermit implements Guarded, Live {
+export class KeptPermit implements TimerEntry, Live {
   dueAt = 0;
-  place = -1;
+  index = -1;
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
@@ -62,13 +77,13 @@ export class KeptPermit implements Guarded, Live {
 
   watch(): void {
     this.#watched = !this.#over;
-    this.#env.watchdog.watch(this);
+    this.#options.permits.watchdog.watch(this);
   }
 
   /** No renewal follows until it is watched again. */
   unwatch(): void {
     this.#watched = false;
-    this.#env.watchdog.watch(this);
+    this.#options.permits.watchdog.watch(this);
   }
 
   end(): void {
@@ -82,14 +97,14 @@ export class KeptPermit implements Guarded, Live {
     return this.#renewing ? deadline : Math.min(deadline, this.#renewAt);
   }
 
-  due(now: number): readonly Renewal[] {
+  due(now: number): readonly Renewal<KeptPermit>[] {
     if (this.#expired() || this.#renewing || this.#renewAt > now) return [];
     this.#renewing = true;
     const { permits, leases, id } = this.#options;
-    return [{ holder: this, renewer: permits.renewer, key: leases, field: id, besides: [] }];
+    return [{ watched: this, renewer: permits.renewer, key: leases, field: id, extraKeys: [] }];
   }
 
-  renewed(_renewal: Renewal, word: number, sent: Instant): void {
+  renewed(word: number, sent: Instant): void {
     this.#renewing = false;
     // Past its deadline it is lost, whatever the server says: after a stall answers are read before the timers speak.
     if (!this.#watched || this.#expired()) return;
@@ -98,7 +113,7 @@ export class KeptPermit implements Guarded, Live {
     this.#sent = sent;
     this.#renewAt = onMono(this.#env.clock, sent) + this.#interval;
     this.number.emit("renewed", { permitId: this.id });
-    this.#env.watchdog.watch(this);
+    this.#options.permits.watchdog.watch(this);
   }
 
   notRenewed(cause: unknown): void {
@@ -109,7 +124,7 @@ export class KeptPermit implements Guarded, Live {
       this.#suspended = true;
       this.number.emit("suspended", { permitId: this.id, cause });
     }
-    this.#env.watchdog.watch(this);
+    this.#options.permits.watchdog.watch(this);
   }
 
   /** It ended before it was given back; what is left of it with the server is given back now. */
@@ -135,10 +150,19 @@ export class KeptPermit implements Guarded, Live {
   }
 }
 
+const KEEPER: Keeper<KeptPermit> = {
+  due: (permit, now) => permit.due(now),
+  nextDue: (permit) => permit.nextDue(),
+  renewed: ({ watched }, word, sent) => watched.renewed(word, sent),
+  notRenewed: ({ watched }, cause) => watched.notRenewed(cause),
+};
+
 /** All of one client. */
 export class KeptPermits {
   readonly renewer: Renewer;
-  readonly #env: Env;
+  readonly watchdog: Watchdog<KeptPermit>;
+  /** Those of a `run` as well. */
+  readonly live: LiveSet<Live> = new LiveSet();
   /** By {@link place}, as all that is known of a permit. */
   readonly #kept = new Map<string, KeptPermit>();
   /** Those that were given back because the client was closed. */
@@ -146,8 +170,8 @@ export class KeptPermits {
   /** Those that are on their way back, by any call; resolves with whether they were out. */
   readonly #returning = new Map<string, Promise<boolean>>();
 
-  constructor(env: Env) {
-    this.#env = env;
+  constructor(env: Env, options: WatchdogOptions) {
+    this.watchdog = new Watchdog(options, KEEPER);
     this.renewer = new ScriptRenewer(
       env.link,
       env.settings.watchdogTimeout,
@@ -162,7 +186,7 @@ export class KeptPermits {
   /** Looks after a permit from now on. */
   keep(permit: KeptPermit): void {
     this.#kept.set(place(permit.number, permit.id), permit);
-    this.#env.permits.add(permit);
+    this.live.add(permit);
     permit.watch();
   }
 
@@ -177,7 +201,7 @@ export class KeptPermits {
     permit.end();
     this.#kept.delete(where);
     if (reason === "closed") this.#closed.add(where);
-    this.#env.dropped(permit);
+    this.live.remove(permit);
   }
 
   /** The close has given it back. */

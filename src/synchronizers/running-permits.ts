@@ -1,6 +1,7 @@
 /** Permits that are held while a function runs. */
 import { LockLostError } from "../base/errors.js";
-import type { Live } from "../locks/env.js";
+import type { LiveSet } from "../locks/live-set.js";
+import type { Live } from "./kept-permits.js";
 import type { SharedNumber } from "./number.js";
 
 /** Permits of a `run`, which a close gives back: nobody else could. */
@@ -11,11 +12,13 @@ export class RunningPermits implements Live {
   lost: LockLostError | undefined;
   readonly #number: SharedNumber;
   readonly #release: () => Promise<void>;
+  readonly #live: LiveSet<Live>;
 
-  constructor(number: SharedNumber, release: () => Promise<void>) {
+  constructor(number: SharedNumber, release: () => Promise<void>, live: LiveSet<Live>) {
     this.#number = number;
     this.#release = release;
-    number.env.permits.add(this);
+    this.#live = live;
+    live.add(this);
   }
 
   loseByClose(): void {
@@ -33,7 +36,7 @@ export class RunningPermits implements Live {
   async #giveBack(): Promise<boolean> {
     try {
       const given = this.#release();
-      this.#number.env.dropped(this);
+      this.#live.remove(this);
       await given;
       return true;
     } catch (cause) {

@@ -1,7 +1,9 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError, LockTimeoutError } from "../base/errors.js";
+import type { LiveSet } from "../locks/live-set.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
+import type { Live } from "./kept-permits.js";
 import type { SharedNumber } from "./number.js";
 import { waitFor } from "./request.js";
 import { RunningPermits } from "./running-permits.js";
@@ -31,11 +33,13 @@ const RUN: readonly string[] = ["permits", "wait", "signal"];
 export class Semaphore {
   readonly name: string;
   readonly #number: SharedNumber;
+  readonly #live: LiveSet<Live>;
 
   /** Made by `LockClient.getSemaphore`. */
-  constructor(number: SharedNumber) {
+  constructor(number: SharedNumber, live: LiveSet<Live>) {
     this.name = number.name;
     this.#number = number;
+    this.#live = live;
   }
 
   /** Sets the number of permits, unless that was done before. Resolves with whether this call did. */
@@ -95,7 +99,7 @@ export class Semaphore {
     const begun = clock.mono();
     let running: RunningPermits | undefined;
     await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
-      running = new RunningPermits(this.#number, () => giveBack(this.#number, count));
+      running = new RunningPermits(this.#number, () => giveBack(this.#number, count), this.#live);
     });
     if (!running) throw new LockTimeoutError(this.name, clock.mono() - begun);
     let result: T;

@@ -3,7 +3,7 @@ import type { Link } from "../redis/link.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewal, Renewer } from "./watchdog.js";
 
-export interface Laid<K, A> {
+export interface RenewCall<K, A> {
   readonly keys: K;
   readonly args: A;
 }
@@ -12,26 +12,26 @@ export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implem
   readonly #link: Link;
   readonly #lease: number;
   readonly #script: Script<K, A>;
-  readonly #lay: (renewals: readonly Renewal[], lease: number) => Laid<K, A>;
+  readonly #call: (renewals: readonly Renewal<unknown>[], lease: number) => RenewCall<K, A>;
 
-  /** `lease`: milliseconds; `lay` makes the script's keys and arguments of a batch. */
+  /** `lease`: milliseconds; `call` makes the script's keys and arguments of a batch. */
   constructor(
     link: Link,
     lease: number,
     script: Script<K, A>,
-    lay: (renewals: readonly Renewal[], lease: number) => Laid<K, A>,
+    call: (renewals: readonly Renewal<unknown>[], lease: number) => RenewCall<K, A>,
   ) {
     this.#link = link;
     this.#lease = lease;
     this.#script = script;
-    this.#lay = lay;
+    this.#call = call;
   }
 
-  renew(renewals: readonly Renewal[]): Promise<readonly number[]> {
-    const { keys, args } = this.#lay(renewals, this.#lease);
+  renew(renewals: readonly Renewal<unknown>[]): Promise<readonly number[]> {
+    const { keys, args } = this.#call(renewals, this.#lease);
     // Given up in time for another try within the lease.
     const within = Math.min(this.#link.commandTimeout, this.#lease / 3);
-    const call = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within };
-    return this.#link.call(call, (reply) => (reply as unknown[]).map(Number));
+    const sent = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within };
+    return this.#link.call(sent, (reply) => (reply as unknown[]).map(Number));
   }
 }

@@ -1,40 +1,40 @@
 /**
- * Keeps leases alive, and notices when one has ended. One timer for all holds of a client.
+ * Keeps leases alive, and notices when one has ended. One timer for all that it watches.
  *
- * Owns when something is due and how renewals travel (100 to a command). What a due hold means is the holder's
- * business: it checks its local deadlines first, since a timer that fires late must not renew what is lost already.
+ * Owns when something is due and how renewals travel (100 to a command). What is due and what it means is the business of
+ * the {@link Keeper}: it checks local deadlines first, since a timer that fires late must not renew what is lost already.
  */
 import { type Clock, type Instant, instant } from "../base/clock.js";
-import { Agenda, type Entry } from "./agenda.js";
+import { type TimerEntry, TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
 
-/** One owner's holds on one lock, as the watchdog sees them. */
-export interface Guarded extends Entry {
+/** What a watchdog has to know of what it watches. All times are monotonic milliseconds. */
+export interface Keeper<T> {
   /** Deals with deadlines that have passed; returns the renewals that are due by `now`. */
-  due(now: number): readonly Renewal[];
-  /** When {@link due} wants to be called next, in monotonic milliseconds; Infinity for never. */
-  nextDue(): number;
+  due(watched: T, now: number): readonly Renewal<T>[];
+  /** When {@link due} wants to be called next; Infinity for never. */
+  nextDue(watched: T): number;
   /** The server's word on a renewal that was sent at `sent`: 1 renewed, 0 gone, -1 taken by another. */
-  renewed(renewal: Renewal, word: number, sent: Instant): void;
+  renewed(renewal: Renewal<T>, word: number, sent: Instant): void;
   /** No usable answer to a renewal. */
-  notRenewed(cause: unknown): void;
+  notRenewed(renewal: Renewal<T>, cause: unknown): void;
 }
 
 /** Sends renewals of one kind of lock; resolves with one word for each. */
 export interface Renewer {
-  renew(renewals: readonly Renewal[]): Promise<readonly number[]>;
+  renew(renewals: readonly Renewal<unknown>[]): Promise<readonly number[]>;
 }
 
-export interface Renewal {
-  readonly holder: Guarded;
+export interface Renewal<T> {
+  readonly watched: T;
   readonly renewer: Renewer;
   /** The lock's key. */
   readonly key: string;
   /** The owner's field in it. */
   readonly field: string;
   /** Further keys that the hold is made of. */
-  readonly besides: readonly string[];
+  readonly extraKeys: readonly string[];
 }
 
 export interface WatchdogOptions {
@@ -46,35 +46,37 @@ export interface WatchdogOptions {
   readonly outside: (fn: () => void) => void;
 }
 
-export class Watchdog {
+export class Watchdog<T extends TimerEntry> {
   readonly #options: WatchdogOptions;
-  readonly #agenda = new Agenda<Guarded>();
+  readonly #keeper: Keeper<T>;
+  readonly #heap = new TimerHeap<T>();
   #armedFor = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
 
-  constructor(options: WatchdogOptions) {
+  constructor(options: WatchdogOptions, keeper: Keeper<T>) {
     this.#options = options;
+    this.#keeper = keeper;
   }
 
-  /** Puts a holder at its place in time, or takes it out when nothing is due any more. */
-  watch(holder: Guarded): void {
-    const dueAt = holder.nextDue();
+  /** Puts something at its place in time, or takes it out when nothing is due any more. */
+  watch(watched: T): void {
+    const dueAt = this.#keeper.nextDue(watched);
     if (dueAt === Number.POSITIVE_INFINITY) {
-      this.#agenda.remove(holder);
+      this.#heap.remove(watched);
       return;
     }
-    this.#agenda.put(holder, dueAt);
+    this.#heap.put(watched, dueAt);
     this.#arm();
   }
 
   close(): void {
     this.#cancel?.();
-    for (const holder of this.#agenda) this.#agenda.remove(holder);
+    for (const watched of this.#heap) this.#heap.remove(watched);
   }
 
   /** Arms the timer if something is due before it fires. One that fires early is cheaper than one moved at each call. */
   #arm(): void {
-    const first = this.#agenda.first;
+    const { first } = this.#heap;
     if (!first || first.dueAt >= this.#armedFor) return;
     this.#cancel?.();
     this.#armedFor = first.dueAt;
@@ -88,24 +90,24 @@ export class Watchdog {
     this.#armedFor = Number.POSITIVE_INFINITY;
     const now = this.#options.clock.mono();
     const horizon = now + this.#options.slack;
-    const near: Guarded[] = [];
-    for (let first = this.#agenda.first; first && first.dueAt <= horizon; first = this.#agenda.first) {
-      this.#agenda.remove(first);
+    const near: T[] = [];
+    for (let first = this.#heap.first; first && first.dueAt <= horizon; first = this.#heap.first) {
+      this.#heap.remove(first);
       near.push(first);
     }
-    const renewals: Renewal[] = [];
-    for (const holder of near) {
-      renewals.push(...holder.due(horizon));
-      this.watch(holder);
+    const renewals: Renewal<T>[] = [];
+    for (const watched of near) {
+      renewals.push(...this.#keeper.due(watched, horizon));
+      this.watch(watched);
     }
     for (const batch of this.#batches(renewals)) this.#send(batch);
     this.#arm();
   }
 
-  *#batches(renewals: readonly Renewal[]): Iterable<Renewal[]> {
-    const open = new Map<Renewer, Map<number, Renewal[]>>();
+  *#batches(renewals: readonly Renewal<T>[]): Iterable<Renewal<T>[]> {
+    const open = new Map<Renewer, Map<number, Renewal<T>[]>>();
     for (const renewal of renewals) {
-      const groups = open.get(renewal.renewer) ?? new Map<number, Renewal[]>();
+      const groups = open.get(renewal.renewer) ?? new Map<number, Renewal<T>[]>();
       open.set(renewal.renewer, groups);
       const group = this.#options.groupOf(renewal.key);
       const batch = groups.get(group) ?? [];
@@ -118,15 +120,15 @@ export class Watchdog {
     for (const groups of open.values()) yield* groups.values();
   }
 
-  #send(batch: readonly Renewal[]): void {
+  #send(batch: readonly Renewal<T>[]): void {
     const sent = instant(this.#options.clock);
     const [first] = batch;
     first?.renewer.renew(batch).then(
       (words) => {
-        for (const [i, renewal] of batch.entries()) renewal.holder.renewed(renewal, words[i] ?? 0, sent);
+        for (const [i, renewal] of batch.entries()) this.#keeper.renewed(renewal, words[i] ?? 0, sent);
       },
       (error: unknown) => {
-        for (const renewal of batch) renewal.holder.notRenewed(error);
+        for (const renewal of batch) this.#keeper.notRenewed(renewal, error);
       },
     );
   }

@@ -5,9 +5,8 @@
 import { getEventListeners } from "node:events";
 import { Redis } from "ioredis";
 import { type Hold, LockClient, type LockClientOptions } from "../../src/index.js";
-import { HashPrimitive } from "../../src/kinds/hash.js";
-import type { Grant } from "../../src/locks/grant.js";
-import { Tenure } from "../../src/locks/tenure.js";
+import { HashBackend } from "../../src/kinds/hash.js";
+import { LockAcquisition } from "../../src/locks/acquire.js";
 import { until } from "../support/until.js";
 
 /** The mistakes that can be made. */
@@ -235,21 +234,21 @@ async function handOver(bench: Bench): Promise<Figures> {
 }
 
 function plant(mistake: Mistake | undefined): void {
-  const tenure = Tenure.prototype as unknown as { add(grant: Grant): void };
-  const { add } = tenure;
+  const { accept } = LockAcquisition.prototype;
   if (mistake === "a signal for each hold") {
-    tenure.add = function (grant) {
-      void grant.signal;
-      add.call(this, grant);
+    LockAcquisition.prototype.accept = function (...args) {
+      const grant = accept.apply(this, args);
+      void grant?.signal;
+      return grant;
     };
   } else if (mistake === "a timer for each hold") {
-    tenure.add = function (grant) {
+    LockAcquisition.prototype.accept = function (...args) {
       setTimeout(() => {}, LONG).unref();
-      add.call(this, grant);
+      return accept.apply(this, args);
     };
   } else if (mistake === "a command more") {
-    const { acquire } = HashPrimitive.prototype;
-    HashPrimitive.prototype.acquire = async function (attempt) {
+    const { acquire } = HashBackend.prototype;
+    HashBackend.prototype.acquire = async function (attempt) {
       await this.state("");
       return acquire.call(this, attempt);
     };

@@ -1,6 +1,6 @@
 /** Locks that are wrong in one way each: mistakes planted into the real library, and taken out again. */
-import { Keeper } from "../../src/locks/keeper.js";
-import { Tenure } from "../../src/locks/tenure.js";
+import { LockAcquisition } from "../../src/locks/acquire.js";
+import { renewal } from "../../src/locks/renewal.js";
 import {
   fairAcquire,
   fairUndo,
@@ -65,12 +65,15 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "the watchdog sleeps",
     kind: "plain lock",
-    plant: () => inClass(Keeper.prototype, "granted", () => {}),
+    plant: () =>
+      inClass(renewal, "nextDue", ({ firstHold, table }) =>
+        firstHold ? table.env.clock.mono() + firstHold.remaining : Number.POSITIVE_INFINITY,
+      ),
   },
   {
     title: "a hold whose lease is over is still held",
     kind: "plain lock",
-    plant: () => inClass(Keeper.prototype, "nextDue", () => Number.POSITIVE_INFINITY),
+    plant: () => inClass(renewal, "nextDue", () => Number.POSITIVE_INFINITY),
   },
   {
     title: "the last of the queue comes first",
@@ -102,7 +105,7 @@ export const mistakes: readonly Mistake[] = [
     kind: "read-write lock, nobody first",
     plant() {
       const ends = [
-        inClass(Tenure.prototype, "admits", () => true),
+        inClass(LockAcquisition.prototype, "hasTurn", () => true),
         inScript(lockReenter, "redis.call('HGET', lock, owner)", "(redis.call('HGET', lock, owner) or '0')"),
       ];
       return () => {

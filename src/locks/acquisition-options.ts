@@ -1,8 +1,10 @@
 /** The options of a lock's calls, and one call with all of them checked. */
 import { checkLease, checkSignal, checkWait, type Options } from "../base/arguments.js";
-import { actorOf, ambientOwner, currentFrame, type Frame, type Party } from "../owners/context.js";
-import { checkOwner, Owner } from "../owners/owner.js";
+import { actorOf, ambientOwner, currentFrame, type Frame, OwnerRecord } from "../owners/context.js";
+import { checkOwner, type Owner } from "../owners/owner.js";
+import type { Backend } from "./backend.js";
 import type { Hold } from "./hold.js";
+import type { OwnerLock } from "./owner-lock.js";
 
 /** Whose call it is: an Owner, or a Hold for the owner of that hold, also after its unlock. */
 export interface OwnerOptions {
@@ -26,16 +28,16 @@ export const TRY_OPTIONS: readonly string[] = ["signal", "owner"];
 export const OWNER_OPTIONS: readonly string[] = ["owner"];
 
 /** One call that wants a hold. */
-export interface Ask {
+export interface LockRequest {
   /** Milliseconds; Infinity without limit. */
   readonly wait: number;
   /** Milliseconds; undefined for a hold that the watchdog renews. */
   readonly lease: number | undefined;
   readonly signal: AbortSignal | undefined;
   /** Undefined for a new one: it is made when it is asked for. */
-  readonly owner: Party | undefined;
+  readonly owner: OwnerRecord | undefined;
   /** The owner that the call names; undefined for the ambient one, or a new one. */
-  readonly named: Party | undefined;
+  readonly named: OwnerRecord | undefined;
   /** Of a `run`: the innermost frame of its function. */
   readonly frame?: Frame;
   /** The run or scope that the call is made in. */
@@ -43,12 +45,12 @@ export interface Ask {
 }
 
 /** One whose owner is asked for: it takes more than one lock, or runs a function. */
-export interface OwnedAsk extends Ask {
-  readonly owner: Party;
+export interface OwnedRequest extends LockRequest {
+  readonly owner: OwnerRecord;
 }
 
 /** Checks the values of a call on the lock of this key, and finds out whose it is. */
-export function checkAsk(options: Options, lockKey: string): Ask {
+export function checkRequest(options: Options, lockKey: string): LockRequest {
   const wait = checkWait(options.wait) ?? Number.POSITIVE_INFINITY;
   const lease = checkLease(options.lease);
   const signal = checkSignal(options.signal);
@@ -58,11 +60,26 @@ export function checkAsk(options: Options, lockKey: string): Ask {
 }
 
 /** Makes the call's owner, unless it has one. */
-export function owned(ask: Ask): OwnedAsk {
-  return { ...ask, owner: ask.owner ?? new Owner() };
+export function owned(request: LockRequest): OwnedRequest {
+  return { ...request, owner: request.owner ?? new OwnerRecord() };
 }
 
 /** Who acts on the lock of this key: for the owner that is named, or else for the ambient one. */
-export function ownerOf(named: Party | undefined, lockKey: string): Party | undefined {
+export function ownerOf(named: OwnerRecord | undefined, lockKey: string): OwnerRecord | undefined {
   return named ? actorOf(named, lockKey) : ambientOwner(lockKey);
+}
+
+/** What a call wants the hold for. Only `bare` ones are given back by `lock.unlock()`. */
+export type Origin = "bare" | "run" | "member";
+
+export interface LockAcquisitionOptions {
+  readonly own: OwnerLock;
+  readonly backend: Backend;
+  readonly origin: Origin;
+  /** Milliseconds; undefined for a hold that the watchdog renews. */
+  readonly lease: number | undefined;
+  /** Of a `run`: it takes turns with the runs that do not enclose it. */
+  readonly frame?: Frame | undefined;
+  /** The run or scope that the call was made in. */
+  readonly caller?: Frame | undefined;
 }

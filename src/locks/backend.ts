@@ -1,9 +1,9 @@
 /**
- * The seam for a kind of lock: how each step looks on the wire. A primitive decides nothing about waiting, owners or
- * time; it names keys and scripts and reads their replies. A new kind is one primitive and its Lua files.
+ * The seam for a kind of lock: how each step looks on the wire. A backend decides nothing about waiting, owners or
+ * time; it names keys and scripts and reads their replies. A new kind is one backend and its Lua files.
  */
 import type { LockEvent, LockKind } from "../base/events.js";
-import type { CoWaiters, QueueTraits } from "../engine/acquisition.js";
+import type { CoWaiters, QueueTraits, Successor } from "../engine/acquisition.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { Sharing } from "./turns.js";
 
@@ -56,29 +56,6 @@ export interface Rest {
 
 export const NOTHING_LEFT: Rest = { terms: [], left: 0 };
 
-/** What a command that hands a lock over did. */
-export interface Passed {
-  /** The server's word for the giver. */
-  readonly word: number;
-  /** Whether the heir has the lock. */
-  readonly granted: boolean;
-  readonly token?: bigint | undefined;
-  /** So many outside the process heard of the release, and are to have it first. */
-  readonly others: number;
-}
-
-/** Who waits in the giver's process, and is granted the lock by the command that gives it back. */
-export interface Successor {
-  readonly wireId: string;
-  /** Milliseconds. */
-  readonly lease: number;
-  /** Others are asked first: undefined if not, else how many of those who hear of the release are of this process. */
-  readonly own: number | undefined;
-  /** It has no use for the lock any more: its wire id is over, or about to be. */
-  readonly gone: boolean;
-  settle(passed: Passed): void;
-}
-
 /** How a hold is given back. */
 export interface Giving {
   /** The holds that stay; asked for anew at each try. */
@@ -86,7 +63,7 @@ export interface Giving {
   /** Told when a try got no answer. */
   onSilence(): void;
   /** Who is granted the lock by the same command; only with no hold left. */
-  readonly heir?: Successor | undefined;
+  readonly successor?: Successor | undefined;
 }
 
 /** How many holds stay on the side: none if the server has let go of all. */
@@ -97,7 +74,7 @@ export function countOf({ terms }: Rest): number {
 /** A read-write lock has two, all others one. Holds of both share the owner's wire id. */
 export type Side = "only" | "read" | "write";
 
-export interface Primitive {
+export interface Backend {
   readonly kind: LockKind;
   /** The lock's name as users know it. */
   readonly lockName: string;
@@ -115,7 +92,7 @@ export interface Primitive {
   /** The field of an owner in the lock's hash. */
   field(wireId: string): string;
   /** The keys beside the lock's that `count` holds of this wire id are made of. */
-  besides(wireId: string, count: number): readonly string[];
+  extraKeys(wireId: string, count: number): readonly string[];
   /** Where the waiter of this wire id is woken. */
   wakesOn(wireId: string): string;
   acquire(attempt: Try): Promise<Acquired>;
@@ -144,6 +121,6 @@ export interface LockState {
 }
 
 /** What every event about a hold says of its lock. */
-export function eventOf(primitive: Primitive): LockEvent {
-  return { lockName: primitive.lockName, kind: primitive.kind };
+export function eventOf(backend: Backend): LockEvent {
+  return { lockName: backend.lockName, kind: backend.kind };
 }

@@ -1,6 +1,6 @@
 /** Something that was granted and will end: given back, or lost. The Hold that users get is a view of it. */
 import { LockLostError, LockNotOwnerError, type LossReason } from "../base/errors.js";
-import type { Party } from "../owners/context.js";
+import type { OwnerRecord } from "../owners/context.js";
 
 interface Fate {
   takenBack?: boolean;
@@ -9,16 +9,16 @@ interface Fate {
   callback?: (() => void) | undefined;
 }
 
-export abstract class Held {
+export abstract class HoldRecord {
   abstract readonly lockName: string;
   /** `clientId:n`, as it stands in Redis. */
   abstract readonly ownerId: string;
   /** Whose it is. */
-  abstract readonly owner: Party;
+  abstract readonly owner: OwnerRecord;
   /** Epoch milliseconds at which the grant arrived. */
   abstract readonly acquiredAt: number;
   /** `ended`: given back, or on its way; `lost`: final. */
-  state: "held" | "ended" | "lost" = "held";
+  state: "live" | "ended" | "lost" = "live";
   /** What all calls of unlock share. */
   outcome: Promise<void> | undefined;
   /** Its `acquired` event was sent, so its `released` is owed. */
@@ -28,21 +28,15 @@ export abstract class Held {
 
   /** Milliseconds to the local deadline; not below 0. */
   abstract get remaining(): number;
-  /** Lets what the clock says is over be lost. */
-  abstract check(): void;
-  /** Sets the deadline to `lease` ms from now. */
-  abstract extend(lease: number): Promise<void>;
-  /** Gives it back. */
-  abstract release(): Promise<void>;
   /** Epoch milliseconds. */
   protected abstract now(): number;
 
   get isHeld(): boolean {
-    return this.state === "held" && this.remaining > 0;
+    return this.state === "live" && this.remaining > 0;
   }
 
   /** Milliseconds since the grant. */
-  get held(): number {
+  get heldFor(): number {
     return this.now() - this.acquiredAt;
   }
 
@@ -79,7 +73,7 @@ export abstract class Held {
   /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
   assertUsable(): void {
     if (this.loss) throw this.loss;
-    if (this.state === "held") return;
+    if (this.state === "live") return;
     throw new LockNotOwnerError(this.lockName, `lock "${this.lockName}": this hold was given back`);
   }
 

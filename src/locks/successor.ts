@@ -1,10 +1,11 @@
 /** A call that waits in the giver's process, and is to be granted the lock by the command that gives it back. */
 import type { Instant } from "../base/clock.js";
 import { RedisUnavailableError } from "../base/errors.js";
-import type { Acquired, Passed, Successor } from "./primitive.js";
+import type { Passed, Successor } from "../engine/acquisition.js";
+import type { Acquired } from "./backend.js";
 import { noop } from "./work.js";
 
-export interface HeirOptions {
+export interface LocalSuccessorOptions {
   readonly lockName: string;
   readonly wireId: string;
   /** Milliseconds. */
@@ -16,23 +17,21 @@ export interface HeirOptions {
   readonly gone: () => boolean;
 }
 
-export class Heir implements Successor {
+export class LocalSuccessor implements Successor {
   readonly wireId: string;
   readonly lease: number;
   readonly sent: Instant;
   readonly own: number | undefined;
-  /** What came of it for the heir. Rejects UNAVAILABLE without an answer in time. */
+  /** What came of it for the successor. Rejects UNAVAILABLE without an answer in time. */
   readonly acquired: Promise<Acquired>;
-  readonly #options: HeirOptions;
-  /** The server has said what came of it. */
+  readonly #options: LocalSuccessorOptions;
   settled = false;
-  /** It said so when the call had given up waiting for that. */
   late = false;
   #silent = false;
   #resolve!: (acquired: Acquired) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(options: HeirOptions) {
+  constructor(options: LocalSuccessorOptions) {
     this.#options = options;
     this.wireId = options.wireId;
     this.lease = options.lease;
@@ -57,7 +56,6 @@ export class Heir implements Successor {
     this.#resolve(granted ? { granted, token } : { granted, ttl: others > 0 ? -1 : 0, others });
   }
 
-  /** There is no answer, or none that tells of the heir. */
   silent(): void {
     if (this.settled) return;
     this.#silent = true;

@@ -1,0 +1,98 @@
+/** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
+import { elapsedSince, instant } from "../base/clock.js";
+import type { Frame } from "../owners/context.js";
+import type { Backend, Giving } from "./backend.js";
+import { anyLive, restOf } from "./holds.js";
+import { forgetIfIdle, type OwnerLock } from "./owner-lock.js";
+import { Turns } from "./turns.js";
+import { quietly } from "./work.js";
+
+/** Runs a task when those that were handed in before it have settled. */
+export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
+  const work = own.lastCommand ? own.lastCommand.then(task, task) : task();
+  own.lastCommand = work;
+  const done = () => {
+    if (own.lastCommand === work) own.lastCommand = undefined;
+  };
+  work.then(done, done);
+  return work;
+}
+
+/**
+ * Runs one command that changes the holds under an id of its own, `callId`. Commands before it that may arrive once
+ * more (the connection was lost meanwhile, or there was no answer) get a tombstone first, which refuses them then:
+ * a late one would set back the count, or cut the TTL that the hold believes in. With no hold left none is needed,
+ * since the wire id is over then.
+ */
+export async function once<T>(
+  own: OwnerLock,
+  backend: Backend,
+  callId: string,
+  command: () => Promise<T>,
+): Promise<T> {
+  const { link, clock } = own.table.env;
+  for (const settle of own.unsure?.splice(0) ?? []) await settle();
+  const wireId = own.firstHold?.wireId;
+  const { losses } = link;
+  const begun = instant(clock);
+  let isUnsure = true;
+  try {
+    const result = await command();
+    isUnsure = link.losses !== losses || elapsedSince(clock, begun) > link.commandTimeout;
+    return result;
+  } finally {
+    // By the state of that moment there is nothing to undo, so this only leaves the tombstone.
+    const rest = () => restOf(own, backend);
+    if (isUnsure && wireId !== undefined) {
+      own.unsure ??= [];
+      own.unsure.push(() => quietly(link.limited("", backend.undo(wireId, callId, rest))));
+    }
+  }
+}
+
+/** Releases all holds of a side but the rest: the wire id lives on while any hold does. */
+export function letGo(own: OwnerLock, backend: Backend, wireId: string, giving: Giving): Promise<number> {
+  const callId = own.table.env.callId(wireId);
+  const command = () => backend.release(wireId, callId, giving);
+  return giving.rest().left > 0 ? once(own, backend, callId, command) : command();
+}
+
+/** Waits for work to settle, as long as one command may take. */
+export function awhile(own: OwnerLock, work: Promise<unknown>): Promise<void> {
+  return quietly(own.table.env.link.limited("", work));
+}
+
+/** Holds, turns or deadlines have changed: whatever depends on them looks again. */
+export function changed(own: OwnerLock): void {
+  const { live, watchdog } = own.table;
+  if (own.firstHold) live.add(own);
+  else live.remove(own);
+  watchdog.watch(own);
+  const holds = anyLive(own);
+  // What calls do depends on whether their owner holds the lock; those that wait for their turn are resumed one by one.
+  if (holds !== own.held) {
+    own.held = holds;
+    for (let call = own.firstCall; call; call = call.nextOfOwner) if (!call.awaitsTurn) call.resume();
+  }
+  own.turns?.resume();
+  forgetIfIdle(own);
+}
+
+/** The run is over: a sibling may begin. */
+export function endRun(own: OwnerLock | undefined, frame: Frame | undefined): void {
+  if (!own || !frame || !own.turns?.end(frame)) return;
+  dropTurns(own);
+  changed(own);
+}
+
+/** The turns of an owner's runs; made when the first one begins. */
+export function turnsOf(own: OwnerLock): Turns {
+  own.turns ??= new Turns();
+  return own.turns;
+}
+
+/** Drops turns that nobody has or waits for. */
+export function dropTurns(own: OwnerLock): void {
+  if (own.turns?.idle) own.turns = undefined;
+  forgetIfIdle(own);
+}

@@ -1,0 +1,148 @@
+/** The holds that one owner has on one lock: the list, and what a command is to leave of them. */
+import type { Backend, Rest, Side } from "./backend.js";
+import type { Grant, OpenCall, OwnerLock } from "./owner-lock.js";
+
+/** Asked for at each call, and nearly always so. */
+const NONE: readonly Grant[] = [];
+
+/** In the order of their grants; those on their way back included. */
+export function* holdsOf(own: OwnerLock): IterableIterator<Grant> {
+  for (let grant = own.firstHold; grant; grant = grant.next) yield grant;
+}
+
+/** Holds that are neither lost nor on their way back. */
+export function liveHolds(own: OwnerLock): Grant[] {
+  const live: Grant[] = [];
+  for (let grant = own.firstHold; grant; grant = grant.next) if (grant.state === "live") live.push(grant);
+  return live;
+}
+
+export function anyLive(own: OwnerLock): boolean {
+  for (let grant = own.firstHold; grant; grant = grant.next) if (grant.state === "live") return true;
+  return false;
+}
+
+/** Whether the owner has the lock by another hold as well. */
+export function hasAnother(own: OwnerLock, grant: Grant): boolean {
+  for (let other = own.firstHold; other; other = other.next) {
+    if (other.state === "live" && other !== grant) return true;
+  }
+  return false;
+}
+
+/** Live ones whose time is over by the clock. */
+export function expiredHolds(own: OwnerLock): readonly Grant[] {
+  let expired = NONE;
+  for (let grant = own.firstHold; grant; grant = grant.next) {
+    if (grant.state === "live" && grant.remaining <= 0) expired = [...expired, grant];
+  }
+  return expired;
+}
+
+/** The outermost live hold that stands under this field. */
+export function holdUnder(own: OwnerLock, field: string): Grant | undefined {
+  for (let grant = own.firstHold; grant; grant = grant.next) {
+    if (grant.state === "live" && grant.field === field) return grant;
+  }
+  return undefined;
+}
+
+/** How many holds are on a side; those on their way back included. */
+export function countOn(own: OwnerLock, side: Side): number {
+  let count = 0;
+  for (let grant = own.firstHold; grant; grant = grant.next) if (grant.side === side) count++;
+  return count;
+}
+
+export function isKnown(own: OwnerLock, grant: Grant): boolean {
+  for (let other = own.firstHold; other; other = other.next) if (other === grant) return true;
+  return false;
+}
+
+export function addHold(own: OwnerLock, grant: Grant): void {
+  let last = own.firstHold;
+  if (!last) {
+    own.troubles = undefined;
+    own.firstHold = grant;
+    return;
+  }
+  while (last.next) last = last.next;
+  last.next = grant;
+}
+
+/** Lets go of the holds that are not wanted. */
+export function keepHolds(own: OwnerLock, wanted: (grant: Grant) => boolean): void {
+  let last: Grant | undefined;
+  for (let grant = own.firstHold; grant; grant = grant.next) {
+    if (wanted(grant)) last = grant;
+    else if (last) last.next = grant.next;
+    else own.firstHold = grant.next;
+  }
+  if (!own.firstHold) own.unsure = undefined;
+}
+
+// Those that `lock.unlock()` gives back
+
+export function pushOpen(own: OwnerLock, grant: Grant): void {
+  grant.below = own.openHold;
+  own.openHold = grant;
+}
+
+export function removeOpen(own: OwnerLock, grant: Grant): void {
+  if (own.openHold === grant) own.openHold = grant.below;
+  else {
+    let above = own.openHold;
+    while (above && above.below !== grant) above = above.below;
+    if (above) above.below = grant.below;
+  }
+  grant.below = undefined;
+}
+
+// Calls that want a hold
+
+export function openCall(own: OwnerLock, call: OpenCall): void {
+  call.prevOfOwner = own.lastCall;
+  if (own.lastCall) own.lastCall.nextOfOwner = call;
+  else own.firstCall = call;
+  own.lastCall = call;
+}
+
+export function closeCall(own: OwnerLock, call: OpenCall): void {
+  if (call.prevOfOwner) call.prevOfOwner.nextOfOwner = call.nextOfOwner;
+  else own.firstCall = call.nextOfOwner;
+  if (call.nextOfOwner) call.nextOfOwner.prevOfOwner = call.prevOfOwner;
+  else own.lastCall = call.prevOfOwner;
+}
+
+// What a command leaves
+
+/** The holds but for one, as a command on this side is to leave them. */
+export function restOf(own: OwnerLock, backend: Backend, without?: Grant): Rest {
+  return terms(own, backend, (grant) => (grant === without ? undefined : leftOf(own, grant)));
+}
+
+/** The holds with `term` milliseconds for one of them, and no less than it has for each other. */
+export function extendedRest(own: OwnerLock, extended: Grant, term: number): Rest {
+  return terms(own, extended.backend, (grant) => (grant === extended ? term : leftOf(own, grant)));
+}
+
+/**
+ * What a command grants a hold that it leaves. One that is renewed gets its full lease: a renewal may have been
+ * executed that we have not heard of yet, and a TTL below what it will make us believe would let another in.
+ */
+function leftOf(own: OwnerLock, { renewed, serverLeft }: Grant): number {
+  const { watchdogTimeout } = own.table.env.settings;
+  return renewed && serverLeft > 0 ? Math.max(serverLeft, watchdogTimeout) : serverLeft;
+}
+
+function terms(own: OwnerLock, { side }: Backend, termOf: (grant: Grant) => number | undefined): Rest {
+  const rest: number[] = [];
+  let left = 0;
+  for (let grant = own.firstHold; grant; grant = grant.next) {
+    const term = termOf(grant);
+    if (term === undefined) continue;
+    if (grant.side === side) rest.push(term);
+    left = Math.max(left, term);
+  }
+  return { terms: rest, left };
+}

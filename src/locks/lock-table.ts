@@ -1,0 +1,10 @@
+/** Makes what the owners of one client have of locks. */
+import { Watchdog, type WatchdogOptions } from "../watchdog/watchdog.js";
+import type { Env } from "./env.js";
+import { LiveSet } from "./live-set.js";
+import type { LockTable } from "./owner-lock.js";
+import { renewal } from "./renewal.js";
+
+export function makeLockTable(env: Env, options: WatchdogOptions): LockTable {
+  return { env, live: new LiveSet(), watchdog: new Watchdog(options, renewal) };
+}

@@ -1,0 +1,100 @@
+/** How the holds of one owner on one lock are lost: by the clock, the server's word, force, or the end of the client. */
+import type { LockLostError, LossReason } from "../base/errors.js";
+import { trace } from "../base/trace.js";
+import { outside } from "../owners/context.js";
+import { type Backend, eventOf, type Side, TAKEN } from "./backend.js";
+import { changed, inOrder, letGo } from "./commands.js";
+import { anyLive, expiredHolds, keepHolds, liveHolds, restOf } from "./holds.js";
+import type { Grant, OwnerLock } from "./owner-lock.js";
+import { noop } from "./work.js";
+
+/** What the clock says is over is lost. */
+export function dropExpired(own: OwnerLock): void {
+  const expired = expiredHolds(own);
+  if (expired.length > 0) drop(own, expired, undefined);
+}
+
+/** Whether the owner has a live hold, so that a further call re-enters. */
+export function holds(own: OwnerLock): boolean {
+  dropExpired(own);
+  return anyLive(own);
+}
+
+/** Under which the owner's live holds stand in Redis; undefined without one. */
+export function wireIdOf(own: OwnerLock | undefined): string | undefined {
+  return own && holds(own) ? own.firstHold?.wireId : undefined;
+}
+
+/** Loses holds by this side's decision; what the server still has of them is given back in the background. */
+function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | undefined): void {
+  const wireId = own.firstHold?.wireId as string;
+  for (const grant of grants) {
+    const isUnheard = grant.renewed && (own.troubles?.suspended || own.renewing > 0);
+    lose(grant, reason ?? (isUnheard ? "unreachable" : "expired"));
+  }
+  forgetLost(own);
+  for (const backend of new Map(grants.map(({ backend }) => [backend.side, backend])).values()) {
+    const giving = { rest: () => restOf(own, backend), onSilence: noop };
+    const release = () => letGo(own, backend, wireId, giving);
+    // With no hold left the wire id is over, and nothing need wait for its release.
+    own.table.env.settle(own.firstHold ? inOrder(own, release) : release());
+  }
+}
+
+/**
+ * The server does not know the owner any more, on one side or on any: every live hold there is lost. Those on their
+ * way back will be told so.
+ */
+export function loseAll(own: OwnerLock, reason: LossReason, side?: Side): void {
+  for (const grant of liveHolds(own)) if (side === undefined || grant.side === side) lose(grant, reason);
+  forgetLost(own);
+}
+
+function forgetLost(own: OwnerLock): void {
+  keepHolds(own, (grant) => grant.state !== "lost");
+  changed(own);
+}
+
+export function lose(grant: Grant, reason: LossReason): LockLostError {
+  if (grant.loss) return grant.loss;
+  const { heldFor, backend, own, wireId } = grant;
+  const loss = grant.lose(reason);
+  trace('lock "%s": lost by %s, %s', grant.lockName, wireId, reason);
+  outside(() => grant.tellLoss());
+  own.table.env.events.emit("lost", { ...eventOf(backend), ownerId: wireId, reason, held: heldFor });
+  return loss;
+}
+
+/** Why the server says that the owner has nothing, on a side or on any. */
+export function whyNotHeld(own: OwnerLock, word: number, side: Side | undefined): LossReason {
+  const forced = own.troubles?.forced;
+  if (forced && (side === undefined || forced.includes(side))) return "forced";
+  // The key may be there on account of the owner's other side.
+  const hasOther = side !== undefined && liveHolds(own).some((grant) => grant.side !== side);
+  return word === TAKEN && !hasOther ? "taken" : "expired";
+}
+
+// What happens to the whole lock or the whole client
+
+/** The wire id, if a live hold is on this side of the lock. */
+export function wireIdOn(own: OwnerLock, { key, side }: Backend): string | undefined {
+  const isOn = (grant: Grant) => grant.backend.key === key && grant.side === side;
+  return liveHolds(own).some(isOn) ? own.firstHold?.wireId : undefined;
+}
+
+/** This client gave the lock back by force while the owner held it under this wire id. */
+export function loseByForce(own: OwnerLock, backend: Backend, wireId: string): void {
+  if (wireIdOn(own, backend) === wireId) loseAll(own, "forced", backend.side);
+}
+
+/** Another client of this process gave this side of the lock back by force. */
+export function hearOfForce(own: OwnerLock, backend: Backend): void {
+  if (wireIdOn(own, backend) === undefined) return;
+  own.troubles = { ...own.troubles, forced: [...(own.troubles?.forced ?? []), backend.side] };
+}
+
+/** The client closes: what is held ends now and is given back. */
+export function loseByClose(own: OwnerLock): void {
+  const live = liveHolds(own);
+  if (live.length > 0) drop(own, live, "closed");
+}

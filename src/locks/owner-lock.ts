@@ -1,0 +1,236 @@
+/**
+ * What one owner has of one lock, as plain records: its holds, the order of its commands, its open calls, its next
+ * renewal. The modules beside this one are functions over it.
+ */
+import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
+import type { Item } from "../base/list.js";
+import { type Frame, type LockRecord, OwnerRecord } from "../owners/context.js";
+import type { TimerEntry } from "../watchdog/timer-heap.js";
+import type { Watchdog } from "../watchdog/watchdog.js";
+import type { Backend, Side } from "./backend.js";
+import { untilDeadline } from "./deadline.js";
+import type { Env } from "./env.js";
+import { HoldRecord } from "./hold-record.js";
+import type { LiveSet } from "./live-set.js";
+import type { Turns, TurnTaker } from "./turns.js";
+
+/** What the owners of one client have of locks. */
+export interface LockTable {
+  readonly env: Env;
+  /** Records with a hold. */
+  readonly live: LiveSet<OwnerLock>;
+  readonly watchdog: Watchdog<OwnerLock>;
+}
+
+/** A call of an owner that wants a hold, as its other calls see it. */
+export interface OpenCall extends TurnTaker {
+  nextOfOwner: OpenCall | undefined;
+  prevOfOwner: OpenCall | undefined;
+}
+
+/** What has gone wrong, and is the likely cause should a hold be gone. */
+export interface Troubles {
+  /** Sides that another client of this process gave back by force. */
+  readonly forced?: readonly Side[];
+  /** The last renewal got no answer. */
+  readonly suspended?: boolean;
+}
+
+/** No time at all: a small number, since Infinity would cost each record a boxed one. */
+export const NEVER = -1;
+
+/** One object, with nothing but what most records need: it is what an idle hold costs. */
+export class OwnerLock implements Item, TimerEntry, LockRecord {
+  /** In {@link LockTable.live}. */
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  /** In the watchdog's heap. */
+  dueAt = 0;
+  index = -1;
+  readonly table: LockTable;
+  /** The lock's. */
+  readonly key: string;
+  /** Absent until somebody asks: most calls are the only one of their owner. */
+  owner: OwnerRecord | undefined;
+  /** Counted by the server, as far as is known, in the order of their grants; those on their way back included. */
+  firstHold: Grant | undefined;
+  /** The innermost that `lock()` or `tryLock()` took and nobody gave back, a lost one too; each knows the one below it. */
+  openHold: Grant | undefined;
+  /** Whether a hold was live when the open calls were last told. */
+  held = false;
+  /** Calls under way, in the order in which they began. */
+  firstCall: OpenCall | undefined;
+  lastCall: OpenCall | undefined;
+  /** Of its runs, once there is one. */
+  turns: Turns | undefined;
+  /** The last of the commands that take effect one after the other. */
+  lastCommand: Promise<unknown> | undefined;
+  /** Write the tombstones of commands that may arrive once more. */
+  unsure: (() => Promise<void>)[] | undefined;
+  /** Monotonic milliseconds, rounded down; {@link NEVER} while none is due. */
+  renewAt: number = NEVER;
+  /** Renewals on their way: if they are not answered, the likely cause, should the deadline pass. */
+  renewing = 0;
+  troubles: Troubles | undefined;
+
+  constructor(table: LockTable, owner: OwnerRecord | undefined, key: string) {
+    this.table = table;
+    this.owner = owner;
+    this.key = key;
+    owner?.put(this);
+  }
+
+  get lockKey(): string {
+    return this.table.env.lockKey(this.key);
+  }
+}
+
+/** For a call that wants a hold of the lock of this key. */
+export function ownerLockOf(table: LockTable, owner: OwnerRecord | undefined, key: string): OwnerLock {
+  return (owner && knownLockOf(owner, table.env.lockKey(key))) ?? new OwnerLock(table, owner, key);
+}
+
+/** What the owner has of the lock that owners know by this key. */
+export function knownLockOf(owner: OwnerRecord | undefined, lockKey: string): OwnerLock | undefined {
+  return owner?.get(lockKey) as OwnerLock | undefined;
+}
+
+/** Drops a record that says nothing. */
+export function forgetIfIdle(own: OwnerLock): void {
+  if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own);
+}
+
+/** Epoch times are kept relative to this: a small whole number costs a record nothing, any other one 16 bytes. */
+const EPOCH = Date.now();
+
+export interface GrantOptions {
+  readonly own: OwnerLock;
+  readonly backend: Backend;
+  /** Of its wire id. */
+  readonly number: number;
+  readonly frame: Frame | undefined;
+  /** When the command that took it was sent. */
+  readonly sent: Instant;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** Whether the watchdog renews it. */
+  readonly renewed: boolean;
+  readonly token: bigint | undefined;
+}
+
+/** One granted hold of one lock: when it was sent for, and how long it lasts. */
+export class Grant extends HoldRecord {
+  readonly own: OwnerLock;
+  readonly backend: Backend;
+  /** There for a fenced lock only. */
+  declare readonly token?: bigint;
+  /** There for a run only. */
+  declare readonly frame?: Frame;
+  readonly number: number;
+  readonly #acquired: number;
+  /** Whether the watchdog renews it. */
+  renewed: boolean;
+  /** The next one of its owner, in the order of the grants. */
+  next: Grant | undefined;
+  /** See {@link OwnerLock.openHold}. */
+  below: Grant | undefined;
+  #lease: number;
+  /** When the command that set its term was sent, in whole milliseconds; see {@link EPOCH}. */
+  #mono: number;
+  #wall: number;
+
+  constructor({ own, backend, number, frame, sent, lease, renewed, token }: GrantOptions) {
+    super();
+    this.own = own;
+    this.backend = backend;
+    this.number = number;
+    this.renewed = renewed;
+    if (token !== undefined) this.token = token;
+    if (frame) this.frame = frame;
+    this.#lease = lease;
+    this.#mono = Math.floor(sent.mono);
+    this.#wall = Math.floor(sent.wall) - EPOCH;
+    this.#acquired = this.now() - EPOCH;
+  }
+
+  get lockName(): string {
+    return this.backend.lockName;
+  }
+
+  /** Made anew each time: as text it would be a seventh of what an idle hold costs. */
+  get wireId(): string {
+    return this.own.table.env.wireId(this.number);
+  }
+
+  get ownerId(): string {
+    return this.wireId;
+  }
+
+  get owner(): OwnerRecord {
+    const { own } = this;
+    if (!own.owner) {
+      own.owner = new OwnerRecord();
+      own.owner.put(own);
+      forgetIfIdle(own);
+    }
+    return own.owner;
+  }
+
+  get acquiredAt(): number {
+    return this.#acquired + EPOCH;
+  }
+
+  get side(): Side {
+    return this.backend.side;
+  }
+
+  /** The holder's field in the lock's hash. */
+  get field(): string {
+    return this.backend.field(this.wireId);
+  }
+
+  /** The local deadline lies before the server's by the drift. */
+  get remaining(): number {
+    if (this.state === "lost") return 0;
+    return untilDeadline(this.clock, this.own.table.env.settings.drift, this.sent, this.#lease);
+  }
+
+  /** Milliseconds for which the server keeps the key on account of this hold. */
+  get serverLeft(): number {
+    return Math.max(0, Math.ceil(this.#lease - elapsedSince(this.clock, this.sent)));
+  }
+
+  /** Sets the deadline to `lease` milliseconds after `sent`. */
+  setTerm(sent: Instant, lease: number): void {
+    this.#mono = Math.floor(sent.mono);
+    this.#wall = Math.floor(sent.wall) - EPOCH;
+    this.#lease = lease;
+  }
+
+  /** As {@link setTerm}, but only towards a later deadline. */
+  raiseTerm(sent: Instant, lease: number): void {
+    if (this.#laterBy(sent, lease) > 0) this.setTerm(sent, lease);
+  }
+
+  /** As {@link setTerm}, but only towards an earlier deadline. */
+  lowerTerm(sent: Instant, lease: number): void {
+    if (this.#laterBy(sent, lease) < 0) this.setTerm(sent, lease);
+  }
+
+  protected now(): number {
+    return this.clock.wall();
+  }
+
+  #laterBy(sent: Instant, lease: number): number {
+    return lease - elapsedSince(this.clock, sent) - (this.#lease - elapsedSince(this.clock, this.sent));
+  }
+
+  private get clock(): Clock {
+    return this.own.table.env.clock;
+  }
+
+  private get sent(): Instant {
+    return { mono: this.#mono, wall: this.#wall + EPOCH };
+  }
+}

@@ -1,0 +1,61 @@
+/** A nested try: one more hold of a lock that the owner has. */
+import { instant } from "../base/clock.js";
+import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
+import type { Attempt } from "../engine/acquisition.js";
+import { type Backend, DONE, OVER, SIDE_GONE } from "./backend.js";
+import { awhile, once } from "./commands.js";
+import { restOf } from "./holds.js";
+import { loseAll, whyNotHeld } from "./loss.js";
+import type { Grant, OwnerLock } from "./owner-lock.js";
+import { quietly } from "./work.js";
+
+/** The promise of one nested try: it may be answered before what the try leaves behind is settled. */
+export interface Answer {
+  resolve(attempt: Attempt<Grant>): void;
+  reject(error: unknown): void;
+}
+
+/** A call that has to be nested. */
+export interface Nested {
+  readonly own: OwnerLock;
+  readonly backend: Backend;
+  readonly lockName: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  readonly since: ReturnType<typeof instant> | undefined;
+  accept(number: number, sent: ReturnType<typeof instant>, token: bigint | undefined): Grant | undefined;
+}
+
+/** Resolves when nothing of the try is left to be settled. */
+export async function reenter(call: Nested, within: number, answer: Answer): Promise<void> {
+  const { own, backend, lease, lockName } = call;
+  const { env } = own.table;
+  const { number, token, wireId } = own.firstHold as Grant;
+  const callId = env.callId(wireId);
+  const others = () => restOf(own, backend);
+  const undo = () => quietly(backend.undo(wireId, callId, others));
+  const sent = call.since ?? instant(env.clock);
+  try {
+    const word = await once(own, backend, callId, () =>
+      backend.reenter(wireId, callId, others().terms.length + 1, lease, within),
+    );
+    if (word === OVER) {
+      throw new RedisUnavailableError(lockName, new Error("its hold count was changed by others"));
+    }
+    if (word !== DONE) {
+      // A further hold on the write side needs that side, one on the read side any.
+      const side = backend.side === "write" || word === SIDE_GONE ? backend.side : undefined;
+      loseAll(own, whyNotHeld(own, word, side), side);
+      return answer.resolve({ granted: false, ttl: 0 });
+    }
+    const value = call.accept(number, sent, token);
+    if (value) return answer.resolve({ granted: true, value, lease });
+    answer.reject(new LockLostError(lockName, "expired", env.clock.wall()));
+    await undo();
+  } catch (error) {
+    const undone = undo();
+    if (isLockError(error, "REPLICAS")) await awhile(own, undone);
+    answer.reject(error);
+    await undone;
+  }
+}

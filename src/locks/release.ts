@@ -1,0 +1,148 @@
+/** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
+import { elapsedSince, instant } from "../base/clock.js";
+import { isLockError, RedisUnavailableError } from "../base/errors.js";
+import { trace } from "../base/trace.js";
+import { countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./backend.js";
+import { changed, inOrder, letGo, once } from "./commands.js";
+import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
+import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
+import { dropExpired, lose, loseAll, whyNotHeld } from "./loss.js";
+import type { Grant, OwnerLock } from "./owner-lock.js";
+import { noop, quietly } from "./work.js";
+
+/**
+ * Gives a hold back. A second call shares the first one's outcome; after UNAVAILABLE the work goes on, and a further call
+ * asks again. `choose`: who has it next, where its own queue is not asked.
+ */
+export function release(grant: Grant, choose?: ChooseSuccessor): Promise<void> {
+  const { own } = grant;
+  const { env } = own.table;
+  dropExpired(own);
+  if (grant.outcome) return env.link.limited(grant.lockName, grant.outcome);
+  removeOpen(own, grant);
+  if (grant.state !== "lost") return startRelease(grant, choose);
+  grant.outcome = reportLoss(grant);
+  env.settle(grant.outcome);
+  return grant.outcome;
+}
+
+/** Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none. */
+export function releaseInnermost(own: OwnerLock, side: Side): Promise<void> | undefined {
+  let grant = own.openHold;
+  while (grant && grant.side !== side) grant = grant.below;
+  return grant && takeBack(grant);
+}
+
+/** Sets a hold's deadline to `lease` ms from now; one that is renewed never below the watchdog's lease. */
+export function extend(grant: Grant, lease: number): Promise<void> {
+  const { own } = grant;
+  const work = inOrder(own, () => setTerm(grant, lease));
+  return own.table.env.link.limited(grant.lockName, work);
+}
+
+/** Ends the renewals: from now on the hold has `lease` milliseconds. */
+export function limit(grant: Grant, lease: number): Promise<void> {
+  grant.renewed = false;
+  return extend(grant, lease);
+}
+
+function takeBack(grant: Grant): Promise<void> {
+  const { own } = grant;
+  grant.takenBack = true;
+  return release(grant).catch((error: unknown) => {
+    if (isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)) {
+      // The work goes on; until it is done a further unlock asks for it again.
+      pushOpen(own, grant);
+      void quietly(grant.outcome).then(() => removeOpen(own, grant));
+    }
+    throw error;
+  });
+}
+
+/** Resolves as the outcome does, or rejects UNAVAILABLE as soon as the release got no answer in time. */
+function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promise<void> {
+  const { own, lockName } = grant;
+  const { env } = own.table;
+  grant.state = "ended";
+  // Before the release is sent, so that no renewal follows it.
+  changed(own);
+  const isQueued = own.lastCommand !== undefined;
+  let onSilence = noop;
+  const outcome = inOrder(own, () => giveBack(grant, () => onSilence(), choose));
+  grant.outcome = outcome;
+  env.settle(outcome);
+  // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
+  if (isQueued) return env.link.limited(lockName, outcome);
+  return new Promise((resolve, reject) => {
+    onSilence = () => reject(new RedisUnavailableError(lockName));
+    outcome.then(resolve, reject);
+  });
+}
+
+/** The hold is not open any more. A close was told by the signal; its unlock has nothing to add. */
+async function reportLoss(grant: Grant): Promise<void> {
+  changed(grant.own);
+  if (grant.loss && grant.loss.reason !== "closed") throw grant.loss;
+}
+
+async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor): Promise<void> {
+  const { own, backend, wireId } = grant;
+  const { env } = own.table;
+  const begun = instant(env.clock);
+  const rest = () => restOf(own, backend, grant);
+  const { left } = rest();
+  const handoff = left === 0 ? handoffOf(env, backend, choose) : NO_HANDOFF;
+  const { successor } = handoff;
+  const silence = () => {
+    onSilence();
+    successor?.silent();
+  };
+  try {
+    const word = await letGo(own, backend, wireId, { rest, onSilence: silence, successor });
+    // So late, an earlier run of this command may have done it, and its tombstone or all holds left have lapsed since.
+    const isLate = () =>
+      elapsedSince(env.clock, begun) > (left > 0 ? Math.min(left, TOMBSTONE_TTL) : TOMBSTONE_TTL);
+    if (word !== DONE && !isLate()) throw loseHere(grant, word);
+    trace('lock "%s": given back by %s', grant.lockName, wireId);
+    if (grant.announced && env.events.heard("released")) {
+      env.events.emit("released", { ...eventOf(backend), ownerId: wireId, held: grant.heldFor });
+    }
+    // The script found none of the others' deadlines ahead, and released it.
+    const others = rest();
+    if (others.terms.length > 0 && countOf(others) === 0) loseAll(own, "expired", backend.side);
+  } finally {
+    keepHolds(own, (other) => other !== grant);
+    changed(own);
+    concludeHandoff(env, handoff);
+  }
+}
+
+/** The server says that the owner has nothing on this side. */
+function loseHere(grant: Grant, word: number): Error {
+  const { own, side } = grant;
+  const reason = whyNotHeld(own, word, side);
+  loseAll(own, reason, side);
+  return lose(grant, reason);
+}
+
+async function setTerm(grant: Grant, lease: number): Promise<void> {
+  const { own, backend, wireId } = grant;
+  const { env } = own.table;
+  dropExpired(own);
+  grant.assertUsable();
+  const term = grant.renewed ? Math.max(lease, env.settings.watchdogTimeout) : lease;
+  const sent = instant(env.clock);
+  // Should the outcome stay unknown, the earlier of the two deadlines is the one that surely holds.
+  grant.lowerTerm(sent, term);
+  changed(own);
+  const callId = env.callId(wireId);
+  const word = await once(own, backend, callId, () =>
+    backend.extend(wireId, callId, extendedRest(own, grant, term)),
+  );
+  if (word !== DONE) throw loseHere(grant, word);
+  dropExpired(own);
+  // Given back meanwhile, it was extended all the same: the unlock was called later.
+  if (grant.loss) throw grant.loss;
+  grant.setTerm(sent, term);
+  changed(own);
+}

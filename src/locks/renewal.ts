@@ -1,0 +1,90 @@
+/** When an owner's holds on a lock are to be renewed or have ended, and what the watchdog's news mean for them. */
+import { type Instant, onMono } from "../base/clock.js";
+import { trace } from "../base/trace.js";
+import { renewalInterval, retryInterval } from "../watchdog/renewal-interval.js";
+import type { Keeper, Renewal } from "../watchdog/watchdog.js";
+import { DONE, eventOf } from "./backend.js";
+import { countOn, holdUnder } from "./holds.js";
+import { dropExpired, loseAll, whyNotHeld } from "./loss.js";
+import { type Grant, NEVER, type OwnerLock } from "./owner-lock.js";
+
+const NOTHING: readonly Renewal<OwnerLock>[] = [];
+
+/** A renewed hold was granted by a command sent at `sent`. */
+export function scheduleRenewal(own: OwnerLock, sent: Instant): void {
+  if (!own.firstHold?.next) own.renewAt = NEVER;
+  const { clock, settings } = own.table.env;
+  renewBy(own, onMono(clock, sent) + renewalInterval(settings.watchdogTimeout));
+}
+
+export const renewal: Keeper<OwnerLock> = {
+  nextDue(own) {
+    let next = Number.POSITIVE_INFINITY;
+    if (!own.firstHold) return next;
+    const now = own.table.env.clock.mono();
+    for (let grant: Grant | undefined = own.firstHold; grant; grant = grant.next) {
+      if (grant.state !== "live") continue;
+      next = Math.min(next, now + grant.remaining);
+      if (grant.renewed && own.renewing === 0 && own.renewAt !== NEVER) next = Math.min(next, own.renewAt);
+    }
+    return next;
+  },
+
+  due(own, now) {
+    dropExpired(own);
+    if (own.renewing > 0 || own.renewAt === NEVER || own.renewAt > now) return NOTHING;
+    const renewals: Renewal<OwnerLock>[] = [];
+    for (let grant = own.firstHold; grant; grant = grant.next) {
+      if (grant.state !== "live" || !grant.renewed) continue;
+      const { backend, wireId, field } = grant;
+      if (renewals.some((other) => other.field === field)) continue;
+      const extraKeys = backend.extraKeys(wireId, countOn(own, backend.side));
+      renewals.push({ watched: own, renewer: backend.renewer, key: backend.key, field, extraKeys });
+    }
+    own.renewing = renewals.length;
+    if (renewals.length > 0) own.renewAt = NEVER;
+    return renewals;
+  },
+
+  renewed({ watched: own, field }, word, sent) {
+    // Past its deadline it is lost, whatever the server says: after a stall, replies are handled before timers.
+    dropExpired(own);
+    own.renewing--;
+    const { env, watchdog } = own.table;
+    const first = holdUnder(own, field);
+    // The holds may have been given back, or be others by now.
+    if (!first) return watchdog.watch(own);
+    const { side } = first;
+    if (word !== DONE) return loseAll(own, whyNotHeld(own, word, side), side);
+    if (own.troubles) own.troubles = { ...own.troubles, suspended: false };
+    const lease = env.settings.watchdogTimeout;
+    for (let grant: Grant | undefined = first; grant; grant = grant.next) {
+      if (grant.state === "live" && grant.renewed && grant.side === side) grant.raiseTerm(sent, lease);
+    }
+    renewBy(own, onMono(env.clock, sent) + renewalInterval(lease));
+    if (env.events.heard("renewed")) {
+      env.events.emit("renewed", { ...eventOf(first.backend), ownerId: first.wireId });
+    }
+    watchdog.watch(own);
+  },
+
+  notRenewed({ watched: own }, cause) {
+    trace("a renewal got no answer");
+    own.renewing--;
+    const { env, watchdog } = own.table;
+    renewBy(own, env.clock.mono() + retryInterval(env.settings.watchdogTimeout));
+    let first = own.firstHold;
+    while (first && first.state !== "live") first = first.next;
+    if (first && !own.troubles?.suspended) {
+      own.troubles = { ...own.troubles, suspended: true };
+      env.events.emit("suspended", { ...eventOf(first.backend), ownerId: first.wireId, cause });
+    }
+    watchdog.watch(own);
+  },
+};
+
+/** The two sides of a read-write lock are renewed together, so the earlier time counts. */
+function renewBy(own: OwnerLock, at: number): void {
+  const due = Math.floor(at);
+  own.renewAt = own.renewAt === NEVER ? due : Math.min(own.renewAt, due);
+}
