@@ -19,3 +19,9 @@ export function listen(
   };
   return call.listen({ hint, refused });
 }
+
+/** Lets a call listen for itself. */
+export function listenAlone(call: Acquisition<unknown>, end: EndCall): void {
+  const hint = () => call.hint();
+  call.unsubscribe ??= listen(call, hint, () => [call], end);
+}

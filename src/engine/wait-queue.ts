@@ -7,7 +7,7 @@ import { List } from "../base/list.js";
 import type { Limited, TimeLimit } from "../base/time-limit.js";
 import type { Acquisition } from "./acquisition.js";
 import { HandoffPolicy, SHORTEST_TURN } from "./handoff-policy.js";
-import { type EndCall, listen } from "./listening.js";
+import { type EndCall, listen, listenAlone } from "./listening.js";
 import { PromisedPermits } from "./promised-permits.js";
 
 export interface WaitQueueOptions {
@@ -174,13 +174,7 @@ export class WaitQueue implements Limited {
     this.#permits?.settle(call);
     this.#successor = undefined;
     if (this.first === call) this.#policy.quiet(ms, this.#now);
-    if (call.traits.serverQueued)
-      call.unsubscribe ??= listen(
-        call,
-        () => call.hint(),
-        () => [call],
-        this.#options.end,
-      );
+    if (call.traits.serverQueued) listenAlone(call, this.#options.end);
     else this.#unsubscribe ??= this.#listen(call);
     for (const waiter of mustRetry.length > 0 ? this.#waiters.all() : []) {
       if (waiter.ticket !== undefined && mustRetry.includes(waiter.ticket)) waiter.hint();

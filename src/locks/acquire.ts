@@ -1,6 +1,6 @@
 /** One call that wants a hold of a lock: how it tries, and what becomes of a try that nobody waits for any more. */
 import { type Instant, instant } from "../base/clock.js";
-import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError, LockLostError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import {
   Acquisition,
@@ -12,20 +12,17 @@ import {
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions, Origin } from "./acquisition-options.js";
 import { type Acquired, type Backend, eventOf, NOTHING_LEFT } from "./backend.js";
-import { awhile, changed, dropTurns, endRun, inOrder, turnsOf } from "./commands.js";
+import { awhile, changed, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
 import { queueNameOf } from "./handoff.js";
 import { addHold, closeCall, openCall, pushOpen } from "./holds.js";
 import { dropExpired, holds, wireIdOf } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
-import { reenter } from "./reenter.js";
+import { AGAIN, reenter } from "./reenter.js";
 import { release } from "./release.js";
 import { scheduleRenewal } from "./renewal.js";
 import { LocalSuccessor } from "./successor.js";
 import { admitsUpgrade } from "./upgrade.js";
-import { noop, quietly } from "./work.js";
-
-/** Try again at once: things have changed since the try was asked for. */
-export const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };
+import { quietly } from "./work.js";
 
 export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   nextOfOwner: OpenCall | undefined;
@@ -133,25 +130,15 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       this.lastTry = inOrder(own, () => this.#outermost(within, coWaiters));
       return this.lastTry as Promise<Attempt<Grant>>;
     }
-    return new Promise((resolve, reject) => {
-      let isStale = false;
-      const expire = () => {
-        isStale = true;
-        reject(new RedisUnavailableError(this.lockName));
-      };
-      // Behind a command that Redis does not answer, this one would wait without end.
-      const cancel = own.lastCommand ? own.table.env.clock.after(within, expire) : noop;
-      const lastTry = inOrder(own, async () => {
-        cancel();
-        dropExpired(own);
-        if (isStale || this.over || !this.hasTurn()) return resolve(AGAIN);
-        // Also a hold on its way back is re-entered: its unlock was called later than this call.
-        if (own.firstHold) await reenter(this, within, { resolve, reject });
-        else resolve(await this.#outermost(within, coWaiters));
-      });
-      lastTry.catch(reject);
-      this.lastTry = lastTry;
+    const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, async (reply) => {
+      dropExpired(own);
+      if (this.over || !this.hasTurn()) return reply.resolve(AGAIN);
+      // Also a hold on its way back is re-entered: its unlock was called later than this call.
+      if (own.firstHold) await reenter(this, within, reply);
+      else reply.resolve(await this.#outermost(within, coWaiters));
     });
+    this.lastTry = settled;
+    return answer;
   }
 
   override succeed(_lockKey: string, own: number | undefined): LocalSuccessor | undefined {

@@ -1,11 +1,12 @@
 /** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
 import { elapsedSince, instant } from "../base/clock.js";
+import { RedisUnavailableError } from "../base/errors.js";
 import type { Frame } from "../owners/context.js";
 import type { Backend, Giving } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
 import { forgetIfIdle, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
-import { quietly } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 /** Runs a task when those that were handed in before it have settled. */
 export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
@@ -16,6 +17,39 @@ export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
   };
   work.then(done, done);
   return work;
+}
+
+/** The promise of a task: it may be answered before what the task leaves behind is settled. */
+export interface Answer<T> {
+  resolve(value: T): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * As {@link inOrder}. Behind a command that Redis does not answer the task would wait without end: the answer is
+ * UNAVAILABLE when it has not begun within `within` milliseconds, and then it does not begin.
+ */
+export function inOrderWithin<T>(
+  own: OwnerLock,
+  lockName: string,
+  within: number,
+  task: (answer: Answer<T>) => Promise<void>,
+): { readonly answer: Promise<T>; readonly settled: Promise<void> } {
+  let settled!: Promise<void>;
+  const answer = new Promise<T>((resolve, reject) => {
+    let isLate = false;
+    const expire = () => {
+      isLate = true;
+      reject(new RedisUnavailableError(lockName));
+    };
+    const cancel = own.lastCommand ? own.table.env.clock.after(within, expire) : noop;
+    settled = inOrder(own, async () => {
+      cancel();
+      if (!isLate) await task({ resolve, reject });
+    });
+    settled.catch(reject);
+  });
+  return { answer, settled };
 }
 
 /**

@@ -3,17 +3,14 @@ import { instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import type { Attempt } from "../engine/acquisition.js";
 import { type Backend, DONE, OVER, SIDE_GONE } from "./backend.js";
-import { awhile, once } from "./commands.js";
+import { type Answer, awhile, once } from "./commands.js";
 import { restOf } from "./holds.js";
 import { loseAll, whyNotHeld } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { quietly } from "./work.js";
 
-/** The promise of one nested try: it may be answered before what the try leaves behind is settled. */
-export interface Answer {
-  resolve(attempt: Attempt<Grant>): void;
-  reject(error: unknown): void;
-}
+/** Try again at once: things have changed since the try was asked for. */
+export const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };
 
 /** A call that has to be nested. */
 export interface Nested {
@@ -27,7 +24,7 @@ export interface Nested {
 }
 
 /** Resolves when nothing of the try is left to be settled. */
-export async function reenter(call: Nested, within: number, answer: Answer): Promise<void> {
+export async function reenter(call: Nested, within: number, answer: Answer<Attempt<Grant>>): Promise<void> {
   const { own, backend, lease, lockName } = call;
   const { env } = own.table;
   const { number, token, wireId } = own.firstHold as Grant;
@@ -46,7 +43,7 @@ export async function reenter(call: Nested, within: number, answer: Answer): Pro
       // A further hold on the write side needs that side, one on the read side any.
       const side = backend.side === "write" || word === SIDE_GONE ? backend.side : undefined;
       loseAll(own, whyNotHeld(own, word, side), side);
-      return answer.resolve({ granted: false, ttl: 0 });
+      return answer.resolve(AGAIN);
     }
     const value = call.accept(number, sent, token);
     if (value) return answer.resolve({ granted: true, value, lease });
