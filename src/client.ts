@@ -103,8 +103,9 @@ export class LockClient {
   }
 
   /**
-   * What is known of a lock, of this library or Redisson's, by the word of Redis; null if it is free, or no lock.
-   * Semaphores and latches are none.
+   * What is known of a lock, of this library or Redisson's, by the word of Redis; null if it is free, and for a semaphore
+   * or a latch.
+   * @throws WRONG_DATA for what is nothing of this library or Redisson's
    */
   async inspect(name: string): Promise<LockInfo | null> {
     const key = this.#key(name);

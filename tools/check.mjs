@@ -9,7 +9,6 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
 const LONGEST_FILE = 250;
-const LOCK_FILES = ["package-lock.json", "bench/package-lock.json"];
 const GENERATED = "src/scripts/generated.ts";
 
 /** A command that succeeds, or a function that returns what it found wrong as text ("" is good). */
@@ -20,7 +19,7 @@ const STATIC_CHECKS = [
   ["import rules", "depcruise src --config .dependency-cruiser.cjs"],
   ["generated scripts", "node tools/lua.mjs --check"],
   ["file lengths", findLongFiles],
-  ["lock files", findLockFileMistakes],
+  ["lock files", "node tools/lock-files.mjs"],
   ["build", "tsdown --logLevel warn"],
   ["publint", "publint --strict"],
   ["attw", "attw --pack . --no-emoji --no-color"],
@@ -49,27 +48,6 @@ function findLongFiles() {
     .filter(({ lines }) => lines > LONGEST_FILE)
     .map(({ file, lines }) => `${file} has ${lines} lines; at most ${LONGEST_FILE} can be read in one go`)
     .join("\n");
-}
-
-/**
- * A lock file must serve whoever installs from another registry: `.npmrc` leaves the addresses out. And it must list
- * the builds of a package for every system, else `npm ci` refuses it; npm itself leaves out what it could not fetch.
- */
-function findLockFileMistakes() {
-  return LOCK_FILES.flatMap(mistakesOfLockFile).join("\n");
-}
-
-function mistakesOfLockFile(file) {
-  const { packages } = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
-  const paths = Object.keys(packages);
-  const isListed = (name) => paths.some((path) => path.endsWith(`node_modules/${name}`));
-  return Object.entries(packages)
-    .flatMap(([path, { resolved = "", optionalDependencies = {} }]) => {
-      const hosts = /^[a-z+]+:\/\//.test(resolved) ? [`${path} names the host it came from`] : [];
-      const missing = Object.keys(optionalDependencies).filter((name) => !isListed(name));
-      return [...hosts, ...missing.map((name) => `${name}, optional for ${path}, is not listed`)];
-    })
-    .map((mistake) => `${file}: ${mistake}`);
 }
 
 function runCheck([name, check]) {

@@ -46,7 +46,13 @@ function readScripts(root, mistakes) {
     }
   };
   for (const name of list(root, "shared")) {
-    attempt(name, (source, fail) => snippets.set(name, checkSnippet(name, source, fail)));
+    attempt(name, (source, fail) => {
+      const includes = source.split("\n").flatMap((text, index) => {
+        const [, include] = /^-- INCLUDE (.*)$/.exec(text) ?? [];
+        return include ? [{ text: include, line: index + 1 }] : [];
+      });
+      snippets.set(name, checkSnippet(name, source, findSnippets(includes, snippets, fail), fail));
+    });
   }
   for (const name of listKinds(root).flatMap((kind) => list(root, kind))) {
     attempt(name, (source, fail) => scripts.push(readScript(name, source, snippets, fail)));
@@ -59,13 +65,19 @@ function readScript(name, source, snippets, fail) {
   const isKebabCase = name.split("/").every((part) => KEBAB_CASE.test(part));
   if (!isKebabCase) fail(1, "folder and file names are kebab-case");
   const header = parseHeader(source.split("\n"), fail);
-  const included = header.includes.map(({ text, line }, index) => {
-    const isRepeated = header.includes.findIndex((other) => other.text === text) < index;
+  const included = findSnippets(header.includes, snippets, fail);
+  const body = checkScript(source, header, included, fail);
+  const parts = new Set(included.flatMap((snippet) => [...snippet.needs, snippet]));
+  return { ...header, name, text: [...[...parts].map(({ text }) => text), body].join("\n") };
+}
+
+/** A snippet may include others, whose names come before its own: one level, without circles. */
+function findSnippets(includes, snippets, fail) {
+  return includes.map(({ text, line }, index) => {
+    const isRepeated = includes.findIndex((other) => other.text === text) < index;
     if (isRepeated) fail(line, `'${text}' is included twice`);
     return snippets.get(text) ?? fail(line, `lua/${text}.lua does not exist or has a mistake`);
   });
-  const body = checkScript(source, header, included, fail);
-  return { ...header, name, text: [...included.map(({ text }) => text), body].join("\n") };
 }
 
 function listKinds(root) {

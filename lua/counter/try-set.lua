@@ -15,6 +15,7 @@
 --   {0, time}   there is one already
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- INCLUDE shared/announce
+-- INCLUDE shared/counts
 -- INCLUDE shared/late
 -- INCLUDE shared/mark
 
@@ -28,7 +29,8 @@ end
 if too_late(latest) then
   return answer(-1)
 end
-if redis.call('GET', number) then
+if redis.call('EXISTS', number) == 1 then
+  number_in(number)
   mark(marker, '0', markerTtl)
   return answer(0)
 end

@@ -22,6 +22,7 @@
 --   {2, 0}         this wire id is over
 -- INCLUDE shared/clock
 -- INCLUDE shared/create
+-- INCLUDE shared/foreign
 -- INCLUDE shared/queue
 -- INCLUDE shared/raise_ttl
 
@@ -37,6 +38,10 @@ end
 if redis.call('HEXISTS', lock, owner) == 1 then
   raise_ttl(lock, lease)
   return {1, 0}
+end
+local free = redis.call('EXISTS', lock) == 0
+if not free then
+  refuse_foreign(lock)
 end
 local now = server_time()
 local term = now + math.max(0, redis.call('PTTL', lock)) + grace
@@ -65,7 +70,6 @@ for i = 6, #ARGV do
     reply[#reply + 1] = i - 5
   end
 end
-local free = redis.call('EXISTS', lock) == 0
 local dropped = free and prune(queue, timeouts, alive, now, grace) or 0
 local head = redis.call('LINDEX', queue, 0)
 

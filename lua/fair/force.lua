@@ -17,13 +17,14 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/clock
+-- INCLUDE shared/foreign
 -- INCLUDE shared/queue
 
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 
--- HLEN refuses a key that holds other data; DEL would delete it.
-if redis.call('HLEN', lock) == 0 then
+refuse_foreign(lock)
+if redis.call('EXISTS', lock) == 0 then
   return redis.call('EXISTS', tombstone)
 end
 -- Sent again, it must not take the lock from the next holder.

@@ -14,6 +14,7 @@
 --   {2, 0}      this wire id is over
 -- INCLUDE shared/create
 -- INCLUDE shared/draw
+-- INCLUDE shared/foreign
 -- INCLUDE shared/raise_ttl
 
 local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
@@ -34,4 +35,5 @@ if redis.call('HEXISTS', lock, owner) == 1 then
   end
   return {1, redis.call('GET', counter)}
 end
+refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}

@@ -12,6 +12,7 @@
 --   {0, pttl}  held by another; its remaining time in ms, -1 if it has no end
 --   {2, 0}     this wire id is over
 -- INCLUDE shared/create
+-- INCLUDE shared/foreign
 -- INCLUDE shared/raise_ttl
 
 local lock, tombstone = KEYS[1], KEYS[2]
@@ -27,4 +28,5 @@ if redis.call('HEXISTS', lock, owner) == 1 then
   raise_ttl(lock, lease)
   return {1, 0}
 end
+refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}

@@ -13,12 +13,13 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
 -- INCLUDE shared/bury
+-- INCLUDE shared/foreign
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
--- HLEN refuses a key that holds other data; DEL would delete it.
-if redis.call('HLEN', lock) == 0 then
+refuse_foreign(lock)
+if redis.call('EXISTS', lock) == 0 then
   return redis.call('EXISTS', tombstone)
 end
 -- Sent again, it must not take the lock from the next holder.

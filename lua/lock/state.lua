@@ -6,8 +6,10 @@
 --   owner  text  clientId:n; empty for nobody
 -- REPLY
 --   {held, count, pttl}  1 or 0, the owner's hold count, ms left (-2 free)
+-- INCLUDE shared/foreign
 
 local lock = KEYS[1]
 local owner = ARGV[1]
 
-return {redis.call('HLEN', lock) > 0 and 1 or 0, tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}
+refuse_foreign(lock)
+return {redis.call('EXISTS', lock), tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}

@@ -15,10 +15,14 @@
 --                       2, 0 it is over
 -- INCLUDE shared/clock
 -- INCLUDE shared/create
+-- INCLUDE shared/foreign
 -- INCLUDE shared/raise_ttl
 
 local lock, writers, theirs = KEYS[1], KEYS[2], KEYS
 local yield = ARGV[1]
+
+-- Whether what is in the key has been found to be a lock.
+local known = false
 
 -- Returns granted and ms; or what was wrong.
 local function admit(tombstone, hold, owner, lease)
@@ -27,8 +31,14 @@ local function admit(tombstone, hold, owner, lease)
     return 2, 0
   end
   local again = redis.call('HEXISTS', lock, owner) == 1
-  if mode ~= 'read' and not again and redis.call('EXISTS', lock) == 1 then
-    return 0, redis.call('PTTL', lock)
+  if not again and (mode or redis.call('EXISTS', lock) == 1) then
+    if not known then
+      refuse_foreign(lock)
+      known = true
+    end
+    if mode ~= 'read' then
+      return 0, redis.call('PTTL', lock)
+    end
   end
   if yield == '1' and not again then
     local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]

@@ -13,11 +13,13 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
 -- INCLUDE shared/bury
+-- INCLUDE shared/foreign
 -- INCLUDE shared/reads
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
+refuse_foreign(lock)
 if all_reads_left(lock) == 0 then
   return redis.call('EXISTS', tombstone)
 end
@@ -27,9 +29,12 @@ if not bury(tombstone, tombstoneTtl) then
 end
 local mode = redis.call('HGET', lock, 'mode')
 local fields = redis.call('HGETALL', lock)
+local vain = 0
 for i = 1, #fields, 2 do
   if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
-    set_reads(lock, fields[i], {})
+    local _, last, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+    vain = sum
+    set_reads(lock, fields[i], {}, last)
   end
 end
 if mode == 'read' then

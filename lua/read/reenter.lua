@@ -25,11 +25,12 @@ if redis.call('EXISTS', tombstone) == 1 then
   return 2
 end
 local current = redis.call('HGET', lock, owner) or 0
-if reads_left(lock, owner, current) == 0 then
+local left, last = reads_left(lock, owner, current)
+if left == 0 then
   if redis.call('HEXISTS', lock, field) == 0 then
     return read_absence(lock, owner)
   end
-  set_reads(lock, owner, {})
+  set_reads(lock, owner, {}, last)
   if count ~= '1' then
     return 3
   end

@@ -21,15 +21,17 @@ for i = 1, owners do
   local lock = locks[i]
   local owner = ARGV[i + 1]
   local count = redis.pcall('HGET', lock, owner)
-  if type(count) == 'table' then
+  local other = type(count) == 'table'
+  local left, last = reads_left(lock, owner, not other and count)
+  if other then
     replies[i] = -1
-  elseif reads_left(lock, owner, count) == 0 then
-    if count then
-      set_reads(lock, owner, {})
-    end
+  elseif left == 0 then
     replies[i] = read_absence(lock, owner)
+    if count then
+      set_reads(lock, owner, {}, last)
+    end
   else
-    for number = 1, tonumber(count) do
+    for number = 1, last do
       raise_ttl(read_hold(lock, owner, number), lease)
     end
     raise_ttl(lock, lease)

@@ -7,12 +7,14 @@
 --   owner     text  clientId:n; empty for nobody
 -- REPLY
 --   {held, count, pttl}  1 or 0, the owner's read holds unless they have lapsed, ms left (-2 if nobody reads)
+-- INCLUDE shared/foreign
 -- INCLUDE shared/reads
 
 local locks = KEYS
 local owner = ARGV[1]
 
 local lock = locks[1]
+refuse_foreign(lock)
 if all_reads_left(lock) == 0 then
   return {0, 0, -2}
 end

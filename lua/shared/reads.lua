@@ -1,37 +1,70 @@
 -- The read holds of a read-write lock. Each has a key of its own that lives as long as its lease, numbered from 1 for
 -- each owner; the names are Redisson's, and these are the only keys that scripts name by themselves.
+-- INCLUDE shared/foreign
 
 local function read_hold(lock, owner, number)
   local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
   return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
 
--- Milliseconds that the longest of an owner's read holds has to go; 0 when none lives.
-local function reads_left(lock, owner, count)
-  local longest = 0
+-- What is not known to have lapsed counts as alive for as long as the lock is.
+local function lock_left(lock)
+  local left = redis.call('PTTL', lock)
+  return left > 0 and left or 2 ^ 52
+end
+
+-- Milliseconds that the longest of an owner's read holds has to go, 0 when none lives; and the number of the last. Its
+-- count is not believed: beside the first of each owner so many holds are looked for in vain in one run, `vain` of them
+-- before this owner. Also returns how many it is then.
+local function reads_left(lock, owner, count, vain)
+  local MOST_IN_VAIN = 10000
+  local longest, last = 0, 0
+  vain = vain or 0
   for number = 1, tonumber(count) or 0 do
-    longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+    local left = redis.call('PTTL', read_hold(lock, owner, number))
+    if left ~= -2 then
+      longest, last = math.max(longest, left), number
+    elseif number > 1 then
+      vain = vain + 1
+      if vain > MOST_IN_VAIN then
+        return lock_left(lock), last, vain
+      end
+    end
   end
-  return longest
+  return longest, last, vain
 end
 
 -- As reads_left, over all owners. No hold has longer to go than the lock, so the first that has as long is the longest;
--- not so with a lock that somebody else left without end.
+-- not so with a lock that somebody else left without end. A hash with anything else in it is not ours to delete.
 local function all_reads_left(lock)
   local mode = redis.call('HGET', lock, 'mode')
-  if mode ~= 'read' and mode ~= 'write' then
+  if not is_shared(mode) then
     return 0
   end
   local most = redis.call('PTTL', lock)
-  local longest = 0
+  local longest, vain = 0, 0
   local fields = redis.call('HGETALL', lock)
   for i = 1, #fields, 2 do
-    longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+    local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+    longest, vain = math.max(longest, left), sum
     if most > 0 and longest >= most then
       return longest
     end
   end
-  return longest
+  if longest > 0 then
+    return longest
+  end
+  for i = 1, #fields, 2 do
+    if not is_lock_field(mode, fields[i], fields[i + 1]) then
+      return lock_left(lock)
+    end
+  end
+  return 0
+end
+
+-- Deletes a lock in mode read whose readers have all lapsed; false for any other. A field "mode" alone is no lock.
+local function clear_lapsed(lock)
+  return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 
 -- The terms that follow the other arguments. Not by unpack, which fails for some thousands.
@@ -43,10 +76,9 @@ local function terms_from(arguments, first)
   return terms
 end
 
--- Sets an owner's read holds to these terms (ms each has to go), whatever they were.
-local function set_reads(lock, owner, terms)
-  local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-  for number = 1, math.max(before, #terms) do
+-- Sets an owner's read holds to these terms (ms each has to go), whatever they were; `last`: the last that there was.
+local function set_reads(lock, owner, terms, last)
+  for number = 1, math.max(last, #terms) do
     local hold = read_hold(lock, owner, number)
     local term = terms[number] or '0'
     if term == '0' then
@@ -77,9 +109,9 @@ end
 -- reader is left alive; true then. In mode write all holds are the owner's; `left` is the longest of them.
 local function change_reads(lock, owner, terms, left)
   -- In this order: before Redis 7.2 time goes on within a script, and a pause here must not make others look longer.
-  local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+  local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
   local most = redis.call('PTTL', lock)
-  set_reads(lock, owner, terms)
+  set_reads(lock, owner, terms, last)
   if redis.call('HGET', lock, 'mode') == 'write' then
     if left ~= '0' then
       redis.call('PEXPIRE', lock, left)
@@ -107,10 +139,7 @@ local function read_absence(lock, owner)
   local mode = redis.call('HGET', lock, 'mode')
   local others
   if mode == 'read' then
-    others = all_reads_left(lock) > 0
-    if not others then
-      redis.call('DEL', lock)
-    end
+    others = not clear_lapsed(lock)
   elseif mode == 'write' then
     others = redis.call('HEXISTS', lock, owner .. ':write') == 0
   else

@@ -16,14 +16,15 @@
 --   {2, 0}     this wire id is over
 -- INCLUDE shared/clock
 -- INCLUDE shared/create
+-- INCLUDE shared/foreign
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/reads
 
 local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, lease, patience = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
-if redis.call('HGET', lock, 'mode') == 'read' and all_reads_left(lock) == 0 then
-  redis.call('DEL', lock)
+if redis.call('HGET', lock, 'mode') == 'read' then
+  clear_lapsed(lock)
 end
 if redis.call('EXISTS', tombstone) == 1 then
   return {2, 0}
@@ -36,6 +37,7 @@ if redis.call('HEXISTS', lock, field) == 1 then
   raise_ttl(lock, lease)
   return {1, 0}
 end
+refuse_foreign(lock)
 
 -- An owner that reads can never wait to write: then this is a copy of the command by which it came to write, before it
 -- went on as a reader.

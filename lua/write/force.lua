@@ -14,11 +14,13 @@
 -- INCLUDE shared/announce
 -- INCLUDE shared/bury
 -- INCLUDE shared/end_write
+-- INCLUDE shared/foreign
 -- INCLUDE shared/reads
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
+refuse_foreign(lock)
 if redis.call('HGET', lock, 'mode') ~= 'write' then
   return redis.call('EXISTS', tombstone)
 end

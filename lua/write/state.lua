@@ -6,10 +6,12 @@
 --   field  text  clientId:n:write; or of nobody
 -- REPLY
 --   {held, count, pttl}  1 or 0, the owner's write holds, ms left (-2 if nobody writes)
+-- INCLUDE shared/foreign
 
 local lock = KEYS[1]
 local field = ARGV[1]
 
+refuse_foreign(lock)
 if redis.call('HGET', lock, 'mode') ~= 'write' then
   return {0, 0, -2}
 end

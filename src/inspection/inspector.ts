@@ -1,4 +1,5 @@
 /** Looks at locks without taking part: one by its name, or all that there are. */
+import type { LockError } from "../base/errors.js";
 import { fairQueue, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { type Connection, isCluster } from "../redis/connection.js";
 import type { Link } from "../redis/link.js";
@@ -30,12 +31,20 @@ export class Inspector {
     this.#options = options;
   }
 
-  /** The lock of this name and key; null if it is free, or the key holds no lock. */
-  inspect(name: string, key: string): Promise<LockInfo | null> {
+  /**
+   * The lock of this name and key; null if it is free, or a semaphore or latch.
+   * @throws WRONG_DATA for anything else, unless `recover` makes something of it
+   */
+  inspect(
+    name: string,
+    key: string,
+    recover?: (error: LockError) => null | undefined,
+  ): Promise<LockInfo | null> {
     const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
     return this.#options.link.call(
       { lockName: name, script: lockInspect, keys, args: {} },
       readLockInfo(name),
+      recover,
     );
   }
 
@@ -81,7 +90,7 @@ export class Inspector {
 
   #look(key: string): Promise<LockInfo | null> {
     const { prefix } = this.#options;
-    return this.inspect(prefix ? key.slice(prefix.length + 1) : key, key);
+    return this.inspect(prefix ? key.slice(prefix.length + 1) : key, key, passOver);
   }
 
   async #masters(): Promise<readonly Connection[]> {
@@ -92,6 +101,11 @@ export class Inspector {
     if (connection.nodes("master").length === 0) await link.command("PING");
     return connection.nodes("master");
   }
+}
+
+/** Somebody's hash is no lock, and nothing that a list fails at. */
+function passOver(error: LockError): null | undefined {
+  return error.code === "WRONG_DATA" ? null : undefined;
 }
 
 /** Text that stands for itself in a glob pattern. */

@@ -26,7 +26,7 @@ export interface HolderInfo {
 
 const WRITER = ":write";
 
-/** Reads the reply of `lock/inspect`; null if the lock is free, or the key holds no lock. */
+/** Reads the reply of `lock/inspect`; null if the lock is free. */
 export function readLockInfo(name: string): Reader<LockInfo | null> {
   return (reply) => {
     const [pttl, fenced, mode, waiters = [], fields = []] = reply as [

@@ -96,6 +96,34 @@ export const counterTrySet: Script<
   text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
 end
+local function number_in(key)
+local value = redis.call('GET', key)
+if not value then
+return 0
+end
+local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
+return whole and tonumber(value) or redis.call('DECRBY', key, 0)
+end
+local function give_back(permits, count, publish, channel, message)
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, message and message ~= '' and message or free)
+end
+end
+local function raw(id)
+return (string.gsub(id, '%x%x', function(digits)
+return string.char(tonumber(digits, 16))
+end))
+end
+local function prune(permits, leases, now, publish, channel)
+local free = number_in(permits)
+local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
+if ended == 0 then
+return free
+end
+give_back(permits, ended, publish, channel)
+return free + ended
+end
 local function too_late(latest)
 return latest ~= '0' and redis.call('TIME')[1] * 1000 > tonumber(latest)
 end
@@ -115,7 +143,8 @@ end
 if too_late(latest) then
 return answer(-1)
 end
-if redis.call('GET', number) then
+if redis.call('EXISTS', number) == 1 then
+number_in(number)
 mark(marker, '0', markerTtl)
 return answer(0)
 end
@@ -123,7 +152,7 @@ redis.call('SET', number, count)
 mark(marker, '1', markerTtl)
 announce(publish, channel, message)
 return answer(1)`,
-  sha1: "65021dcdf2b22a61c617544dcca079895a461afd",
+  sha1: "93279efeb41a26854110f933cd35661a7b4b6757",
 });
 
 /**
@@ -195,6 +224,38 @@ redis.call('DEL', lock)
 return set
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
 return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
@@ -254,6 +315,10 @@ if redis.call('HEXISTS', lock, owner) == 1 then
 raise_ttl(lock, lease)
 return {1, 0}
 end
+local free = redis.call('EXISTS', lock) == 0
+if not free then
+refuse_foreign(lock)
+end
 local now = server_time()
 local term = now + math.max(0, redis.call('PTTL', lock)) + grace
 local function hear_of(waiter)
@@ -275,7 +340,6 @@ if not hear_of(ARGV[i]) then
 reply[#reply + 1] = i - 5
 end
 end
-local free = redis.call('EXISTS', lock) == 0
 local dropped = free and prune(queue, timeouts, alive, now, grace) or 0
 local head = redis.call('LINDEX', queue, 0)
 if free and (not head or head == owner) then
@@ -317,7 +381,7 @@ if patience ~= '0' then
 keep_word()
 end
 return reply`,
-  sha1: "eb4e1be80749d189ec56b2b6478bf712a6d8a5b6",
+  sha1: "7bcd32b8fd14a5cd107e83a99efbb131aa3168cf",
 });
 
 /**
@@ -377,6 +441,38 @@ local function server_time()
 local time = redis.call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
 return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
@@ -423,7 +519,8 @@ end
 end
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
-if redis.call('HLEN', lock) == 0 then
+refuse_foreign(lock)
+if redis.call('EXISTS', lock) == 0 then
 return redis.call('EXISTS', tombstone)
 end
 if bury(tombstone, tombstoneTtl) then
@@ -432,8 +529,8 @@ prune(queue, timeouts, alive, server_time(), grace)
 wake_next(queue, channel, publish)
 end
 return 1`,
-  sha1: "8dd151742cd159f07a724bd032e672474b3c3b85",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "d4d6e11702a83fa983e9549af23ed9215f95e101" },
+  sha1: "722b9018fe5e25738b6be40afd18844ec58ca458",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "9f7ce95ce8e5d4e254bfbd2db020681bdd96df5b" },
 });
 
 /**
@@ -771,6 +868,38 @@ if drawn < floor then
 redis.call('SET', counter, string.format('%.0f', floor))
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
@@ -792,8 +921,9 @@ draw(counter)
 end
 return {1, redis.call('GET', counter)}
 end
+refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}`,
-  sha1: "a455ecac59ee8d3e25123b630f8d41e51b7136ec",
+  sha1: "8caa2129087b60a814d55a40abe89c326731467d",
 });
 
 /**
@@ -1054,6 +1184,38 @@ redis.call('DEL', lock)
 return set
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
@@ -1071,8 +1233,9 @@ if redis.call('HEXISTS', lock, owner) == 1 then
 raise_ttl(lock, lease)
 return {1, 0}
 end
+refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}`,
-  sha1: "853c37f368a3d60555e750955cd93334eb160158",
+  sha1: "0153fdb6b47dd4ae88a72afd835f60b73c41a591",
 });
 
 /**
@@ -1166,9 +1329,42 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
-if redis.call('HLEN', lock) == 0 then
+refuse_foreign(lock)
+if redis.call('EXISTS', lock) == 0 then
 return redis.call('EXISTS', tombstone)
 end
 if bury(tombstone, tombstoneTtl) then
@@ -1176,17 +1372,16 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return 1`,
-  sha1: "8445b69e5a1479d249092900d54c63cd7eceb479",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "710681c5969a1d3a8b85f16f7a4cfa29067650b4" },
+  sha1: "2b10336cd5b2be1c23e0da01b6d1c74d4609868e",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "ad630bcf9bb1e259c5f0fa7acc43c7fe9f72f0e1" },
 });
 
 /**
- * What a lock's keys say: of every kind, since only they know which it is. A hash that is no lock is left alone, however
- * large it is or whatever numbers are in it.
+ * What a lock's keys say: of every kind, since only they know which it is. Other data is refused.
  *
  * Replies:
  * - `{pttl, fenced, mode, {waiter, ...}, {field, count, ms, ...}}`: fenced: 1 or 0; mode: "" for none; ms: of a read hold
- * - `{}`: no lock
+ * - `{}`: free; or a number, of a semaphore or a latch
  */
 export const lockInspect: Script<
   {
@@ -1206,32 +1401,90 @@ export const lockInspect: Script<
     { name: "counter", type: "string" },
   ],
   args: [],
-  text: `local function read_hold(lock, owner, number)
+  text: `local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
+local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -1240,9 +1493,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -1267,9 +1519,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -1294,10 +1546,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -1306,41 +1555,33 @@ end
 return others and -1 or 0
 end
 local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
-if redis.call('TYPE', lock).ok ~= 'hash' then
+if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GET', lock), '^%-?%d+$') then
+return {}
+end
+refuse_foreign(lock)
+local fields = redis.call('HGETALL', lock)
+if #fields == 0 then
 return {}
 end
 local mode = redis.call('HGET', lock, 'mode')
-local shared = mode == 'read' or mode == 'write'
-local OWNER = '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+'
-local MOST_DIGITS = 5
-local function is_owner(field)
-return string.find(field, OWNER .. '$') or shared and (field == 'mode' or string.find(field, OWNER .. ':write$'))
-end
-if not shared and redis.call('HLEN', lock) > 1 then
-return {}
-end
-for _, field in ipairs(redis.call('HRANDFIELD', lock, 2)) do
-if not is_owner(field) then
-return {}
-end
-end
-local holders = {}
-local fields = redis.call('HGETALL', lock)
+local holders, vain = {}, 0
 for i = 1, #fields, 2 do
 local field, count = fields[i], fields[i + 1]
-if field ~= 'mode' then
-if not is_owner(field) or not string.find(count, '^%d+$') or shared and #count > MOST_DIGITS then
-return {}
+if not is_lock_field(mode, field, count) then
+refuse()
 end
+if field ~= 'mode' then
+local left, _, sum = reads_left(lock, field, is_shared(mode) and count, vain)
+vain = sum
 holders[#holders + 1] = field
 holders[#holders + 1] = count
-holders[#holders + 1] = shared and reads_left(lock, field, count) or 0
+holders[#holders + 1] = left
 end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
-return {redis.call('PTTL', lock), redis.call('EXISTS', counter), shared and mode or '', waiters, holders}`,
-  sha1: "e0c21893503e5a5c0816fa2332b771e0db9a9b3b",
-  flagged: { shebang: "#!lua flags=no-writes\n", sha1: "e389055ff33b8aea41c21c62fc6dea2d1f2d5d5e" },
+return {redis.call('PTTL', lock), redis.call('EXISTS', counter), is_shared(mode) and mode or '', waiters, holders}`,
+  sha1: "25b0e7dcee8ddc682f7fc1b74f7553c6f84b546e",
+  flagged: { shebang: "#!lua flags=no-writes\n", sha1: "98846467b0ec58787115f229fd08710348bf7dd4" },
 });
 
 /**
@@ -1657,10 +1898,43 @@ export const lockState: Script<
   name: "lock/state",
   keys: [{ name: "lock", type: "hash" }],
   args: [{ name: "owner", type: "text" }],
-  text: `local lock = KEYS[1]
+  text: `local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
+local lock = KEYS[1]
 local owner = ARGV[1]
-return {redis.call('HLEN', lock) > 0 and 1 or 0, tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}`,
-  sha1: "fbe9dbdea3d13476bba6bd16df6c641b66188ccf",
+refuse_foreign(lock)
+return {redis.call('EXISTS', lock), tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}`,
+  sha1: "75f1b59aab487c9bda290bb7ccc7385288c053a7",
 });
 
 /**
@@ -2346,6 +2620,38 @@ redis.call('DEL', lock)
 return set
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
@@ -2353,14 +2659,21 @@ end
 end
 local lock, writers, theirs = KEYS[1], KEYS[2], KEYS
 local yield = ARGV[1]
+local known = false
 local function admit(tombstone, hold, owner, lease)
 local mode = redis.call('HGET', lock, 'mode')
 if redis.call('EXISTS', tombstone) == 1 then
 return 2, 0
 end
 local again = redis.call('HEXISTS', lock, owner) == 1
-if mode ~= 'read' and not again and redis.call('EXISTS', lock) == 1 then
+if not again and (mode or redis.call('EXISTS', lock) == 1) then
+if not known then
+refuse_foreign(lock)
+known = true
+end
+if mode ~= 'read' then
 return 0, redis.call('PTTL', lock)
+end
 end
 if yield == '1' and not again then
 local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]
@@ -2390,7 +2703,7 @@ end
 replies[2 * i - 1], replies[2 * i] = granted, ms
 end
 return replies`,
-  sha1: "e7e1cce9d021bcbb010e3bbaa7bfcea06c1c4ff9",
+  sha1: "366608280c919a5f7cea84d91cc27ef18694a574",
 });
 
 /**
@@ -2427,32 +2740,90 @@ export const readExtend: Script<
     { name: "left", type: "int" },
     { name: "terms", type: "int", variadic: true },
   ],
-  text: `local function read_hold(lock, owner, number)
+  text: `local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
+local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -2461,9 +2832,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -2488,9 +2858,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -2515,10 +2885,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2536,7 +2903,7 @@ return read_absence(lock, owner)
 end
 change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1`,
-  sha1: "68848ebe0b3b4f91cde49f95ee3f4bfafb487dc8",
+  sha1: "9924458d5de5517b3034588a4d54367722d1e45d",
 });
 
 /**
@@ -2583,32 +2950,90 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -2617,9 +3042,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -2644,9 +3068,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -2671,10 +3095,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2684,6 +3105,7 @@ return others and -1 or 0
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
+refuse_foreign(lock)
 if all_reads_left(lock) == 0 then
 return redis.call('EXISTS', tombstone)
 end
@@ -2692,9 +3114,12 @@ return 1
 end
 local mode = redis.call('HGET', lock, 'mode')
 local fields = redis.call('HGETALL', lock)
+local vain = 0
 for i = 1, #fields, 2 do
 if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
-set_reads(lock, fields[i], {})
+local _, last, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+vain = sum
+set_reads(lock, fields[i], {}, last)
 end
 end
 if mode == 'read' then
@@ -2702,8 +3127,8 @@ redis.call('DEL', lock)
 announce(publish, channel, '0')
 end
 return 1`,
-  sha1: "0677d59247c5a6a4405c9caf09d670b4fd6d4a9a",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "4b2dec03dae0d37fe167f24e61bf622c02943ce8" },
+  sha1: "e430e29884d45f9c411e9c5c0d147279abfc95a6",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "fb9ea71d93bd9ab6fc0f589fc18bbf59aba97082" },
 });
 
 /**
@@ -2751,32 +3176,90 @@ if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -2785,9 +3268,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -2812,9 +3294,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -2839,10 +3321,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -2856,11 +3335,12 @@ if redis.call('EXISTS', tombstone) == 1 then
 return 2
 end
 local current = redis.call('HGET', lock, owner) or 0
-if reads_left(lock, owner, current) == 0 then
+local left, last = reads_left(lock, owner, current)
+if left == 0 then
 if redis.call('HEXISTS', lock, field) == 0 then
 return read_absence(lock, owner)
 end
-set_reads(lock, owner, {})
+set_reads(lock, owner, {}, last)
 if count ~= '1' then
 return 3
 end
@@ -2877,7 +3357,7 @@ end
 redis.call('HSET', lock, owner, count)
 raise_ttl(lock, lease)
 return 1`,
-  sha1: "7d366678f6b77d2cf4f4c6af7ab6f2b7195a5752",
+  sha1: "3e27b732a92f52e079f1869fabf1681c6cfe180b",
 });
 
 /**
@@ -2936,32 +3416,90 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -2970,9 +3508,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -2997,9 +3534,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -3024,10 +3561,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3051,8 +3585,8 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-  sha1: "2aabd9c2ac1479cc6d22caff04bf2b9c54e7c539",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "cd9989ecabe4f311d5c2c7f4503b86d0132dfb68" },
+  sha1: "2482b576c753f2fcd1a663c3c537a4971e29a0fa",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "504bd0d95350c175c59129dd13e62afdefbce456" },
 });
 
 /**
@@ -3085,32 +3619,90 @@ if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -3119,9 +3711,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -3146,9 +3737,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -3173,10 +3764,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3192,15 +3780,17 @@ for i = 1, owners do
 local lock = locks[i]
 local owner = ARGV[i + 1]
 local count = redis.pcall('HGET', lock, owner)
-if type(count) == 'table' then
+local other = type(count) == 'table'
+local left, last = reads_left(lock, owner, not other and count)
+if other then
 replies[i] = -1
-elseif reads_left(lock, owner, count) == 0 then
-if count then
-set_reads(lock, owner, {})
-end
+elseif left == 0 then
 replies[i] = read_absence(lock, owner)
+if count then
+set_reads(lock, owner, {}, last)
+end
 else
-for number = 1, tonumber(count) do
+for number = 1, last do
 raise_ttl(read_hold(lock, owner, number), lease)
 end
 raise_ttl(lock, lease)
@@ -3208,7 +3798,7 @@ replies[i] = 1
 end
 end
 return replies`,
-  sha1: "8371a49f87009dc65a329a33507a846c79a696bf",
+  sha1: "5632549f376dd9cc3bab67caf9a907f54ae9da8c",
 });
 
 /**
@@ -3230,32 +3820,90 @@ export const readState: Script<
   name: "read/state",
   keys: [{ name: "locks", type: "hash", variadic: true }],
   args: [{ name: "owner", type: "text" }],
-  text: `local function read_hold(lock, owner, number)
+  text: `local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
+local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -3264,9 +3912,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -3291,9 +3938,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -3318,10 +3965,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3332,12 +3976,13 @@ end
 local locks = KEYS
 local owner = ARGV[1]
 local lock = locks[1]
+refuse_foreign(lock)
 if all_reads_left(lock) == 0 then
 return {0, 0, -2}
 end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
-  sha1: "81e9f0eb60b54e5fe5cde8c8b6bf06bd1db0632a",
+  sha1: "e3dabfea17012fa8e1f020190da440c1f1f62d1a",
 });
 
 /**
@@ -3394,32 +4039,90 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -3428,9 +4131,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -3455,9 +4157,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -3482,10 +4184,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3506,8 +4205,8 @@ if change_reads(lock, owner, terms, left) then
 announce(publish, channel, '0')
 end
 return 1`,
-  sha1: "783c2b5e246f377ec24750767b537dd83520ebfc",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "5bd5ac2f36222b7b6fa6ecf22162c4833d252dac" },
+  sha1: "89dfe2dfbed90f949dd25cbe7dcdabf16f6a6e35",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "5fa0543f181b10f7313234bcf9f5879c4b1dad88" },
 });
 
 /**
@@ -3888,6 +4587,38 @@ redis.call('DEL', lock)
 return set
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
@@ -3897,28 +4628,54 @@ local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -3927,9 +4684,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -3954,9 +4710,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -3981,10 +4737,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -3994,8 +4747,8 @@ return others and -1 or 0
 end
 local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, lease, patience = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-if redis.call('HGET', lock, 'mode') == 'read' and all_reads_left(lock) == 0 then
-redis.call('DEL', lock)
+if redis.call('HGET', lock, 'mode') == 'read' then
+clear_lapsed(lock)
 end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0}
@@ -4008,6 +4761,7 @@ if redis.call('HEXISTS', lock, field) == 1 then
 raise_ttl(lock, lease)
 return {1, 0}
 end
+refuse_foreign(lock)
 if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
 local now = server_time()
 redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
@@ -4015,7 +4769,7 @@ redis.call('ZADD', writers, now + patience, owner)
 raise_ttl(writers, patience)
 end
 return {0, redis.call('PTTL', lock)}`,
-  sha1: "ef567b2b40e4a2172a253872a45814d681525b2e",
+  sha1: "85ee006386952d158e42982a3e5cee00b67b45e8",
 });
 
 /**
@@ -4071,32 +4825,90 @@ else
 redis.call('DEL', lock)
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -4105,9 +4917,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -4132,9 +4943,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -4159,10 +4970,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -4172,6 +4980,7 @@ return others and -1 or 0
 end
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
+refuse_foreign(lock)
 if redis.call('HGET', lock, 'mode') ~= 'write' then
 return redis.call('EXISTS', tombstone)
 end
@@ -4185,8 +4994,8 @@ end
 end
 announce(publish, channel, '1')
 return 1`,
-  sha1: "d698462b509535e6f2f6b67306e8a893ef80e3e6",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "2533d366fff5489a859eb75e3145ff567bd33f5c" },
+  sha1: "6f37c5f9dec62aca86dfdfa23d19bde233a45c0a",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "ca4927a235a248623f516fb6909d6da47a9a72ea" },
 });
 
 /**
@@ -4306,32 +5115,90 @@ if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl)
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -4340,9 +5207,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -4367,9 +5233,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -4394,10 +5260,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -4430,8 +5293,8 @@ return {1, 0, 0}
 end
 raise_ttl(lock, lease)
 return {1, 1, 0}`,
-  sha1: "cbe6a7790d8e09c74a759cac67e4d1bb9bab6c3a",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "44822681af7cf9a6fc68a4a1aa8e37bebc1bb8d6" },
+  sha1: "c8d1bade8c8789d305b5995fd752f69034519886",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "9e2fa728b07e06f991d4c7c8027535e9d2031891" },
 });
 
 /**
@@ -4516,32 +5379,90 @@ redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
 return true
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -4550,9 +5471,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -4577,9 +5497,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -4604,10 +5524,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -4630,8 +5547,8 @@ bury(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-  sha1: "f50827f3b36dc54eead4894546e61414b96dd1d0",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "0d0413da45954842fadaad7499f8b92fda5dec0d" },
+  sha1: "13b2d2a4f28f201da5ddb0b4bb5aab5b97e6f19a",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "5362bda626f9022e17df84d2ae8b99ad730a0569" },
 });
 
 /**
@@ -4653,13 +5570,46 @@ export const writeState: Script<
   name: "write/state",
   keys: [{ name: "lock", type: "hash" }],
   args: [{ name: "field", type: "text" }],
-  text: `local lock = KEYS[1]
+  text: `local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
+local lock = KEYS[1]
 local field = ARGV[1]
+refuse_foreign(lock)
 if redis.call('HGET', lock, 'mode') ~= 'write' then
 return {0, 0, -2}
 end
 return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}`,
-  sha1: "c08f06b776488e6bc1bec4b7536e1f9123f0327e",
+  sha1: "e146174b07a68536137f7b87f9c493fa73946859",
 });
 
 /**
@@ -4736,32 +5686,90 @@ else
 redis.call('DEL', lock)
 end
 end
+local function is_shared(mode)
+return mode == 'read' or mode == 'write'
+end
+local function is_lock_field(mode, field, value)
+local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+local OWNER = '^' .. UUID .. ':%-?%d+'
+local MOST_DIGITS = 5
+if is_shared(mode) and field == 'mode' then
+return true
+end
+if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+return string.find(value, '^%d+$')
+end
+local possible = not is_shared(mode) or #value <= MOST_DIGITS
+return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+local function refuse()
+error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+local function refuse_foreign(lock)
+local SAMPLE = 10
+local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+if #fields > 2 and not is_shared(mode) then
+refuse()
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+refuse()
+end
+end
+end
 local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
-local function reads_left(lock, owner, count)
-local longest = 0
-for number = 1, tonumber(count) or 0 do
-longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))
+local function lock_left(lock)
+local left = redis.call('PTTL', lock)
+return left > 0 and left or 2 ^ 52
 end
-return longest
+local function reads_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest, last = 0, 0
+vain = vain or 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', read_hold(lock, owner, number))
+if left ~= -2 then
+longest, last = math.max(longest, left), number
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return lock_left(lock), last, vain
+end
+end
+end
+return longest, last, vain
 end
 local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
-if mode ~= 'read' and mode ~= 'write' then
+if not is_shared(mode) then
 return 0
 end
 local most = redis.call('PTTL', lock)
-local longest = 0
+local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
 for i = 1, #fields, 2 do
-longest = math.max(longest, reads_left(lock, fields[i], fields[i + 1]))
+local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
+longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
 return longest
 end
 end
+if longest > 0 then
 return longest
+end
+for i = 1, #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return lock_left(lock)
+end
+end
+return 0
+end
+local function clear_lapsed(lock)
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 local function terms_from(arguments, first)
 local terms = {}
@@ -4770,9 +5778,8 @@ terms[#terms + 1] = arguments[i]
 end
 return terms
 end
-local function set_reads(lock, owner, terms)
-local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0
-for number = 1, math.max(before, #terms) do
+local function set_reads(lock, owner, terms, last)
+for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
 local term = terms[number] or '0'
 if term == '0' then
@@ -4797,9 +5804,9 @@ end
 return false
 end
 local function change_reads(lock, owner, terms, left)
-local before = reads_left(lock, owner, redis.call('HGET', lock, owner))
+local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
-set_reads(lock, owner, terms)
+set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
 redis.call('PEXPIRE', lock, left)
@@ -4824,10 +5831,7 @@ local function read_absence(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
 if mode == 'read' then
-others = all_reads_left(lock) > 0
-if not others then
-redis.call('DEL', lock)
-end
+others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
@@ -4857,6 +5861,6 @@ end
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1`,
-  sha1: "ace3cfe0142d88bba298b5fc3bba10191663783c",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "211ab034c4888ef6a3fc66c205182d815eebb99f" },
+  sha1: "18bf7cc872b8ec0648846c6b26989e0685a5b01f",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "a81b5f2d7777bcce563845d3842408515ead146c" },
 });

@@ -40,7 +40,7 @@ test.skipIf(!isBuilt)("NODE_DEBUG=holdfast", async () => {
     "resetchannels",
     "+@all",
   );
-  await server.call("HSET", "a", "somebody:1", "1");
+  await server.call("HSET", "a", "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
   const program = `
     import { LockClient } from ${JSON.stringify(distUrl)};
     for (const target of process.argv.slice(1)) {

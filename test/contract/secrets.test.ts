@@ -194,7 +194,7 @@ describe("UNSUPPORTED", () => {
       "+@all",
     );
     const { lock, events } = subject(url("deaf", USER_PASSWORD));
-    await server.call("HSET", "a", "somebody:1", "1");
+    await server.call("HSET", "a", "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
     const error = await failure(lock.lock({ lease: LEASE }));
     expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
     areClean(error, events);
@@ -223,7 +223,7 @@ test("a key that holds other data", async () => {
 
 test("the reconnecting subscriber of a waiter", async () => {
   const { client, lock, events } = subject(url("", PASSWORD));
-  await server.call("HSET", "a", "somebody:1", "1");
+  await server.call("HSET", "a", "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
   const waiting = lock.lock({ lease: LEASE, wait: 400 });
   proxy.cut();
   areClean(await failure(waiting), events);

@@ -10,12 +10,28 @@ const never = (): never => {
   throw new Error("fn was called");
 };
 
+const READER = "6e3814a1-e847-452b-a982-45baf93a1df2:37";
+const LARGE = { mode: "read", ...Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`f${i}`, i])) };
+
 const DATA: [type: string, write: (redis: Redis, key: string) => Promise<unknown>][] = [
   ["string", (redis, key) => redis.set(key, "paid")],
   ["string with a TTL", (redis, key) => redis.set(key, "paid", "PX", 60_000)],
   ["list", (redis, key) => redis.rpush(key, "a", "b")],
   ["set", (redis, key) => redis.sadd(key, "a")],
   ["zset", (redis, key) => redis.zadd(key, 1, "a")],
+  ["hash", (redis, key) => redis.hset(key, "name", "Ada")],
+  ["hash of several fields", (redis, key) => redis.hset(key, { name: "Ada", age: 36 })],
+  ["hash of counts", (redis, key) => redis.hset(key, { "sku:17": 2 })],
+  ["hash with the field mode alone", (redis, key) => redis.hset(key, { mode: "read" })],
+  ["hash with the field mode", (redis, key) => redis.hset(key, { mode: "dark", name: "Ada" })],
+  ["hash whose mode is that of a read lock", (redis, key) => redis.hset(key, { mode: "read", name: "Ada" })],
+  [
+    "hash whose mode is that of a write lock",
+    (redis, key) => redis.hset(key, { mode: "write", "a:write": 1 }),
+  ],
+  ["hash with an endless count", (redis, key) => redis.hset(key, { mode: "read", k: 10 ** 12 })],
+  ["read lock with an endless count", (redis, key) => redis.hset(key, { mode: "read", [READER]: 10 ** 12 })],
+  ["large hash", (redis, key) => redis.hset(key, LARGE)],
 ];
 
 const CALLS: [name: string, call: (lock: Lock) => Promise<unknown>][] = [
@@ -39,7 +55,7 @@ eachKind("a key that holds other data", (test, kind) => {
       expect(performance.now() - began).toBeLessThan(2_000); // it is no outage: nothing is waited for
       expect(error.message).toContain("WRONGTYPE");
       expect(error.message).toContain(lockName);
-      expect(error).toMatchObject({ lockName });
+      expect(error).toMatchObject({ code: "WRONG_DATA", lockName });
       const after = await keyState(redis, lockName);
       expect(after).toEqual({ ...before, ttl: after.ttl });
       expect(after.ttl < 0).toBe(before.ttl < 0);

@@ -50,7 +50,7 @@ const LOSSES: readonly Loss[] = [
         .redis(1)
         .multi()
         .del(hall.name("b"))
-        .hset(hall.name("b"), "theirs", "1")
+        .hset(hall.name("b"), "b0e5b1a2-0000-4000-8000-000000000000:1", "1")
         .pexpire(hall.name("b"), 2_500)
         .exec(),
     elsewhere: true,

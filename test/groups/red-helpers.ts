@@ -170,7 +170,7 @@ export async function ttlsOf({ servers, name }: Party): Promise<number[]> {
 export async function occupy({ servers, name }: Party, on: readonly number[], ttl: number): Promise<void> {
   for (const i of on) {
     const server = servers[i] as RedisServer;
-    await server.call("HSET", name, "stranger:1", "1");
+    await server.call("HSET", name, "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
     await server.call("PEXPIRE", name, ttl);
   }
 }

@@ -25,17 +25,6 @@ describe.concurrent("inspect gives null of a name", () => {
     ],
     ["of a semaphore", (site) => site.semaphore().trySetPermits(3)],
     ["of a latch", (site) => site.latch().trySetCount(3)],
-    ["that holds a string", ({ redis, name }) => redis.set(name, "paid", "PX", 60_000)],
-    ["that holds a list", ({ redis, name }) => redis.rpush(name, "paid")],
-    ["that holds a set", ({ redis, name }) => redis.sadd(name, "paid")],
-    ["that holds a sorted set", ({ redis, name }) => redis.zadd(name, 1, "paid")],
-    ["that holds somebody's hash", ({ redis, name }) => redis.hset(name, { user: "ann", age: "7" })],
-    ["that holds a hash with a count but no owner", ({ redis, name }) => redis.hset(name, { hits: "1" })],
-    [
-      "that holds a hash with an owner but no count",
-      ({ redis, name }) => redis.hset(name, { [`${THEIRS}:7`]: "yes" }),
-    ],
-    ["that holds a hash with the field mode alone", ({ redis, name }) => redis.hset(name, { mode: "dark" })],
   ];
 
   test.each(free)("%s", async (_, make) => {
@@ -52,6 +41,29 @@ describe.concurrent("inspect gives null of a name", () => {
     expect(await site.client(0).inspect(site.name)).toBeNull();
     expect(await site.lasting()).toEqual(before);
   });
+});
+
+test.concurrent.each<[string, (site: Site) => Promise<unknown>]>([
+  ["that holds a string", ({ redis, name }) => redis.set(name, "paid", "PX", 60_000)],
+  ["that holds a list", ({ redis, name }) => redis.rpush(name, "paid")],
+  ["that holds a set", ({ redis, name }) => redis.sadd(name, "paid")],
+  ["that holds a sorted set", ({ redis, name }) => redis.zadd(name, 1, "paid")],
+  ["that holds somebody's hash", ({ redis, name }) => redis.hset(name, { user: "ann", age: "7" })],
+  ["that holds a hash with a count but no owner", ({ redis, name }) => redis.hset(name, { hits: "1" })],
+  [
+    "that holds a hash with an owner but no count",
+    ({ redis, name }) => redis.hset(name, { [`${THEIRS}:7`]: "yes" }),
+  ],
+  ["that holds a hash with the field mode alone", ({ redis, name }) => redis.hset(name, { mode: "dark" })],
+])("inspect refuses a name %s", async (_, make) => {
+  await using site = await Site.of(stage());
+  await make(site);
+  const before = await site.lasting();
+  await expect(site.client(0).inspect(site.name)).rejects.toMatchObject({
+    code: "WRONG_DATA",
+    lockName: site.name,
+  });
+  expect(await site.lasting()).toEqual(before);
 });
 
 describe.concurrent("inspect shows", () => {

@@ -132,7 +132,7 @@ class Java implements AsyncDisposable {
 
   async visit(): Promise<void> {
     await this.#subscriber.subscribe(this.#channel);
-    const fields = Object.entries(this.#kind.fields("java:1", 1)).flat();
+    const fields = Object.entries(this.#kind.fields("b0e5b1a2-0000-4000-8000-000000000000:1", 1)).flat();
     for (;;) {
       const heard = this.#messages;
       const ttl = await this.#redis.eval(TRY, 1, this.#scene.name, 10_000, ...fields);

@@ -207,7 +207,16 @@ test.concurrent("the only reader, whose hold key vanished, is told that it is ov
 
 test("a lock in mode read whose readers have all lapsed keeps no writer out, and counts as free", async () => {
   await using scene = await Scene.of(stage(), { pollCap: NEVER });
-  await scene.call("HSET", scene.name, "mode", "read", "java:1", 1, "java:2", 3);
+  await scene.call(
+    "HSET",
+    scene.name,
+    "mode",
+    "read",
+    "b0e5b1a2-0000-4000-8000-000000000000:1",
+    1,
+    "b0e5b1a2-0000-4000-8000-000000000000:2",
+    3,
+  );
   await scene.call("PEXPIRE", scene.name, 600_000);
   expect(await scene.read(0).isLocked()).toBe(false);
   expect(await scene.read(0).remainTimeToLive()).toBe(-2);

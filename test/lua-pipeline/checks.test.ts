@@ -198,6 +198,22 @@ test.each(BAD_SNIPPETS)("%s in a snippet is a mistake", (_title, snippet, error)
   expect(errors).toContain(`lua/shared/announce.lua:${error}`);
 });
 
+test("a snippet may use those that it includes, and brings them along", () => {
+  root.write({
+    "lua/lock/acquire.lua": GOOD,
+    "lua/shared/aloud.lua": "local function aloud() return 'PUBLISH' end\n",
+    "lua/shared/announce.lua": `-- INCLUDE shared/aloud\n${SNIPPET.replace("'PUBLISH'", "aloud()")}`,
+  });
+  expect(runTool(root.path)).toEqual({ status: 0, errors: "" });
+  expect(root.read("src/scripts/generated.ts")).toMatch(/function aloud[\s\S]*function announce/);
+});
+
+test("a snippet that includes what is not there is a mistake", () => {
+  const { status, errors } = check(GOOD, `-- INCLUDE shared/aloud\n${SNIPPET}`);
+  expect(status).toBe(1);
+  expect(errors).toContain("lua/shared/announce.lua:1: lua/shared/aloud.lua does not exist");
+});
+
 const VARIADIC = `-- Renews locks.
 -- KEYS
 --   locks...   hash

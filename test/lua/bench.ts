@@ -24,9 +24,10 @@ import {
 
 export const LOCK = "job";
 export const CHANNEL = "redisson_lock__channel:{job}";
-export const TOMBSTONE = "redisson_unlock_latch:{job}:client:1";
-export const ME = "client:1";
-export const OTHER = "client:2";
+const CLIENT = "6e3814a1-e847-452b-a982-45baf93a1df2";
+export const ME: string = `${CLIENT}:1`;
+export const OTHER: string = `${CLIENT}:2`;
+export const TOMBSTONE: string = `redisson_unlock_latch:{job}:${ME}`;
 export const MOST: number = Number.MAX_SAFE_INTEGER;
 
 /** How far a TTL may have run down since it was set. */

@@ -6,7 +6,7 @@ import { type Bench, FORBIDDEN, type Message, type State, startBench, text } fro
 export const NUMBER = "job";
 export const PERMIT_CHANNEL = "redisson_sc:{job}";
 export const LEASES = "{job}:timeout";
-export const MARKER = "holdfast_over:{job}:client:1:1";
+export const MARKER = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:1";
 export const MARKER_TTL = 60_000;
 
 /** Keys of a permit's id as a test names it, and as the scripts get it: its 16 bytes are this text. */

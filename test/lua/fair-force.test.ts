@@ -6,7 +6,6 @@ import {
   forms,
   held,
   LOCK,
-  ME,
   OTHER,
   publishers,
   type States,
@@ -22,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
-const CALL = "holdfast_over:{job}:client:1:7";
+const CALL = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:7";
 const done = { [CALL]: text("1", 20_000) };
 const KEYS = {
   tombstone: CALL,
@@ -42,7 +41,7 @@ describe.each(forms(fairForce))("fair/force, %s", (form) => {
   test.each(publishers)(
     "1: whoever held it; the queue stays, and its head is woken by %s",
     async (publish) => {
-      await bench.put({ [LOCK]: held({ [ME]: "2", [THIRD]: "1" }, 30_000), ...waiting, ...bystander });
+      await bench.put({ [LOCK]: held({ [THIRD]: "2" }, 30_000), ...waiting, ...bystander });
       expect(await force(publish)).toBe(1);
       await bench.expect({ ...waiting, ...bystander, ...done });
       expect(await bench.heard()).toEqual(woken(OTHER, publish));
@@ -57,8 +56,8 @@ describe.each(forms(fairForce))("fair/force, %s", (form) => {
       ...mine(30_000),
       ...inLine(
         [JAVA, { due: -1 }],
-        ["java:9", {}],
-        ["client:9", { alive: 9_000 }],
+        ["b0e5b1a2-0000-4000-8000-000000000000:9", {}],
+        ["6e3814a1-e847-452b-a982-45baf93a1df2:9", { alive: 9_000 }],
         [THIRD, { due: 900_000, alive: -1 }],
         [OTHER, { due: -1, alive: 9_000 }],
       ),
@@ -135,7 +134,7 @@ describe.each(forms(fairForce))("fair/force, %s", (form) => {
 
   const dead = inLine([OTHER, { due: 330_000, alive: -1 }]);
   test.each<[string, States]>([
-    ["hlen", {}],
+    ["hrandfield", {}],
     ["del", {}],
     ["set", {}],
     ["time", {}],

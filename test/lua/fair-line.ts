@@ -16,8 +16,8 @@ export const QUEUE = "redisson_lock_queue:{job}";
 export const TIMEOUTS = "redisson_lock_timeout:{job}";
 export const ALIVE = "holdfast_alive:{job}";
 /** Of another process that uses Redisson, and so is not in the set of those alive. */
-export const JAVA = "java:7";
-export const THIRD = "client:3";
+export const JAVA = "b0e5b1a2-0000-4000-8000-000000000000:7";
+export const THIRD = "6e3814a1-e847-452b-a982-45baf93a1df2:3";
 /** What Redisson grants each waiter by default. */
 export const GRACE = 300_000;
 
@@ -36,7 +36,7 @@ export const FAIR_KEYS: Readonly<
 export const PATIENCE = 20_000;
 /** A try of a call that does not wait. */
 export const NO_WAIT = 0;
-export const JAVA_2 = "java:8";
+export const JAVA_2 = "b0e5b1a2-0000-4000-8000-000000000000:8";
 
 /** Arguments of fair/acquire. */
 export interface Attempt {
@@ -61,7 +61,9 @@ export function attempt(changes: Partial<Attempt> = {}): Attempt {
 }
 
 export const mine = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [ME]: count }, ttl) });
-export const theirs = (ttl: number): States => ({ [LOCK]: held({ "java:9": "2" }, ttl) });
+export const theirs = (ttl: number): States => ({
+  [LOCK]: held({ "b0e5b1a2-0000-4000-8000-000000000000:9": "2" }, ttl),
+});
 
 /** Both in ms of the server's clock since the last `put`; without `due` its score is missing. */
 export interface Place {

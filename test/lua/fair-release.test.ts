@@ -96,9 +96,9 @@ describe.each(forms(fairRelease))("fair/release, %s", (form) => {
       ...mine(30_000),
       ...inLine(
         [JAVA, { due: -1 }],
-        ["client:8", { due: 900_000, alive: -1 }],
-        ["java:9", {}],
-        ["client:9", { alive: 9_000 }],
+        ["6e3814a1-e847-452b-a982-45baf93a1df2:8", { due: 900_000, alive: -1 }],
+        ["b0e5b1a2-0000-4000-8000-000000000000:9", {}],
+        ["6e3814a1-e847-452b-a982-45baf93a1df2:9", { alive: 9_000 }],
         [OTHER, { due: -1, alive: 9_000 }],
         [THIRD, { due: 900_000, alive: -1 }],
       ),
@@ -115,7 +115,7 @@ describe.each(forms(fairRelease))("fair/release, %s", (form) => {
     await bench.put({
       ...mine(30_000),
       ...inLine(
-        ["client:8", { due, alive: -1 }],
+        ["6e3814a1-e847-452b-a982-45baf93a1df2:8", { due, alive: -1 }],
         [JAVA, { due: GRACE + 700_000 }],
         [OTHER, { due: 2 * GRACE + 10, alive: 9_000 }],
       ),

@@ -91,10 +91,10 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     test("1: with the dead at the head dropped, by the server's clock or for want of a score", async () => {
       await bench.put(
         inLine(
-          ["client:8", { due: 900_000, alive: -1 }],
+          ["6e3814a1-e847-452b-a982-45baf93a1df2:8", { due: 900_000, alive: -1 }],
           MY_PLACE,
           [JAVA, { due: GRACE - 1 }],
-          ["java:9", { due: 1 }],
+          ["b0e5b1a2-0000-4000-8000-000000000000:9", { due: 1 }],
           next(630_000),
         ),
       );
@@ -116,7 +116,14 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     });
 
     test("1: those who have no score before it do not stop it", async () => {
-      await bench.put(inLine([JAVA, {}], ["client:9", { alive: 9_000 }], MY_PLACE, next(630_000)));
+      await bench.put(
+        inLine(
+          [JAVA, {}],
+          ["6e3814a1-e847-452b-a982-45baf93a1df2:9", { alive: 9_000 }],
+          MY_PLACE,
+          next(630_000),
+        ),
+      );
       expect(await undo()).toBe(1);
       await bench.expect({ ...inLine(next(330_000)), ...over });
     });

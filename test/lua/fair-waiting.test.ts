@@ -237,7 +237,20 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
 
   test("fellows that have lost their place are named, and get none by this call", async () => {
     await bench.put({ ...theirs(30_000), ...inLine([OTHER, { due: 500_000, alive: 100 }], [THIRD, {}]) });
-    await expectRefused(acquire({ fellows: ["client:8", OTHER, THIRD, "client:9"] }), 30_000, 1, 3, 4);
+    await expectRefused(
+      acquire({
+        fellows: [
+          "6e3814a1-e847-452b-a982-45baf93a1df2:8",
+          OTHER,
+          THIRD,
+          "6e3814a1-e847-452b-a982-45baf93a1df2:9",
+        ],
+      }),
+      30_000,
+      1,
+      3,
+      4,
+    );
     await bench.expect({
       ...theirs(30_000),
       ...line(

@@ -78,12 +78,21 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
     expectTtl(holders[holders.indexOf(ME) + 2], 20_000);
   });
 
-  test("{}: nothing, or a hash that is no lock, is not even read", async () => {
-    expect(await look({})).toEqual([]);
-    expect(await look({ [QUEUE]: { value: [OTHER], ttl: -1 } })).toEqual([]);
-    expect(await look({ [LOCK]: held({ [ME]: "1", [OTHER]: "1" }, 30_000) })).toEqual([]);
-    expect(await look({ [LOCK]: held({ mode: "dark", [ME]: "1" }, 30_000) })).toEqual([]);
-    for (const fields of [
+  test("{}: nothing, or a number", async () => {
+    for (const states of [
+      {},
+      { [QUEUE]: { value: [OTHER], ttl: -1 } },
+      { [LOCK]: text("3", -1) },
+      { [LOCK]: text("-2", -1) },
+    ])
+      expect(await look(states)).toEqual([]);
+  });
+
+  test("other data is refused", async () => {
+    const hashes: Record<string, string>[] = [
+      { [ME]: "1", [OTHER]: "1" },
+      { mode: "dark", [ME]: "1" },
+      { mode: "read" },
       { hits: "1" },
       { [ME]: "yes" },
       { [ME]: "1.5" },
@@ -95,10 +104,19 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
       { mode: "read", [ME]: "1", user: "1" },
       { mode: "write", [`${ME}:write:write`]: "1" },
       { mode: "read", [ME]: "1", [OTHER]: "no" },
-    ])
-      expect(await look({ [LOCK]: held(fields, 30_000) }), JSON.stringify(fields)).toEqual([]);
-    for (const state of [text("paid", -1), { value: ["a"], ttl: -1 }])
-      expect(await look({ [LOCK]: state })).toEqual([]);
+      // More than are looked at first.
+      {
+        mode: "read",
+        user: "1",
+        ...Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`${ME}${i}`, "1"])),
+      },
+    ];
+    const others: State[] = [text("paid", -1), text("2.5", -1), { value: ["a"], ttl: -1 }];
+    for (const state of [...hashes.map((fields) => held(fields, 30_000)), ...others]) {
+      await bench().put({ [LOCK]: state });
+      await expect(inspect(), JSON.stringify(state)).rejects.toThrow("WRONGTYPE");
+      await bench().expect({ [LOCK]: state });
+    }
   });
 
   test("a queue that is none counts as empty", async () => {
@@ -113,7 +131,7 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
     });
   });
 
-  test.each(["type", "hget", "hlen", "hrandfield", "hgetall", "pttl", "exists", "lrange"])(
+  test.each(["type", "hget", "hrandfield", "hgetall", "pttl", "exists", "lrange"])(
     "who may not %s is told so",
     async (command) => {
       await bench().put({ [LOCK]: held({ [ME]: "1" }, 30_000), [QUEUE]: { value: [OTHER], ttl: 30_000 } });

@@ -21,8 +21,8 @@ import {
 } from "./bench.js";
 import { CHANNEL as BOTH_SIDES, holds, WRITERS, writing } from "./sides.js";
 
-const HEIR = "client:9";
-const HEIR_TOMBSTONE = "redisson_unlock_latch:{job}:client:9";
+const HEIR = "6e3814a1-e847-452b-a982-45baf93a1df2:9";
+const HEIR_TOMBSTONE = "redisson_unlock_latch:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:9";
 const COUNTER = "redisson_lock_token:{job}";
 const LAST = "9223372036854775000";
 const TOKEN = "9223372036854775001";

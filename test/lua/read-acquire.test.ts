@@ -161,7 +161,7 @@ describe.each(forms(readAcquire))("read/acquire, %s", (form) => {
     const states = { ...before, ...writing(50_000, "1", [], OTHER) };
     await bench.put(states);
     const [first, forOther, second, over, third, ms] = (await together(
-      ["client:7", ME, THIRD],
+      ["6e3814a1-e847-452b-a982-45baf93a1df2:7", ME, THIRD],
       [60_000, 60_000, 60_000],
     )) as number[];
     expect([first, second, over, third]).toEqual([0, 2, 0, 0]);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
-const CALL = "holdfast_over:{job}:client:1:7";
+const CALL = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:7";
 const KEYS = { lock: LOCK, tombstone: CALL };
 
 describe.each(forms(readExtend))("read/extend, %s", (form) => {

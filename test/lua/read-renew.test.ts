@@ -139,7 +139,7 @@ describe.each(forms(readRenew))("read/renew, %s", (form) => {
     ["pexpire", reading({ [ME]: [15_000] })],
     ["exists", {}],
     ["hget", reading({ [ME]: [0], [OTHER]: [15_000] })],
-    ["del", reading({ [ME]: [0], [OTHER]: [15_000] })],
+    ["del", reading({ [ME]: [0] }, 15_000)],
     ["hdel", reading({ [ME]: [0], [OTHER]: [15_000] })],
   ])("who may not %s is told so", async (command, before) => {
     await bench.put(before);

@@ -5,7 +5,7 @@ export const CHANNEL = "redisson_rwlock:{job}";
 export const WRITERS = "holdfast_writers:{job}";
 /** The field of ME as a writer. */
 export const MY_WRITE: string = `${ME}:write`;
-export const THIRD = "client:3";
+export const THIRD = "6e3814a1-e847-452b-a982-45baf93a1df2:3";
 
 export const ENDING_KEYS: { lock: string; channel: string; tombstone: string } = {
   lock: LOCK,

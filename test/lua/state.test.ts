@@ -63,7 +63,7 @@ describe.each(forms(lockState))("lock/state, %s", (form) => {
     await bench.expect({ [LOCK]: text("theirs", 60_000) });
   });
 
-  test.each(["hlen", "hget", "pttl"])("who may not %s is told so", async (command) => {
+  test.each(["hrandfield", "exists", "hget", "pttl"])("who may not %s is told so", async (command) => {
     const limited = bench.runner(lockState, form, await bench.without(command));
     await bench.put({ [LOCK]: held({ [ME]: "1" }, 30_000) });
     await expect(limited({ lock: LOCK }, { owner: ME })).rejects.toThrow(FORBIDDEN);

@@ -175,8 +175,8 @@ describe.each(forms(writeAcquire))("write/acquire, %s", (form) => {
       ["{a}:c", "{a}:c"],
     ] as const) {
       const before = {
-        [name]: held({ mode: "read", "ключ:1": "2" }, 50_000),
-        ...holds("ключ:1", [0, 30_000], base),
+        [name]: held({ mode: "read", "6e3814a1-e847-452b-a982-45baf93a1df2:-1": "2" }, 50_000),
+        ...holds("6e3814a1-e847-452b-a982-45baf93a1df2:-1", [0, 30_000], base),
       };
       await bench.put(before);
       await expectRefused(

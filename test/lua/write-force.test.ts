@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
-const CALL = "holdfast_over:{job}:client:1:7";
+const CALL = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:7";
 const done = { [CALL]: text("1", 20_000) };
 const KEYS = { tombstone: CALL, lock: LOCK, channel: CHANNEL };
 
@@ -91,7 +91,7 @@ describe.each(forms(writeForce))("write/force, %s", (form) => {
   test.each<[string, States]>([
     ["it was free", {}],
     ["others read", reading({ [ME]: [30_000] })],
-    ["a plain lock of that name", { [LOCK]: held({ [OTHER]: "1", [MY_WRITE]: "1" }, 30_000) }],
+    ["a plain lock of that name", { [LOCK]: held({ [OTHER]: "1" }, 30_000) }],
   ])("0: %s, and nothing is announced or changed", async (_, states) => {
     await bench.put({ ...states, ...over });
     expect(await force()).toBe(0);
@@ -101,13 +101,13 @@ describe.each(forms(writeForce))("write/force, %s", (form) => {
 
   test("only a field that ends with :write is a writer's", async () => {
     await bench.put({
-      [LOCK]: held({ mode: "write", [MY_WRITE]: "1", "x:write:1": "1" }, 90_000),
-      ...holds("x:write:1", [30_000]),
+      [LOCK]: held({ mode: "write", [MY_WRITE]: "1", "6e3814a1-e847-452b-a982-45baf93a1df2:2": "1" }, 90_000),
+      ...holds("6e3814a1-e847-452b-a982-45baf93a1df2:2", [30_000]),
     });
     expect(await force()).toBe(1);
     await bench.expect({
-      [LOCK]: held({ mode: "read", "x:write:1": "1" }, 30_000),
-      ...holds("x:write:1", [30_000]),
+      [LOCK]: held({ mode: "read", "6e3814a1-e847-452b-a982-45baf93a1df2:2": "1" }, 30_000),
+      ...holds("6e3814a1-e847-452b-a982-45baf93a1df2:2", [30_000]),
       ...done,
     });
   });

@@ -20,6 +20,7 @@ const DATA: [type: string, write: (redis: Redis, key: string) => Promise<unknown
 ];
 
 const CALLS: [name: string, call: (site: Site) => Promise<unknown>][] = [
+  ["semaphore trySetPermits", (site) => site.semaphore().trySetPermits(1)],
   ["semaphore acquire", (site) => site.semaphore().acquire()],
   ["semaphore tryAcquire", (site) => site.semaphore().tryAcquire(1, 5_000)],
   ["semaphore release", (site) => site.semaphore().release()],
@@ -33,6 +34,8 @@ const CALLS: [name: string, call: (site: Site) => Promise<unknown>][] = [
   ["permits addPermits", (site) => site.permits().addPermits(1)],
   ["permits availablePermits", (site) => site.permits().availablePermits()],
   ["permits getPermits", (site) => site.permits().getPermits()],
+  ["permits trySetPermits", (site) => site.permits().trySetPermits(1)],
+  ["latch trySetCount", (site) => site.latch().trySetCount(1)],
   ["latch countDown", (site) => site.latch().countDown()],
   ["latch await", (site) => site.latch().await()],
   ["latch getCount", (site) => site.latch().getCount()],

@@ -4,7 +4,7 @@ import { GLOBALS } from "./header.mjs";
 
 /** @typedef {import("./header.mjs").Header} Header */
 /** @typedef {import("./header.mjs").Fail} Fail */
-/** @typedef {{ include: string, functions: string[], text: string }} Snippet */
+/** @typedef {{ include: string, needs: Snippet[], functions: string[], text: string }} Snippet */
 
 /** Fields that hold a name which is declared or is a field of a table, and so is no use of a variable. */
 const NAMES_ONLY = {
@@ -38,15 +38,15 @@ export function checkScript(source, header, snippets, fail) {
   return strip(source);
 }
 
-/** @param {string} include @param {string} source @param {Fail} fail @returns {Snippet} */
-export function checkSnippet(include, source, fail) {
+/** @param {string} include @param {string} source @param {Snippet[]} needs @param {Fail} fail @returns {Snippet} */
+export function checkSnippet(include, source, needs, fail) {
   const { body } = parse(source, fail);
   for (const { type, isLocal, loc } of body) {
     const isLocalFunction = type === "FunctionDeclaration" && isLocal;
     if (!isLocalFunction) fail(loc.start.line, "a snippet holds local functions only");
   }
-  checkVariables(body, GLOBALS, fail);
-  return { include, functions: body.map(({ identifier }) => identifier.name), text: strip(source) };
+  checkVariables(body, new Set([...GLOBALS, ...needs.flatMap(({ functions }) => functions)]), fail);
+  return { include, needs, functions: body.map(({ identifier }) => identifier.name), text: strip(source) };
 }
 
 /** Parses, and rejects what `strip` would damage: comments beside code, and strings over several lines. */

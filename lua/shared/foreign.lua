@@ -1,0 +1,43 @@
+-- What the hash of a lock looks like, ours or Redisson's: one owner -> its hold count; or, of a read-write lock, "mode"
+-- -> read or write beside any number of owners, a writer's field with ":write" behind its name. All else is foreign.
+
+local function is_shared(mode)
+  return mode == 'read' or mode == 'write'
+end
+
+-- Whether a lock in this mode, if it has one, can have this field.
+local function is_lock_field(mode, field, value)
+  local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
+  local OWNER = '^' .. UUID .. ':%-?%d+'
+  -- Nobody nests that many read holds, and each is looked for.
+  local MOST_DIGITS = 5
+  if is_shared(mode) and field == 'mode' then
+    return true
+  end
+  if is_shared(mode) and string.find(field, OWNER .. ':write$') then
+    return string.find(value, '^%d+$')
+  end
+  local possible = not is_shared(mode) or #value <= MOST_DIGITS
+  return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+end
+
+-- Ends the script by the error that Redis has for a key of another type.
+local function refuse()
+  error('WRONGTYPE the key holds a hash that is not a lock', 0)
+end
+
+-- Refuses a hash that is no lock's: before anything is written, and where the caller has no field of its own. A key that
+-- does not exist is free. Of a large hash some fields are looked at, which chance picks: all of a lock's look alike.
+local function refuse_foreign(lock)
+  local SAMPLE = 10
+  local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
+  local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
+  if #fields > 2 and not is_shared(mode) then
+    refuse()
+  end
+  for i = 1, #fields, 2 do
+    if not is_lock_field(mode, fields[i], fields[i + 1]) then
+      refuse()
+    end
+  end
+end

@@ -1,0 +1,168 @@
+/** What is no lock's hash: every script refuses it, or leaves it as it is; and none loops for a number that it finds there. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as generated from "../../src/scripts/generated.js";
+import type { AnyScript } from "../../src/scripts/script.js";
+import { type Bench, forms, LOCK, ME, OTHER, startBench } from "./bench.js";
+
+let bench: Bench;
+beforeAll(async () => {
+  bench = await startBench();
+});
+afterAll(() => bench?.stop());
+
+const scripts = (Object.values(generated) as unknown as AnyScript[]).filter(({ keys }) =>
+  keys.some(({ name }) => name === "lock" || name === "locks"),
+);
+
+/** Those that somebody calls who holds nothing. */
+const REFUSING = /\/(acquire|force|state|inspect)$/;
+
+const THIRD = ME.replace(/\d+$/, "-3");
+const field = fc.oneof(
+  fc.constantFrom("mode", "name", "", ":write", "1", OTHER, THIRD, `${OTHER}:write`),
+  fc.constantFrom("sku:17", "client:1", `${OTHER}x`, `x${OTHER}`, `${OTHER}:write:write`, "a-b-c-d-e:1"),
+  fc.string({ maxLength: 8 }),
+);
+const value = fc.oneof(
+  fc.constantFrom(
+    "read",
+    "write",
+    "1",
+    "99999",
+    "1000000000000",
+    "-1",
+    "0",
+    "inf",
+    "nan",
+    "1e99",
+    "0x7fffffff",
+  ),
+  fc.string({ maxLength: 8 }),
+);
+const entries = fc.uniqueArray(fc.tuple(field, value), {
+  minLength: 1,
+  maxLength: 9,
+  selector: ([name]) => name,
+});
+
+/** By contract, in other words than those of the scripts. */
+function isLock(hash: readonly [string, string][]): boolean {
+  const owner = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?\\d+";
+  const shared = hash.some(([name, text]) => name === "mode" && /^(read|write)$/.test(text));
+  const fits = ([name, text]: [string, string]) =>
+    shared
+      ? name === "mode" ||
+        (RegExp(`^${owner}$`).test(name) && /^\d{1,5}$/.test(text)) ||
+        (RegExp(`^${owner}:write$`).test(name) && /^\d+$/.test(text))
+      : RegExp(`^${owner}$`).test(name) && /^\d+$/.test(text);
+  return hash.every(fits) && (shared ? hash.length > 1 : hash.length === 1);
+}
+
+const foreign = fc.record({
+  hash: fc.oneof(
+    entries,
+    entries.map((some) => [
+      ["mode", "read"] as [string, string],
+      ...some.filter(([name]) => name !== "mode"),
+    ]),
+    entries.map((some) => [
+      ["mode", "write"] as [string, string],
+      ...some.filter(([name]) => name !== "mode"),
+    ]),
+  ),
+  ttl: fc.constantFrom(-1, 60_000),
+  over: fc.boolean(),
+  number: fc.integer({ min: 0, max: 2 }),
+});
+
+const TEXTS: Record<string, string> = {
+  owner: ME,
+  field: `${ME}:write`,
+  heir: ME.replace(/\d+$/, "9"),
+  heirField: ME.replace(/\d+$/, "9:write"),
+  publish: "PUBLISH",
+};
+const LISTS: Record<string, readonly unknown[]> = {
+  owners: [ME],
+  leases: [5_000],
+  terms: [0, 5_000],
+  fellows: [OTHER],
+};
+const KEYS: Record<string, readonly string[]> = {
+  locks: [LOCK],
+  theirs: ["tombstone:{job}", `{job}:${ME}:rwlock_timeout:1`],
+};
+
+/** Arguments as the library may send them. */
+function inputs(script: AnyScript, number: number): { keys: never; args: never } {
+  const keys = script.keys.map(({ name, variadic }) => [
+    name,
+    variadic ? KEYS[name] : name === "lock" ? LOCK : `${name}:{job}`,
+  ]);
+  const args = script.args.map(({ name, type, variadic }) => [
+    name,
+    variadic ? LISTS[name] : type === "text" ? TEXTS[name] : type === "ms" ? 5_000 : number,
+  ]);
+  return { keys: Object.fromEntries(keys) as never, args: Object.fromEntries(args) as never };
+}
+
+/** How many commands the server has run since the last reset. */
+async function commands(): Promise<number> {
+  const stats = await bench.redis.info("commandstats");
+  return [...stats.matchAll(/:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}
+
+describe.each(scripts.flatMap((script) => forms(script).map((form) => [script.name, form, script] as const)))(
+  "%s, %s",
+  (name, form, script) => {
+    test("a hash that is no lock stays as it is, and costs no more than it shows", async () => {
+      await fc.assert(
+        fc.asyncProperty(foreign, async ({ hash, ttl, over, number }) => {
+          fc.pre(!isLock(hash));
+          await bench.redis.flushall();
+          await bench.redis.hset(LOCK, new Map(hash));
+          if (ttl > 0) await bench.redis.pexpire(LOCK, ttl);
+          if (over) await bench.redis.set("tombstone:{job}", "1", "PX", 60_000);
+          const before = await bench.redis.hgetall(LOCK);
+          await bench.redis.config("RESETSTAT");
+          const { keys, args } = inputs(script, number);
+          const run = bench.runner(script as never, form)(keys, args);
+          const refused = await run.then(
+            () => false,
+            (error: Error) => {
+              expect(error.message).toContain("WRONGTYPE");
+              return true;
+            },
+          );
+          if (REFUSING.test(name) && !over) expect(refused).toBe(true);
+          expect(await commands()).toBeLessThan(20_000);
+          expect(await bench.redis.hgetall(LOCK)).toEqual(before);
+          const left = await bench.redis.pttl(LOCK);
+          expect(left > 0).toBe(ttl > 0);
+          if (ttl > 0) expect(left).toBeGreaterThan(30_000);
+        }),
+        { numRuns: 150 },
+      );
+    });
+  },
+);
+
+test("a lock whose readers claim countless holds counts as held for its time, and is soon looked at", async () => {
+  const { writeAcquire, readState, readForce } = generated;
+  await bench.redis.flushall();
+  const readers = Array.from({ length: 1_000 }, (_, i) => [ME.replace(/\d+$/, String(i + 100)), "99999"]);
+  await bench.redis.hset(LOCK, { mode: "read", ...Object.fromEntries(readers) });
+  await bench.redis.pexpire(LOCK, 60_000);
+  await bench.redis.config("RESETSTAT");
+  for (const script of [writeAcquire, readState] as unknown as AnyScript[]) {
+    const { keys, args } = inputs(script, 0);
+    const reply = (await bench.runner(script as never, "legacy")(keys, args)) as number[];
+    expect(reply.at(-1)).toBeGreaterThan(30_000);
+  }
+  expect(await bench.redis.hlen(LOCK)).toBe(1_001);
+  const { keys, args } = inputs(readForce as unknown as AnyScript, 0);
+  expect(await bench.runner(readForce as never, "legacy")(keys, args)).toBe(1);
+  expect(await bench.redis.exists(LOCK)).toBe(0);
+  expect(await commands()).toBeLessThan(100_000);
+});
