@@ -13,7 +13,7 @@ import { type Servers, startServers, stopServers } from "./scene.js";
 /** Stays. */
 const ENOUGH = 101;
 const ROUND = SOAK.minutes > 0 ? 60_000 : 5_000;
-const LIMIT = SOAK.minutes * 60_000 + 180_000;
+const LIMIT = SOAK.minutes * 60_000 + 15 * PATIENCE;
 /** Milliseconds: who is not served has waited for too long by then. */
 const WAIT = PATIENCE + 2_000;
 /** The poll comes later than anybody waits: whoever was not woken is found. */

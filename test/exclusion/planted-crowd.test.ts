@@ -129,7 +129,9 @@ describe.concurrent.each(plots)("$kind, $mutant", { timeout: 240_000 }, (plot) =
   });
 });
 
-test("permits on their way back are waited for before they are counted", async () => {
+test("permits on their way back are waited for before they are counted", {
+  timeout: 6 * PATIENCE,
+}, async () => {
   const plot: Plot = {
     mutant: "none",
     kind: "semaphore",
