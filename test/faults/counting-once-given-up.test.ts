@@ -36,7 +36,7 @@ failOnUnhandledRejections();
 let stage: Stage;
 beforeAll(async () => {
   stage = await Stage.start(["standalone", "cluster"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 const table = KINDS.flatMap((kind) =>

@@ -23,7 +23,7 @@ manyAtOnce();
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 /** The server has this hold so many times, and no other. */

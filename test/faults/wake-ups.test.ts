@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
 import { seize } from "../contract/wire.js";
-import { type Matcher, until } from "../support/index.js";
+import { type Matcher, PATIENCE, until } from "../support/index.js";
 import {
   type Bed,
   failOnUnhandledRejections,
@@ -20,7 +20,7 @@ import { channels, expectNothingLeft, listeners } from "./remains.js";
 /** Far above any test's time: who is woken by the poll fails. The TTL of a watchdog's hold is 30 s. */
 const NEVER = 60_000;
 /** Generous for a loaded machine, far below 30 s. */
-const SOON = 5_000;
+const SOON = PATIENCE;
 
 manyAtOnce();
 failOnUnhandledRejections();
