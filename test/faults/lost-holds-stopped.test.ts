@@ -49,7 +49,8 @@ describe.concurrent("an event loop", () => {
     expect(first).toMatchObject({ isHeld: false, thrown: "LOCK_LOST", remaining: 0 });
     expect(afterMicrotask).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
     expect(later).toMatchObject({ isHeld: false, aborted: true, thrown: "LOCK_LOST" });
-    expect(reason).toBe("expired");
+    // The stall may have begun while a renewal was under way.
+    expect(reason).toBeOneOf(["expired", "unreachable"]);
     expect(lost).toBe(1);
     expect(await it.process.request("unlock")).toBe("LOCK_LOST");
     await untilFree(it.bed);

@@ -6,6 +6,9 @@
 /** Milliseconds within which all that is due has happened, also beside busy loops and seven other test files. */
 export const PATIENCE = 20_000;
 
+/** Milliseconds that a call may take beyond its own bound: still less than the next longer one. */
+export const SLACK: number = PATIENCE / 2;
+
 /** Settings of a client whose calls get their answers sooner or later: how long they may take is not the subject. */
 export const UNHURRIED: { readonly commandTimeout: number } = { commandTimeout: PATIENCE };
 
