@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { ViteUserConfig } from "vitest/config";
+import { PATIENCE } from "./test/support/patience.js";
 
 // The tests mostly wait, for timers and for servers, so a small machine takes more workers than it has cores.
 const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(4, availableParallelism()));
@@ -20,8 +21,9 @@ const config: ViteUserConfig = {
   test: {
     pool: "forks",
     maxWorkers: workers,
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // They only bound; what a test waits for has its own limit, and says what is missing.
+    testTimeout: 4 * PATIENCE,
+    hookTimeout: 6 * PATIENCE,
     reporters: ["default", "./tools/plain-reporter.mjs"],
     projects: [
       {

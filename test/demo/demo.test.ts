@@ -7,9 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { until } from "../support/index.js";
+import { PATIENCE, until } from "../support/index.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** Milliseconds for the start of five processes and all they do, on a busy machine. */
+const LIMIT = { timeout: 6 * PATIENCE };
 const STEPS = ["Without a lock", "With lock.run", "Nested", "In a scope", "Killed", "Watchdog", "Gives up"];
 const CLERKS = ["Ada", "Ben", "Cleo", "Dan"];
 
@@ -44,7 +46,7 @@ class Demo {
   constructor(env: Record<string, string> = {}) {
     const main = join(ROOT, "examples/demo/main.mjs");
     const child = spawn(process.execPath, [main, this.picture], {
-      env: { ...process.env, TMPDIR: directory, ...env },
+      env: { ...process.env, TMPDIR: directory, HOLDFAST_DEMO_LEASE: "4000", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     for (const stream of [child.stdout, child.stderr]) {
@@ -96,7 +98,7 @@ function expectWellFormed(xml: string): void {
   expect(rest.replace(/&#\d+;/g, "")).not.toMatch(/[<&]/);
 }
 
-test("the demo does all its steps, and draws what happened", { timeout: 40_000 }, async () => {
+test("the demo does all its steps, and draws what happened", LIMIT, async () => {
   demo = new Demo();
   const code = await demo.ended;
   const { output } = demo;
@@ -125,11 +127,11 @@ test("the demo does all its steps, and draws what happened", { timeout: 40_000 }
   await demo.expectNothingLeft();
 });
 
-test("Ctrl-C in the middle of the work leaves no process and no file", async () => {
+test("Ctrl-C in the middle of the work leaves no process and no file", LIMIT, async () => {
   const run = new Demo();
   demo = run;
   await until("the clerks share the lock", () => run.output.includes("2  With lock.run"), {
-    timeout: 15_000,
+    timeout: 2 * PATIENCE,
   });
   expect(run.pids.filter(isAlive)).toHaveLength(1 + CLERKS.length);
   run.child.kill("SIGINT");
@@ -137,7 +139,7 @@ test("Ctrl-C in the middle of the work leaves no process and no file", async () 
   await run.expectNothingLeft();
 });
 
-test("a lock that locks nobody out is noticed", async () => {
+test("a lock that locks nobody out is noticed", LIMIT, async () => {
   demo = new Demo({ HOLDFAST_DEMO_BREAK: "lock" });
   expect(await demo.ended).toBe(1);
   expect(demo.output).toMatch(/✗ \d+ updates were LOST UNDER THE LOCK/);

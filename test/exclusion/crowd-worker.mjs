@@ -34,6 +34,7 @@ const running = [];
 let stopping = false;
 /** @type {Config} */
 let told;
+let LockClient;
 let client;
 let redis;
 let witness;
@@ -41,6 +42,7 @@ let witness;
 serve({
   start,
   finish,
+  settle,
   rests,
   close,
 
@@ -77,7 +79,9 @@ async function start(config) {
     const data = CROWD_MUTANTS[config.mutant];
     register("./planted/mutation.mjs", import.meta.url, { data });
   }
-  const { isLockError, LockClient } = await import("holdfast");
+  const library = await import("holdfast");
+  const { isLockError } = library;
+  LockClient = library.LockClient;
   redis = new Redis(config.lockPort);
   redis.on("error", () => {}); // the network may be away
   witness = new Redis(config.witnessPort);
@@ -102,6 +106,13 @@ async function finish() {
   stopping = true;
   await Promise.all(running);
   return { ...figures, errors };
+}
+
+/** Ends the client, which waits for what goes on in the background. Resolves with the errors that it told up to then. */
+async function settle() {
+  await client.close();
+  client = new LockClient(redis, told.options);
+  return errors;
 }
 
 /** What the library says of the semaphores, when nobody uses them any more. */

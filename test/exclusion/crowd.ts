@@ -64,6 +64,8 @@ export interface CrowdVerdict {
   readonly findings: readonly CrowdFinding[];
   /** The most permits that the witness has seen out at a time. */
   readonly most: number;
+  /** What the processes report of calls that went on in the background. */
+  readonly errors: readonly string[];
 }
 
 interface Member {
@@ -124,6 +126,11 @@ export class Crowd {
     return [...this.#live.values()].map(({ worker }) => worker);
   }
 
+  /** What each process reaches the server through. */
+  get proxies(): FaultProxy[] {
+    return [...this.#live.values()].map(({ proxy }) => proxy);
+  }
+
   async add(): Promise<void> {
     const { kind, config, lossy, mutant } = this.part;
     const name = `${this.prefix}-p${++this.#started}`;
@@ -182,14 +189,18 @@ export class Crowd {
 
   /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
   async finish(): Promise<Figures> {
-    const figures = sum(await this.#ask("finish"));
+    const figures = sum(await this.#ask<WorkerFigures>("finish"));
     for (const fault of this.#faults) fault.cancel();
     return figures;
   }
 
-  /** What the witness knows, checked; permits must be free within the limits of the last death. */
+  /**
+   * What the witness knows, checked; permits must be free within the limits of the last death. A call that was aborted or got
+   * no answer is given back in the background, so a permit counts as lost only when nothing is under way any more.
+   */
   async judge(): Promise<CrowdVerdict> {
     const { limits } = this.part;
+    const errors = (await this.#ask<string[]>("settle")).flat();
     const server = this.locks.connect();
     const witness = this.witness.connect();
     const rests = () => Promise.all(this.names.map((name) => restOf(server, name)));
@@ -206,7 +217,7 @@ export class Crowd {
     const history: CrowdHistory = { ...read, deaths: this.deaths, rests: seen };
     const findings = checkCrowd(history, limits);
     const most = await Promise.all(this.names.map((name) => witness.get(`most:${name}`)));
-    return { history, findings, most: Math.max(...most.map(Number)) };
+    return { history, findings, errors, most: Math.max(...most.map(Number)) };
   }
 
   /** The clients are closed, and the processes end. */
@@ -250,8 +261,8 @@ export class Crowd {
     await proxy.stop();
   }
 
-  #ask(what: "finish" | "close"): Promise<WorkerFigures[]> {
-    return Promise.all(this.workers.map((worker) => worker.request<WorkerFigures>(what)));
+  #ask<T>(what: "finish" | "settle" | "close"): Promise<T[]> {
+    return Promise.all(this.workers.map((worker) => worker.request<T>(what)));
   }
 }
 

@@ -20,18 +20,22 @@ export interface Rounds {
   readonly findings: readonly string[];
 }
 
+export interface Play {
+  readonly lanes: number;
+  readonly ms: number;
+  /** So many replies or requests are lost in any case: on a slow machine that takes longer. */
+  readonly losses?: number;
+}
+
 /** Latches one after the other in so many lanes, for so long. */
-export async function playRounds(
-  crowd: Crowd,
-  { lanes, ms }: { lanes: number; ms: number },
-): Promise<Rounds> {
+export async function playRounds(crowd: Crowd, { lanes, ms, losses = 0 }: Play): Promise<Rounds> {
   const server = crowd.locks.connect();
   const end = performance.now() + ms;
   const played: Rounds[] = [];
   const lane = async (_: unknown, index: number): Promise<void> => {
     let number = 0;
     do played.push(await playRound(crowd, server, `${crowd.prefix}-${index}-${number++}`));
-    while (performance.now() < end);
+    while (performance.now() < end || crowd.lost < losses);
   };
   await Promise.all(Array.from({ length: lanes }, lane));
   const total = (of: (round: Rounds) => number) => played.reduce((sum, round) => sum + of(round), 0);

@@ -14,7 +14,7 @@ let stage: Stage;
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["cluster"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 const tries = (bed: Bed): number => bed.proxy.count(script("acquire", bed.name));

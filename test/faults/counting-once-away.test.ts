@@ -4,12 +4,9 @@
  */
 import { describe, expect, test } from "vitest";
 import { byName } from "../contract/kinds.js";
-import { type RedisServer, until } from "../support/index.js";
+import { type RedisServer, SLACK, until } from "../support/index.js";
 import { failOnUnhandledRejections, manyAtOnce, pause, Stage, script, watch } from "./harness.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, expectNothingLeftSoon } from "./remains.js";
-
-/** More than a call may take beyond its bound, on a loaded machine. */
-const SLACK = 1_500;
 
 manyAtOnce();
 failOnUnhandledRejections();

@@ -30,7 +30,7 @@ manyAtOnce();
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone", "cluster"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 function hold(bed: Bed, operation: ScriptName): HeldRequest {

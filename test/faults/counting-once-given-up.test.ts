@@ -5,8 +5,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KINDS, PLAIN } from "../contract/kinds.js";
-import { until } from "../support/index.js";
+import { SLACK, until } from "../support/index.js";
 import {
+  atLast,
   type Bed,
   failOnUnhandledRejections,
   manyAtOnce,
@@ -25,8 +26,6 @@ import {
   untilFree,
 } from "./remains.js";
 
-/** More than a call may take beyond its bound, on a loaded machine. */
-const SLACK = 1_500;
 /** A delay that only `restore` ends. */
 const FOREVER = 60_000;
 
@@ -36,7 +35,7 @@ failOnUnhandledRejections();
 let stage: Stage;
 beforeAll(async () => {
   stage = await Stage.start(["standalone", "cluster"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 const table = KINDS.flatMap((kind) =>
@@ -165,7 +164,7 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
     "close() while Redis is away (%i): the release and the clean-ups arrive later",
     async () => {
       await using bed = await stage.bed({ kind, topology, client: { commandTimeout: 300 } });
-      const hold = await bed.make(`{${bed.name}}-held`).lock();
+      const hold = await atLast(() => bed.make(`{${bed.name}}-held`).lock());
       bed.proxy.stall();
       const call = watch(bed.lock.lock());
       const closing = bed.client.close({ timeout: 0 });

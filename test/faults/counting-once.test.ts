@@ -1,7 +1,7 @@
 /** A command that is executed but whose reply is lost, or that never arrives, counts once: every operation. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KINDS, PLAIN } from "../contract/kinds.js";
-import type { Fault, Matcher } from "../support/index.js";
+import { type Fault, type Matcher, STEADY } from "../support/index.js";
 import {
   type Bed,
   failOnUnhandledRejections,
@@ -20,7 +20,7 @@ manyAtOnce();
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone", "cluster"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 type Strike = (bed: Bed, name: ScriptName) => Fault;
@@ -135,7 +135,8 @@ const table = KINDS.flatMap((kind) =>
 describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
   describe.each(Object.entries(arm))("when %s", (_, armed) => {
     test.each(Object.entries(operations))("%s counts once", async (_name, operate) => {
-      await using bed = await stage.bed({ kind, topology, version, client: { watchdogTimeout: 4_500 } });
+      const client = { watchdogTimeout: STEADY };
+      await using bed = await stage.bed({ kind, topology, version, client });
       await operate(bed, (each, name) => armed(each, script(name, each.name)));
       expect(bed.troubles).toEqual([]);
     });

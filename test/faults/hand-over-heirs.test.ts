@@ -23,7 +23,7 @@ manyAtOnce();
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 /** The server has this hold so many times, and no other. */
@@ -50,10 +50,13 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
       }),
     );
     await parked(bed);
+    const begun = performance.now();
     await giver.unlock();
     await Promise.all(runs);
     expect(order).toEqual([0, 1, 2, 3]);
-    expect(bed.proxy.count(PASS)).toBeGreaterThanOrEqual(3);
+    // After a second in one process it is released for everybody.
+    const passes = performance.now() - begun < 1_000 ? 3 : 1;
+    expect(bed.proxy.count(PASS)).toBeGreaterThanOrEqual(passes);
     await expectNothingLeft(bed, 20_000);
     expect(bed.troubles).toEqual([]);
   });

@@ -28,7 +28,7 @@ manyAtOnce();
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone", "cluster"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 const everywhere: [Topology, Version][] = [

@@ -5,7 +5,13 @@
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, expect, vi } from "vitest";
-import { type Lock, LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
+import {
+  isLockError,
+  type Lock,
+  LockClient,
+  type LockClientOptions,
+  type RedisConnection,
+} from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import {
@@ -16,6 +22,7 @@ import {
   type FaultProxy,
   type KeyState,
   type Matcher,
+  PATIENCE,
   type RedisCluster,
   type RedisServer,
   type ScanClient,
@@ -24,6 +31,7 @@ import {
   startClusterProxy,
   startProxy,
   startRedis,
+  UNHURRIED,
   until,
 } from "../support/index.js";
 
@@ -72,6 +80,7 @@ export interface BedOptions {
   /** Options of the connection, or of those to the nodes. */
   readonly redis?: ClientOptions;
   readonly cluster?: ClusterClientOptions;
+  /** Calls of the client are {@link UNHURRIED} unless this says how long they may take. */
   readonly client?: LockClientOptions;
   /** Standalone: the client's subscriber goes through a proxy of its own. */
   readonly split?: boolean;
@@ -204,13 +213,13 @@ async function bedOf(
 ): Promise<Bed> {
   redis.on("error", () => {});
   const { kind = PLAIN } = options;
-  const client = new LockClient(redis, options.client);
+  const client = new LockClient(redis, { ...UNHURRIED, ...options.client });
   const troubles: unknown[] = [];
   client.on("lost", (event) => troubles.push(["lost", event]));
   client.on("error", (event) => troubles.push(["error", event]));
-  await until("the client is ready", () => redis.status === "ready", { timeout: 15_000 });
+  await until("the client is ready", () => redis.status === "ready");
   // Again and again, for a client of little patience on a busy machine.
-  await until("it has asked the server", () => client.ready().then(() => true), { timeout: 15_000 });
+  await until("it has asked the server", () => client.ready().then(() => true));
   const dispose = async (): Promise<void> => {
     parts.proxy.restore();
     parts.subscribing.restore();
@@ -255,13 +264,27 @@ export function watch<T>(promise: Promise<T>): Watched<T> {
   return watched;
 }
 
-/** Milliseconds: generous for a loaded machine, far below the leases and polls that tests take for "never". */
-export const SOON = 8_000;
+/** Milliseconds: far below the leases and polls that tests take for "never". */
+export const SOON: number = PATIENCE;
 
 /** Resolves with what the call came to; fails if that takes long, or if it fails. */
 export async function soon<T>(watched: Watched<T>, timeout: number = SOON): Promise<T> {
   await until("the call is over", () => watched.state !== "pending", { timeout });
   return watched.promise;
+}
+
+/** What the call gives, asked again as often as a client of little patience needs on a busy machine. */
+export async function atLast<T>(call: () => Promise<T>): Promise<T> {
+  const outcome = await until("it is answered in time", async () => {
+    try {
+      return { value: await call() };
+    } catch (error) {
+      if (!isLockError(error, "UNAVAILABLE")) return { error };
+      throw error;
+    }
+  });
+  if ("error" in outcome) throw outcome.error;
+  return outcome.value as T;
 }
 
 /** Lets all run that is due without any further input. */

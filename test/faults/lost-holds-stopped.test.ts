@@ -1,9 +1,9 @@
 /** Processes that stop, stall or die while they hold a lock: they know it, or others get the lock when the lease ends. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
-import { startWorker, until } from "../support/index.js";
+import { PATIENCE, STEADY, startWorker } from "../support/index.js";
 import { bundledWorker } from "./build-worker.js";
-import { failOnUnhandledRejections, manyAtOnce, Stage, watch } from "./harness.js";
+import { failOnUnhandledRejections, manyAtOnce, Stage, soon, watch } from "./harness.js";
 import type { Look, Stall } from "./holder-worker.js";
 import { untilFree } from "./remains.js";
 
@@ -19,7 +19,8 @@ afterAll(() => stage[Symbol.asyncDispose]());
 
 /** A process that holds the lock of a bed. */
 async function holder(kind: Kind, watchdogTimeout: number) {
-  const bed = await stage.bed({ kind });
+  // Nobody is served by the poll.
+  const bed = await stage.bed({ kind, client: { pollCap: 3 * PATIENCE } });
   const process = await startWorker(worker());
   const ownerId = await process.request<string>("take", {
     port: stage.server.port,
@@ -48,7 +49,8 @@ describe.concurrent("an event loop", () => {
     expect(first).toMatchObject({ isHeld: false, thrown: "LOCK_LOST", remaining: 0 });
     expect(afterMicrotask).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
     expect(later).toMatchObject({ isHeld: false, aborted: true, thrown: "LOCK_LOST" });
-    expect(reason).toBe("expired");
+    // The stall may have begun while a renewal was under way.
+    expect(reason).toBeOneOf(["expired", "unreachable"]);
     expect(lost).toBe(1);
     expect(await it.process.request("unlock")).toBe("LOCK_LOST");
     await untilFree(it.bed);
@@ -56,8 +58,8 @@ describe.concurrent("an event loop", () => {
   });
 
   test("stalled for less than the lease: the hold goes on", async () => {
-    await using it = await holder(PLAIN, 3_000);
-    const { first, later, lostEvents: lost } = await it.process.request<Stall>("stall", 1_300);
+    await using it = await holder(PLAIN, STEADY);
+    const { first, later, lostEvents: lost } = await it.process.request<Stall>("stall", 0.4 * STEADY);
     expect(first).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
     expect(later).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
     expect(lost).toBe(0);
@@ -69,7 +71,7 @@ describe.concurrent.each(byName())("%s", (_kind, kind) => {
   test("process stopped beyond the lease: another gets the lock, and the resumed one knows it lost it", async () => {
     await using it = await holder(kind, 1_200);
     it.process.pause();
-    const theirs = await it.bed.rival().lock({ wait: 10_000 });
+    const theirs = await it.bed.rival().lock({ wait: PATIENCE });
     it.process.resume();
     const seen = await it.process.request<Look>("look");
     expect(seen).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
@@ -82,11 +84,8 @@ describe.concurrent.each(byName())("%s", (_kind, kind) => {
 
   test("process killed: its lock is free when the lease ends, and a waiter gets it then", async () => {
     await using it = await holder(kind, 900);
-    const waiting = watch(it.bed.rival().lock({ wait: 10_000 }));
+    const waiting = watch(it.bed.rival().lock({ wait: PATIENCE }));
     await it.process.kill();
-    await until("the waiter has it", () => waiting.state !== "pending", { timeout: 8_000 });
-    expect(waiting.error).toBeUndefined();
-    expect(waiting.took).toBeLessThan(900 + 1_500);
-    await waiting.value?.unlock();
+    await (await soon(waiting, 2 * PATIENCE)).unlock();
   });
 });

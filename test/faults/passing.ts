@@ -2,7 +2,7 @@
 import type { Hold } from "../../src/index.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
 import { type Matcher, until } from "../support/index.js";
-import { type Bed, script, turn, type Watched, watch } from "./harness.js";
+import { atLast, type Bed, script, turn, type Watched, watch } from "./harness.js";
 
 /** Nobody is woken by the poll. */
 export const NEVER = 60_000;
@@ -35,7 +35,7 @@ export interface Line {
 
 /** A holder and two who wait behind it, in one process. */
 export async function lineUp(bed: Bed, options: { wait?: number; lease?: number } = {}): Promise<Line> {
-  const giver = await bed.lock.lock({ lease: 50_000 });
+  const giver = await atLast(() => bed.lock.lock({ lease: 50_000 }));
   bed.proxy.clear();
   const controller = new AbortController();
   const heir = watch(bed.lock.lock({ signal: controller.signal, ...options }));

@@ -1,7 +1,7 @@
 /** What is on the server of a bed's lock, and what may be there when all is over. */
 import { expect } from "vitest";
 import { isMarker } from "../contract/wire.js";
-import { type KeyState, type RedisServer, until } from "../support/index.js";
+import { type KeyState, PATIENCE, type RedisServer, until } from "../support/index.js";
 import type { Bed } from "./harness.js";
 
 /** The lock is there with exactly this owner and count, it lapses by itself, and there is nothing besides. */
@@ -38,7 +38,7 @@ export async function untilMarked(bed: Bed): Promise<void> {
 }
 
 /** Resolves when nobody holds the lock by the word of the server. */
-export function untilFree(bed: Bed, timeout = 5_000): Promise<unknown> {
+export function untilFree(bed: Bed, timeout: number = PATIENCE): Promise<unknown> {
   const isFree = async () => Object.keys(await withoutKept(bed)).every(isMarker);
   return until(`${bed.name} is free`, isFree, { timeout });
 }
@@ -67,7 +67,7 @@ export async function expectNothingLeft(bed: Bed, longest = 60_000): Promise<voi
 }
 
 /** As {@link expectNothingLeft}, as soon as what goes on in the background is done, and still after a close. */
-export async function expectNothingLeftSoon(bed: Bed, timeout = 5_000): Promise<void> {
+export async function expectNothingLeftSoon(bed: Bed, timeout: number = PATIENCE): Promise<void> {
   await untilFree(bed, timeout);
   await bed.client.close({ timeout: 0 });
   await until("Redis answers", () => bed.redis.ping()); // what stood in the client's queues has been executed

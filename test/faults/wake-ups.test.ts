@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
 import { seize } from "../contract/wire.js";
-import { type Matcher, until } from "../support/index.js";
+import { type Matcher, PATIENCE, until } from "../support/index.js";
 import {
   type Bed,
   failOnUnhandledRejections,
@@ -20,7 +20,7 @@ import { channels, expectNothingLeft, listeners } from "./remains.js";
 /** Far above any test's time: who is woken by the poll fails. The TTL of a watchdog's hold is 30 s. */
 const NEVER = 60_000;
 /** Generous for a loaded machine, far below 30 s. */
-const SOON = 5_000;
+const SOON = PATIENCE;
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -342,13 +342,12 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
 
   test("a wait that ends while the server is stopped rejects UNAVAILABLE", async () => {
     await using stage = await start();
-    await using it = await pair(stage, kind, { pollCap: 200 });
+    await using it = await pair(stage, kind, { pollCap: 200, commandTimeout: 3_000 });
     const call = watch(it.bed.lock.lock({ wait: 1_500 }));
     await turn();
     stage.server.pause();
     await until("the call is over", () => call.state !== "pending");
     expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
-    expect(call.took).toBeLessThan(1_500 + 1_500);
     expect(it.waiting.state).toBe("pending");
     stage.server.resume();
     await it.theirs.unlock();

@@ -1,8 +1,8 @@
 /** Renewal: it outlives leases and outages, never creates a lock, never follows an unlock, and leaves no key without TTL. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { byName, PLAIN } from "../contract/kinds.js";
-import { until } from "../support/index.js";
-import { type Bed, failOnUnhandledRejections, manyAtOnce, pause, Stage, script } from "./harness.js";
+import { STEADY, until } from "../support/index.js";
+import { atLast, type Bed, failOnUnhandledRejections, manyAtOnce, pause, Stage, script } from "./harness.js";
 import { expectHeld, expectNothingLeft, ttlOf, untilFree } from "./remains.js";
 
 let stage: Stage;
@@ -41,9 +41,9 @@ function sampleTtls(bed: Bed): { readonly samples: () => number; stop(): Promise
 
 describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
   test("keeps a hold without a lease for several leases, and others out", async () => {
-    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 1_500 } });
+    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 3_000 } });
     const hold = await bed.lock.lock();
-    const end = performance.now() + 4_000;
+    const end = performance.now() + 6_600;
     while (performance.now() < end) {
       expect(hold.isHeld).toBe(true);
       expect(await bed.rival().tryLock()).toBeNull();
@@ -57,7 +57,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
   });
 
   test("renews many holds in few commands", async () => {
-    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 1_500 } });
+    await using bed = await stage.bed({ kind, client: { watchdogTimeout: STEADY } });
     const locks = Array.from({ length: kind === PLAIN ? 200 : 50 }, (_, i) => bed.make(`${bed.name}-${i}`));
     const holds = await Promise.all(locks.map((lock) => lock.lock()));
     let renewed = 0;
@@ -86,19 +86,19 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
     await until("the loss is noticed", () => hold.signal.aborted);
     await pause(600);
     expect(await ttlOf(bed)).toBe(-2);
+    await until("the keys were looked at", () => sampler.samples() > 3);
     await sampler.stop();
-    expect(sampler.samples()).toBeGreaterThan(3);
   });
 
   test("survives a restart of the server that keeps its data", async () => {
     await using own = await Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
-    await using bed = await own.bed({ kind, client: { watchdogTimeout: 4_500 } });
+    await using bed = await own.bed({ kind, client: { watchdogTimeout: 15_000 } });
     const hold = await bed.lock.lock();
     let renewed = 0;
     bed.client.on("renewed", () => renewed++);
     await own.server.restart();
     expect(hold.isHeld).toBe(true);
-    await until("it is renewed after that", () => renewed > 0, { timeout: 8_000 });
+    await until("it is renewed after that", () => renewed > 0);
     await expectHeld(bed, hold.ownerId, 1);
     await hold.unlock();
     await expectNothingLeft(bed, 20_000);
@@ -117,7 +117,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
   });
 
   test("never renews after an unlock: 20 unlocks around the moment of the renewal", async () => {
-    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 1_200 } });
+    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 3_000 } });
     const log: [verb: string, key: string][] = [];
     bed.proxy.onCommand(({ command }) => {
       for (const verb of ["renew", "release"] as const) {
@@ -128,7 +128,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
       Array.from({ length: 20 }, async (_, i) => {
         const name = `${bed.name}-${i}`;
         const hold = await bed.make(name).lock();
-        await pause(385 + 1.5 * i); // the renewal is due after 400 ms
+        await pause(985 + 1.5 * i); // the renewal is due after 1 000 ms
         await hold.unlock();
       }),
     );
@@ -143,14 +143,14 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
   });
 
   test("no key is ever without TTL, through nested holds, extends, partial releases, losses and aborts", async () => {
-    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 900 } });
+    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 3_000 } });
     const sampler = sampleTtls(bed);
     const end = performance.now() + 1_500;
-    for (let i = 0; performance.now() < end; i++) {
+    for (let i = 0; performance.now() < end || i < 10 || sampler.samples() <= 5; i++) {
       await bed.client.scope(async () => {
-        const outer = await bed.lock.lock(i % 2 ? {} : { lease: 2_000 });
+        const outer = await bed.lock.lock(i % 2 ? {} : { lease: STEADY });
         await bed.lock.lock();
-        await outer.extend(3_000);
+        await outer.extend(STEADY + 1_000);
         if (i % 5 === 4) await stage.server.call("DEL", bed.name);
         await bed.lock.unlock().catch(() => {});
         await pause(10);
@@ -162,7 +162,6 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
       await expect(call).rejects.toBe("enough");
     }
     await sampler.stop();
-    expect(sampler.samples()).toBeGreaterThan(5);
     await untilFree(bed);
   });
 });
@@ -220,13 +219,13 @@ describe.concurrent.each(byName())("%s: extend", (_kind, kind) => {
     [10_000, 10_000],
   ])("to %i ms without an answer: the earlier deadline counts locally", async (lease, longest) => {
     await using bed = await stage.bed({ kind, client: { commandTimeout: 1_000 } });
-    const hold = await bed.lock.lock({ lease: 20_000 });
+    const hold = await atLast(() => bed.lock.lock({ lease: 20_000 }));
     bed.proxy.blackhole();
     await expect(hold.extend(lease)).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(hold.remaining).toBeLessThan(longest);
     expect(hold.isHeld).toBe(true);
     bed.proxy.restore();
-    await hold.unlock();
+    await atLast(() => hold.unlock());
     await expectNothingLeft(bed, 20_000);
   });
 });

@@ -6,12 +6,12 @@ import { type Kind, PLAIN } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { Beds } from "../faults/beds.js";
 import { freshName, Stage, type Watched, watch } from "../faults/harness.js";
-import { type RecordedCommand, until } from "../support/index.js";
+import { PATIENCE, type RecordedCommand, until } from "../support/index.js";
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 30_000;
-/** Generous for a loaded machine, far below {@link NEVER}. */
-export const SOON = 10_000;
+/** Far below {@link NEVER}. */
+export const SOON: number = PATIENCE;
 
 /** Two servers for the tests of one file. */
 export function useStages(): () => readonly Stage[] {

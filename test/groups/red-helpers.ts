@@ -15,6 +15,7 @@ import {
   type ClientOptions,
   type FaultProxy,
   type Matcher,
+  PATIENCE,
   type RedisServer,
   redisCall,
   startProxy,
@@ -22,8 +23,8 @@ import {
   until,
 } from "../support/index.js";
 
-/** Milliseconds: generous for a loaded machine, far below {@link NEVER}. */
-export const SOON = 8_000;
+/** Milliseconds: far below {@link NEVER}. */
+export const SOON: number = PATIENCE;
 /** Milliseconds: no test takes so long, so who is served only by this has failed. */
 export const NEVER = 60_000;
 /** Milliseconds: a lease that outlives every test, and gives masters seconds for their answers. */

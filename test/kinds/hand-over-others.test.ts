@@ -33,7 +33,7 @@ const workerFile = bundledWorker("../kinds/hand-over-worker.ts");
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone", "cluster"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 /** Tasks of one process that take a lock and give it back again and again. */

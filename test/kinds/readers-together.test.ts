@@ -25,7 +25,7 @@ let stage: Stage;
 failOnUnhandledRejections();
 beforeAll(async () => {
   stage = await Stage.start(["standalone"]);
-}, 30_000);
+});
 afterAll(() => stage[Symbol.asyncDispose]());
 
 interface Wait extends AsyncDisposable {

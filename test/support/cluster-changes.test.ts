@@ -17,7 +17,7 @@ let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await startCluster({ masters: 3, replicas: 1 });
-}, 30_000);
+});
 afterAll(() => cluster?.stop());
 
 test("a slot moves with its keys and their TTLs, and back", async () => {
@@ -72,4 +72,4 @@ test("a replica takes over from a dead master, which comes back as its replica",
   expect((await politeFailover(cluster, "d")).before).toBe(after);
   expect(await cluster.masterFor("d")).toBe(before);
   expect(await client.get("d")).toBe("kept");
-}, 30_000);
+});

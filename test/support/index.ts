@@ -11,6 +11,7 @@ export type { RecordedCommand } from "./command-record.js";
 export * from "./fault-proxy.js";
 export { freePort, releasePort } from "./free-port.js";
 export * from "./key-state.js";
+export * from "./patience.js";
 export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
 export type { RedisServerOptions } from "./redis-args.js";
 export { findRedis, hasFeaturesOf, isAtLeast, type RedisBinary } from "./redis-binary.js";

@@ -17,7 +17,7 @@ let proxies: ClusterProxy;
 beforeAll(async () => {
   cluster = await startCluster({ masters: 3, replicas: 1 });
   proxies = await startClusterProxy(cluster);
-}, 30_000);
+});
 afterAll(async () => {
   await proxies?.stop();
   await cluster?.stop();

@@ -17,7 +17,7 @@ test("clients come to the master by the sentinels, with passwords and a database
   const [sentinel] = all.sentinels;
   const { host = "", port = 0 } = sentinel ?? {};
   await expect(redisCall({ host, port }, ["PING"])).rejects.toThrow("NOAUTH");
-}, 30_000);
+});
 
 test("a replica takes over by request, and from a killed master, and the dead one comes back", async () => {
   await using all = await startSentinel();

@@ -1,9 +1,10 @@
 /**
  * Waiting for what can be observed, instead of sleeping and hoping.
  */
+import { PATIENCE } from "./patience.js";
 
 export interface UntilOptions {
-  /** Milliseconds after which the wait fails. Default 5000. */
+  /** Milliseconds after which the wait fails. Default {@link PATIENCE}. */
   readonly timeout?: number;
   /** Milliseconds between two looks. Default 5. */
   readonly every?: number;
@@ -19,7 +20,7 @@ const TIMED_OUT = Symbol("timed out");
 export async function until<T>(
   what: string,
   predicate: () => T | Promise<T>,
-  { timeout = 5_000, every = 5 }: UntilOptions = {},
+  { timeout = PATIENCE, every = 5 }: UntilOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeout;
   let last: unknown;

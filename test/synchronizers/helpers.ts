@@ -27,8 +27,6 @@ import { type KeyState, keyState, type Matcher, until } from "../support/index.j
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 60_000;
-/** More than a call may take beyond its bound, on a loaded machine. */
-export const SLACK = 2_000;
 /** How Redisson marks a permit without lease. */
 export const NO_LEASE = 922_337_203_685_477;
 /** The user's view of an id that nobody has. */

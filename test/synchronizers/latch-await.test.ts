@@ -11,8 +11,8 @@ import {
   turn,
   watch,
 } from "../faults/harness.js";
-import { until } from "../support/index.js";
-import { failsSoon, latchChannel, NEVER, Site, SLACK, useStage } from "./helpers.js";
+import { SLACK, until } from "../support/index.js";
+import { failsSoon, latchChannel, NEVER, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

@@ -10,8 +10,8 @@ import {
   type Watched,
   watch,
 } from "../faults/harness.js";
-import { until } from "../support/index.js";
-import { failsSoon, NEVER, NO_LEASE, Site, SLACK, UNKNOWN, useStage } from "./helpers.js";
+import { SLACK, until } from "../support/index.js";
+import { failsSoon, NEVER, NO_LEASE, Site, UNKNOWN, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { deferred } from "../contract/helpers.js";
 import { failOnUnhandledRejections, manyAtOnce, pause, Stage, soon, watch } from "../faults/harness.js";
-import { failsSoon, NEVER, Site, SLACK, useStage } from "./helpers.js";
+import { SLACK } from "../support/index.js";
+import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

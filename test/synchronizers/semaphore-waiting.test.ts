@@ -12,8 +12,8 @@ import {
   type Watched,
   watch,
 } from "../faults/harness.js";
-import { until } from "../support/index.js";
-import { failsSoon, NEVER, Site, SLACK, useStage } from "./helpers.js";
+import { SLACK, until } from "../support/index.js";
+import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -78,7 +78,7 @@ describe.concurrent("first come, first served inside a process", () => {
     const large = await site.parked<unknown>(0, () =>
       how === "aborted"
         ? site.semaphore().acquire(5, { signal: controller.signal })
-        : site.semaphore().tryAcquire(5, 500),
+        : site.semaphore().tryAcquire(5, 2_000),
     );
     const small = [watch(site.semaphore().acquire()), watch(site.semaphore().acquire())];
     await turn();
@@ -211,7 +211,7 @@ describe.concurrent("an outage", () => {
 
   test("in which a wait ends makes it UNAVAILABLE", async () => {
     await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { pollCap: 300 });
+    await using site = await Site.of(own, { pollCap: 300, commandTimeout: 3_000 });
     await site.semaphore().trySetPermits(0);
     const waiting = await site.parked(0, () => site.semaphore().tryAcquire(1, 1_500));
     own.server.pause();

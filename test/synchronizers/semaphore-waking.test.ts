@@ -12,8 +12,8 @@ import {
   type Watched,
   watch,
 } from "../faults/harness.js";
-import { until } from "../support/index.js";
-import { failsSoon, NEVER, Site, SLACK, useStage } from "./helpers.js";
+import { SLACK, until } from "../support/index.js";
+import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();

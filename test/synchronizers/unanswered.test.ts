@@ -4,8 +4,8 @@
  */
 import { describe, expect, test } from "vitest";
 import { failOnUnhandledRejections, manyAtOnce, Stage, turn, watch } from "../faults/harness.js";
-import { type HeldRequest, until } from "../support/index.js";
-import { failsSoon, Site, SLACK, useStage } from "./helpers.js";
+import { type HeldRequest, SLACK, until } from "../support/index.js";
+import { failsSoon, Site, useStage } from "./helpers.js";
 import { expectAsIs, isAsIs, type Operation, operations } from "./operations.js";
 
 manyAtOnce();

@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { MultiLock } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
 import { until } from "../../support/index.js";
-import { SLACK } from "../../synchronizers/helpers.js";
 import { withRedissonOnCluster } from "../cluster-scene.js";
+
+/** Milliseconds: less than the poll of the patient one. */
+const SLACK = 2_000;
 
 withRedissonOnCluster("fleet", (scene) => {
   test("where the server has sharded pub/sub both decide for it, where it refuses to say both decide against", async () => {

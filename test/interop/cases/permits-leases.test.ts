@@ -3,13 +3,15 @@ import { expect, test } from "vitest";
 import { bundledWorker } from "../../faults/build-worker.js";
 import { soon } from "../../faults/harness.js";
 import { startWorker, until } from "../../support/index.js";
-import { NO_LEASE, SLACK } from "../../synchronizers/helpers.js";
+import { NO_LEASE } from "../../synchronizers/helpers.js";
 import { withRedisson } from "../scene.js";
 import { expectUnknown, leases, untilLapsed } from "./permit-leases.js";
 import { type AnyPermits, DIRECTIONS, PERMITS, Shared } from "./sides.js";
 
 const workerFile = bundledWorker("../synchronizers/permit-worker.ts");
 const LONG = 60_000;
+/** Milliseconds: less than what else would end the wait. */
+const SLACK = 2_000;
 
 withRedisson("leases of permits", (scene) => {
   const permits = (name?: string): Promise<Shared<AnyPermits>> => Shared.of(scene, PERMITS, name);
