@@ -9,7 +9,11 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
 const LONGEST_FILE = 250;
-const LOCK_FILES = ["package-lock.json", "bench/package-lock.json"];
+const LOCK_FILES = [
+  "package-lock.json",
+  "bench/package-lock.json",
+  "test/package/versions/package-lock.json",
+];
 const GENERATED = "src/scripts/generated.ts";
 
 /** A command that succeeds, or a function that returns what it found wrong as text ("" is good). */
