@@ -2,6 +2,7 @@
 import { isLockError, UnsupportedServerError } from "../base/errors.js";
 import { tombstone } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
+import { checkAutoPipelining } from "../redis/auto-pipelining.js";
 import type { Link } from "../redis/link.js";
 import type { Env } from "./env.js";
 import { NOTHING_LEFT, type Primitive } from "./primitive.js";
@@ -10,10 +11,11 @@ import { noop } from "./work.js";
 const OLDEST: readonly [major: number, minor: number] = [6, 2];
 const LEASE = 1_000;
 
-/** @throws UNSUPPORTED for a server that is too old or forbids a command, UNAVAILABLE without an answer */
+/** @throws UNSUPPORTED for a server that is too old or forbids a command, and for an ioredis that cannot do it, UNAVAILABLE without an answer */
 export async function checkServer(env: Env, router: Router, probe: Primitive): Promise<void> {
   const { link } = env;
   await checkVersion(link);
+  await link.limited("", checkAutoPipelining(link.connection, probe.key));
   const wireId = env.wireId();
   const commands = inner(probe.key, tombstone(probe.key, wireId));
   commands.push([link.publishCommand, probe.channel, "0"]);

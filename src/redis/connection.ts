@@ -43,6 +43,7 @@ export interface ConnectionOptions {
   readonly keyPrefix?: string;
   readonly redisOptions?: { readonly keyPrefix?: string; readonly autoResendUnfulfilledCommands?: boolean };
   readonly autoResendUnfulfilledCommands?: boolean;
+  readonly enableAutoPipelining?: boolean;
   readonly host?: string;
   readonly port?: number;
   readonly sentinels?: readonly object[] | null;
