@@ -10,7 +10,8 @@ export async function closeParts(env: Env, grace: number, settling: number): Pro
   await env.engine.close();
   if (grace > 0) await atMost(env.idle(), grace);
   for (const live of [...env.live.all(), ...env.permits.all()]) live.loseByClose();
-  await atMost(env.settled(), settling);
+  if (grace > 0) await atMost(env.settled(), settling);
+  else await settledUnlessAway(env, settling);
   env.ended = true;
   env.watchdog.close();
   env.router.close();
@@ -18,6 +19,25 @@ export async function closeParts(env: Env, grace: number, settling: number): Pro
   env.replicas?.close();
   // Once what the close itself caused has been sent.
   await new Promise((resolve) => setImmediate(resolve));
+}
+
+/**
+ * Waits until what is under way has been answered, but not for a Redis that is away: ioredis sends it when the connection
+ * is there again.
+ */
+async function settledUnlessAway(env: Env, settling: number): Promise<void> {
+  const { link } = env;
+  let open = true;
+  const settled = env.settled().then(() => {
+    open = false;
+  });
+  const step = settling / 10;
+  for (let waited = 0; waited < settling && link.connected; waited += step) {
+    await atMost(settled, step);
+    // After a stall of this process, answers are read first.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!open || link.away) return;
+  }
 }
 
 /** Resolves with the work, or after `ms`. */
