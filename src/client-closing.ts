@@ -13,7 +13,8 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   if (grace > 0) await atMost(Promise.all([table.live.idle(), permits.live.idle()]), grace);
   for (const own of table.live.all()) loseByClose(own);
   for (const permit of permits.live.all()) permit.loseByClose();
-  await atMost(env.settled(), settling);
+  if (grace > 0) await atMost(env.settled(), settling);
+  else await settledUnlessAway(parts, settling);
   env.ended = true;
   table.watchdog.close();
   permits.watchdog.close();
@@ -22,6 +23,25 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   env.replicas?.close();
   // Once what the close itself caused has been sent.
   await new Promise((resolve) => setImmediate(resolve));
+}
+
+/**
+ * Waits until what is under way has been answered, but not for a Redis that is away: ioredis sends it when the connection
+ * is there again.
+ */
+async function settledUnlessAway({ env }: ClientParts, settling: number): Promise<void> {
+  const { link } = env;
+  let open = true;
+  const settled = env.settled().then(() => {
+    open = false;
+  });
+  const step = settling / 10;
+  for (let waited = 0; waited < settling && link.connected; waited += step) {
+    await atMost(settled, step);
+    // After a stall of this process, answers are read first.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!open || link.away) return;
+  }
 }
 
 /** Resolves with the work, or after `ms`. */

@@ -151,7 +151,8 @@ export class LockClient {
   }
 
   /**
-   * Resolves when the server is reached, new enough, and permits the commands.
+   * Resolves when the server is reached, new enough, and permits what locks, semaphores and latches of this client send:
+   * commands, and keys and channels behind `prefix`. Without a prefix it cannot look behind rights that are confined to some names.
    * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
    */
   async ready(): Promise<void> {
@@ -159,7 +160,8 @@ export class LockClient {
     env.assertOpen("");
     await env.link.prepare("", this.#options.commandTimeout);
     const name = `holdfast-ready-${clientId()}`;
-    await checkServer(env, env.router, new HashBackend(this.#lockParts(name)));
+    const probe = new HashBackend(this.#lockParts(name));
+    await checkServer(env, env.router, probe, this.#options.prefix !== "");
   }
 
   /**

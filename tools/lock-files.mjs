@@ -7,7 +7,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-const LOCK_FILES = ["package-lock.json", "bench/package-lock.json"];
+const LOCK_FILES = [
+  "package-lock.json",
+  "bench/package-lock.json",
+  "test/package/versions/package-lock.json",
+];
 
 /** Builds for other systems that the registry of this version's lock file did not have; a newer version needs its hashes. */
 const HASH_UNKNOWN = [

@@ -21,14 +21,19 @@ export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "close
 
 const BRAND = Symbol.for("holdfast.LockError");
 
-/** The base of all errors of this library. Test with {@link isLockError}. */
-export class LockError extends Error {
-  readonly code: LockErrorCode;
+/** What all errors have in common. Users see it as {@link LockError}. */
+class LockErrorBase<C extends LockErrorCode> extends Error {
+  readonly code: C;
   readonly lockName: string;
   /** Of a call on a group of locks: what each of its members failed with. */
   declare readonly errors?: readonly unknown[];
 
-  constructor(code: LockErrorCode, lockName: string, message: string, cause?: unknown) {
+  static {
+    // The name under which it is exported, for messages like Jest's "Expected constructor".
+    Object.defineProperty(LockErrorBase, "name", { value: "LockError" });
+  }
+
+  constructor(code: C, lockName: string, message: string, cause?: unknown) {
     super(message);
     this.name = new.target.name;
     this.code = code;
@@ -41,7 +46,7 @@ export class LockError extends Error {
 }
 
 /** `run`, or `lock` with a `wait`, ran out of time. `waited`: milliseconds. */
-export class LockTimeoutError extends LockError {
+export class LockTimeoutError extends LockErrorBase<"WAIT_TIMEOUT"> {
   readonly waited: number;
 
   constructor(lockName: string, waited: number) {
@@ -51,7 +56,7 @@ export class LockTimeoutError extends LockError {
 }
 
 /** An unlock by one who does not hold the lock; never used for a loss. */
-export class LockNotOwnerError extends LockError {
+export class LockNotOwnerError extends LockErrorBase<"NOT_OWNER"> {
   constructor(lockName: string, message: string) {
     super("NOT_OWNER", lockName, message);
   }
@@ -66,7 +71,7 @@ const LOSSES: Record<LossReason, string> = {
 };
 
 /** The hold ended before its unlock. `since`: epoch milliseconds; `result`: what the function of a `run` returned. */
-export class LockLostError extends LockError {
+export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
   readonly reason: LossReason;
   readonly since: number;
   readonly result?: unknown;
@@ -80,7 +85,7 @@ export class LockLostError extends LockError {
 }
 
 /** The write side was asked for by an owner that holds only the read side. */
-export class LockUpgradeError extends LockError {
+export class LockUpgradeError extends LockErrorBase<"UPGRADE_REFUSED"> {
   constructor(lockName: string) {
     super(
       "UPGRADE_REFUSED",
@@ -91,7 +96,7 @@ export class LockUpgradeError extends LockError {
 }
 
 /** RedLock got no majority of answers. */
-export class QuorumError extends LockError {
+export class QuorumError extends LockErrorBase<"QUORUM"> {
   readonly votes: number;
   override readonly errors: readonly unknown[];
 
@@ -107,7 +112,7 @@ export class QuorumError extends LockError {
 }
 
 /** Fewer replicas than `replicas` acknowledged the grant, which was undone. */
-export class ReplicationError extends LockError {
+export class ReplicationError extends LockErrorBase<"REPLICAS"> {
   readonly acknowledged: number;
   readonly required: number;
 
@@ -123,7 +128,7 @@ export class ReplicationError extends LockError {
 }
 
 /** No usable answer from Redis in time. What a late answer grants is given back. */
-export class RedisUnavailableError extends LockError {
+export class RedisUnavailableError extends LockErrorBase<"UNAVAILABLE"> {
   constructor(lockName: string, cause?: unknown) {
     const why = cause instanceof Error ? `: ${cause.message}` : "";
     super("UNAVAILABLE", lockName, `lock "${lockName}": no usable answer from Redis in time${why}`, cause);
@@ -131,7 +136,7 @@ export class RedisUnavailableError extends LockError {
 }
 
 /** The client was closed before or during the call. */
-export class ClientClosedError extends LockError {
+export class ClientClosedError extends LockErrorBase<"CLIENT_CLOSED"> {
   constructor(lockName: string) {
     super(
       "CLIENT_CLOSED",
@@ -142,14 +147,14 @@ export class ClientClosedError extends LockError {
 }
 
 /** The server is too old, or lacks or forbids a command; the text says which. */
-export class UnsupportedServerError extends LockError {
+export class UnsupportedServerError extends LockErrorBase<"UNSUPPORTED"> {
   constructor(lockName: string, what: string, cause?: unknown) {
     super("UNSUPPORTED", lockName, lockName ? `lock "${lockName}": ${what}` : what, cause);
   }
 }
 
 /** The lock's key holds other data. The text is the one of Redis; the data was left alone. */
-export class WrongDataError extends LockError {
+export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
   constructor(lockName: string, cause: Error) {
     super("WRONG_DATA", lockName, `${cause.message} (lock "${lockName}")`, cause);
   }
@@ -162,7 +167,7 @@ export function withErrors<E extends LockError>(error: E, errors: readonly unkno
 }
 
 /** The class of each code. */
-interface Coded {
+interface LockErrorByCode {
   WAIT_TIMEOUT: LockTimeoutError;
   NOT_OWNER: LockNotOwnerError;
   LOCK_LOST: LockLostError;
@@ -175,10 +180,18 @@ interface Coded {
   WRONG_DATA: WrongDataError;
 }
 
+/** Any error of this library: `switch (error.code)` narrows it to the class. Test with {@link isLockError}. */
+export type LockError = LockErrorByCode[LockErrorCode];
+
+/** The base of all classes of errors. To the compiler, `instanceof` gives one of them: nothing else has this base. */
+export const LockError: (abstract new (...args: never) => LockError) & { readonly prototype: LockError } =
+  LockErrorBase as never;
+
 /** True for an error of this library, of this or another copy of it in the process; with `code`, for that one only. */
-export function isLockError<C extends LockErrorCode>(error: unknown, code: C): error is Coded[C];
-export function isLockError(error: unknown, code?: LockErrorCode): error is LockError;
-export function isLockError(error: unknown, code?: LockErrorCode): error is LockError {
+export function isLockError<C extends LockErrorCode = LockErrorCode>(
+  error: unknown,
+  code?: C,
+): error is LockErrorByCode[C] {
   if (typeof error !== "object" || error === null || !(BRAND in error)) return false;
   return code === undefined || (error as { code?: unknown }).code === code;
 }

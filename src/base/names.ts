@@ -95,6 +95,32 @@ export function callTombstone(name: string, callId: string): string {
   return `${prefixed("holdfast_over", name)}:${callId}`;
 }
 
+/** Every key beside that of a name, of whatever kind. */
+export function keysBeside(name: string, wireId: string): string[] {
+  return [
+    tokenCounter(name),
+    fairQueue(name),
+    fairTimeouts(name),
+    fairAlive(name),
+    waitingWriters(name),
+    permitLeases(name),
+    readHold(name, wireId, 1),
+    tombstone(name, wireId),
+    callTombstone(name, wireId),
+  ];
+}
+
+/** Every channel of a name, of whatever kind; a fair lock has one for each waiter. */
+export function channelsBeside(name: string, waiter: string, clustered: boolean): string[] {
+  return [
+    lockChannel(name),
+    `${lockChannel(name)}:${waiter}`,
+    readWriteChannel(name),
+    semaphoreChannel(name),
+    latchChannel(name, clustered),
+  ];
+}
+
 /** True if all keys of a lock of this name share one slot of a cluster. */
 export function sharesOneSlot(name: string): boolean {
   const open = name.indexOf("{");

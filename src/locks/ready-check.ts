@@ -1,51 +1,52 @@
-/** Whether the server is new enough and permits what locks send: shown by a lock of a fresh name, taken and given back. */
+/**
+ * Whether the server is new enough and permits what this client sends: every command of the scripts, the keys and the
+ * channels beside a name, and a lock taken and given back. The name is a fresh one, behind the client's prefix.
+ */
+import { createHash } from "node:crypto";
 import { isLockError, UnsupportedServerError } from "../base/errors.js";
-import { tombstone } from "../base/names.js";
+import { channelsBeside, keysBeside } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
+import { checkAutoPipelining } from "../redis/auto-pipelining.js";
 import type { Link } from "../redis/link.js";
+import { serverRefused } from "../scripts/generated.js";
 import { type Backend, NOTHING_LEFT } from "./backend.js";
 import type { Env } from "./env.js";
 import { noop } from "./work.js";
 
 const OLDEST: readonly [major: number, minor: number] = [6, 2];
 const LEASE = 1_000;
-
-/** @throws UNSUPPORTED for a server that is too old or forbids a command, UNAVAILABLE without an answer */
-export async function checkServer(env: Env, router: Router, probe: Backend): Promise<void> {
-  const { link } = env;
-  await checkVersion(link);
-  const wireId = env.wireId();
-  const commands = inner(probe.key, tombstone(probe.key, wireId));
-  commands.push([link.publishCommand, probe.channel, "0"]);
-  for (const [name = "", ...args] of commands) await permitted(link.command(name, ...args));
-  const other = env.wireId();
-  await permitted(
-    probe.acquire({ wireId: other, lease: LEASE, within: link.commandTimeout, coWaiters: undefined }),
-  );
-  await permitted(probe.release(other, other, { rest: () => NOTHING_LEFT, onSilence: noop }));
-  await permitted(link.limited("", listening(router, probe.channel)));
-}
+/** A script that does nothing with the key it names. */
+const NOTHING = "return 1";
+const NOTHING_SHA = createHash("sha1").update(NOTHING).digest("hex");
 
 /**
- * What the scripts call, one by one: from inside a script Redis 7.0 does not say which command it refused. They leave
- * nothing but a key that lapses.
+ * `probe`: a lock of a name that nobody uses. `prefixed`: all names of the client begin like that one. Without a prefix a
+ * user may be confined to names that nobody can guess here, and nothing more can be checked.
+ * @throws UNSUPPORTED for a server that is too old or forbids something, and for an ioredis that cannot do it,
+ * UNAVAILABLE without an answer
  */
-function inner(lock: string, marker: string): string[][] {
-  const lease = String(LEASE);
-  return [
-    ["EXISTS", lock],
-    // Asked for first: without it the next one would leave a key for ever.
-    ["PEXPIRE", lock, lease],
-    ["HSET", lock, "probe", "1"],
-    ["PEXPIRE", lock, lease],
-    ["PTTL", lock],
-    ["HGET", lock, "probe"],
-    ["HEXISTS", lock, "probe"],
-    ["HLEN", lock],
-    ["HDEL", lock, "probe"],
-    ["SET", marker, "1", "PX", lease],
-    ["DEL", lock],
-  ];
+export async function checkServer(
+  env: Env,
+  router: Router,
+  probe: Backend,
+  prefixed: boolean,
+): Promise<void> {
+  const { link } = env;
+  const { key } = probe;
+  await checkVersion(link);
+  await link.limited("", checkAutoPipelining(link.connection, key));
+  // ioredis tells its subscriber connection from a dead one by PING.
+  await link.command("ping");
+  if (!(await mayUse(link, key, prefixed))) return;
+  await checkScripts(link, key);
+  const channels = channelsBeside(key, env.wireId(), link.isCluster);
+  // Scripts are told channels as keys.
+  const names = [...keysBeside(key, env.wireId()), ...channels];
+  await Promise.all(names.map((name) => mayUse(link, name, true)));
+  for (const channel of channels) await checkChannel(link, router, channel);
+  const wireId = env.wireId();
+  await probe.acquire({ wireId, lease: LEASE, within: link.commandTimeout, coWaiters: undefined });
+  await probe.release(wireId, wireId, { rest: () => NOTHING_LEFT, onSilence: noop });
 }
 
 async function checkVersion(link: Link): Promise<void> {
@@ -68,30 +69,51 @@ async function checkVersion(link: Link): Promise<void> {
   );
 }
 
-/** A user may be confined to certain names: that a fresh one is not among them says nothing about commands. */
-async function permitted(step: Promise<unknown>): Promise<void> {
+/** Whether scripts may use the key; where they `must`, UNSUPPORTED says which key. */
+async function mayUse(link: Link, key: string, must: boolean): Promise<boolean> {
   try {
-    await step;
+    await link.command("eval", NOTHING, "1", key);
+    return true;
   } catch (error) {
-    const confined =
-      isLockError(error, "UNSUPPORTED") &&
-      /access .*\b(key|channel)|publish to the channel/.test(error.message);
-    if (!confined) throw error;
+    if (!isRefusedName(error)) throw error;
+    if (!must) return false;
+    throw new UnsupportedServerError("", `the user of the connection may not use the key "${key}"`, error);
   }
 }
 
-function listening(router: Router, channel: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = router.subscribe(channel, {
-      hint: () => {
-        stop();
-        resolve();
-      },
-      refused: (error) => {
-        stop();
-        const what = error instanceof Error ? error.message : "unknown error";
-        reject(new UnsupportedServerError("", `the server forbids the channel: ${what}`));
-      },
+/** Whether scripts can be called by their hash as well, and may call what they need. */
+async function checkScripts(link: Link, key: string): Promise<void> {
+  await link.command("evalsha", NOTHING_SHA, "1", key);
+  const call = { lockName: "", script: serverRefused, keys: { probe: key }, args: {} };
+  const refused = await link.call(call, (reply) => reply as string[]);
+  if (refused.length === 0) return;
+  const commands = refused.map((name) => `'${name}'`).join(", ");
+  throw new UnsupportedServerError("", `the server forbids commands that scripts call: ${commands}`);
+}
+
+/** The command is permitted, but not with this key or channel. */
+function isRefusedName(error: unknown): boolean {
+  return isLockError(error, "UNSUPPORTED") && /access .*\b(key|channel)/.test(error.message);
+}
+
+/** Announces something on the channel, and listens to it once. */
+async function checkChannel(link: Link, router: Router, channel: string): Promise<void> {
+  const refusal = (verb: string, error: unknown) => {
+    const why = error instanceof Error ? error.message : "unknown error";
+    const what = `the user of the connection may not ${verb} the channel "${channel}": ${why}`;
+    return new UnsupportedServerError("", what, error);
+  };
+  try {
+    await link.command(link.publishCommand, channel, "0");
+  } catch (error) {
+    throw isRefusedName(error) ? refusal("publish to", error) : error;
+  }
+  let stop = noop;
+  const heard = new Promise<void>((resolve, reject) => {
+    stop = router.subscribe(channel, {
+      hint: resolve,
+      refused: (error) => reject(refusal("subscribe to", error)),
     });
   });
+  await link.limited("", heard).finally(stop);
 }

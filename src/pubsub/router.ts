@@ -45,6 +45,12 @@ export class Router {
   #cancelSettle: (() => void) | undefined;
   #closed = false;
   readonly #onTopology = (): void => this.#settleSoon();
+  /** The connection was closed for good: so are those made from it, until somebody connects it again. */
+  readonly #onEnd = (): void => {
+    this.#dropSubscribers();
+    this.#awaitReturn();
+  };
+  readonly #onReturn = (): void => this.#options.outside(() => this.#placeAll());
 
   constructor(options: RouterOptions) {
     this.#options = options;
@@ -92,8 +98,8 @@ export class Router {
     if (isCluster(connection))
       for (const event of ["refresh", "-node", "ready"]) connection.off(event, this.#onTopology);
     this.#cancelSettle?.();
-    for (const subscriber of this.#subscribers.values()) subscriber.close();
-    this.#subscribers.clear();
+    this.#dropSubscribers();
+    connection.off("ready", this.#onReturn);
     this.#listeners.clear();
   }
 
@@ -110,13 +116,33 @@ export class Router {
     for (const [node, subscriber] of this.#subscribers) {
       if (node !== home?.node) subscriber.remove(channel);
     }
+    if (this.#options.connection.status === "end") return this.#awaitReturn();
     if (!home) return this.#settleSoon();
     const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
     if (!subscriber.has(channel)) subscriber.add(channel);
   }
 
+  #awaitReturn(): void {
+    const { connection } = this.#options;
+    connection.off("ready", this.#onReturn);
+    connection.once("ready", this.#onReturn);
+  }
+
+  #placeAll(): void {
+    for (const channel of this.#listeners.keys()) this.#place(channel);
+  }
+
+  /** Ends all connections of this router, and what listens for their end. */
+  #dropSubscribers(): void {
+    this.#options.connection.off("end", this.#onEnd);
+    for (const subscriber of this.#subscribers.values()) subscriber.close();
+    this.#subscribers.clear();
+  }
+
   #connect(node: string, source: SubscriberConnection): Subscriber {
-    const { clock, sharded } = this.#options;
+    const { clock, connection, sharded } = this.#options;
+    connection.off("end", this.#onEnd);
+    connection.on("end", this.#onEnd);
     const subscriber = new Subscriber(source, sharded(), clock, {
       hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
       refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),
@@ -165,7 +191,7 @@ export class Router {
       subscriber.close();
       this.#subscribers.delete(node);
     }
-    for (const channel of this.#listeners.keys()) this.#place(channel);
+    this.#placeAll();
     this.#retryStray();
   }
 

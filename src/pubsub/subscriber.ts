@@ -56,6 +56,7 @@ export class Subscriber {
     this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));
     this.#connection.on("close", () => this.#lost());
     this.#connection.on("moved", () => this.#moved());
+    this.#connection.on("connect", () => this.#holdProcess());
     this.#connection.on("ready", () => this.#resubscribe());
   }
 
@@ -74,12 +75,14 @@ export class Subscriber {
 
   add(channel: string): void {
     this.#channels.set(channel, false);
+    this.#holdProcess();
     if (this.#connection.status === "ready") this.#subscribe(channel);
     this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT, () => this.#heartbeat());
   }
 
   remove(channel: string): void {
     if (!this.#channels.delete(channel)) return;
+    this.#holdProcess();
     if (this.idle) this.#endHeartbeat();
     if (this.#connection.status !== "ready") return;
     const { sunsubscribe, unsubscribe } = this.#connection;
@@ -100,6 +103,13 @@ export class Subscriber {
     this.#channels.clear();
     this.#endHeartbeat();
     this.#connection.disconnect();
+  }
+
+  /** A connection that nobody waits by does not keep the process alive. */
+  #holdProcess(): void {
+    const { stream } = this.#connection;
+    if (this.idle) stream?.unref();
+    else stream?.ref();
   }
 
   #subscribe(channel: string): void {

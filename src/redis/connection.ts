@@ -27,13 +27,14 @@ export interface Connection {
   readonly options: ConnectionOptions;
   readonly isCluster?: boolean;
   /** The socket, while there is one; a Cluster has none of its own. */
-  readonly stream?: { cork(): void; uncork(): void } | undefined;
+  readonly stream?: { cork(): void; uncork(): void; ref(): void; unref(): void } | undefined;
   evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
   eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
   call(command: string, ...rest: string[]): Promise<unknown>;
   pipeline(): Pipeline;
   duplicate(...args: unknown[]): Connection;
   on(event: string, listener: Listener): unknown;
+  once(event: string, listener: Listener): unknown;
   off(event: string, listener: Listener): unknown;
   connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
@@ -43,6 +44,7 @@ export interface ConnectionOptions {
   readonly keyPrefix?: string;
   readonly redisOptions?: { readonly keyPrefix?: string; readonly autoResendUnfulfilledCommands?: boolean };
   readonly autoResendUnfulfilledCommands?: boolean;
+  readonly enableAutoPipelining?: boolean;
   readonly host?: string;
   readonly port?: number;
   readonly sentinels?: readonly object[] | null;

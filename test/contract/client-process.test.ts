@@ -24,8 +24,11 @@ function run(body: string): Promise<Ended> {
     process.on("unhandledRejection", (error) => { console.log("unhandled", error); process.exitCode = 3; });
     const redis = new Redis(${server.port});
     redis.on("error", () => {});
-    const client = new LockClient(redis, { watchdogTimeout: 900, commandTimeout: 5_000 });
+    const client = new LockClient(redis, { watchdogTimeout: 30_000, commandTimeout: 5_000 });
     const lock = client.getLock("name-" + process.pid);
+    const listening = async () => {
+      while ((await redis.pubsub("CHANNELS", "*name-" + process.pid + "*")).length === 0) await new Promise(setImmediate);
+    };
     ${body}
     console.log("end of program");`;
   return new Promise((resolve) => {
@@ -33,7 +36,7 @@ function run(body: string): Promise<Ended> {
     const child = execFile(
       process.execPath,
       args,
-      { timeout: 15_000, cwd: import.meta.dirname },
+      { timeout: 40_000, cwd: import.meta.dirname },
       (error, stdout, stderr) => {
         const code = error ? (child.exitCode ?? -1) : 0;
         resolve({ code, output: stdout + stderr });
@@ -42,9 +45,13 @@ function run(body: string): Promise<Ended> {
   });
 }
 
+/** One waiter that is woken by a message. */
+const WAITED = `const first = await lock.lock(); const second = lock.lock(); await listening();
+  await first.unlock(); await (await second).unlock();`;
+
 const FINE = { code: 0, output: "end of program\n" };
 
-describe.skipIf(!isBuilt)("a process exits by itself", () => {
+describe.skipIf(!isBuilt)("a process exits by itself", { timeout: 60_000 }, () => {
   test.concurrent.each([
     [
       "a hold that the watchdog renews, when the user's connection is closed",
@@ -63,6 +70,20 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
       "waiters without limit, after close",
       `const hold = await lock.lock(); const waiting = lock.lock({ wait: 3_600_000 }).catch(() => {});
        await client.close({ timeout: 0 }); await waiting; await redis.quit();`,
+    ],
+    ["a client that has waited, after quit of the connection it was given", `${WAITED} await redis.quit();`],
+    ["likewise, after its disconnect", `${WAITED} redis.disconnect();`],
+    [
+      "likewise, after it has given up to connect",
+      `${WAITED} redis.options.retryStrategy = () => null; redis.stream.destroy();`,
+    ],
+    [
+      "a client that waits when its connection goes",
+      `await lock.lock(); lock.lock().catch(() => {}); await listening(); await redis.quit();`,
+    ],
+    [
+      "a client that has waited, with a connection that does not hold the process",
+      `${WAITED} redis.stream.unref();`,
     ],
     [
       "close with a long grace that nothing needs",
@@ -84,7 +105,7 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
     ],
     [
       "losses that nobody asks about",
-      `await lock.lock({ lease: 500 }); await new Promise((done) => setTimeout(done, 600)); await redis.quit();`,
+      `await lock.lock({ lease: 3_000 }); await new Promise((done) => setTimeout(done, 3_100)); await redis.quit();`,
     ],
     [
       "an unlock that gets no answer",

@@ -100,11 +100,8 @@ export class Consumer {
     return await run(process.execPath, [...flags, this.path(name), ...args], this.folder, 15_000);
   }
 
-  async tsc(): Promise<string> {
-    return await run(
-      process.execPath,
-      [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", "."],
-      this.folder,
-    );
+  /** What the compiler in that folder, else the one of this repository, says of the project. */
+  async tsc(compiler: string = join(ROOT, "node_modules/typescript")): Promise<string> {
+    return await run(process.execPath, [join(compiler, "bin/tsc"), "-p", "."], this.folder);
   }
 }

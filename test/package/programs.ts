@@ -85,7 +85,72 @@ clients[0]?.getLock("a").lock({ timeout: 5 });
 clients[0]?.getLock(1);
 `;
 
-export function typedProject(module: "node16" | "nodenext"): string {
+/**
+ * Compiled only: what the codes of errors tell the compiler. Each `@ts-expect-error` is an error where the next line compiles,
+ * and a branch without a case left over is an error by `never`.
+ */
+export const NARROWED = `import {
+  ClientClosedError, isLockError, LockError, LockLostError, LockTimeoutError, RedisUnavailableError,
+  type LockErrorCode, type LossReason,
+} from "holdfast";
+
+/** One question after the other. */
+export function ask(error: unknown): number | LossReason | unknown {
+  if (!isLockError(error)) return error;
+  if (isLockError(error, "UNAVAILABLE")) return error.cause;
+  if (isLockError(error, "WAIT_TIMEOUT")) return error.waited;
+  if (isLockError(error, "LOCK_LOST")) return error.reason;
+  // @ts-expect-error: no case is left that has it
+  error.waited;
+  const rest: string = error.lockName;
+  // @ts-expect-error: asked for above
+  if (error.code === "UNAVAILABLE") return rest;
+  return rest;
+}
+
+/** All codes, and the members of each class. */
+export function tell(error: LockError): string {
+  switch (error.code) {
+    case "WAIT_TIMEOUT": return String(error.waited satisfies number);
+    case "NOT_OWNER": return error.message;
+    case "LOCK_LOST": return (error.reason satisfies LossReason) + (error.since satisfies number) + error.result;
+    case "UPGRADE_REFUSED": return error.lockName;
+    case "QUORUM": return String(error.votes satisfies number) + (error.errors satisfies readonly unknown[]).length;
+    case "REPLICAS": return String(error.acknowledged + error.required satisfies number);
+    case "UNAVAILABLE": return (error satisfies RedisUnavailableError).message;
+    case "CLIENT_CLOSED": return (error satisfies ClientClosedError).message;
+    case "UNSUPPORTED": return error.stack ?? "";
+    case "WRONG_DATA": return String(error.cause);
+    default: return error satisfies never;
+  }
+}
+
+/** By the code alone, from each way to know that it is one of ours. */
+export function narrow(error: unknown): number {
+  if (isLockError(error) && error.code === "WAIT_TIMEOUT") return error.waited;
+  if (error instanceof LockError && error.code === "LOCK_LOST") return error.since;
+  if (error instanceof LockError) return tell(error).length;
+  if (error instanceof LockTimeoutError) return error.waited;
+  return 0;
+}
+
+/** The class says its code, and classes do not stand for each other. */
+export const code: "WAIT_TIMEOUT" = new LockTimeoutError("a", 1).code;
+export const known: LockErrorCode = new LockLostError("a", "taken", 0).code;
+// @ts-expect-error: another class
+export const other: ClientClosedError = new LockTimeoutError("a", 1);
+// @ts-expect-error: no such code
+isLockError(known, "TIMEOUT");
+
+/** A code that is known at run time only. */
+export const is = (error: unknown, which: LockErrorCode): boolean => isLockError(error, which);
+export const same = (error: unknown, which?: LockErrorCode): boolean => isLockError(error, which);
+`;
+
+export function typedProject(
+  module: "node16" | "nodenext",
+  files: readonly string[] = ["esm.mts", "cjs.cts"],
+): string {
   return JSON.stringify({
     compilerOptions: {
       module,
@@ -96,6 +161,6 @@ export function typedProject(module: "node16" | "nodenext"): string {
       skipLibCheck: false,
       noEmit: true,
     },
-    files: ["esm.mts", "cjs.cts"],
+    files,
   });
 }

@@ -1,0 +1,98 @@
+/** Contract section 1: the subscriber connection goes with the one it was made from, and comes with it again. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import {
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  startProxy,
+  startRedis,
+  until,
+} from "../support/index.js";
+import { connectionsOf, untilWaiting } from "./helpers.js";
+
+let server: RedisServer;
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  [server, cluster] = await Promise.all([startRedis(), startCluster()]);
+}, 60_000);
+afterAll(async () => {
+  await Promise.all([server?.stop(), cluster?.stop()]);
+});
+
+/** Resolves when as many connections of these servers listen to a channel. */
+async function untilListening(servers: readonly RedisServer[], count: number): Promise<void> {
+  await until(`${count} connections listen`, async () => {
+    const all = (await Promise.all(servers.map(connectionsOf))).flat();
+    return all.filter(({ subscribed }) => subscribed > 0).length === count;
+  });
+}
+
+/** So far away that only a message can wake anybody. */
+const NEVER = { pollCap: 3_600_000, watchdogTimeout: 3_600_000 };
+
+const STANDALONE = {
+  connect: () => server.connect(),
+  servers: () => [server],
+  options: NEVER,
+};
+const classic = { ...NEVER, shardedPubSub: false };
+const sharded = { ...NEVER, shardedPubSub: true };
+const CLUSTER = { connect: () => cluster.connect(), servers: () => cluster.nodes };
+
+describe.each([
+  { where: "standalone", ...STANDALONE },
+  { where: "on a cluster with sharded pub/sub", ...CLUSTER, options: sharded },
+  { where: "on a cluster with classic pub/sub", ...CLUSTER, options: classic },
+])("$where", ({ where, connect, servers, options }) => {
+  test.each(["quit", "disconnect"] as const)("after %s() nobody listens for it any more", async (end) => {
+    const redis = connect();
+    const client = new LockClient(redis, options);
+    const lock = client.getLock(`${where} ${end}`);
+    await lock.lock();
+    const { done } = await untilWaiting(client, () => lock.lock());
+    done.catch(() => {});
+    await untilListening(servers(), 1);
+    await redis[end]();
+    await untilListening(servers(), 0);
+    await client.close({ timeout: 0 });
+  });
+
+  test("when it is connected again, who waits is woken", async () => {
+    const redis = connect();
+    const client = new LockClient(redis, options);
+    await using other = new LockClient(connect(), options);
+    const name = `${where} again`;
+    const hold = await other.getLock(name).lock();
+    const { done } = await untilWaiting(client, () => client.getLock(name).lock());
+    await untilListening(servers(), 1);
+    redis.disconnect();
+    await untilListening(servers(), 0);
+    await redis.connect();
+    await untilListening(servers(), 1);
+    await hold.unlock();
+    await (await done).unlock();
+    await client.close();
+  });
+});
+
+describe("close({ timeout: 0 }) does not wait for a Redis that is away", () => {
+  // A tenth of it is how long Redis may be silent; all of it is longer than the test.
+  const options = { commandTimeout: 60_000 };
+
+  test.each(["refuse", "blackhole"] as const)("%s", async (fault) => {
+    await using proxy = await startProxy(server);
+    const redis = proxy.connect();
+    const client = new LockClient(redis, options);
+    const hold = await client.getLock(`away ${fault}`).lock();
+    const { done } = await untilWaiting(client, () => client.getLock(`away ${fault}`).lock());
+    const refused = expect(done).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
+    proxy[fault]();
+    if (fault === "refuse") await until("it is noticed", () => redis.status !== "ready");
+    await client.close({ timeout: 0 });
+    await refused;
+    expect(hold.isHeld).toBe(false);
+    redis.disconnect();
+  });
+});

@@ -1,0 +1,122 @@
+/** Contract section 1: ready() finds what the server would refuse to locks, semaphores and latches of this client. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
+import { allKeys, type RedisServer, startRedis, until } from "../support/index.js";
+import { connectionsOf, failure } from "./helpers.js";
+
+const LUA = fileURLToPath(new URL("../../lua", import.meta.url));
+const called = new Set(
+  readdirSync(LUA, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".lua"))
+    .flatMap((file) => [...readFileSync(join(LUA, file), "utf8").matchAll(/redis\.p?call\('([A-Z]+)'/g)])
+    .map(([, name = ""]) => name.toLowerCase()),
+);
+/** What is sent outside of scripts. */
+const SENT = ["eval", "evalsha", "publish", "subscribe", "ping"];
+
+const CHANNELS = [
+  "redisson_lock__channel:{shop:",
+  "redisson_rwlock:{shop:",
+  "redisson_sc:{shop:",
+  "redisson_countdownlatch__channel__{shop:",
+];
+/** What begins the names of keys of a lock, semaphore or latch `shop:…`. */
+const KEYS = [
+  "shop:",
+  "{shop:",
+  "redisson_lock_token:{shop:",
+  "redisson_lock_queue:{shop:",
+  "redisson_lock_timeout:{shop:",
+  "redisson_unlock_latch:{shop:",
+  "holdfast_alive:{shop:",
+  "holdfast_writers:{shop:",
+  "holdfast_over:{shop:",
+  // Scripts are told channels as keys.
+  ...CHANNELS,
+];
+
+let server: RedisServer;
+let client: LockClient;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+beforeEach(() => server.call("FLUSHALL"));
+afterEach(async () => {
+  await client.close({ timeout: 0 });
+});
+afterAll(() => server?.stop());
+
+interface Rights {
+  readonly commands?: readonly string[];
+  readonly keys?: readonly string[];
+  readonly channels?: readonly string[];
+}
+
+/** A client of a user with all rights to names behind `shop:`, if no others are given. */
+async function connect(rights: Rights, options: LockClientOptions = { prefix: "shop" }): Promise<LockClient> {
+  const { commands = [], keys = KEYS, channels = CHANNELS } = rights;
+  const names = [...keys.map((key) => `~${key}*`), "resetchannels", ...channels.map((name) => `&${name}*`)];
+  await server.call("ACL", "SETUSER", "shop", "reset", "on", ">secret", ...names, "+@all", ...commands);
+  client = LockClient.connect({ port: server.port, username: "shop", password: "secret" }, options);
+  client.on("error", () => {});
+  return client;
+}
+
+/** Nothing of ready() stays: keys lapse, and no channel is listened to. */
+async function nothingStays(): Promise<void> {
+  for (const { ttl } of (await allKeys(server.connect())).values()) expect(ttl).toBeGreaterThan(0);
+  await until("no channel is listened to", async () =>
+    (await connectionsOf(server)).every(({ subscribed }) => subscribed === 0),
+  );
+}
+
+const without = (all: readonly string[], one: string) => all.filter((each) => each !== one);
+
+test("a user with these rights is ready", async () => {
+  await (await connect({})).ready();
+  await nothingStays();
+});
+
+test.each([...called, ...SENT])("without the command %s: UNSUPPORTED names it", async (command) => {
+  const error = await failure((await connect({ commands: [`-${command}`] })).ready());
+  expect(error).toMatchObject({ code: "UNSUPPORTED" });
+  expect(error.message).toContain(`'${command}`);
+  await nothingStays();
+});
+
+test.each(KEYS)("without the keys %s…: UNSUPPORTED names one", async (missing) => {
+  const error = await failure((await connect({ keys: without(KEYS, missing) })).ready());
+  expect(error).toMatchObject({ code: "UNSUPPORTED" });
+  expect(error.message).toContain(`"${missing}`);
+  await nothingStays();
+});
+
+test.each(CHANNELS)("without the channels %s…: UNSUPPORTED names one", async (missing) => {
+  const error = await failure((await connect({ channels: without(CHANNELS, missing) })).ready());
+  expect(error).toMatchObject({ code: "UNSUPPORTED" });
+  expect(error.message).toContain(`"${missing}`);
+  await nothingStays();
+});
+
+test("without a prefix: all keys and no channels is UNSUPPORTED", async () => {
+  const error = await failure((await connect({ keys: [""], channels: [] }, {})).ready());
+  expect(error).toMatchObject({ code: "UNSUPPORTED" });
+  expect(error.message).toContain('"redisson_lock__channel:{');
+  await nothingStays();
+});
+
+test("without a prefix: all names of locks and none of the keys beside them is UNSUPPORTED", async () => {
+  const error = await failure((await connect({ keys: ["shop:", "holdfast-ready-"] }, {})).ready());
+  expect(error).toMatchObject({ code: "UNSUPPORTED" });
+  expect(error.message).toMatch(/"(\{|redisson_|holdfast_)/);
+  await nothingStays();
+});
+
+test("without a prefix: a user confined to some names is ready, as far as can be told", async () => {
+  await (await connect({}, {})).ready();
+  await nothingStays();
+});

@@ -1,0 +1,106 @@
+/** Each line of ioredis that the peer dependency allows, from its floor on. */
+import { createRequire } from "node:module";
+import type * as ioredis from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../support/index.js";
+import { installVersions, versionFolder } from "./versions/install.js";
+
+const VERSIONS = ["5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.11", "6.0"].map((version) => ({
+  version,
+}));
+/** These put all scripts of a tick into one pipeline, whatever their keys: a cluster refuses that. */
+const MIXING = VERSIONS.slice(
+  0,
+  VERSIONS.findIndex(({ version }) => version === "5.11"),
+);
+
+const load = createRequire(import.meta.url);
+let server: RedisServer;
+let cluster: RedisCluster;
+let missing: string | undefined;
+const ends: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  [server, cluster, missing] = await Promise.all([startRedis(), startCluster(), installVersions()]);
+}, 300_000);
+
+beforeEach(({ skip }) => {
+  if (missing) skip(missing);
+});
+
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end();
+});
+
+afterAll(async () => {
+  await Promise.all([server?.stop(), cluster?.stop()]);
+});
+
+type Connect = (lib: typeof ioredis, options?: ioredis.ClusterOptions) => ioredis.Redis | ioredis.Cluster;
+const standalone: Connect = ({ Redis }, options) => new Redis({ ...options, port: server.port } as object);
+const onCluster: Connect = ({ Cluster }, options) => new Cluster(cluster.startupNodes, options as object);
+
+function connect(version: string, make: Connect, options?: ioredis.ClusterOptions): LockClient {
+  const redis = make(load(versionFolder(`ioredis${version}`)) as typeof ioredis, options);
+  redis.on("error", () => {});
+  // So far away that only a message can wake anybody.
+  const client = new LockClient(redis, { pollCap: 60_000 });
+  ends.unshift(() => client.close({ timeout: 0 }));
+  ends.push(() => redis.disconnect());
+  return client;
+}
+
+/** Many locks at once, on all masters; and one that somebody waits for. */
+async function work(client: LockClient, rival: LockClient, name: string): Promise<void> {
+  await client.ready();
+  const locks = Array.from({ length: 50 }, (_, n) => client.getLock(`${name}:${n}`));
+  const holds = await Promise.all(locks.map((lock) => lock.lock()));
+  await Promise.all(holds.map((hold) => hold.unlock()));
+  const hold = await client.getFairLock(name).lock();
+  const waits = new Promise((resolve) => rival.once("waiting", resolve));
+  const asked = rival.getFairLock(name).lock();
+  await waits;
+  await hold.unlock();
+  await (await asked).unlock();
+  expect(await client.getFairLock(name).isLocked()).toBe(false);
+}
+
+describe.each(VERSIONS)("ioredis $version", ({ version }) => {
+  test.each([
+    ["standalone", standalone, false],
+    ["standalone, with auto-pipelining", standalone, true],
+    ["on a cluster", onCluster, false],
+  ])("takes many locks, waits and is woken, %s", async (where, make, enableAutoPipelining) => {
+    const client = connect(version, make, { enableAutoPipelining });
+    await work(client, connect(version, make, { enableAutoPipelining }), `${version} ${where}`);
+  });
+
+  test("on a cluster with auto-pipelining, scripts left out of it", async () => {
+    const options = { enableAutoPipelining: true, autoPipeliningIgnoredCommands: ["eval", "evalsha"] };
+    await work(
+      connect(version, onCluster, options),
+      connect(version, onCluster, options),
+      `${version} without`,
+    );
+  });
+});
+
+test.each(MIXING)(
+  "ioredis $version, on a cluster with auto-pipelining: ready() says what to do",
+  async ({ version }) => {
+    const client = connect(version, onCluster, { enableAutoPipelining: true });
+    await expect(client.ready()).rejects.toMatchObject({
+      code: "UNSUPPORTED",
+      message: expect.stringMatching(/ioredis 5\.11.*autoPipeliningIgnoredCommands: \["eval", "evalsha"\]/),
+    });
+  },
+);
+
+test.each(VERSIONS.slice(MIXING.length))(
+  "ioredis $version takes many locks, waits and is woken, on a cluster with auto-pipelining",
+  async ({ version }) => {
+    const options = { enableAutoPipelining: true };
+    await work(connect(version, onCluster, options), connect(version, onCluster, options), `${version} with`);
+  },
+);

@@ -1,0 +1,48 @@
+/** Installs what package.json here pins: the versions that users may have, beside the ones that the library is made with. */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+interface LockFile {
+  readonly packages: Readonly<Record<string, { readonly version?: string; readonly optional?: boolean }>>;
+}
+
+async function readLockFile(path: string): Promise<LockFile | undefined> {
+  try {
+    return JSON.parse(await readFile(join(HERE, path), "utf8")) as LockFile;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isInstalled(): Promise<boolean> {
+  const [wanted, installed] = await Promise.all([
+    readLockFile("package-lock.json"),
+    readLockFile("node_modules/.package-lock.json"),
+  ]);
+  if (!wanted || !installed) return false;
+  return Object.entries(wanted.packages).every(
+    ([path, { version, optional }]) =>
+      path === "" || optional || installed.packages[path]?.version === version,
+  );
+}
+
+/** Why the versions are missing, or undefined when they are there. Asks the registry only for what is not installed yet. */
+export async function installVersions(): Promise<string | undefined> {
+  if (await isInstalled()) return undefined;
+  try {
+    await promisify(execFile)("npm", ["ci", "--ignore-scripts"], { cwd: HERE, timeout: 240_000 });
+    return undefined;
+  } catch (error) {
+    return `npm ci failed in test/package/versions: ${(error as Error).message.split("\n", 1)[0]}`;
+  }
+}
+
+/** The folder of a package there. */
+export function versionFolder(name: string): string {
+  return join(HERE, "node_modules", name);
+}
