@@ -37,6 +37,15 @@ export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #sender: Sender;
   readonly #batches = new Map<string, Batch>();
+  /** Ends its connection with the one that it was made from, and connects it again likewise. */
+  readonly #onEnd = (): void => this.#options.connection.disconnect();
+  readonly #onReady = (): void => {
+    const { connection } = this.#options;
+    if (connection.status !== "end") return;
+    connection.connect().catch(() => {
+      // The calls on it report what is wrong.
+    });
+  };
 
   constructor(options: ReplicasOptions) {
     const { connection, legacyServer, link } = options;
@@ -46,6 +55,8 @@ export class Replicas {
       link.losses++;
     };
     for (const event of ["close", "node error", "-node"]) connection.on(event, lost);
+    link.connection.on("end", this.#onEnd);
+    link.connection.on("ready", this.#onReady);
   }
 
   /**
@@ -73,7 +84,10 @@ export class Replicas {
   }
 
   close(): void {
-    this.#options.connection.disconnect();
+    const { connection, link } = this.#options;
+    link.connection.off("end", this.#onEnd);
+    link.connection.off("ready", this.#onReady);
+    connection.disconnect();
   }
 
   #enqueue(key: string, script: Prepared): Promise<Acknowledged> {

@@ -77,6 +77,21 @@ describe.each([
   });
 });
 
+test("the connection for replicas comes again as well", async () => {
+  const redis = server.connect();
+  const client = new LockClient(redis, { replicas: 1, replicasTimeout: 1 });
+  const before = (await connectionsOf(server)).length;
+  const refused = () =>
+    expect(client.getLock("replicated").lock()).rejects.toMatchObject({ code: "REPLICAS" });
+  await refused();
+  redis.disconnect();
+  await until("both are gone", async () => (await connectionsOf(server)).length <= before - 2);
+  await redis.connect();
+  await refused();
+  await client.close({ timeout: 0 });
+  redis.disconnect();
+});
+
 describe("close({ timeout: 0 }) does not wait for a Redis that is away", () => {
   // A tenth of it is how long Redis may be silent; all of it is longer than the test.
   const options = { commandTimeout: 60_000 };

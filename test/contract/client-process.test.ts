@@ -78,6 +78,12 @@ describe.skipIf(!isBuilt)("a process exits by itself", { timeout: 60_000 }, () =
       `${WAITED} redis.options.retryStrategy = () => null; redis.stream.destroy();`,
     ],
     [
+      "a client with a connection for replicas, after quit of the one it was given",
+      `const kept = new LockClient(redis, { replicas: 1, replicasTimeout: 1 });
+       await kept.getLock(lock.name).lock().catch(({ code }) => { if (code !== "REPLICAS") throw code; });
+       await redis.quit();`,
+    ],
+    [
       "a client that waits when its connection goes",
       `await lock.lock(); lock.lock().catch(() => {}); await listening(); await redis.quit();`,
     ],
