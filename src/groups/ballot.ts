@@ -11,9 +11,9 @@ import type { Claim } from "../locks/claim.js";
 import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/grant.js";
 import type { Heir } from "../locks/heir.js";
-import { quietly } from "../locks/work.js";
+import { noop, quietly } from "../locks/work.js";
 import { GroupGrant, type Successor } from "./group-grant.js";
-import { listenToMost } from "./hearing.js";
+import { listenToMost, wakeByLateAnswers } from "./hearing.js";
 import type { Masters } from "./masters.js";
 import { Rhythm } from "./rhythm.js";
 import type { Member, Roster } from "./roster.js";
@@ -37,6 +37,7 @@ const MOST_DOUBLINGS = 2;
 
 export class Ballot implements Contender<GroupGrant>, Successor {
   readonly place: undefined;
+  readonly share = 1;
   readonly #roster: Roster;
   readonly #masters: Masters;
   readonly #seats: readonly Seat[];
@@ -46,6 +47,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
   #wait: Wait | undefined;
   #rhythm: Rhythm | undefined;
   #leave: readonly (() => void)[] = [];
+  #stopAwaiting = noop;
   #over = false;
   #won: readonly (Grant | undefined)[] = [];
   /** Rounds in a row whose votes were split. */
@@ -71,10 +73,6 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     const together = this.#claims.every(({ standing }) => standing.together);
     const passed = this.#claims.every(({ standing }) => standing.passed);
     return { places: false, marked: false, together, passed };
-  }
-
-  get share(): number {
-    return 1;
   }
 
   /**
@@ -122,6 +120,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     // One that is granted by now came too late to be counted.
     for (const claim of this.#claims) claim.leave(taken && this.#won.includes(claim.grant));
     for (const leave of this.#leave) leave();
+    this.#stopAwaiting();
     this.#rhythm?.leave();
   }
 
@@ -147,6 +146,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     // A call of the same owner that comes after this one is not to overtake it.
     if (connecting) await connecting;
     if (this.#over) return { granted: false, ttl: -1 };
+    this.#stopAwaiting();
     const begun = this.#roster.clock.mono();
     const nested = this.reenters();
     const inherits = this.#claims.some(({ heir }) => heir);
@@ -213,8 +213,9 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     this.#clashes = granted(votes).length > 0 ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
-    if (answers(all) < quorum) throw tooFewAnswers(this.#roster, all, granted(all).length);
-    return { granted: false, ttl: this.#untilNextLook(all) };
+    if (answers(all) >= quorum) return { granted: false, ttl: this.#untilNextLook(all) };
+    this.#stopAwaiting = wakeByLateAnswers(this.#roster, all, this.#wait as Wait);
+    throw tooFewAnswers(this.#roster, all, granted(all).length);
   }
 
   /** Everywhere; resolves when those who granted something have confirmed it, as far as they answer. */

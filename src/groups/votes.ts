@@ -31,7 +31,7 @@ export function granted(votes: readonly Vote[]): Grant[] {
 }
 
 /** Whether a master has answered, with a grant that came too late also. */
-function isAnswer(vote: Vote): boolean {
+export function isAnswer(vote: Vote): boolean {
   return vote?.status === "fulfilled" || isLockError(vote?.reason, "LOCK_LOST");
 }
 

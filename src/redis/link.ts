@@ -12,6 +12,7 @@ import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import { type Connection, isCluster, lookForMasters } from "./connection.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
+import { ServerHealth } from "./server-health.js";
 
 export interface LinkOptions {
   readonly connection: Connection;
@@ -50,10 +51,7 @@ export class Link implements PursuitHost {
   #closed = false;
   /** Calls that do not run under the common limit. */
   readonly #timed = new List<AnyPursuit>();
-  #unanswered = 0;
-  #silentSince = 0;
-  /** The last call was given up without an answer. */
-  #silent = false;
+  readonly #health: ServerHealth;
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
@@ -64,6 +62,7 @@ export class Link implements PursuitHost {
     this.connection = connection;
     this.clock = clock;
     this.commandTimeout = options.commandTimeout;
+    this.#health = new ServerHealth(clock, options.commandTimeout);
     this.isCluster = isCluster(connection);
     this.limit = new TimeLimit(clock, options.commandTimeout, options.outside);
     this.sender = new Sender(connection, options.legacyServer);
@@ -119,13 +118,17 @@ export class Link implements PursuitHost {
 
   /** True while Redis does not answer: not connected, or silent for a tenth of `commandTimeout`. */
   get away(): boolean {
-    if (!this.connected) return true;
-    return this.#unanswered > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
+    return !this.connected || this.#health.away;
   }
 
   /** Not worth waiting for: away, or its last call was given up without an answer, however short that one's time was. */
   get unresponsive(): boolean {
-    return this.away || (this.#silent && this.#unanswered > 0);
+    return !this.connected || this.#health.unresponsive;
+  }
+
+  /** Calls back once, at the next answer, however late it comes. Returns the way to stop that. */
+  onAnswer(callback: () => void): () => void {
+    return this.#health.onAnswer(callback);
   }
 
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */
@@ -203,7 +206,7 @@ export class Link implements PursuitHost {
   pursue<T>(pursued: Pursued<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const pursuit = new Pursuit(this, pursued, resolve, reject);
-      if (this.#unanswered++ === 0 && !this.#silent) this.answered();
+      this.#health.callBegun();
       if (within === this.limit.ms) this.limit.start(pursuit);
       else {
         this.#timed.add(pursuit);
@@ -216,17 +219,16 @@ export class Link implements PursuitHost {
   }
 
   answered(): void {
-    this.#silent = false;
-    this.#silentSince = this.clock.mono();
+    this.#health.answered();
   }
 
   silent(): void {
-    this.#silent = true;
+    this.#health.gaveUp();
     lookForMasters(this.connection);
   }
 
   over(pursuit: AnyPursuit): void {
-    this.#unanswered--;
+    this.#health.callEnded();
     if (!this.limit.running.remove(pursuit)) this.#timed.remove(pursuit);
   }
 
