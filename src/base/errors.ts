@@ -90,7 +90,7 @@ export class LockUpgradeError extends LockError {
   }
 }
 
-/** RedLock got no majority of answers. */
+/** RedLock got too few answers: no majority of them, or none that decides a question. */
 export class QuorumError extends LockError {
   readonly votes: number;
   override readonly errors: readonly unknown[];
@@ -99,7 +99,7 @@ export class QuorumError extends LockError {
     super(
       "QUORUM",
       lockName,
-      `lock "${lockName}": no majority of the ${members} masters answered (${votes} granted)`,
+      `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour)`,
     );
     this.votes = votes;
     this.errors = errors;

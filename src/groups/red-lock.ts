@@ -8,7 +8,7 @@ import { Masters } from "./masters.js";
 import { MultiLock } from "./multi-lock.js";
 import type { Member } from "./roster.js";
 import type { Seat } from "./seats.js";
-import type { Settled } from "./settled.js";
+import { fulfilled, type Settled } from "./settled.js";
 import { answerTime, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
 
 const FEWEST = 3;
@@ -41,11 +41,14 @@ export class RedLock extends MultiLock {
     );
   }
 
-  protected override async ask<T>(question: (member: Member) => Promise<T>): Promise<readonly Settled<T>[]> {
+  protected override async ask<T>(
+    question: (member: Member) => Promise<T>,
+    isDecided?: (results: readonly Settled<T>[]) => boolean,
+  ): Promise<readonly Settled<T>[]> {
     this.roster.assertOpen();
     await this.#masters.connecting(SHORTEST_ANSWER_TIME);
     this.#masters.introduce();
-    const results = await super.ask(question);
+    const results = await super.ask(question, isDecided);
     this.#masters.assertDistinct();
     return results;
   }
@@ -55,6 +58,7 @@ export class RedLock extends MultiLock {
   }
 
   protected override unanswered(results: readonly Settled<unknown>[]): unknown {
-    return tooFewAnswers(this.roster, results, 0);
+    const inFavour = fulfilled(results).filter((answer) => Number(answer) > 0);
+    return tooFewAnswers(this.roster, results, inFavour.length);
   }
 }

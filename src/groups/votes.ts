@@ -65,7 +65,7 @@ export function untilLook({ random, members }: Roster): number {
   return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 
-/** The error for a call that got no majority of answers: what the masters agree on, or QUORUM. */
+/** The error for a call that got too few answers: what the masters agree on, or QUORUM. */
 export function tooFewAnswers(
   { name, members }: Roster,
   results: readonly Settled<unknown>[],
