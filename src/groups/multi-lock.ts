@@ -26,6 +26,9 @@ import { GroupStake } from "./stake.js";
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
 
+/** For the subclass: whatever prints a lock is not to find its clients, and with them the connection's password. */
+export let rosterOf: (lock: MultiLock) => Roster;
+
 /**
  * Locks of any kind and any client, taken together: all or none. It never waits while it holds a member, so calls with
  * other members or orders cannot dead-lock with it; a member that others want all the time may keep it waiting. The hold
@@ -33,14 +36,18 @@ const FREE = -2;
  */
 export class MultiLock extends LockFace<MultiHold> {
   protected static readonly kind: LockKind = "multi";
-  protected readonly roster: Roster;
+  readonly #roster: Roster;
+
+  static {
+    rosterOf = (lock) => lock.#roster;
+  }
 
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
     const members = checkMembers(locks);
     const roster = new Roster(new.target.kind, members, new.target.quorumOf(members.length));
     super(roster.name, roster.key, roster.clock);
-    this.roster = roster;
+    this.#roster = roster;
   }
 
   /** How many of `members` make a hold. */
@@ -90,7 +97,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** What the members are granted together; undefined if `ask.wait` was not enough. */
   protected collect(seats: readonly Seat[], ask: OwnedAsk): Promise<GroupGrant | undefined> {
-    return new Collection(this.roster, seats, ask).collect();
+    return new Collection(this.#roster, seats, ask).collect();
   }
 
   /** What one member answers to a question, in time. */
@@ -105,7 +112,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   protected override async acquire(ask: Ask): Promise<MultiHold | undefined> {
     if (ask.signal?.aborted) throw ask.signal.reason;
-    const { roster } = this;
+    const roster = this.#roster;
     const begun = roster.clock.mono();
     roster.assertOpen();
     const own = owned(ask);
@@ -129,23 +136,23 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   protected override openFrame(ask: OwnedAsk, scope: Frame | undefined): Frame {
-    return openFrames(this.roster, ask, scope);
+    return openFrames(this.#roster, ask, scope);
   }
 
   protected override endRun(frame: Frame): void {
-    const frames = framesOf(this.roster, frame);
-    for (const [i, { key }] of this.roster.order.entries()) {
+    const frames = framesOf(this.#roster, frame);
+    for (const [i, { key }] of this.#roster.order.entries()) {
       const own = frames[i];
       if (own) stakeOf(own.owner, key)?.endRun(own);
     }
   }
 
   protected override releaseInnermost(owner: Party): Promise<void> | undefined {
-    return GroupStake.of(owner, this.roster.key)?.release();
+    return GroupStake.of(owner, this.#roster.key)?.release();
   }
 
   protected override report(cause: unknown, ownerId: string): void {
-    this.roster.emit("error", { ownerId, cause });
+    this.#roster.emit("error", { ownerId, cause });
   }
 
   /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. */
@@ -153,8 +160,8 @@ export class MultiLock extends LockFace<MultiHold> {
     question: (member: Member) => Promise<T>,
     isDecided: (results: readonly Settled<T>[]) => boolean = () => true,
   ): Promise<readonly Settled<T>[]> {
-    const { members, quorum } = this.roster;
-    this.roster.assertOpen();
+    const { members, quorum } = this.#roster;
+    this.#roster.assertOpen();
     const asked = members.map((member) => this.inTime(member, question(member)));
     const results = await settled(asked, (so) => {
       const open = members.filter((_, i) => !so[i]);
@@ -167,7 +174,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   async #count(options: OwnerOptions | undefined, read: (count: number) => number): Promise<number> {
     const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
-    const { roster } = this;
+    const roster = this.#roster;
     roster.assertOpen();
     const held = roster.members.filter(({ key }) => wireIdOf(ownerOf(named, key), key) !== undefined);
     if (held.length < roster.quorum) return 0;
@@ -183,7 +190,7 @@ export class MultiLock extends LockFace<MultiHold> {
     question: (member: Member) => Promise<number>,
     isOpen: (least: number, most: number) => boolean,
   ): Promise<number> {
-    const { roster } = this;
+    const roster = this.#roster;
     const best = (so: readonly Settled<number>[], otherwise: number) =>
       roster.best(roster.members.map((_, i) => answerOf(so[i]) ?? otherwise));
     const isDecided = (so: readonly Settled<number>[]) =>

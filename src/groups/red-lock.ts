@@ -5,7 +5,7 @@ import type { Lock } from "../locks/lock.js";
 import { Ballot } from "./ballot.js";
 import type { GroupGrant } from "./group-grant.js";
 import { Masters } from "./masters.js";
-import { MultiLock } from "./multi-lock.js";
+import { MultiLock, rosterOf } from "./multi-lock.js";
 import type { Member } from "./roster.js";
 import type { Seat } from "./seats.js";
 import { fulfilled, type Settled } from "./settled.js";
@@ -26,7 +26,7 @@ export class RedLock extends MultiLock {
   constructor(...locks: Lock[]) {
     super(...locks);
     if (locks.length < FEWEST) throw new TypeError(`a RedLock needs at least ${FEWEST} locks`);
-    this.#masters = new Masters(this.roster);
+    this.#masters = new Masters(rosterOf(this));
   }
 
   protected static override quorumOf(members: number): number {
@@ -34,8 +34,8 @@ export class RedLock extends MultiLock {
   }
 
   protected override async collect(seats: readonly Seat[], ask: OwnedAsk): Promise<GroupGrant | undefined> {
-    return this.roster.engine.acquire(
-      new Ballot(this.roster, this.#masters, seats, ask),
+    return rosterOf(this).engine.acquire(
+      new Ballot(rosterOf(this), this.#masters, seats, ask),
       ask.wait,
       ask.signal,
     );
@@ -45,7 +45,7 @@ export class RedLock extends MultiLock {
     question: (member: Member) => Promise<T>,
     isDecided?: (results: readonly Settled<T>[]) => boolean,
   ): Promise<readonly Settled<T>[]> {
-    this.roster.assertOpen();
+    rosterOf(this).assertOpen();
     await this.#masters.connecting(SHORTEST_ANSWER_TIME);
     this.#masters.introduce();
     const results = await super.ask(question, isDecided);
@@ -59,6 +59,6 @@ export class RedLock extends MultiLock {
 
   protected override unanswered(results: readonly Settled<unknown>[]): unknown {
     const inFavour = fulfilled(results).filter((answer) => Number(answer) > 0);
-    return tooFewAnswers(this.roster, results, inFavour.length);
+    return tooFewAnswers(rosterOf(this), results, inFavour.length);
   }
 }
