@@ -8,7 +8,6 @@ import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/
 import type { Wait } from "../engine/wait.js";
 import type { OwnedAsk } from "../locks/call-options.js";
 import type { Claim } from "../locks/claim.js";
-import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/grant.js";
 import type { Heir } from "../locks/heir.js";
 import { noop, quietly } from "../locks/work.js";
@@ -16,7 +15,7 @@ import { GroupGrant, type Successor } from "./group-grant.js";
 import { listenToMost, wakeByLateAnswers } from "./hearing.js";
 import type { Masters } from "./masters.js";
 import { Rhythm } from "./rhythm.js";
-import type { Member, Roster } from "./roster.js";
+import { isUnresponsive, type Member, type Roster } from "./roster.js";
 import { claimFor, partyOf, type Seat } from "./seats.js";
 import { settled } from "./settled.js";
 import {
@@ -86,8 +85,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
   }
 
   get away(): boolean {
-    const there = this.#seats.filter(({ member }) => !member.env.link.unresponsive);
-    return there.length < this.#roster.quorum;
+    return this.#seats.filter(({ member }) => !isUnresponsive(member)).length < this.#roster.quorum;
   }
 
   enter(wait: Wait): void {
@@ -130,12 +128,13 @@ export class Ballot implements Contender<GroupGrant>, Successor {
   }
 
   /** Its next round counts the masters' words on those commands; the others it asks as ever. */
-  inherit({ env, key, primitive }: Member, offered: boolean): Heir | undefined {
+  inherit(member: Member, offered: boolean): Heir | undefined {
+    const { env, key, primitive } = member;
     const seat = this.#seats.findIndex(
-      ({ member }) => member.key === key && member.primitive.side === primitive.side,
+      (seat) => seat.member.key === key && seat.member.primitive.side === primitive.side,
     );
     // A grant that replicas have to acknowledge travels with its WAIT.
-    if (this.#over || !primitive.standing.passed || env.replicas || env.link.unresponsive) return undefined;
+    if (this.#over || !primitive.standing.passed || env.replicas || isUnresponsive(member)) return undefined;
     const own = offered ? env.router.audience(primitive.channel) : undefined;
     return offered && own === undefined ? undefined : this.#claims[seat]?.inherit(own);
   }
@@ -154,16 +153,16 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     const spared = !this.away;
     const round = this.#claims.map((claim, i) => {
       // What is sent to a master that is away piles up; a majority can do without it.
-      if (spared && this.#env(i).link.unresponsive)
+      if (spared && isUnresponsive(this.#member(i)))
         return Promise.reject(new RedisUnavailableError(claim.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
-      claim.since = claim.heir?.sent ?? instant(this.#env(i).clock);
+      claim.since = claim.heir?.sent ?? instant(this.#member(i).env.clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
       const known = fellows && claim.standing.marked ? NO_FELLOWS : undefined;
       const within = Math.min(limit, this.#answerTime(i));
       const { heir } = claim;
       const attempt = claim.attempt(within, known);
-      return heir ? this.#env(i).link.limited(claim.lockName, attempt, within) : attempt;
+      return heir ? this.#member(i).env.link.limited(claim.lockName, attempt, within) : attempt;
     });
     this.#rhythm?.heard.clear();
     const votes = await settled(round, (so) => this.#isDecided(so));
@@ -180,12 +179,12 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#roster)) };
   }
 
-  #env(i: number): Env {
-    return (this.#seats[i] as Seat).member.env;
+  #member(i: number): Member {
+    return (this.#seats[i] as Seat).member;
   }
 
   #answerTime(i: number): number {
-    return answerTime(this.#env(i), this.#ask.lease);
+    return answerTime(this.#member(i).env, this.#ask.lease);
   }
 
   /** Won and nobody is worth waiting for, or lost for good. */
@@ -197,7 +196,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     for (let i = 0; i < votes.length; i++) {
       if (votes[i]) continue;
       open++;
-      if (!this.#env(i).link.unresponsive) promising++;
+      if (!isUnresponsive(this.#member(i))) promising++;
     }
     return won + open < quorum || (won >= quorum && promising === 0);
   }
@@ -229,7 +228,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     for (const claim of claims) if (!this.#claims.includes(claim)) claim.leave(false);
     const confirmed = claims.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
-      if (grant && !away) await quietly(this.#env(i).link.limited(lockName, grant.release(), time));
+      if (grant && !away) await quietly(this.#member(i).env.link.limited(lockName, grant.release(), time));
     });
     await Promise.all(confirmed);
   }

@@ -174,7 +174,7 @@ export class Collection {
   }
 
   #late(): false {
-    if (this.#seats.some(({ member }) => member.env.link.away)) {
+    if (this.#seats.some(({ member: { env, primitive } }) => env.link.isAway(primitive.key))) {
       throw new RedisUnavailableError(this.#roster.name);
     }
     return false;

@@ -20,7 +20,7 @@ export function wakeByLateAnswers(roster: Roster, votes: readonly Vote[], wait: 
     wait.resume();
   };
   const silent = roster.members.filter((_, i) => !isAnswer(votes[i]));
-  const stops = silent.map(({ env }) => env.link.onAnswer(answered));
+  const stops = silent.map(({ env, primitive }) => env.link.healthOf(primitive.key).onAnswer(answered));
   return () => {
     for (const stop of stops) stop();
   };

@@ -18,7 +18,7 @@ import { checkOwner } from "../owners/owner.js";
 import { Collection } from "./collection.js";
 import type { GroupGrant } from "./group-grant.js";
 import { MultiHold } from "./multi-hold.js";
-import { checkMembers, type Member, Roster } from "./roster.js";
+import { checkMembers, isUnresponsive, type Member, Roster } from "./roster.js";
 import { framesOf, openFrames, type Seat, seatsOf } from "./seats.js";
 import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
 import { GroupStake } from "./stake.js";
@@ -165,7 +165,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const asked = members.map((member) => this.inTime(member, question(member)));
     const results = await settled(asked, (so) => {
       const open = members.filter((_, i) => !so[i]);
-      const enough = fulfilled(so).length >= quorum && open.every(({ env }) => env.link.unresponsive);
+      const enough = fulfilled(so).length >= quorum && open.every(isUnresponsive);
       return enough && isDecided(so);
     });
     if (fulfilled(results).length < quorum || !isDecided(results)) throw this.unanswered(results);

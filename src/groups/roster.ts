@@ -11,6 +11,11 @@ export interface Member extends LockParts {
   readonly lock: Lock;
 }
 
+/** Whether its server is not worth waiting for. */
+export function isUnresponsive({ env, primitive }: Member): boolean {
+  return env.link.isUnresponsive(primitive.key);
+}
+
 /** The members of `locks`, as given. @throws TypeError */
 export function checkMembers(locks: readonly unknown[]): readonly Member[] {
   if (locks.length === 0) throw new TypeError("a group of locks needs at least one");

@@ -149,7 +149,7 @@ export class Claim implements Contender<Grant>, Item {
   }
 
   get away(): boolean {
-    return this.#env.link.away;
+    return this.#env.link.isAway(this.primitive.key);
   }
 
   listen(listener: Listener): () => void {

@@ -9,7 +9,7 @@ import { type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { TimeLimit } from "../base/time-limit.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
-import { type Connection, isCluster, lookForMasters } from "./connection.js";
+import { type Connection, isCluster, lookForMasters, masterOf } from "./connection.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
 import { ServerHealth } from "./server-health.js";
@@ -51,7 +51,8 @@ export class Link implements PursuitHost {
   #closed = false;
   /** Calls that do not run under the common limit. */
   readonly #timed = new List<AnyPursuit>();
-  readonly #health: ServerHealth;
+  /** By the address of the master; all in one where it is not a cluster. */
+  readonly #servers = new Map<string, ServerHealth>();
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
@@ -62,7 +63,6 @@ export class Link implements PursuitHost {
     this.connection = connection;
     this.clock = clock;
     this.commandTimeout = options.commandTimeout;
-    this.#health = new ServerHealth(clock, options.commandTimeout);
     this.isCluster = isCluster(connection);
     this.limit = new TimeLimit(clock, options.commandTimeout, options.outside);
     this.sender = new Sender(connection, options.legacyServer);
@@ -116,19 +116,23 @@ export class Link implements PursuitHost {
     return this.connection.status === "ready";
   }
 
-  /** True while Redis does not answer: not connected, or silent for a tenth of `commandTimeout`. */
-  get away(): boolean {
-    return !this.connected || this.#health.away;
+  /** True while the server of this key does not answer: not connected, or silent for a tenth of `commandTimeout`. */
+  isAway(key: string): boolean {
+    return !this.connected || this.healthOf(key).away;
   }
 
   /** Not worth waiting for: away, or its last call was given up without an answer, however short that one's time was. */
-  get unresponsive(): boolean {
-    return !this.connected || this.#health.unresponsive;
+  isUnresponsive(key: string): boolean {
+    return !this.connected || this.healthOf(key).unresponsive;
   }
 
-  /** Calls back once, at the next answer, however late it comes. Returns the way to stop that. */
-  onAnswer(callback: () => void): () => void {
-    return this.#health.onAnswer(callback);
+  /** The server of this key, as far as is known where that is; what needs no key may go to any. */
+  healthOf(key: string | undefined): ServerHealth {
+    const { connection } = this;
+    const address = (key !== undefined && isCluster(connection) && masterOf(connection, key)) || "";
+    const health = this.#servers.get(address) ?? new ServerHealth(this.clock, this.commandTimeout);
+    this.#servers.set(address, health);
+    return health;
   }
 
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */
@@ -149,7 +153,7 @@ export class Link implements PursuitHost {
   ): Promise<T> {
     const { script, keys, args, lockName, within = this.commandTimeout } = call;
     const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
-    return this.pursue({ lockName, send, read, recover }, within);
+    return this.pursue({ lockName, key: this.#keyOf(keys), send, read, recover }, within);
   }
 
   /**
@@ -166,11 +170,14 @@ export class Link implements PursuitHost {
     recover?: (error: LockError) => T | undefined,
     patience?: number,
   ): Promise<T> {
+    let first: Call<K, A> | undefined = call();
+    const key = this.#keyOf(first.keys);
     const send = (anew: boolean) => {
-      const { script, keys, args } = call();
+      const { script, keys, args } = first ?? call();
+      first = undefined;
       return this.sender.send(script, keys, args, anew);
     };
-    return this.pursue({ lockName, send, read, recover, onSilence, patience }, this.commandTimeout);
+    return this.pursue({ lockName, key, send, read, recover, onSilence, patience }, this.commandTimeout);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
@@ -206,7 +213,6 @@ export class Link implements PursuitHost {
   pursue<T>(pursued: Pursued<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const pursuit = new Pursuit(this, pursued, resolve, reject);
-      this.#health.callBegun();
       if (within === this.limit.ms) this.limit.start(pursuit);
       else {
         this.#timed.add(pursuit);
@@ -218,22 +224,21 @@ export class Link implements PursuitHost {
     });
   }
 
-  answered(): void {
-    this.#health.answered();
-  }
-
   silent(): void {
-    this.#health.gaveUp();
     lookForMasters(this.connection);
   }
 
   over(pursuit: AnyPursuit): void {
-    this.#health.callEnded();
     if (!this.limit.running.remove(pursuit)) this.#timed.remove(pursuit);
   }
 
   goOn(pursuit: AnyPursuit): void {
     this.limit.start(pursuit);
+  }
+
+  /** All keys of a script are on one server; without a cluster there is only one. */
+  #keyOf(keys: KeyValues): string | undefined {
+    return this.isCluster ? Object.values(keys).flat()[0] : undefined;
   }
 
   /** Calls without an answer yet. */

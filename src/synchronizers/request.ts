@@ -70,7 +70,7 @@ class Request<G> implements Contender<G> {
   }
 
   get away(): boolean {
-    return this.#number.env.link.away;
+    return this.#number.env.link.isAway(this.#number.key);
   }
 
   listen(listener: Listener): () => void {
