@@ -64,7 +64,7 @@ const NAMES = [...Object.keys(LEAST), "prefix", "shardedPubSub", "drift"];
 
 export function checkClientOptions(value: unknown): CheckedOptions {
   const given = checkOptions(value, NAMES, "LockClient");
-  const internals = (given as { [INTERNALS]?: Partial<Internals> })[INTERNALS];
+  const internals = (value as { [INTERNALS]?: Partial<Internals> } | undefined)?.[INTERNALS];
   const checked: Record<string, unknown> = { ...DEFAULTS, ...internals };
   for (const [name, setting] of Object.entries(given)) {
     if (setting !== undefined) checked[name] = checkSetting(name, setting);

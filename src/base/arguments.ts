@@ -2,18 +2,23 @@
  * Checks what users pass in, before anything is sent. TypeError for a wrong type, RangeError for a wrong value.
  */
 
+/** What a caller wrote: it inherits nothing, so that a polluted Object.prototype sets no option. */
 export type Options = Readonly<Record<string, unknown>>;
 
-/** An options object with no other string keys than `known`; undefined is an empty one. */
+const NO_OPTIONS: Options = Object.freeze(Object.create(null));
+
+/** The own properties of an options object, which has no other string keys than `known`; undefined is an empty one. */
 export function checkOptions(value: unknown, known: readonly string[], where: string): Options {
-  if (value === undefined) return {};
+  if (value === undefined) return NO_OPTIONS;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(`${where}: options must be an object`);
   }
-  for (const key of Object.keys(value)) {
+  const options: Record<string, unknown> = Object.create(null);
+  for (const [key, setting] of Object.entries(value)) {
     if (!known.includes(key)) throw new TypeError(`${where}: unknown option "${key}"`);
+    options[key] = setting;
   }
-  return value as Options;
+  return options;
 }
 
 const NAME_BYTES = 512;

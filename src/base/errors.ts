@@ -95,7 +95,7 @@ export class LockUpgradeError extends LockErrorBase<"UPGRADE_REFUSED"> {
   }
 }
 
-/** RedLock got no majority of answers. */
+/** RedLock got too few answers: no majority of them, or none that decides a question. */
 export class QuorumError extends LockErrorBase<"QUORUM"> {
   readonly votes: number;
   override readonly errors: readonly unknown[];
@@ -104,7 +104,7 @@ export class QuorumError extends LockErrorBase<"QUORUM"> {
     super(
       "QUORUM",
       lockName,
-      `lock "${lockName}": no majority of the ${members} masters answered (${votes} granted)`,
+      `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour)`,
     );
     this.votes = votes;
     this.errors = errors;

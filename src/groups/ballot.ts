@@ -13,16 +13,15 @@ import {
   type Successor,
 } from "../engine/acquisition.js";
 import type { OwnedRequest } from "../locks/acquisition-options.js";
-import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { release } from "../locks/release.js";
-import { quietly } from "../locks/work.js";
+import { noop, quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
-import { listenToMost } from "./hearing.js";
+import { listenToMost, wakeByLateAnswers } from "./hearing.js";
 import type { Masters } from "./masters.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 import { Rhythm } from "./rhythm.js";
-import { placeOf, type Roster } from "./roster.js";
+import { isUnresponsive, type Member, placeOf, type Roster } from "./roster.js";
 import { callFor, partyOf, type Seat } from "./seats.js";
 import { settled } from "./settled.js";
 import {
@@ -50,6 +49,7 @@ export class Ballot extends Acquisition<GroupGrant> {
   #calls: readonly MemberAcquisition[];
   #rhythm: Rhythm | undefined;
   #leave: readonly (() => void)[] = [];
+  #stopAwaiting = noop;
   #won: readonly (Grant | undefined)[] = [];
   /** Rounds in a row whose votes were split. */
   #clashes = 0;
@@ -88,7 +88,7 @@ export class Ballot extends Acquisition<GroupGrant> {
   }
 
   override get away(): boolean {
-    const there = this.#seats.filter(({ member }) => !member.env.link.unresponsive);
+    const there = this.#seats.filter(({ member }) => !isUnresponsive(member));
     return there.length < this.#roster.quorum;
   }
 
@@ -121,6 +121,7 @@ export class Ballot extends Acquisition<GroupGrant> {
     // One that is granted by now came too late to be counted.
     for (const call of this.#calls) call.leave(taken && this.#won.includes(call.grant));
     for (const leave of this.#leave) leave();
+    this.#stopAwaiting();
     this.#rhythm?.leave();
   }
 
@@ -142,6 +143,7 @@ export class Ballot extends Acquisition<GroupGrant> {
     // A call of the same owner that comes after this one is not to overtake it.
     if (connecting) await connecting;
     if (this.over) return { granted: false, ttl: -1 };
+    this.#stopAwaiting();
     const begun = this.#roster.clock.mono();
     const nested = this.reenters();
     const inherits = this.#calls.some(({ successor }) => successor);
@@ -149,16 +151,16 @@ export class Ballot extends Acquisition<GroupGrant> {
     const spared = !this.away;
     const round = this.#calls.map((call, i) => {
       // What is sent to a master that is away piles up; a majority can do without it.
-      if (spared && this.#env(i).link.unresponsive)
+      if (spared && isUnresponsive(this.#member(i)))
         return Promise.reject(new RedisUnavailableError(call.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
-      call.since = call.successor?.sent ?? instant(this.#env(i).clock);
+      call.since = call.successor?.sent ?? instant(this.#member(i).env.clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
       const known = coWaiters && call.traits.advertised ? NO_CO_WAITERS : undefined;
       const within = Math.min(limit, this.#answerTime(i));
       const { successor } = call;
       const attempt = call.attempt(within, known);
-      return successor ? this.#env(i).link.limited(call.lockName, attempt, within) : attempt;
+      return successor ? this.#member(i).env.link.limited(call.lockName, attempt, within) : attempt;
     });
     this.#rhythm?.heard.clear();
     const votes = await settled(round, (so) => this.#isDecided(so));
@@ -175,12 +177,12 @@ export class Ballot extends Acquisition<GroupGrant> {
     return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#roster)) };
   }
 
-  #env(i: number): Env {
-    return (this.#seats[i] as Seat).member.env;
+  #member(i: number): Member {
+    return (this.#seats[i] as Seat).member;
   }
 
   #answerTime(i: number): number {
-    return answerTime(this.#env(i), this.#request.lease);
+    return answerTime(this.#member(i).env, this.#request.lease);
   }
 
   /** Won and nobody is worth waiting for, or lost for good. */
@@ -192,7 +194,7 @@ export class Ballot extends Acquisition<GroupGrant> {
     for (let i = 0; i < votes.length; i++) {
       if (votes[i]) continue;
       open++;
-      if (!this.#env(i).link.unresponsive) promising++;
+      if (!isUnresponsive(this.#member(i))) promising++;
     }
     return won + open < quorum || (won >= quorum && promising === 0);
   }
@@ -208,8 +210,9 @@ export class Ballot extends Acquisition<GroupGrant> {
     this.#clashes = granted(votes).length > 0 ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
-    if (answers(all) < quorum) throw tooFewAnswers(this.#roster, all, granted(all).length);
-    return { granted: false, ttl: this.#untilNextLook(all) };
+    if (answers(all) >= quorum) return { granted: false, ttl: this.#untilNextLook(all) };
+    this.#stopAwaiting = wakeByLateAnswers(this.#roster, all, this);
+    throw tooFewAnswers(this.#roster, all, granted(all).length);
   }
 
   /** Everywhere; resolves when those who granted something have confirmed it, as far as they answer. */
@@ -223,7 +226,7 @@ export class Ballot extends Acquisition<GroupGrant> {
     for (const call of calls) if (!this.#calls.includes(call)) call.leave(false);
     const confirmed = calls.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
-      if (grant && !away) await quietly(this.#env(i).link.limited(lockName, release(grant), time));
+      if (grant && !away) await quietly(this.#member(i).env.link.limited(lockName, release(grant), time));
     });
     await Promise.all(confirmed);
   }

@@ -180,7 +180,7 @@ export class Collection {
   }
 
   #late(): false {
-    if (this.#seats.some(({ member }) => member.env.link.away)) {
+    if (this.#seats.some(({ member: { env, backend } }) => env.link.isAway(backend.key))) {
       throw new RedisUnavailableError(this.#roster.name);
     }
     return false;

@@ -199,7 +199,7 @@ export const GROUP_VERBS: HoldVerbs<GroupGrant> = {
 function successorAt(call: Acquisition<unknown>, member: Member, offered: boolean): Successor | undefined {
   const { backend, env } = member;
   // A grant that replicas have to acknowledge travels with its WAIT.
-  if (!backend.traits.handoff || env.replicas || env.link.unresponsive) return undefined;
+  if (!backend.traits.handoff || env.replicas || env.link.isUnresponsive(backend.key)) return undefined;
   const own = offered ? env.router.audience(backend.channel) : undefined;
   return offered && own === undefined ? undefined : call.succeed(placeOf(member), own);
 }

@@ -1,6 +1,33 @@
 /** Listening to the masters of a RedLock: a hint from one is none, for with one vote free nobody wins. */
-import type { Listener } from "../engine/acquisition.js";
+import type { Acquisition, Listener } from "../engine/acquisition.js";
 import type { LockAcquisition } from "../locks/acquire.js";
+import { noop } from "../locks/work.js";
+import type { Roster } from "./roster.js";
+import { answers, isAnswer, type Vote } from "./votes.js";
+
+/**
+ * Wakes the call of a round that too few answered in time when late answers make a majority: nobody else may, for a
+ * release that fell into the silence was announced before the call could try for it. Returns the way to stop.
+ */
+export function wakeByLateAnswers(
+  roster: Roster,
+  votes: readonly Vote[],
+  call: Acquisition<unknown>,
+): () => void {
+  if (call.over) return noop;
+  let missing = roster.quorum - answers(votes);
+  const answered = () => {
+    if (--missing > 0) return;
+    roster.engine.queue(roster.key)?.hint();
+    // A call that re-enters stands in no line.
+    call.resume();
+  };
+  const silent = roster.members.filter((_, i) => !isAnswer(votes[i]));
+  const stops = silent.map(({ env, backend }) => env.link.healthOf(backend.key).onAnswer(answered));
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
 
 /** `heard`: who has given a hint since the last try; emptied by every try, which sees what came before it. */
 export function listenToMost(

@@ -40,7 +40,7 @@ export class Masters {
   /** Asks the servers who they are, as far as that is not known. */
   introduce(): void {
     for (const [i, member] of this.#roster.members.entries()) {
-      if (this.#asked.has(member) || member.env.link.away) continue;
+      if (this.#asked.has(member) || member.env.link.isAway(member.backend.key)) continue;
       this.#asked.add(member);
       const told = runIdOf(member).then((runId) => {
         this.#runIds[i] = runId;

@@ -20,13 +20,16 @@ import { checkOwner } from "../owners/owner.js";
 import { Collection } from "./collection.js";
 import type { GroupGrant } from "./group-grant.js";
 import { MultiHold } from "./multi-hold.js";
-import { checkMembers, type Member, Roster } from "./roster.js";
+import { checkMembers, isUnresponsive, type Member, Roster } from "./roster.js";
 import { framesOf, openFrames, type Seat, seatsOf } from "./seats.js";
-import { fulfilled, rejected, type Settled, settled } from "./settled.js";
+import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
 import { GroupStake } from "./stake.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
+
+/** For the subclass: whatever prints a lock is not to find its clients, and with them the connection's password. */
+export let rosterOf: (lock: MultiLock) => Roster;
 
 /**
  * Locks of any kind and any client, taken together: all or none. It never waits while it holds a member, so calls with
@@ -35,14 +38,18 @@ const FREE = -2;
  */
 export class MultiLock extends LockFace<MultiHold> {
   protected static readonly kind: LockKind = "multi";
-  protected readonly roster: Roster;
+  readonly #roster: Roster;
+
+  static {
+    rosterOf = (lock) => lock.#roster;
+  }
 
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
     const members = checkMembers(locks);
     const roster = new Roster(new.target.kind, members, new.target.quorumOf(members.length));
     super(roster.name, roster.key, roster.clock);
-    this.roster = roster;
+    this.#roster = roster;
   }
 
   /** How many of `members` make a hold. */
@@ -56,31 +63,43 @@ export class MultiLock extends LockFace<MultiHold> {
     return fulfilled(answers).includes(true);
   }
 
-  /** Whether somebody holds all members (of a RedLock: a majority). */
+  /**
+   * Whether somebody holds all members (of a RedLock: a majority).
+   * @throws of a RedLock QUORUM where masters that gave no answer could turn the result
+   */
   override async isLocked(): Promise<boolean> {
-    const answers = await this.ask(({ lock }) => lock.isLocked());
-    return fulfilled(answers).filter(Boolean).length >= this.roster.quorum;
+    return (await this.#best(0, async ({ lock }) => Number(await lock.isLocked()), differ)) > 0;
   }
 
+  /**
+   * Whether the current owner holds all members (of a RedLock: a majority), by the word of Redis.
+   * @throws as {@link isLocked}
+   */
+  override async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
+    return (await this.#count(options, (count) => Math.min(count, 1))) > 0;
+  }
+
+  /**
+   * The least of the members (of a RedLock: of the best majority), by the word of Redis; 0 without asking if the current
+   * owner holds too few.
+   * @throws as {@link isLocked}
+   */
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
-    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
-    const { roster } = this;
-    roster.assertOpen();
-    const held = roster.members.filter(
-      ({ key }) => wireIdOf(knownLockOf(ownerOf(named, key), key)) !== undefined,
-    );
-    if (held.length < roster.quorum) return 0;
-    return this.#best(0, ({ lock }) => lock.getHoldCount(options));
+    return this.#count(options, (count) => count);
   }
 
-  /** The least of the members (of a RedLock: of the best majority), in milliseconds; -2 when free. */
+  /**
+   * The least of the members (of a RedLock: of the best majority of those that answered), in milliseconds; -2 when free.
+   * @throws of a RedLock QUORUM where masters that gave no answer could make it held
+   */
   override async remainTimeToLive(): Promise<number> {
-    return this.#best(FREE, ({ lock }) => lock.remainTimeToLive());
+    const isOpen = (least: number, most: number) => least === FREE && most !== FREE;
+    return this.#best(FREE, ({ lock }) => lock.remainTimeToLive(), isOpen);
   }
 
   /** What the members are granted together; undefined if `ask.wait` was not enough. */
   protected collect(seats: readonly Seat[], request: OwnedRequest): Promise<GroupGrant | undefined> {
-    return new Collection(this.roster, seats, request).collect();
+    return new Collection(this.#roster, seats, request).collect();
   }
 
   /** What one member answers to a question, in time. */
@@ -95,7 +114,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   protected override async acquire(request: LockRequest): Promise<MultiHold | undefined> {
     if (request.signal?.aborted) throw request.signal.reason;
-    const { roster } = this;
+    const roster = this.#roster;
     const begun = roster.clock.mono();
     roster.assertOpen();
     const own = owned(request);
@@ -119,45 +138,71 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {
-    return openFrames(this.roster, request, scope);
+    return openFrames(this.#roster, request, scope);
   }
 
   protected override endRun(frame: Frame): void {
-    const frames = framesOf(this.roster, frame);
-    for (const [i, { key }] of this.roster.order.entries()) {
+    const frames = framesOf(this.#roster, frame);
+    for (const [i, { key }] of this.#roster.order.entries()) {
       const own = frames[i];
       if (own) endRun(knownLockOf(own.owner, key), own);
     }
   }
 
   protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
-    return GroupStake.of(owner, this.roster.key)?.release();
+    return GroupStake.of(owner, this.#roster.key)?.release();
   }
 
   protected override report(cause: unknown, ownerId: string): void {
-    this.roster.emit("error", { ownerId, cause });
+    this.#roster.emit("error", { ownerId, cause });
   }
 
-  /** Asks all members; one that is silent is not waited for once a quorum has answered. */
-  protected async ask<T>(question: (member: Member) => Promise<T>): Promise<readonly Settled<T>[]> {
-    const { members, quorum } = this.roster;
-    this.roster.assertOpen();
+  /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. */
+  protected async ask<T>(
+    question: (member: Member) => Promise<T>,
+    isDecided: (results: readonly Settled<T>[]) => boolean = () => true,
+  ): Promise<readonly Settled<T>[]> {
+    const { members, quorum } = this.#roster;
+    this.#roster.assertOpen();
     const asked = members.map((member) => this.inTime(member, question(member)));
     const results = await settled(asked, (so) => {
       const open = members.filter((_, i) => !so[i]);
-      return fulfilled(so).length >= quorum && open.every(({ env }) => env.link.unresponsive);
+      const enough = fulfilled(so).length >= quorum && open.every(isUnresponsive);
+      return enough && isDecided(so);
     });
-    if (fulfilled(results).length < quorum) throw this.unanswered(results);
+    if (fulfilled(results).length < quorum || !isDecided(results)) throw this.unanswered(results);
     return results;
   }
 
-  /** What is true of the group, where each member has its own answer; `otherwise`: of one that gives none. */
-  async #best(otherwise: number, question: (member: Member) => Promise<number>): Promise<number> {
-    const answers = await this.ask(question);
-    const values = this.roster.members.map((_, i) => {
-      const answer = answers[i];
-      return answer?.status === "fulfilled" ? answer.value : otherwise;
-    });
-    return this.roster.best(values);
+  async #count(options: OwnerOptions | undefined, read: (count: number) => number): Promise<number> {
+    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
+    const roster = this.#roster;
+    roster.assertOpen();
+    const held = roster.members.filter(
+      ({ key }) => wireIdOf(knownLockOf(ownerOf(named, key), key)) !== undefined,
+    );
+    if (held.length < roster.quorum) return 0;
+    return this.#best(0, async ({ lock }) => read(await lock.getHoldCount(options)), differ);
   }
+
+  /**
+   * What is true of the group, where each member has its own answer, `none` at least. `isOpen`: whether members without
+   * an answer leave it undecided, if by theirs it may be anything from `least` to `most`.
+   */
+  async #best(
+    none: number,
+    question: (member: Member) => Promise<number>,
+    isOpen: (least: number, most: number) => boolean,
+  ): Promise<number> {
+    const roster = this.#roster;
+    const best = (so: readonly Settled<number>[], otherwise: number) =>
+      roster.best(roster.members.map((_, i) => answerOf(so[i]) ?? otherwise));
+    const isDecided = (so: readonly Settled<number>[]) =>
+      !isOpen(best(so, none), best(so, Number.POSITIVE_INFINITY));
+    return best(await this.ask(question, isDecided), none);
+  }
+}
+
+function differ(least: number, most: number): boolean {
+  return least !== most;
 }

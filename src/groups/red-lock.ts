@@ -5,10 +5,10 @@ import type { Lock } from "../locks/lock.js";
 import { Ballot } from "./ballot.js";
 import type { GroupGrant } from "./group-grant.js";
 import { Masters } from "./masters.js";
-import { MultiLock } from "./multi-lock.js";
+import { MultiLock, rosterOf } from "./multi-lock.js";
 import type { Member } from "./roster.js";
 import type { Seat } from "./seats.js";
-import type { Settled } from "./settled.js";
+import { fulfilled, type Settled } from "./settled.js";
 import { answerTime, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
 
 const FEWEST = 3;
@@ -26,7 +26,7 @@ export class RedLock extends MultiLock {
   constructor(...locks: Lock[]) {
     super(...locks);
     if (locks.length < FEWEST) throw new TypeError(`a RedLock needs at least ${FEWEST} locks`);
-    this.#masters = new Masters(this.roster);
+    this.#masters = new Masters(rosterOf(this));
   }
 
   protected static override quorumOf(members: number): number {
@@ -37,18 +37,21 @@ export class RedLock extends MultiLock {
     seats: readonly Seat[],
     request: OwnedRequest,
   ): Promise<GroupGrant | undefined> {
-    return this.roster.engine.acquire(
-      new Ballot(this.roster, this.#masters, seats, request),
+    return rosterOf(this).engine.acquire(
+      new Ballot(rosterOf(this), this.#masters, seats, request),
       request.wait,
       request.signal,
     );
   }
 
-  protected override async ask<T>(question: (member: Member) => Promise<T>): Promise<readonly Settled<T>[]> {
-    this.roster.assertOpen();
+  protected override async ask<T>(
+    question: (member: Member) => Promise<T>,
+    isDecided?: (results: readonly Settled<T>[]) => boolean,
+  ): Promise<readonly Settled<T>[]> {
+    rosterOf(this).assertOpen();
     await this.#masters.connecting(SHORTEST_ANSWER_TIME);
     this.#masters.introduce();
-    const results = await super.ask(question);
+    const results = await super.ask(question, isDecided);
     this.#masters.assertDistinct();
     return results;
   }
@@ -58,6 +61,7 @@ export class RedLock extends MultiLock {
   }
 
   protected override unanswered(results: readonly Settled<unknown>[]): unknown {
-    return tooFewAnswers(this.roster, results, 0);
+    const inFavour = fulfilled(results).filter((answer) => Number(answer) > 0);
+    return tooFewAnswers(rosterOf(this), results, inFavour.length);
   }
 }

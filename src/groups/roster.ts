@@ -12,6 +12,11 @@ export interface Member extends LockParts {
   readonly lock: Lock;
 }
 
+/** Whether its server is not worth waiting for. */
+export function isUnresponsive({ env, backend }: Member): boolean {
+  return env.link.isUnresponsive(backend.key);
+}
+
 /** The members of `locks`, as given. @throws TypeError */
 export function checkMembers(locks: readonly unknown[]): readonly Member[] {
   if (locks.length === 0) throw new TypeError("a group of locks needs at least one");

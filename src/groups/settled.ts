@@ -24,6 +24,11 @@ export function settled<T>(
   });
 }
 
+/** Undefined for what is open or was rejected. */
+export function answerOf<T>(result: Settled<T>): T | undefined {
+  return result?.status === "fulfilled" ? result.value : undefined;
+}
+
 export function fulfilled<T>(results: readonly Settled<T>[]): T[] {
   return results.flatMap((result) => (result?.status === "fulfilled" ? [result.value] : []));
 }

@@ -31,7 +31,7 @@ export function granted(votes: readonly Vote[]): Grant[] {
 }
 
 /** Whether a master has answered, with a grant that came too late also. */
-function isAnswer(vote: Vote): boolean {
+export function isAnswer(vote: Vote): boolean {
   return vote?.status === "fulfilled" || isLockError(vote?.reason, "LOCK_LOST");
 }
 
@@ -65,7 +65,7 @@ export function untilLook({ random, members }: Roster): number {
   return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 
-/** The error for a call that got no majority of answers: what the masters agree on, or QUORUM. */
+/** The error for a call that got too few answers: what the masters agree on, or QUORUM. */
 export function tooFewAnswers(
   { name, members }: Roster,
   results: readonly Settled<unknown>[],

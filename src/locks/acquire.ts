@@ -74,7 +74,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override get away(): boolean {
-    return this.own.table.env.link.away;
+    return this.own.table.env.link.isAway(this.own.key);
   }
 
   override get ticket(): string | undefined {

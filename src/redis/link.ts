@@ -9,9 +9,10 @@ import { type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { TimeLimit } from "../base/time-limit.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
-import { type Connection, isCluster, lookForMasters } from "./connection.js";
+import { type Connection, isCluster, lookForMasters, masterOf } from "./connection.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
+import { ServerHealth } from "./server-health.js";
 
 export interface LinkOptions {
   readonly connection: Connection;
@@ -50,10 +51,8 @@ export class Link implements PursuitHost {
   #closed = false;
   /** Calls that do not run under the common limit. */
   readonly #timed = new List<AnyPursuit>();
-  #unanswered = 0;
-  #silentSince = 0;
-  /** The last call was given up without an answer. */
-  #silent = false;
+  /** By the address of the master; all in one where it is not a cluster. */
+  readonly #servers = new Map<string, ServerHealth>();
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
@@ -117,15 +116,29 @@ export class Link implements PursuitHost {
     return this.connection.status === "ready";
   }
 
-  /** True while Redis does not answer: not connected, or silent for a tenth of `commandTimeout`. */
-  get away(): boolean {
-    if (!this.connected) return true;
-    return this.#unanswered > 0 && this.clock.mono() - this.#silentSince > this.commandTimeout / 10;
+  /** True while the server of this key does not answer: not connected, or silent for a tenth of `commandTimeout`. */
+  isAway(key: string): boolean {
+    return !this.connected || this.healthOf(key).away;
   }
 
   /** Not worth waiting for: away, or its last call was given up without an answer, however short that one's time was. */
-  get unresponsive(): boolean {
-    return this.away || (this.#silent && this.#unanswered > 0);
+  isUnresponsive(key: string): boolean {
+    return !this.connected || this.healthOf(key).unresponsive;
+  }
+
+  /** Whether none of the servers that owe an answer gives one. */
+  get away(): boolean {
+    const owing = [...this.#servers.values()].filter(({ owesAnswer }) => owesAnswer);
+    return !this.connected || (owing.length > 0 && owing.every(({ away }) => away));
+  }
+
+  /** The server of this key, as far as is known where that is; what needs no key may go to any. */
+  healthOf(key: string | undefined): ServerHealth {
+    const { connection } = this;
+    const address = (key !== undefined && isCluster(connection) && masterOf(connection, key)) || "";
+    const health = this.#servers.get(address) ?? new ServerHealth(this.clock, this.commandTimeout);
+    this.#servers.set(address, health);
+    return health;
   }
 
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */
@@ -146,7 +159,7 @@ export class Link implements PursuitHost {
   ): Promise<T> {
     const { script, keys, args, lockName, within = this.commandTimeout } = call;
     const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
-    return this.pursue({ lockName, send, read, recover }, within);
+    return this.pursue({ lockName, key: this.#keyOf(keys), send, read, recover }, within);
   }
 
   /**
@@ -163,11 +176,14 @@ export class Link implements PursuitHost {
     recover?: (error: LockError) => T | undefined,
     patience?: number,
   ): Promise<T> {
+    let first: Call<K, A> | undefined = call();
+    const key = this.#keyOf(first.keys);
     const send = (anew: boolean) => {
-      const { script, keys, args } = call();
+      const { script, keys, args } = first ?? call();
+      first = undefined;
       return this.sender.send(script, keys, args, anew);
     };
-    return this.pursue({ lockName, send, read, recover, onSilence, patience }, this.commandTimeout);
+    return this.pursue({ lockName, key, send, read, recover, onSilence, patience }, this.commandTimeout);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
@@ -203,7 +219,6 @@ export class Link implements PursuitHost {
   pursue<T>(pursued: Pursued<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const pursuit = new Pursuit(this, pursued, resolve, reject);
-      if (this.#unanswered++ === 0 && !this.#silent) this.answered();
       if (within === this.limit.ms) this.limit.start(pursuit);
       else {
         this.#timed.add(pursuit);
@@ -215,23 +230,21 @@ export class Link implements PursuitHost {
     });
   }
 
-  answered(): void {
-    this.#silent = false;
-    this.#silentSince = this.clock.mono();
-  }
-
   silent(): void {
-    this.#silent = true;
     lookForMasters(this.connection);
   }
 
   over(pursuit: AnyPursuit): void {
-    this.#unanswered--;
     if (!this.limit.running.remove(pursuit)) this.#timed.remove(pursuit);
   }
 
   goOn(pursuit: AnyPursuit): void {
     this.limit.start(pursuit);
+  }
+
+  /** All keys of a script are on one server; without a cluster there is only one. */
+  #keyOf(keys: KeyValues): string | undefined {
+    return this.isCluster ? Object.values(keys).flat()[0] : undefined;
   }
 
   /** Calls without an answer yet. */

@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.js";
 import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
 import type { Limited } from "../base/time-limit.js";
 import { finalError, isMissingScript, scrubbed } from "./failures.js";
+import type { ServerHealth } from "./server-health.js";
 
 /** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
 const FIRST_PAUSE = 10;
@@ -12,8 +13,8 @@ const LONGEST_PAUSE = 250;
 export interface PursuitHost {
   readonly clock: Clock;
   readonly connected: boolean;
-  /** An answer came that could be used. */
-  answered(): void;
+  /** The server of a key. */
+  healthOf(key: string | undefined): ServerHealth;
   /** No answer came in time. */
   silent(): void;
   /** The pursuit has ended, in whatever way. */
@@ -25,6 +26,8 @@ export interface PursuitHost {
 /** What is pursued, and how. */
 export interface Pursued<T> {
   readonly lockName: string;
+  /** One on the server that it goes to; undefined where any may answer. */
+  readonly key?: string | undefined;
   /** Sends it once. `anew`: the server did not know the script. */
   readonly send: (anew: boolean) => Promise<unknown>;
   /** Reads the reply. */
@@ -56,6 +59,8 @@ export class Pursuit<T> implements AnyPursuit {
   readonly #resolve: (value: T) => void;
   readonly #reject: (error: unknown) => void;
   #open = true;
+  /** Of the server that owes the answer. */
+  #health: ServerHealth | undefined;
   #cause: Error | undefined;
   #pause = FIRST_PAUSE;
   #cancelPause: (() => void) | undefined;
@@ -77,6 +82,7 @@ export class Pursuit<T> implements AnyPursuit {
 
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
   send(anew = false): void {
+    this.#address();
     this.#pursued.send(anew).then(
       (reply) => this.#succeeded(reply),
       (error: unknown) => this.#failed(error),
@@ -86,6 +92,7 @@ export class Pursuit<T> implements AnyPursuit {
   /** Its time is up with the outcome unknown. */
   expire(): void {
     const { lockName, onSilence } = this.#pursued;
+    this.#health?.gaveUp();
     this.#host.silent();
     onSilence?.();
     if (onSilence && !this.#givenUp) {
@@ -101,13 +108,22 @@ export class Pursuit<T> implements AnyPursuit {
   }
 
   #succeeded(reply: unknown): void {
-    this.#host.answered();
+    this.#health?.answered();
     if (!this.#end()) return;
     try {
       this.#resolve(this.#pursued.read(reply));
     } catch (error) {
       this.#reject(error);
     }
+  }
+
+  /** A key may have moved to another server since it was sent last. */
+  #address(): void {
+    const health = this.#host.healthOf(this.#pursued.key);
+    if (health === this.#health || !this.#open) return;
+    this.#health?.callEnded();
+    this.#health = health;
+    health.callBegun();
   }
 
   #failed(error: unknown): void {
@@ -139,6 +155,7 @@ export class Pursuit<T> implements AnyPursuit {
     this.#open = false;
     this.#cancelPause?.();
     this.cancel?.();
+    this.#health?.callEnded();
     this.#host.over(this);
     return true;
   }

@@ -78,7 +78,7 @@ class Request<G> extends Acquisition<G> {
   }
 
   override get away(): boolean {
-    return this.#number.env.link.away;
+    return this.#number.env.link.isAway(this.#number.key);
   }
 
   override listen(listener: Listener): () => void {

@@ -180,6 +180,21 @@ test("on a cluster, with what the page adds for it", async () => {
   expect((await Promise.all(cluster.nodes.map(refusedBy))).flat()).toEqual([]);
 });
 
+test("without the commands that show other tenants' names only list() is missing", async () => {
+  await using own = await startRedis();
+  await own.call(...acl);
+  await own.call("ACL", "SETUSER", "shop", "-scan", "-info");
+  await using confined = LockClient.connect(
+    { port: own.port, ...USER, enableReadyCheck: false },
+    { prefix: "shop" },
+  );
+  await confined.ready();
+  const hold = await confined.getLock("lock").lock();
+  expect(await confined.inspect("lock")).toMatchObject({ holders: [{ ownerId: hold.ownerId }] });
+  await expect(confined.list().next()).rejects.toMatchObject({ code: "UNSUPPORTED" });
+  await hold.unlock();
+});
+
 // The last one: it leaves refusals in the log of the server.
 test("names of others are refused", async () => {
   await using stranger = connect("bank");

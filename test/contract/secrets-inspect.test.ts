@@ -1,0 +1,72 @@
+/** Contract section 6: whatever the library hands out can be printed, however deep, without a password. */
+import { inspect } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import * as holdfast from "../../src/index.js";
+import { LockClient, MultiLock, RedLock } from "../../src/index.js";
+import { type RedisServer, startRedis } from "../support/index.js";
+import { failure } from "./helpers.js";
+
+const PASSWORD = "pa55-w0rd";
+
+const servers: RedisServer[] = [];
+const clients: LockClient[] = [];
+
+beforeAll(async () => {
+  servers.push(...(await Promise.all(Array.from({ length: 3 }, () => startRedis({ password: PASSWORD })))));
+  clients.push(
+    ...servers.map(({ port }) => LockClient.connect(`redis://:${PASSWORD}@127.0.0.1:${port}`)),
+    new LockClient((servers[0] as RedisServer).connect()),
+  );
+  await Promise.all(clients.map((client) => client.ready()));
+});
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+/** Every way to look at it. */
+function prints(what: unknown): string[] {
+  return [
+    inspect(what, { depth: 12 }),
+    inspect(what, { depth: 12, showHidden: true }),
+    inspect(what, { depth: Number.POSITIVE_INFINITY, showHidden: true, getters: true }),
+  ];
+}
+
+test("no object of a public class shows the password", async () => {
+  const [one, two, three, given] = clients as [LockClient, LockClient, LockClient, LockClient];
+  const readWrite = one.getReadWriteLock("document");
+  const locks = [
+    one.getLock("lock"),
+    given.getLock("of a connection that was given"),
+    one.getFairLock("fair"),
+    one.getFencedLock("fenced"),
+    readWrite.readLock(),
+    new MultiLock(one.getLock("a"), two.getLock("b")),
+    new RedLock(...[one, two, three].map((client) => client.getLock("red"))),
+  ];
+  const holds = await Promise.all(locks.map((lock) => lock.lock()));
+  const [semaphore, permits, latch] = [
+    one.getSemaphore("desks"),
+    one.getPermitExpirableSemaphore("spaces"),
+    one.getCountDownLatch("start"),
+  ];
+  await permits.trySetPermits(1);
+  await permits.acquire();
+  const errors = await Promise.all([
+    failure(one.getLock("lock").lock({ wait: 1 })),
+    failure(one.getLock("lock").unlock()),
+  ]);
+  const objects: object[] = [
+    ...[one, given, readWrite, semaphore, permits, latch, one.newOwner()],
+    ...[...locks, ...holds, ...holds.map(({ signal }) => signal), ...errors],
+  ];
+  for (const object of objects) for (const text of prints(object)) expect(text).not.toContain(PASSWORD);
+  const classes = Object.values(holdfast).filter(
+    (each) =>
+      /^class /.test(String(each)) && !(each.prototype instanceof Error || each === holdfast.LockError),
+  );
+  const unseen = classes.filter((each) => !objects.some((object) => object.constructor === each));
+  expect(unseen).toEqual([]);
+  await Promise.all(holds.map((hold) => hold.unlock()));
+});

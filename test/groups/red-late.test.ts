@@ -1,0 +1,76 @@
+/** A round that too few masters answered in time: the late answers end the sleep that it began. */
+import { expect, test } from "vitest";
+import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { until } from "../support/index.js";
+import {
+  expectNothingLeft,
+  LONG,
+  NEVER,
+  occupy,
+  Party,
+  parked,
+  SOON,
+  useMasters,
+  vacate,
+} from "./red-helpers.js";
+
+const masters = useMasters(3);
+failOnUnhandledRejections();
+
+/** Of a waiter that nothing but an answer wakes. A master has a second for its answer. */
+const PATIENT = { pollCap: NEVER, commandTimeout: 1_000 };
+
+/** Messages for a release that did not happen, from these masters. */
+async function mislead({ servers, name }: Party, on: readonly number[]): Promise<void> {
+  for (const i of on) await servers[i]?.call("PUBLISH", `redisson_lock__channel:{${name}}`, "0");
+}
+
+/** Holds back what these masters say to a round, which then ends without a majority. */
+async function roundInVain(party: Party, on: readonly number[]): Promise<void> {
+  const undone = () => party.proxies.map((proxy) => proxy.count(script("undo", party.name)));
+  const before = undone();
+  for (const i of on) party.proxy(i).delayReplies(NEVER, script("acquire", party.name));
+  // Of so many, so that they call for one round only.
+  await mislead(party, [0, 1]);
+  await until("the round is given up", () => on.every((i) => (undone()[i] ?? 0) > (before[i] ?? 0)), {
+    timeout: SOON,
+  });
+}
+
+test("a waiter whose round no majority answered in time tries again when the late answers come", async () => {
+  await using party = await Party.of(masters(), { client: PATIENT });
+  await occupy(party, [0, 1, 2], LONG);
+  const waiter = await parked(party, () => party.lock.lock({ lease: 60_000 }));
+  const call = watch(waiter.done);
+  await roundInVain(party, [0, 1]);
+  expect(call.state).toBe("pending");
+  await vacate(party, [0, 1, 2], false);
+  party.proxy(0).restore();
+  await until("it is granted", () => call.state !== "pending", { timeout: SOON });
+  const hold = await call.promise;
+  expect(hold.isHeld).toBe(true);
+  party.proxy(1).restore();
+  await hold.unlock();
+  await expectNothingLeft(party);
+});
+
+test("late answers that say no let the waiter sleep on", async () => {
+  await using party = await Party.of(masters(), { client: PATIENT });
+  await occupy(party, [0, 1, 2], LONG);
+  const waiter = await parked(party, () => party.lock.lock({ lease: 60_000 }));
+  const call = watch(waiter.done);
+  await roundInVain(party, [0, 1]);
+  const before = party.asked;
+  for (const i of [0, 1]) party.proxy(i).restore();
+  await until("it has asked a majority again", () => {
+    return party.asked.filter((count, i) => count > (before[i] ?? 0)).length >= 2;
+  });
+  await Promise.all(party.redises.map((redis) => redis.ping()));
+  const after = party.asked;
+  for (let i = 0; i < 20; i++) await Promise.all(party.redises.map((redis) => redis.ping()));
+  expect(party.asked).toEqual(after);
+  expect(call.state).toBe("pending");
+  await vacate(party, [0, 1, 2]);
+  await (await call.promise).unlock();
+  await expectNothingLeft(party);
+});

@@ -1,0 +1,88 @@
+/** A master of a cluster that is silent says nothing about the others, nor they about it. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
+import { failure, untilWaiting, warmUpAtLast } from "../contract/helpers.js";
+import { failOnUnhandledRejections, watch } from "../faults/harness.js";
+import {
+  type ClusterProxy,
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  startClusterProxy,
+} from "../support/index.js";
+import { namesOn } from "./cluster-crew.js";
+
+/** Milliseconds: longer than any test. */
+const LONG = 600_000;
+
+let cluster: RedisCluster;
+let proxies: ClusterProxy;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  cluster = await startCluster();
+  proxies = await startClusterProxy(cluster);
+}, 60_000);
+afterAll(async () => {
+  await proxies?.stop();
+  await cluster?.stop();
+});
+
+interface Scene extends AsyncDisposable {
+  readonly client: LockClient;
+  /** Locks that a stranger has, on two masters. */
+  readonly here: string;
+  readonly there: string;
+  /** The master of `there` falls silent. */
+  silence(): Promise<void>;
+}
+
+async function scene(options: LockClientOptions): Promise<Scene> {
+  const redis = proxies.connect();
+  const client = new LockClient(redis, options);
+  const masters = (await cluster.masters()) as RedisServer[];
+  const names = await Promise.all(
+    masters.slice(0, 2).map(async (master) => {
+      const [warm = "", name = ""] = await namesOn(master, "away", 2);
+      await warmUpAtLast(client.getLock(warm));
+      await master.call("HSET", name, "stranger:1", "1");
+      await master.call("PEXPIRE", name, LONG);
+      return name;
+    }),
+  );
+  const [here = "", there = ""] = names;
+  const proxy = await proxies.proxyFor(there);
+  return {
+    client,
+    here,
+    there,
+    silence: async () => proxy.stall(),
+    [Symbol.asyncDispose]: async () => {
+      proxy.restore();
+      await client.close({ timeout: 0 });
+      redis.disconnect();
+    },
+  };
+}
+
+test("a wait that ends while others hold the lock is null, though another master owes an answer", async () => {
+  await using set = await scene({ commandTimeout: 5_000 });
+  await set.silence();
+  const owed = watch(set.client.getLock(set.there).lock({ wait: LONG }));
+  expect(await set.client.getLock(set.here).tryLock(2_000)).toBeNull();
+  await expect(set.client.getLock(set.here).lock({ wait: 1_000 })).rejects.toMatchObject({
+    code: "WAIT_TIMEOUT",
+  });
+  expect(await failure(owed.promise)).toMatchObject({ code: "UNAVAILABLE" });
+}, 30_000);
+
+test("a wait that ends while its own master is silent is UNAVAILABLE, whatever another one answers", async () => {
+  await using set = await scene({ commandTimeout: 2_000, pollCap: 300 });
+  const waiter = await untilWaiting(set.client, () => set.client.getLock(set.there).tryLock(6_000));
+  await set.silence();
+  const call = watch(waiter.done);
+  while (call.state === "pending") {
+    expect(await set.client.getLock(set.here).isLocked()).toBe(true);
+  }
+  expect(await failure(call.promise)).toMatchObject({ code: "UNAVAILABLE" });
+}, 30_000);
