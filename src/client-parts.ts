@@ -46,7 +46,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
   return {
     env,
     permits: new KeptPermits(env),
-    serverClock: new ServerClock(clock),
+    serverClock: new ServerClock(clock, link),
     inspector: new Inspector({ link, prefix, assertOpen: () => env.assertOpen("") }),
   };
 }

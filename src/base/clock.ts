@@ -30,6 +30,14 @@ export function elapsedSince(clock: Clock, start: Instant): number {
   return Math.max(clock.mono() - start.mono, clock.wall() - start.wall);
 }
 
+/**
+ * Milliseconds since `start`, the smaller of what the two clocks say: the wall clock may have been set forth, and a time
+ * that is believed to be later than it is would let what is too late be done.
+ */
+export function leastElapsedSince(clock: Clock, start: Instant): number {
+  return Math.min(clock.mono() - start.mono, clock.wall() - start.wall);
+}
+
 /** An instant on the monotonic clock, earlier if the wall clock says that more time has passed since. */
 export function onMono(clock: Clock, moment: Instant): number {
   return clock.mono() - elapsedSince(clock, moment);

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.js";
 import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../base/errors.js";
 import type { Env } from "../locks/env.js";
 import { quietly } from "../locks/work.js";
-import { addressOf, type Connection, isCluster, masterOf } from "../redis/connection.js";
+import { addressOf, type Connection, isCluster, masterAddress } from "../redis/connection.js";
 import type { Link } from "../redis/link.js";
 import type { Member, Roster } from "./roster.js";
 import { fulfilled, rejected, settled } from "./settled.js";
@@ -127,8 +127,8 @@ interface Server {
 }
 
 function serverOf(connection: Connection, key: string): Server {
-  if (!isCluster(connection)) return { address: "", node: undefined };
-  const address = masterOf(connection, key) ?? "";
+  const address = masterAddress(connection, key);
+  if (!isCluster(connection)) return { address, node: undefined };
   return { address, node: connection.nodes("master").find((node) => addressOf(node) === address) };
 }
 
