@@ -49,8 +49,9 @@ export class LockClient {
     this.#owned = OWNED.has(redis);
     this.#parts = makeParts(this.#connection, this.#options);
     const { env } = this.#parts;
-    this.#stopListening = onForce((primitive, by) => {
-      if (by !== env) for (const holdings of env.live.all()) holdings.hearOfForce(primitive);
+    this.#stopListening = onForce(async (primitive, by) => {
+      if (by === env) return;
+      await Promise.all(env.live.all().map((holdings) => holdings.hearOfForce(primitive)));
     });
   }
 

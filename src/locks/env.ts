@@ -32,8 +32,11 @@ export interface LiveHoldings extends Live {
   wireIdOn(primitive: Primitive): string | undefined;
   /** This client gave the lock back by force while the owner held it under this wire id. */
   loseByForce(primitive: Primitive, wireId: string): void;
-  /** Another client of this process gave this side of the lock back by force. */
-  hearOfForce(primitive: Primitive): void;
+  /**
+   * Another client of this process gave this side of a lock of this key back by force. Resolves when the owner's own
+   * server has told whether it was this lock.
+   */
+  hearOfForce(primitive: Primitive): Promise<void>;
 }
 
 /** How holds are renewed: batches of each are sent together. */

@@ -6,11 +6,11 @@ import type { LiveHoldings } from "./env.js";
 import type { Grant } from "./grant.js";
 import { Holdings } from "./holdings.js";
 import { eventOf, type Primitive, type Side, TAKEN } from "./primitive.js";
-import { noop } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 /** What has gone wrong, and is the likely cause should a hold be gone. */
 interface Troubles {
-  /** Sides that another client of this process gave back by force. */
+  /** Sides that another client of this process may have given back by force, if it was on the same server. */
   readonly forced?: readonly Side[];
   /** See {@link Losses.suspended}. */
   readonly suspended?: boolean;
@@ -96,19 +96,36 @@ export abstract class Losses extends Holdings implements LiveHoldings {
   // What happens to the whole lock or the whole client
 
   wireIdOn(primitive: Primitive): string | undefined {
-    const { key, side } = primitive;
-    const isOn = (grant: Grant) => grant.primitive.key === key && grant.primitive.side === side;
-    return this.held.some(isOn) ? this.sharedId : undefined;
+    return this.heldOn(primitive)?.wireId;
+  }
+
+  private heldOn({ key, side }: Primitive): Grant | undefined {
+    return this.held.find(({ primitive }) => primitive.key === key && primitive.side === side);
   }
 
   loseByForce(primitive: Primitive, wireId: string): void {
     if (this.wireIdOn(primitive) === wireId) this.loseAll("forced", primitive.side);
   }
 
-  hearOfForce(primitive: Primitive): void {
-    if (this.wireIdOn(primitive) === undefined) return;
-    const forced = [...(this.#troubles?.forced ?? []), primitive.side];
-    this.#troubles = { ...this.#troubles, forced };
+  async hearOfForce(forced: Primitive): Promise<void> {
+    if (!this.heldOn(forced)) return;
+    const { side } = forced;
+    this.suspect(side, true);
+    await quietly(
+      this.inOrder(async () => {
+        const grant = this.heldOn(forced);
+        if (!grant) return;
+        const { count } = await grant.primitive.state(grant.wireId);
+        if (count === 0) this.loseByForce(forced, grant.wireId);
+        else this.suspect(side, false);
+      }),
+    );
+  }
+
+  /** Whether force by this process is the likely cause, should the holds on a side be gone. */
+  private suspect(side: Side, isForced: boolean): void {
+    const others = this.#troubles?.forced?.filter((other) => other !== side) ?? [];
+    this.#troubles = { ...this.#troubles, forced: isForced ? [...others, side] : others };
   }
 
   loseByClose(): void {
