@@ -14,7 +14,10 @@ export interface Clock {
   mono(): number;
   /** Epoch milliseconds. */
   wall(): number;
-  /** Calls back once after `ms` (any size), without keeping the process alive. Returns the way to cancel it. */
+  /**
+   * Calls back once after `ms` (any size; a time that is over is none), without keeping the process alive. Returns the
+   * way to cancel it.
+   */
   after(ms: number, callback: () => void): () => void;
 }
 
@@ -52,7 +55,9 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 export const systemClock: Clock = {
   mono: () => performance.now(),
   wall: () => Date.now(),
-  after(ms, callback) {
+  after(time, callback) {
+    // Node warns of a negative one.
+    const ms = Math.max(0, time);
     if (ms <= LONGEST_TIMER) {
       const due = performance.now() + ms;
       let immediate: NodeJS.Immediate | undefined;
