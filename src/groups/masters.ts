@@ -4,6 +4,7 @@ import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../b
 import type { Env } from "../locks/env.js";
 import { quietly } from "../locks/work.js";
 import { addressOf, type Connection, isCluster, masterAddress } from "../redis/connection.js";
+import { onEvents } from "../redis/connection-events.js";
 import type { Link } from "../redis/link.js";
 import type { Member, Roster } from "./roster.js";
 import { fulfilled, rejected, settled } from "./settled.js";
@@ -91,16 +92,16 @@ function arrival({ clock, link }: Env): Promise<void> {
 function awaitReady(clock: Clock, { connection, commandTimeout }: Link): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (settle: () => void) => () => {
-      connection.off("ready", ready);
-      connection.off("close", failed);
-      cancel();
+      for (const end of stops) end();
       settle();
     };
     const ready = stop(resolve);
     const failed = stop(() => reject(new RedisUnavailableError("")));
-    const cancel = clock.after(commandTimeout, failed);
-    connection.on("ready", ready);
-    connection.on("close", failed);
+    const stops = [
+      clock.after(commandTimeout, failed),
+      onEvents(connection, ["ready"], ready),
+      onEvents(connection, ["close"], failed),
+    ];
     // One that connects lazily.
     if (connection.status === "wait") void quietly(connection.connect());
   });

@@ -15,6 +15,7 @@ import {
   masterOf,
   type SubscriberConnection,
 } from "../redis/connection.js";
+import { onEvents } from "../redis/connection-events.js";
 import { Subscriber } from "./subscriber.js";
 
 const SETTLE_PAUSE = 100;
@@ -44,13 +45,14 @@ export class Router {
   readonly #subscribers = new Map<string, Subscriber>();
   #cancelSettle: (() => void) | undefined;
   #closed = false;
-  readonly #onTopology = (): void => this.#settleSoon();
+  /** Of a cluster: ends hearing of its changes. */
+  #stopListening: (() => void) | undefined;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     const { connection } = options;
     if (isCluster(connection))
-      for (const event of ["refresh", "-node", "ready"]) connection.on(event, this.#onTopology);
+      this.#stopListening = onEvents(connection, ["refresh", "-node", "ready"], () => this.#settleSoon());
   }
 
   /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
@@ -88,9 +90,7 @@ export class Router {
 
   close(): void {
     this.#closed = true;
-    const { connection } = this.#options;
-    if (isCluster(connection))
-      for (const event of ["refresh", "-node", "ready"]) connection.off(event, this.#onTopology);
+    this.#stopListening?.();
     this.#cancelSettle?.();
     for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#subscribers.clear();

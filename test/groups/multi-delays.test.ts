@@ -17,7 +17,7 @@ afterAll(async () => {
 test("a group whose time ends while a member is refused", async () => {
   const delays: (number | undefined)[] = [];
   const { setTimeout: real } = globalThis;
-  vi.stubGlobal("setTimeout", (callback: () => void, ms?: number, ...rest: never[]) => {
+  vi.stubGlobal("setTimeout", (callback: (...args: unknown[]) => void, ms?: number, ...rest: unknown[]) => {
     delays.push(ms);
     return real(callback, ms, ...rest);
   });
