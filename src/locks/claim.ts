@@ -85,6 +85,8 @@ export class Claim implements Contender<Grant>, Item {
   /** Its last try, and what had to be settled after it. */
   flight: Promise<unknown> | undefined;
   grant: Grant | undefined;
+  /** It was not admitted when it looked last, and has not looked again. */
+  waitsForTurn = false;
   /** Its next try is the command by which another gives the lock back. */
   heir: Heir | undefined;
   #wait: Pick<Wait, "resume"> | undefined;
@@ -161,7 +163,18 @@ export class Claim implements Contender<Grant>, Item {
   }
 
   admitted(): boolean {
-    return this.#tenure.admits(this);
+    const admitted = this.#tenure.admits(this);
+    this.waitsForTurn = !admitted;
+    return admitted;
+  }
+
+  /** Whether it would be admitted now, or told why it never is. */
+  mayHaveTurn(): boolean {
+    try {
+      return this.#tenure.admits(this);
+    } catch {
+      return true;
+    }
   }
 
   reenters(): boolean {

@@ -123,7 +123,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   protected override releaseInnermost(owner: Party): Promise<void> | undefined {
-    return stakeOf(owner, this.#key)?.releaseInnermost(this.#primitive.side);
+    return stakeOf(owner, this.#key)?.releaseInnermost(this.#primitive);
   }
 
   protected override report(cause: unknown, ownerId: string): void {

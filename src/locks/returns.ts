@@ -1,13 +1,17 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
 import { elapsedSince, instant } from "../base/clock.js";
-import { isLockError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError, LockNotOwnerError, RedisUnavailableError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import type { Party } from "../owners/context.js";
 import type { Grant, GrantHome, NamesHeir } from "./grant.js";
 import { Keeper } from "./keeper.js";
-import { countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./primitive.js";
+import { countOf, DONE, eventOf, type Primitive, type Side, TOMBSTONE_TTL } from "./primitive.js";
 import { concludeSuccession, NO_HEIR, successionOf } from "./succession.js";
 import { noop, quietly } from "./work.js";
+
+const DO_NOTHING = async () => {
+  // Only its place in the order counts.
+};
 
 export abstract class Returns extends Keeper implements GrantHome {
   abstract readonly owner: Party;
@@ -55,11 +59,32 @@ export abstract class Returns extends Keeper implements GrantHome {
     return grant.outcome;
   }
 
-  /** Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none. */
-  releaseInnermost(side: Side): Promise<void> | undefined {
+  /** Whether a `lock()` or `tryLock()` on this side is under way. */
+  protected abstract isWanted(side: Side): boolean;
+
+  /**
+   * Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none. Calls of
+   * one owner take effect in their order, so one that Redis is just answering comes first.
+   * @throws NOT_OWNER if that call has to wait for others
+   */
+  releaseInnermost({ lockName, side }: Primitive): Promise<void> | undefined {
+    const grant = this.innermost(side);
+    if (grant) return this.takeBack(grant);
+    return this.isWanted(side) ? this.releaseNext(lockName, side) : undefined;
+  }
+
+  private async releaseNext(lockName: string, side: Side): Promise<void> {
+    if (this.busy) await this.env.link.limited(lockName, quietly(this.inOrder(DO_NOTHING)));
+    const grant = this.innermost(side);
+    if (grant) return this.takeBack(grant);
+    const message = `lock "${lockName}": a lock() or tryLock() of this owner is still waiting; await it before unlock()`;
+    throw new LockNotOwnerError(lockName, message);
+  }
+
+  private innermost(side: Side): Grant | undefined {
     let grant = this.#top;
     while (grant && grant.primitive.side !== side) grant = grant.below;
-    return grant && this.takeBack(grant);
+    return grant;
   }
 
   private takeBack(grant: Grant): Promise<void> {
@@ -102,6 +127,11 @@ export abstract class Returns extends Keeper implements GrantHome {
   private async reportLoss(grant: Grant): Promise<void> {
     this.changed();
     if (grant.loss && grant.loss.reason !== "closed") throw grant.loss;
+  }
+
+  /** Waits for work to settle, as long as one command may take. */
+  protected awhile(work: Promise<unknown>): Promise<void> {
+    return quietly(this.env.link.limited("", work));
   }
 
   private async giveBack(grant: Grant, onSilence: () => void, named?: NamesHeir): Promise<void> {

@@ -6,15 +6,15 @@
  */
 import { type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
-import { List } from "../base/list.js";
 import { trace } from "../base/trace.js";
 import type { Attempt, Fellows } from "../engine/contender.js";
 import type { Frame, Party, Stake } from "../owners/context.js";
 import { Owner } from "../owners/owner.js";
 import type { Answer, Claim, ClaimTaker } from "./claim.js";
+import { Claims } from "./claims.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./grant.js";
-import { DONE, NOTHING_LEFT, OVER, SIDE_GONE } from "./primitive.js";
+import { DONE, NOTHING_LEFT, OVER, SIDE_GONE, type Side } from "./primitive.js";
 import { Returns } from "./returns.js";
 import { Turns } from "./turns.js";
 import { admitsUpgrade } from "./upgrade.js";
@@ -29,7 +29,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   /** Of its runs, once there is one. */
   #turns: Turns | undefined;
   /** Calls under way, if there are any. */
-  #claims: List<Claim> | undefined;
+  #claims: Claims | undefined;
 
   /** `key`: the lock's. */
   constructor(env: Env, owner: Party | undefined, key: string) {
@@ -66,7 +66,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
   // Calls that want a hold
 
   enter(claim: Claim): void {
-    this.#claims ??= new List();
+    this.#claims ??= new Claims();
     this.#claims.add(claim);
   }
 
@@ -88,6 +88,8 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
     if (claim.grant) void quietly(this.release(claim.grant));
     else this.withdraw(claim);
     this.endRun(claim.frame);
+    // It may have had the turn of another.
+    this.#claims?.resume();
     this.forgetIfIdle();
   }
 
@@ -230,16 +232,15 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
     return undone;
   }
 
-  /** Waits for work to settle, as long as one command may take. */
-  private awhile(work: Promise<unknown>): Promise<void> {
-    return quietly(this.env.link.limited("", work));
+  protected override isWanted(side: Side): boolean {
+    return this.#claims?.wants(side) ?? false;
   }
 
   protected override changed(): void {
     if (this.empty) this.env.rested(this);
     else this.env.live.add(this);
     this.env.watchdog.watch(this);
-    if (this.#claims) for (const claim of this.#claims.all()) claim.resume();
+    this.#claims?.resume();
     this.forgetIfIdle();
   }
 
