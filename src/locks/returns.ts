@@ -9,10 +9,6 @@ import { countOf, DONE, eventOf, type Primitive, type Side, TOMBSTONE_TTL } from
 import { concludeSuccession, NO_HEIR, successionOf } from "./succession.js";
 import { noop, quietly } from "./work.js";
 
-const DO_NOTHING = async () => {
-  // Only its place in the order counts.
-};
-
 export abstract class Returns extends Keeper implements GrantHome {
   abstract readonly owner: Party;
   /** Taken by `lock()` or `tryLock()` and not given back, lost ones among them; each knows the one below it. */
@@ -63,28 +59,16 @@ export abstract class Returns extends Keeper implements GrantHome {
   protected abstract isWanted(side: Side): boolean;
 
   /**
-   * Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none. Calls of
-   * one owner take effect in their order, so one that Redis is just answering comes first.
-   * @throws NOT_OWNER if that call has to wait for others
+   * Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none.
+   * @throws NOT_OWNER if such a call is still under way: unlocks never wait, and who does not await it may not mean it
    */
   releaseInnermost({ lockName, side }: Primitive): Promise<void> | undefined {
-    const grant = this.innermost(side);
-    if (grant) return this.takeBack(grant);
-    return this.isWanted(side) ? this.releaseNext(lockName, side) : undefined;
-  }
-
-  private async releaseNext(lockName: string, side: Side): Promise<void> {
-    if (this.busy) await this.env.link.limited(lockName, quietly(this.inOrder(DO_NOTHING)));
-    const grant = this.innermost(side);
-    if (grant) return this.takeBack(grant);
-    const message = `lock "${lockName}": a lock() or tryLock() of this owner is still waiting; await it before unlock()`;
-    throw new LockNotOwnerError(lockName, message);
-  }
-
-  private innermost(side: Side): Grant | undefined {
     let grant = this.#top;
     while (grant && grant.primitive.side !== side) grant = grant.below;
-    return grant;
+    if (grant) return this.takeBack(grant);
+    if (!this.isWanted(side)) return undefined;
+    const message = `lock "${lockName}": a lock() or tryLock() of this owner is still under way; await it before unlock()`;
+    return Promise.reject(new LockNotOwnerError(lockName, message));
   }
 
   private takeBack(grant: Grant): Promise<void> {
