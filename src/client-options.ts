@@ -1,6 +1,8 @@
 /** The options of a client: their defaults and their limits. */
 import { checkInteger, checkName, checkOptions } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
+import { driftThatLeaves } from "./locks/deadline.js";
+import { renewalInterval } from "./watchdog/renewal-interval.js";
 
 export interface LockClientOptions {
   /** Milliseconds: the lease of a hold taken without one, renewed every third of it. Default 30 000, at least 300. */
@@ -19,7 +21,10 @@ export interface LockClientOptions {
   shardedPubSub?: "auto" | boolean | undefined;
   /** Milliseconds: the bound on one server call, after which its outcome is unknown and reconciled. Default 3 000. */
   commandTimeout?: number | undefined;
-  /** The share of a lease taken off the local deadline, plus 2 ms. Default 0.01; at least 0 and below 1. */
+  /**
+   * The share of a lease taken off the local deadline, plus 2 ms. Default 0.01. At least 0, and a little below 2/3: a
+   * hold is renewed after a third of its lease, which must come before its local deadline.
+   */
   drift?: number | undefined;
 }
 
@@ -69,7 +74,19 @@ export function checkClientOptions(value: unknown): CheckedOptions {
   for (const [name, setting] of Object.entries(given)) {
     if (setting !== undefined) checked[name] = checkSetting(name, setting);
   }
+  checkDrift(checked as unknown as CheckedOptions);
   return checked as unknown as CheckedOptions;
+}
+
+/** With a greater one each hold that is renewed would be lost before its first renewal. */
+function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
+  if (typeof drift !== "number") throw new TypeError("drift must be a number");
+  const bound = driftThatLeaves(watchdogTimeout, renewalInterval(watchdogTimeout));
+  if (drift >= 0 && drift < bound) return;
+  throw new RangeError(
+    `drift must be at least 0 and below ${Math.floor(bound * 1_000) / 1_000}, so that with a watchdogTimeout of ` +
+      `${watchdogTimeout} ms a hold is renewed before its local deadline; it is ${drift}`,
+  );
 }
 
 function checkSetting(name: string, value: unknown): unknown {
@@ -78,10 +95,6 @@ function checkSetting(name: string, value: unknown): unknown {
     if (value === "auto" || typeof value === "boolean") return value;
     throw new TypeError('shardedPubSub must be "auto", true or false');
   }
-  if (name === "drift") {
-    if (typeof value !== "number") throw new TypeError("drift must be a number");
-    if (value >= 0 && value < 1) return value;
-    throw new RangeError("drift must be at least 0 and below 1");
-  }
+  if (name === "drift") return value; // Its bound depends on another option.
   return checkInteger(value, name, LEAST[name as keyof typeof LEAST]);
 }

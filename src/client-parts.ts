@@ -52,7 +52,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     table: makeLockTable(env, watchdog),
     readers: new Readers(link),
     permits: new KeptPermits(env, watchdog),
-    serverClock: new ServerClock(clock),
+    serverClock: new ServerClock(clock, link),
     inspector: new Inspector({ link, prefix, assertOpen: () => env.assertOpen("") }),
   };
 }

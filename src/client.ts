@@ -50,8 +50,9 @@ export class LockClient {
     this.#owned = OWNED.has(redis);
     this.#parts = makeParts(this.#connection, this.#options);
     const { table } = this.#parts;
-    this.#stopListening = onForce((backend, by) => {
-      if (by !== table) for (const own of table.live.all()) hearOfForce(own, backend);
+    this.#stopListening = onForce(async (backend, by) => {
+      if (by === table) return;
+      await Promise.all(table.live.all().map((own) => hearOfForce(own, backend)));
     });
   }
 

@@ -14,7 +14,10 @@ export interface Clock {
   mono(): number;
   /** Epoch milliseconds. */
   wall(): number;
-  /** Calls back once after `ms` (any size), without keeping the process alive. Returns the way to cancel it. */
+  /**
+   * Calls back once after `ms` (any size; a time that is over is none), without keeping the process alive. Returns the
+   * way to cancel it.
+   */
   after(ms: number, callback: () => void): () => void;
 }
 
@@ -28,6 +31,14 @@ export function instant(clock: Clock): Instant {
  */
 export function elapsedSince(clock: Clock, start: Instant): number {
   return Math.max(clock.mono() - start.mono, clock.wall() - start.wall);
+}
+
+/**
+ * Milliseconds since `start`, the smaller of what the two clocks say: the wall clock may have been set forth, and a time
+ * that is believed to be later than it is would let what is too late be done.
+ */
+export function leastElapsedSince(clock: Clock, start: Instant): number {
+  return Math.min(clock.mono() - start.mono, clock.wall() - start.wall);
 }
 
 /** An instant on the monotonic clock, earlier if the wall clock says that more time has passed since. */
@@ -44,7 +55,9 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 export const systemClock: Clock = {
   mono: () => performance.now(),
   wall: () => Date.now(),
-  after(ms, callback) {
+  after(time, callback) {
+    // Node warns of a negative one.
+    const ms = Math.max(0, time);
     if (ms <= LONGEST_TIMER) {
       const due = performance.now() + ms;
       let immediate: NodeJS.Immediate | undefined;

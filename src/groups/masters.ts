@@ -3,7 +3,8 @@ import type { Clock } from "../base/clock.js";
 import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../base/errors.js";
 import type { Env } from "../locks/env.js";
 import { quietly } from "../locks/work.js";
-import { addressOf, type Connection, isCluster, masterOf } from "../redis/connection.js";
+import { addressOf, type Connection, isCluster, masterAddress } from "../redis/connection.js";
+import { onEvents } from "../redis/connection-events.js";
 import type { Link } from "../redis/link.js";
 import type { Member, Roster } from "./roster.js";
 import { fulfilled, rejected, settled } from "./settled.js";
@@ -91,16 +92,16 @@ function arrival({ clock, link }: Env): Promise<void> {
 function awaitReady(clock: Clock, { connection, commandTimeout }: Link): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (settle: () => void) => () => {
-      connection.off("ready", ready);
-      connection.off("close", failed);
-      cancel();
+      for (const end of stops) end();
       settle();
     };
     const ready = stop(resolve);
     const failed = stop(() => reject(new RedisUnavailableError("")));
-    const cancel = clock.after(commandTimeout, failed);
-    connection.on("ready", ready);
-    connection.on("close", failed);
+    const stops = [
+      clock.after(commandTimeout, failed),
+      onEvents(connection, ["ready"], ready),
+      onEvents(connection, ["close"], failed),
+    ];
     // One that connects lazily.
     if (connection.status === "wait") void quietly(connection.connect());
   });
@@ -127,8 +128,8 @@ interface Server {
 }
 
 function serverOf(connection: Connection, key: string): Server {
-  if (!isCluster(connection)) return { address: "", node: undefined };
-  const address = masterOf(connection, key) ?? "";
+  const address = masterAddress(connection, key);
+  if (!isCluster(connection)) return { address, node: undefined };
   return { address, node: connection.nodes("master").find((node) => addressOf(node) === address) };
 }
 

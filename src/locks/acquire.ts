@@ -11,7 +11,7 @@ import {
 } from "../engine/acquisition.js";
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions, Origin } from "./acquisition-options.js";
-import { type Acquired, type Backend, eventOf, NOTHING_LEFT } from "./backend.js";
+import { type Acquired, type Backend, eventOf, NOTHING_LEFT, type Side } from "./backend.js";
 import { awhile, changed, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
 import { queueNameOf } from "./handoff.js";
 import { addHold, closeCall, openCall, pushOpen } from "./holds.js";
@@ -79,6 +79,14 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   override get ticket(): string | undefined {
     return this.outcomeUnknown ? this.wireId : undefined;
+  }
+
+  get side(): Side {
+    return this.backend.side;
+  }
+
+  get isBare(): boolean {
+    return this.origin === "bare";
   }
 
   get isMember(): boolean {
@@ -188,7 +196,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     if (frame) turnsOf(own).begin(frame, backend.sharing);
     own.turns?.settle(this);
     addHold(own, grant);
-    if (this.origin === "bare") pushOpen(own, grant);
+    if (this.isBare) pushOpen(own, grant);
     if (renewed) scheduleRenewal(own, sent);
     changed(own);
     return grant;

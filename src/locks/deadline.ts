@@ -8,3 +8,8 @@ const MARGIN = 2;
 export function untilDeadline(clock: Clock, drift: number, sent: Instant, lease: number): number {
   return Math.max(0, lease * (1 - drift) - MARGIN - elapsedSince(clock, sent));
 }
+
+/** The drift with which the local deadline of a lease comes `ms` after its command was sent. */
+export function driftThatLeaves(lease: number, ms: number): number {
+  return 1 - (ms + MARGIN) / lease;
+}

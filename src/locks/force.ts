@@ -2,14 +2,18 @@
 import type { Backend } from "./backend.js";
 import { loseByForce, wireIdOn } from "./loss.js";
 import type { LockTable } from "./owner-lock.js";
+import { quietly } from "./work.js";
 
 const CLIENTS = Symbol.for("holdfast.clients/1");
 const globals = globalThis as { [CLIENTS]?: Set<ForceListener> };
 globals[CLIENTS] ??= new Set();
 const listeners = globals[CLIENTS];
 
-/** Told that this process gave a lock back by force; `by`: the table of the client that did. */
-export type ForceListener = (backend: Backend, by: object) => void;
+/**
+ * Told that this process gave a lock back by force; `by`: the table of the client that did. Resolves when it has asked
+ * its own server whether its holds are gone: that may be another one, with a lock of the same name.
+ */
+export type ForceListener = (backend: Backend, by: object) => Promise<void>;
 
 /** Registers a client's listener until the returned function is called. */
 export function onForce(listener: ForceListener): () => void {
@@ -17,7 +21,7 @@ export function onForce(listener: ForceListener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** Gives a lock back whoever holds it; resolves with whether anybody did. */
+/** Gives a lock back whoever holds it; resolves with whether anybody did, when the holders in this process know. */
 export async function forceUnlock(table: LockTable, backend: Backend): Promise<boolean> {
   const { env, live } = table;
   // Whoever is granted after this moment may have got the lock after the force.
@@ -28,6 +32,8 @@ export async function forceUnlock(table: LockTable, backend: Backend): Promise<b
   const forced = await backend.force(env.callId(env.wireId()));
   if (!forced) return false;
   for (const { own, wireId } of holders) loseByForce(own, backend, wireId);
-  for (const listener of listeners) listener(backend, table);
+  const told = Promise.all([...listeners].map((listener) => listener(backend, table)));
+  // For a holder whose server does not answer it is over all the same.
+  await quietly(env.link.limited(backend.lockName, told));
   return true;
 }

@@ -105,7 +105,7 @@ export abstract class LockFace<H extends Hold> {
     );
   }
 
-  /** Gives the lock back whoever holds it; resolves with whether anybody did. */
+  /** Gives the lock back whoever holds it; resolves with whether anybody did, once holders in this process are told. */
   abstract forceUnlock(): Promise<boolean>;
 
   /** Whether anybody holds it. */

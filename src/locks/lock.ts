@@ -134,7 +134,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
     const own = knownLockOf(owner, this.#key);
-    return own && releaseInnermost(own, this.#backend.side);
+    return own && releaseInnermost(own, this.#backend);
   }
 
   protected override report(cause: unknown, ownerId: string): void {

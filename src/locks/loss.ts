@@ -6,7 +6,7 @@ import { type Backend, eventOf, type Side, TAKEN } from "./backend.js";
 import { changed, inOrder, letGo } from "./commands.js";
 import { anyLive, expiredHolds, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
-import { noop } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 /** What the clock says is over is lost. */
 export function dropExpired(own: OwnerLock): void {
@@ -77,9 +77,12 @@ export function whyNotHeld(own: OwnerLock, word: number, side: Side | undefined)
 // What happens to the whole lock or the whole client
 
 /** The wire id, if a live hold is on this side of the lock. */
-export function wireIdOn(own: OwnerLock, { key, side }: Backend): string | undefined {
-  const isOn = (grant: Grant) => grant.backend.key === key && grant.side === side;
-  return liveHolds(own).some(isOn) ? own.firstHold?.wireId : undefined;
+export function wireIdOn(own: OwnerLock, backend: Backend): string | undefined {
+  return holdOn(own, backend)?.wireId;
+}
+
+function holdOn(own: OwnerLock, { key, side }: Backend): Grant | undefined {
+  return liveHolds(own).find((grant) => grant.backend.key === key && grant.side === side);
 }
 
 /** This client gave the lock back by force while the owner held it under this wire id. */
@@ -87,10 +90,29 @@ export function loseByForce(own: OwnerLock, backend: Backend, wireId: string): v
   if (wireIdOn(own, backend) === wireId) loseAll(own, "forced", backend.side);
 }
 
-/** Another client of this process gave this side of the lock back by force. */
-export function hearOfForce(own: OwnerLock, backend: Backend): void {
-  if (wireIdOn(own, backend) === undefined) return;
-  own.troubles = { ...own.troubles, forced: [...(own.troubles?.forced ?? []), backend.side] };
+/**
+ * Another client of this process gave this side of a lock of this key back by force. Resolves when the owner's own server
+ * has told whether it was this lock.
+ */
+export async function hearOfForce(own: OwnerLock, forced: Backend): Promise<void> {
+  if (!holdOn(own, forced)) return;
+  const { side } = forced;
+  suspect(own, side, true);
+  await quietly(
+    inOrder(own, async () => {
+      const grant = holdOn(own, forced);
+      if (!grant) return;
+      const { count } = await grant.backend.state(grant.wireId);
+      if (count === 0) loseByForce(own, forced, grant.wireId);
+      else suspect(own, side, false);
+    }),
+  );
+}
+
+/** Whether force by this process is the likely cause, should the holds on a side be gone. */
+function suspect(own: OwnerLock, side: Side, isForced: boolean): void {
+  const others = own.troubles?.forced?.filter((other) => other !== side) ?? [];
+  own.troubles = { ...own.troubles, forced: isForced ? [...others, side] : others };
 }
 
 /** The client closes: what is held ends now and is given back. */

@@ -26,11 +26,14 @@ export interface LockTable {
 export interface OpenCall extends TurnTaker {
   nextOfOwner: OpenCall | undefined;
   prevOfOwner: OpenCall | undefined;
+  readonly side: Side;
+  /** Of `lock()` or `tryLock()`. */
+  readonly isBare: boolean;
 }
 
 /** What has gone wrong, and is the likely cause should a hold be gone. */
 export interface Troubles {
-  /** Sides that another client of this process gave back by force. */
+  /** Sides that another client of this process may have given back by force, if it was on the same server. */
   readonly forced?: readonly Side[];
   /** The last renewal got no answer. */
   readonly suspended?: boolean;

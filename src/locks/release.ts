@@ -1,8 +1,8 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
 import { elapsedSince, instant } from "../base/clock.js";
-import { isLockError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError, LockNotOwnerError, RedisUnavailableError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./backend.js";
+import { type Backend, countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./backend.js";
 import { changed, inOrder, letGo, once } from "./commands.js";
 import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
@@ -26,11 +26,24 @@ export function release(grant: Grant, choose?: ChooseSuccessor): Promise<void> {
   return grant.outcome;
 }
 
-/** Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none. */
-export function releaseInnermost(own: OwnerLock, side: Side): Promise<void> | undefined {
+/**
+ * Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none.
+ * @throws NOT_OWNER if such a call is still under way: unlocks never wait, and who does not await it may not mean it
+ */
+export function releaseInnermost(own: OwnerLock, { lockName, side }: Backend): Promise<void> | undefined {
   let grant = own.openHold;
   while (grant && grant.side !== side) grant = grant.below;
-  return grant && takeBack(grant);
+  if (grant) return takeBack(grant);
+  if (!isWanted(own, side)) return undefined;
+  const message = `lock "${lockName}": a lock() or tryLock() of this owner is still under way; await it before unlock()`;
+  return Promise.reject(new LockNotOwnerError(lockName, message));
+}
+
+function isWanted(own: OwnerLock, side: Side): boolean {
+  for (let call = own.firstCall; call; call = call.nextOfOwner) {
+    if (call.isBare && call.side === side) return true;
+  }
+  return false;
 }
 
 /** Sets a hold's deadline to `lease` ms from now; one that is renewed never below the watchdog's lease. */

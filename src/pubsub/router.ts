@@ -15,6 +15,7 @@ import {
   masterOf,
   type SubscriberConnection,
 } from "../redis/connection.js";
+import { onEvents } from "../redis/connection-events.js";
 import { Subscriber } from "./subscriber.js";
 
 const SETTLE_PAUSE = 100;
@@ -44,19 +45,18 @@ export class Router {
   readonly #subscribers = new Map<string, Subscriber>();
   #cancelSettle: (() => void) | undefined;
   #closed = false;
-  readonly #onTopology = (): void => this.#settleSoon();
-  /** The connection was closed for good: so are those made from it, until somebody connects it again. */
-  readonly #onEnd = (): void => {
-    this.#dropSubscribers();
-    this.#awaitReturn();
-  };
-  readonly #onReturn = (): void => this.#options.outside(() => this.#placeAll());
+  /** Of a cluster: ends hearing of its changes. */
+  #stopListening: (() => void) | undefined;
+  /** While there is a subscriber: ends hearing that the connection was closed for good. */
+  #stopAwaitingEnd: (() => void) | undefined;
+  /** After that: ends hearing that somebody has connected it again. */
+  #stopAwaitingReturn: (() => void) | undefined;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     const { connection } = options;
     if (isCluster(connection))
-      for (const event of ["refresh", "-node", "ready"]) connection.on(event, this.#onTopology);
+      this.#stopListening = onEvents(connection, ["refresh", "-node", "ready"], () => this.#settleSoon());
   }
 
   /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
@@ -94,12 +94,10 @@ export class Router {
 
   close(): void {
     this.#closed = true;
-    const { connection } = this.#options;
-    if (isCluster(connection))
-      for (const event of ["refresh", "-node", "ready"]) connection.off(event, this.#onTopology);
+    this.#stopListening?.();
     this.#cancelSettle?.();
     this.#dropSubscribers();
-    connection.off("ready", this.#onReturn);
+    this.#stopAwaitingReturn?.();
     this.#listeners.clear();
   }
 
@@ -123,9 +121,12 @@ export class Router {
   }
 
   #awaitReturn(): void {
-    const { connection } = this.#options;
-    connection.off("ready", this.#onReturn);
-    connection.once("ready", this.#onReturn);
+    const { connection, outside } = this.#options;
+    this.#stopAwaitingReturn ??= onEvents(connection, ["ready"], () => {
+      this.#stopAwaitingReturn?.();
+      this.#stopAwaitingReturn = undefined;
+      outside(() => this.#placeAll());
+    });
   }
 
   #placeAll(): void {
@@ -134,15 +135,19 @@ export class Router {
 
   /** Ends all connections of this router, and what listens for their end. */
   #dropSubscribers(): void {
-    this.#options.connection.off("end", this.#onEnd);
+    this.#stopAwaitingEnd?.();
+    this.#stopAwaitingEnd = undefined;
     for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#subscribers.clear();
   }
 
   #connect(node: string, source: SubscriberConnection): Subscriber {
     const { clock, connection, sharded } = this.#options;
-    connection.off("end", this.#onEnd);
-    connection.on("end", this.#onEnd);
+    // Connections that were made from one that is closed for good are closed, too.
+    this.#stopAwaitingEnd ??= onEvents(connection, ["end"], () => {
+      this.#dropSubscribers();
+      this.#awaitReturn();
+    });
     const subscriber = new Subscriber(source, sharded(), clock, {
       hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
       refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),

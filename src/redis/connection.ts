@@ -79,6 +79,11 @@ export function masterOf({ slots }: ClusterConnection, key: string): string | un
   return slots[slotOf(key)]?.[0];
 }
 
+/** The address of the server that has this key; "" for the only one of a connection, or one that is not known. */
+export function masterAddress(connection: Connection, key: string): string {
+  return isCluster(connection) ? (masterOf(connection, key) ?? "") : "";
+}
+
 export function isCluster(connection: Connection): connection is ClusterConnection {
   return connection.isCluster === true;
 }

@@ -9,7 +9,8 @@ import { type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { TimeLimit } from "../base/time-limit.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
-import { type Connection, isCluster, lookForMasters, masterOf } from "./connection.js";
+import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
+import { onEvents } from "./connection-events.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
 import { ServerHealth } from "./server-health.js";
@@ -56,7 +57,7 @@ export class Link implements PursuitHost {
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
-  readonly #listeners: [event: string, listener: () => void][];
+  readonly #stopListening: readonly (() => void)[];
 
   constructor(options: LinkOptions) {
     const { connection, clock } = options;
@@ -78,14 +79,11 @@ export class Link implements PursuitHost {
       if (!this.#resendsItself) for (const pursuit of this.#pursuits()) pursuit.send();
       for (const callback of [...this.#onReady]) callback();
     };
-    this.#listeners = [
-      ["close", lost],
+    this.#stopListening = [
       // A cluster stays up when one of its nodes goes.
-      ["node error", lost],
-      ["-node", lost],
-      ["ready", ready],
+      onEvents(connection, ["close", "node error", "-node"], lost),
+      onEvents(connection, ["ready"], ready),
     ];
-    for (const [event, listener] of this.#listeners) connection.on(event, listener);
   }
 
   /** The command that scripts announce a release by. Known once {@link prepare} has resolved. */
@@ -134,8 +132,7 @@ export class Link implements PursuitHost {
 
   /** The server of this key, as far as is known where that is; what needs no key may go to any. */
   healthOf(key: string | undefined): ServerHealth {
-    const { connection } = this;
-    const address = (key !== undefined && isCluster(connection) && masterOf(connection, key)) || "";
+    const address = key === undefined ? "" : masterAddress(this.connection, key);
     const health = this.#servers.get(address) ?? new ServerHealth(this.clock, this.commandTimeout);
     this.#servers.set(address, health);
     return health;
@@ -210,7 +207,7 @@ export class Link implements PursuitHost {
   /** Ends the retries and takes the listeners off the user's connection. */
   close(): void {
     this.#closed = true;
-    for (const [event, listener] of this.#listeners) this.connection.off(event, listener);
+    for (const stop of this.#stopListening) stop();
     for (const pursuit of this.#pursuits()) pursuit.close();
     this.#onReady.clear();
   }

@@ -97,28 +97,27 @@ export class SharedNumber {
 
   /**
    * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
-   * The step is made with the time of the server's clock until which it may be run. Allowed while the client closes, since
-   * what was taken has to be given back.
+   * The step is made for each try, with the time of the server's clock until which it may be run. Allowed while the
+   * client closes, since what was taken has to be given back.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   give<K extends KeyValues, A extends ArgumentValues>(make: (latest: number) => Step<K, A>): Promise<number> {
     const { link, clock } = this.env;
     const begun = instant(clock);
+    const left = () => PATIENCE - elapsedSince(clock, begun);
     return this.goOn(async (onSilence) => {
       for (;;) {
-        const left = PATIENCE - elapsedSince(clock, begun);
-        const step = make(this.#serverClock.in(left));
         const word = await link.insist(
           this.name,
-          () => this.#call(step),
+          () => this.#call(make(this.#serverClock.in(this.key, left()))),
           this.#readWord,
           onSilence,
           undefined,
-          left,
+          left(),
         );
         if (word !== TOO_LATE) return word;
-        // Else the server's clock was not what was thought, and now it is known.
-        if (elapsedSince(clock, begun) > PATIENCE) throw new RedisUnavailableError(this.name);
+        // Else the server's clock was not known, and now it is.
+        if (left() < 0) throw new RedisUnavailableError(this.name);
       }
     });
   }
@@ -156,7 +155,7 @@ export class SharedNumber {
   /** `{word, time}` */
   readonly #readWord = (reply: unknown): number => {
     const [word = TOO_LATE, seconds = 0] = (reply as unknown[]).map(Number);
-    this.#serverClock.hear(seconds);
+    this.#serverClock.hear(this.key, seconds);
     return word;
   };
 

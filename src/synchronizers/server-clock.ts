@@ -1,27 +1,51 @@
 /**
- * What time it is by the server's clock, as its last answer told: so that a script can be told until when it may be run.
- * Before the first answer this machine's own clock has to do; a server that thinks otherwise says so.
+ * What time it is by each master's clock, as its last answer told: so that a script can be told until when it may be run.
+ *
+ * A time too early is the safe side: the script does nothing then, and its answer tells the time. A time too late would
+ * let a late copy of a call run after its marker has lapsed. So the time of a master that has not been heard is none at
+ * all, and what was heard counts no more once a connection was lost: the next one may lead to another machine.
  */
-import { type Clock, elapsedSince, type Instant, instant } from "../base/clock.js";
+import { type Clock, type Instant, instant, leastElapsedSince } from "../base/clock.js";
+import { masterAddress } from "../redis/connection.js";
+import type { Link } from "../redis/link.js";
+
+/** Long past, for every server; 0 would mean no limit. */
+const LONG_AGO = 1;
 
 export class ServerClock {
   readonly #clock: Clock;
-  #heard: { readonly at: Instant; readonly time: number } | undefined;
+  readonly #link: Link;
+  /** By the master's address. */
+  readonly #heard = new Map<string, { readonly at: Instant; readonly time: number }>();
+  /** The {@link Link.losses} that it was heard with. */
+  #losses = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, link: Link) {
     this.#clock = clock;
+    this.#link = link;
   }
 
-  /** The server's epoch milliseconds, `ms` from now. However late an answer came, a time too early is the safe side. */
-  in(ms: number): number {
-    const now = this.#heard
-      ? this.#heard.time + elapsedSince(this.#clock, this.#heard.at)
-      : this.#clock.wall();
-    return Math.max(1, Math.floor(now + ms));
+  /** The epoch milliseconds, `ms` from now, of the master that has this key; long past if that is not known. */
+  in(key: string, ms: number): number {
+    this.#forgetLost();
+    const heard = this.#heard.get(this.#masterOf(key));
+    if (!heard) return LONG_AGO;
+    return Math.max(LONG_AGO, Math.floor(heard.time + leastElapsedSince(this.#clock, heard.at) + ms));
   }
 
-  /** What an answer told, in seconds. */
-  hear(seconds: number): void {
-    this.#heard = { at: instant(this.#clock), time: seconds * 1_000 };
+  /** What the answer to a call on this key told, in seconds. */
+  hear(key: string, seconds: number): void {
+    this.#forgetLost();
+    this.#heard.set(this.#masterOf(key), { at: instant(this.#clock), time: seconds * 1_000 });
+  }
+
+  #masterOf(key: string): string {
+    return masterAddress(this.#link.connection, key);
+  }
+
+  #forgetLost(): void {
+    if (this.#losses === this.#link.losses) return;
+    this.#losses = this.#link.losses;
+    this.#heard.clear();
   }
 }

@@ -119,7 +119,9 @@ const BAD_SETTINGS: readonly Setting[] = [
   ["shardedPubSub", null, TypeError],
   ["shardedPubSub", 1, TypeError],
   ["drift", -0.01, RangeError],
+  ["drift", 2 / 3, RangeError],
   ["drift", 1, RangeError],
+  ["drift", Number.POSITIVE_INFINITY, RangeError],
   ["drift", Number.NaN, RangeError],
   ["drift", "0.01", TypeError],
   ["drift", null, TypeError],
@@ -160,6 +162,24 @@ describe("client options", () => {
       { watchdogTimeout: 2 ** 53 - 1, pollCap: 2 ** 53 - 1, commandTimeout: 2 ** 53 - 1, drift: 0.5 },
     ];
     for (const options of good) expect(() => new LockClient(redis, options)).not.toThrow();
+  });
+
+  test.each([
+    [{ drift: 0.7 }, "below 0.666", "30000", "0.7"],
+    [{ drift: 0.665, watchdogTimeout: 300 }, "below 0.659", "300", "0.665"],
+    [{ drift: -1 }, "below 0.666", "30000", "-1"],
+  ])("a drift that leaves no time to renew a hold is refused, with the bound: %o", (options, ...said) => {
+    const { message } = throws(() => new LockClient(redis, as(options)), RangeError);
+    for (const word of said) expect(message).toContain(word);
+    throws(() => LockClient.connect(server.url, as(options)), RangeError);
+  });
+
+  test.each([
+    { drift: 0.666 },
+    { watchdogTimeout: 3_000, drift: 0.665 },
+    { watchdogTimeout: 300, drift: 0.659 },
+  ])("a drift just below the bound is taken: %o", (options) => {
+    expect(() => new LockClient(redis, options)).not.toThrow();
   });
 
   test("a refused constructor leaves no listener on the user's connection", () => {

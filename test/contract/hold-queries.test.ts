@@ -40,13 +40,49 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       expect(toldBy(lock, "lost", events)).toHaveLength(2);
     });
 
-    test("the best known reason is `forced` too if another client of this process did it", async ({
+    test.for([[undefined], [60_000]])(
+      "the holder learns `forced` at once, of another client of this process, lease %s",
+      async ([lease], { rivals, lock, twin }) => {
+        const events = recordEvents(rivals);
+        const hold = await twin.lock({ lease });
+        const nested = await twin.lock({ owner: hold, lease });
+        expect(await lock.forceUnlock()).toBe(true);
+        for (const each of [hold, nested]) {
+          expect(each.signal.aborted).toBe(true);
+          expect(await failure(each.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+        }
+        expect(toldBy(lock, "lost", events)).toHaveLength(2);
+      },
+    );
+
+    test("the same name in another database is another lock, whose loss is not told as `forced`", async ({
+      server,
       lock,
-      twin,
+      lockName,
     }) => {
-      const hold = await twin.lock();
+      const elsewhere = server.connect({ db: 1 });
+      await using stranger = new LockClient(elsewhere);
+      const [mine, theirs] = [await lock.lock(), await kind.make(stranger, lockName).lock()];
       expect(await lock.forceUnlock()).toBe(true);
-      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+      await failure(mine.unlock());
+      expect(theirs.isHeld).toBe(true);
+      await elsewhere.flushdb();
+      expect(await failure(theirs.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    });
+
+    test("is over though Redis does not answer the holder, a client of this process", async ({
+      server,
+      lock,
+      lockName,
+    }) => {
+      await using proxy = await startProxy(server);
+      await using away = new LockClient(proxy.connect(), { commandTimeout: 1_000, watchdogTimeout: 2_000 });
+      const hold = await kind.make(away, lockName).lock();
+      proxy.blackhole();
+      expect(await lock.forceUnlock()).toBe(true);
+      await until("its deadline is over", () => hold.signal.aborted, { timeout: 10_000 });
+      proxy.restore();
+      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
     });
 
     test("wakes waiters", async ({ client, lock, rival, wire }) => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { failure, notOwner } from "./helpers.js";
-import { eachKind } from "./scene.js";
+import { eachKind, eachSingleKind } from "./scene.js";
 
 eachKind("client.scope and explicit owners", (test) => {
   describe("client.scope(fn)", () => {
@@ -342,5 +342,46 @@ eachKind("client.scope and explicit owners", (test) => {
       expect(await wire.count()).toBe(1);
       await hold.unlock();
     });
+  });
+});
+
+eachSingleKind("unlock() beside a lock() that is under way", (test) => {
+  test("NOT_OWNER says that a lock() called just before it is to be awaited; its hold stays", async ({
+    client,
+    lock,
+    wire,
+  }) => {
+    await client.scope(async () => {
+      for (const call of [() => lock.lock(), () => lock.tryLock()]) {
+        const taken = call();
+        const error = await failure(lock.unlock());
+        expect(error).toMatchObject(notOwner(lock));
+        expect((error as Error).message).toContain("is still under way; await it before unlock()");
+        expect((await taken)?.isHeld).toBe(true);
+        await lock.unlock();
+      }
+      expect(((await failure(lock.unlock())) as Error).message).not.toContain("under way");
+    });
+    expect(await wire.keys()).toEqual([]);
+  });
+
+  test("lock.unlock() does not wait for a lock() that waits for others: NOT_OWNER says so", async ({
+    client,
+    lock,
+    rival,
+    wire,
+  }) => {
+    const theirs = await rival.lock();
+    await client.scope(async () => {
+      const waiting = lock.lock();
+      const error = await failure(lock.unlock());
+      expect(error).toMatchObject(notOwner(lock));
+      expect((error as Error).message).toContain("is still under way; await it before unlock()");
+      await theirs.unlock();
+      const hold = await waiting;
+      expect(hold.isHeld).toBe(true);
+      await lock.unlock();
+    });
+    expect(await wire.keys()).toEqual([]);
   });
 });

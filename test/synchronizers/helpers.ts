@@ -70,8 +70,18 @@ export class Site extends Beds {
     this.name = name;
   }
 
-  /** A client for each of these settings; `split` gives its subscriber a proxy of its own. */
+  /**
+   * A client for each of these settings; `split` gives its subscriber a proxy of its own. Each knows the server's time:
+   * the first call asks for it, and what strikes a test's call is to strike the one that counts.
+   */
   static async of(stage: Stage, ...settings: readonly Setting[]): Promise<Site> {
+    const site = await Site.fresh(stage, ...settings);
+    for (const { client } of site.beds) await client.getCountDownLatch(`{${site.name}}`).countDown();
+    return site;
+  }
+
+  /** As {@link of}, with clients that have made no call yet. */
+  static async fresh(stage: Stage, ...settings: readonly Setting[]): Promise<Site> {
     const all = settings.length === 0 ? [{}] : settings;
     const beds = await Promise.all(
       all.map(({ split = false, topology = "standalone", redis = {}, cluster = {}, ...client }: Setting) =>

@@ -1,16 +1,28 @@
-/** Until when a call may be run is told by the server's clock; that of this machine is a first guess, and may be wrong. */
+/** Until when a call may be run is told by the clock of the master that runs it, whatever this machine's says. */
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
-import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { LockClient } from "../../src/index.js";
+import { failOnUnhandledRejections, freshName, manyAtOnce, script } from "../faults/harness.js";
+import { type FaultProxy, startClusterProxy } from "../support/index.js";
 import { hear } from "./hear.js";
 import { permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone", "cluster");
 
 const HOUR = 3_600_000;
+/** Within which a marker has not lapsed yet, and the server's clock is told in whole seconds. */
+const LATEST = 60_000 - 1_000;
+
+/** Until when each release may be run that came through this proxy so far, in milliseconds of the server's clock. */
+function limits({ commands }: FaultProxy): number[] {
+  return commands
+    .map(({ command }) => command)
+    .filter(script("release"))
+    .map((command) => Number(command.at(-2)));
+}
 
 describe.concurrent.each([
   ["behind", -HOUR],
@@ -20,7 +32,7 @@ describe.concurrent.each([
   const setting = { [INTERNALS]: { clock } } as object;
 
   test("the first call of a client is run, and counts once", async () => {
-    await using site = await Site.of(stage(), setting, setting, setting);
+    await using site = await Site.fresh(stage(), setting, setting, setting);
     expect(await site.semaphore().trySetPermits(3)).toBe(true);
     await site.semaphore(1).release(2);
     await site.semaphore(2).addPermits(1);
@@ -35,6 +47,62 @@ describe.concurrent.each([
     const ends = (await site.entries()).get(id) ?? 0;
     expect(Math.abs(ends - Date.now() - 60_000)).toBeLessThan(10_000);
     expect(await site.permits(1).tryRelease(id)).toBe(true);
+  });
+});
+
+describe.concurrent("no call may be run when its marker has lapsed", () => {
+  test("though this machine's clock was ahead before the first answer", async () => {
+    const clock = { ...systemClock, wall: () => Date.now() + HOUR };
+    await using site = await Site.fresh(stage(), { [INTERNALS]: { clock } } as object);
+    await site.semaphore().release(2);
+    expect(Math.max(...limits(site.bed(0).proxy))).toBeLessThan((await site.now()) + LATEST);
+    expect(await site.value()).toBe("2");
+  });
+
+  test.each([
+    ["forth", HOUR],
+    ["back", -HOUR],
+  ])("though this machine's clock is set %s", async (_, step) => {
+    let shift = 0;
+    const clock = { ...systemClock, wall: () => Date.now() + shift };
+    await using site = await Site.of(stage(), { [INTERNALS]: { clock } } as object);
+    await site.semaphore().trySetPermits(5);
+    shift = step;
+    await site.semaphore().release(2);
+    expect(Math.max(...limits(site.bed(0).proxy))).toBeLessThan((await site.now()) + LATEST);
+    expect(await site.value()).toBe("7");
+  });
+
+  test("by the clock of another machine: a connection that was lost may lead to one", async () => {
+    await using site = await Site.of(stage());
+    await site.semaphore().release(1);
+    const { proxy, redis } = site.bed(0);
+    const lost = new Promise<void>((resolve) => redis.on("close", () => resolve()));
+    proxy.clear();
+    proxy.cut();
+    await lost;
+    await site.semaphore().release(1);
+    const [first = Number.NaN] = limits(proxy);
+    expect(first).toBeLessThan(Date.now() - HOUR);
+    expect(await site.value()).toBe("2");
+  });
+
+  test("by the clock of another master of the cluster", async () => {
+    await using proxies = await startClusterProxy(stage().cluster);
+    const client = new LockClient(proxies.connect());
+    const names = Array.from({ length: 30 }, (_, i) => freshName() + i);
+    const byMaster = new Map<FaultProxy, string>();
+    for (const name of names) byMaster.set(await proxies.proxyFor(name), name);
+    expect(byMaster.size).toBe(3);
+    for (const [proxy, name] of byMaster) {
+      await client.getSemaphore(name).release(1);
+      await client.getSemaphore(name).release(1);
+      const asked = limits(proxy);
+      expect(asked).toHaveLength(3);
+      expect(asked[0]).toBeLessThan(Date.now() - HOUR);
+      expect(await client.getSemaphore(name).availablePermits()).toBe(2);
+    }
+    await client.close();
   });
 });
 

@@ -1,0 +1,51 @@
+/**
+ * The events of the user's connection. However many clients and calls listen, the connection has one listener of each
+ * event: Node warns of an eleventh, and how many the user's emitter may have is not ours to change.
+ */
+import type { Connection } from "./connection.js";
+
+interface Relay {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
+
+/** By connection and event. */
+const RELAYS = new WeakMap<Connection, Map<string, Relay>>();
+
+/** Calls back at each of these events, in the order of the calls of this function. Returns the way to stop that. */
+export function onEvents(
+  connection: Connection,
+  events: readonly string[],
+  callback: () => void,
+): () => void {
+  const stops = events.map((event) => onEvent(connection, event, callback));
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+function onEvent(connection: Connection, event: string, callback: () => void): () => void {
+  const relays = RELAYS.get(connection) ?? new Map<string, Relay>();
+  RELAYS.set(connection, relays);
+  const relay = relays.get(event) ?? startRelay(connection, event);
+  relays.set(event, relay);
+  // The same function may listen twice, and each is to stop by itself.
+  const own = () => callback();
+  relay.callbacks.add(own);
+  return () => {
+    relay.callbacks.delete(own);
+    if (relay.callbacks.size > 0 || relays.get(event) !== relay) return;
+    relays.delete(event);
+    connection.off(event, relay.listener);
+  };
+}
+
+function startRelay(connection: Connection, event: string): Relay {
+  const callbacks = new Set<() => void>();
+  const listener = () => {
+    // Who stops listening meanwhile is not called any more, who begins is not called yet.
+    for (const callback of [...callbacks]) if (callbacks.has(callback)) callback();
+  };
+  connection.on(event, listener);
+  return { callbacks, listener };
+}

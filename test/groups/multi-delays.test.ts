@@ -1,0 +1,53 @@
+/** No timer is asked for a time that is over already: Node 21 and later tell the user of each such timer. */
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { INTERNALS } from "../../src/client-options.js";
+import { freshName, script, watch } from "../faults/harness.js";
+import { type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(async () => {
+  vi.unstubAllGlobals();
+  await server?.stop();
+});
+
+test("a group whose time ends while a member is refused", async () => {
+  const delays: (number | undefined)[] = [];
+  const { setTimeout: real } = globalThis;
+  vi.stubGlobal("setTimeout", (callback: (...args: unknown[]) => void, ms?: number, ...rest: unknown[]) => {
+    delays.push(ms);
+    return real(callback, ms, ...rest);
+  });
+  // A fresh copy, for one that has kept the platform's timers since its import.
+  vi.resetModules();
+  const { systemClock } = await import("../../src/base/clock.js");
+  const { LockClient, MultiLock } = await import("../../src/index.js");
+
+  let later = 0;
+  const clock = { ...systemClock, mono: () => systemClock.mono() + later };
+  await using proxy = await startProxy(server);
+  await using mine = new LockClient(proxy.connect(), { [INTERNALS]: { clock } } as object);
+  await using theirs = new LockClient(server.connect());
+  const [first, second] = [`${freshName()}a`, `${freshName()}b`];
+  const group = new MultiLock(mine.getLock(first), mine.getLock(second));
+  const waiting = new Promise<void>((resolve) => mine.on("waiting", () => resolve()));
+  const holdOfSecond = await theirs.getLock(second).lock();
+  const call = watch(group.tryLock(60_000));
+  // It has given back the first one and waits for the second. Refused the first one then, it is told so too late.
+  await waiting;
+  await until("the first is free", async () => (await theirs.getLock(first).isLocked()) === false);
+  const holdOfFirst = await theirs.getLock(first).lock();
+  proxy.onCommand(({ command }) => {
+    if (script("acquire", first)(command)) later = 120_000;
+  });
+  await holdOfSecond.unlock();
+  await until("its time is over", () => call.state !== "pending", { timeout: 15_000 });
+  expect(call.value).toBeNull();
+  expect(later).toBeGreaterThan(0);
+  await holdOfFirst.unlock();
+  expect(delays.length).toBeGreaterThan(0);
+  expect(delays.filter((ms) => ms !== undefined && !(ms >= 0))).toEqual([]);
+});
