@@ -8,7 +8,6 @@ import type { Standing } from "../engine/contender.js";
 import type { Env } from "../locks/env.js";
 import {
   type Acquired,
-  countOf,
   DONE,
   type Giving,
   type LockState,
@@ -22,7 +21,7 @@ import {
 } from "../locks/primitive.js";
 import type { Sharing } from "../locks/turns.js";
 import { noop } from "../locks/work.js";
-import type { Call } from "../redis/link.js";
+import type { Call } from "../redis/call.js";
 import {
   lockAcquire,
   lockExtend,
@@ -35,9 +34,10 @@ import {
 } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-import type { AnyCall, Ending, EndingArguments, ReleaseKeys } from "./calls.js";
+import { type AnyCall, type Ending, type EndingArguments, type ReleaseKeys, remaining } from "./calls.js";
 import { passArguments, passKeys, readPassed } from "./passing.js";
 import { takenByOthers, word, words } from "./replies.js";
+import { type Undoing, undoSoon } from "./undoing.js";
 
 export interface PrimitiveParts {
   readonly env: Env;
@@ -55,7 +55,7 @@ const STANDING: Standing = { places: false, marked: false, together: false, pass
 export class HashPrimitive implements Primitive {
   readonly lockName: string;
   readonly key: string;
-  protected readonly env: Env;
+  readonly env: Env;
 
   constructor({ env, lockName, key }: PrimitiveParts) {
     this.env = env;
@@ -129,8 +129,11 @@ export class HashPrimitive implements Primitive {
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
-    const over = callId === undefined ? tombstone(this.key, wireId) : callTombstone(this.key, callId);
-    const call = () => this.undoing({ wireId, over, rest: rest() });
+    if (callId === undefined)
+      return undoSoon(this, wireId, this.undoesTogether, (undoing) => this.undoing(undoing));
+    // Commands of its owner wait for it, so it does not stand in line behind others.
+    const overs = [callTombstone(this.key, callId)];
+    const call = () => this.undoing({ wireIds: [wireId], overs, rest: rest() });
     return this.env.link.insist(this.lockName, call, word, noop);
   }
 
@@ -183,9 +186,14 @@ export class HashPrimitive implements Primitive {
     return readPassed(reply);
   }
 
-  protected undoing(ending: Ending): AnyCall {
-    const keys = this.keysWith(ending.over);
-    return this.call({ script: lockUndo, keys, args: this.ending(ending) });
+  protected undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, tombstones };
+    return this.call({ script: lockUndo, keys, args: { ...remaining(rest, this.publish), owners: wireIds } });
+  }
+
+  /** One command can undo outermost calls of many owners. */
+  protected get undoesTogether(): boolean {
+    return true;
   }
 
   protected extending(wireId: string, over: string, { left: lease }: Rest): AnyCall {
@@ -233,12 +241,6 @@ export class HashPrimitive implements Primitive {
 
   /** The arguments of an ending that all kinds share. */
   protected ending({ wireId, rest }: Ending): EndingArguments {
-    return {
-      owner: this.field(wireId),
-      count: countOf(rest),
-      left: rest.left,
-      tombstoneTtl: TOMBSTONE_TTL,
-      publish: this.publish,
-    };
+    return { owner: this.field(wireId), ...remaining(rest, this.publish) };
   }
 }

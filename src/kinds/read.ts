@@ -16,6 +16,7 @@ import type { AnyCall, Ending } from "./calls.js";
 import type { PrimitiveParts } from "./hash.js";
 import { acquireTogether, type ReadersOptions, readersCall } from "./readers.js";
 import { ReadWritePrimitive } from "./side.js";
+import type { Undoing } from "./undoing.js";
 
 const STANDING: Standing = { places: false, marked: false, together: true, passed: false };
 
@@ -68,9 +69,9 @@ export class ReadPrimitive extends ReadWritePrimitive {
     return this.call({ script: readRelease, keys, args: this.#ending(ending) });
   }
 
-  protected override undoing(ending: Ending): AnyCall {
-    const keys = this.keysWith(ending.over);
-    return this.call({ script: readUndo, keys, args: this.#ending(ending) });
+  protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
+    const keys = this.keysWith(over);
+    return this.call({ script: readUndo, keys, args: this.#ending({ wireId, over, rest }) });
   }
 
   protected override extending(wireId: string, over: string, { terms, left }: Rest): AnyCall {

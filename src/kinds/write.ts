@@ -15,6 +15,7 @@ import type { PrimitiveParts } from "./hash.js";
 import { passArguments, passKeys } from "./passing.js";
 import { patience } from "./patience.js";
 import { ReadWritePrimitive } from "./side.js";
+import type { Undoing } from "./undoing.js";
 
 const FIRST: Standing = { places: false, marked: true, together: false, passed: true };
 const LIKE_OTHERS: Standing = { places: false, marked: false, together: false, passed: true };
@@ -68,9 +69,9 @@ export class WritePrimitive extends ReadWritePrimitive {
     return this.call({ script: writePass, keys, args });
   }
 
-  protected override undoing(ending: Ending): AnyCall {
-    const keys = { ...this.keysWith(ending.over), writers: waitingWriters(this.key) };
-    return this.call({ script: writeUndo, keys, args: this.#ending(ending) });
+  protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
+    const keys = { ...this.keysWith(over), writers: waitingWriters(this.key) };
+    return this.call({ script: writeUndo, keys, args: this.#ending({ wireId, over, rest }) });
   }
 
   protected override forcing(over: string): AnyCall {

@@ -4,11 +4,11 @@
  * with a WAIT for each, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
-import { type Connection, isCluster, lookForMasters, masterOf } from "../redis/connection.js";
+import type { Call, Reader } from "../redis/call.js";
+import { type Connection, lookForMasters, serverOf } from "../redis/connection.js";
 import { isMoved } from "../redis/failures.js";
-import type { Call, Link, Reader } from "../redis/link.js";
+import type { Link } from "../redis/link.js";
 import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
-import { slotOf } from "../redis/slots.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 export interface ReplicasOptions {
@@ -77,7 +77,8 @@ export class Replicas {
   }
 
   #enqueue(key: string, script: Prepared): Promise<Acknowledged> {
-    const server = this.#serverOf(key);
+    // One pipeline, and one WAIT, are for one server.
+    const server = serverOf(this.#options.connection, key);
     let batch = this.#batches.get(server);
     if (!batch) {
       batch = { next: [], busy: false };
@@ -135,12 +136,5 @@ export class Replicas {
   #refuse(reject: (error: unknown) => void, error: unknown): void {
     if (isMoved(error)) lookForMasters(this.#options.connection);
     reject(error);
-  }
-
-  /** Which server the key is on, as far as is known: one pipeline, and one WAIT, are for one server. */
-  #serverOf(key: string): string {
-    const { connection } = this.#options;
-    if (!isCluster(connection)) return "";
-    return masterOf(connection, key) ?? String(slotOf(key));
   }
 }

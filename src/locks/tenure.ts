@@ -137,6 +137,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
     const { link, clock } = this.env;
     const left = link.prepared ? within : await link.prepare(claim.lockName, within);
     if (claim.over) return AGAIN;
+    if (!claim.heir) link.backlog.assertRoom(claim.lockName);
     claim.number ??= this.env.mint();
     const { number, heir } = claim;
     const wireId = this.env.wireId(number);

@@ -77,6 +77,11 @@ export function masterOf({ slots }: ClusterConnection, key: string): string | un
   return slots[slotOf(key)]?.[0];
 }
 
+/** Names the server that a key is on, as far as is known: "" without a cluster. */
+export function serverOf(connection: Connection, key: string): string {
+  return isCluster(connection) ? (masterOf(connection, key) ?? String(slotOf(key))) : "";
+}
+
 export function isCluster(connection: Connection): connection is ClusterConnection {
   return connection.isCluster === true;
 }

@@ -31,7 +31,7 @@ export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implem
     const { keys, args } = this.#lay(renewals, this.#lease);
     // Given up in time for another try within the lease.
     const within = Math.min(this.#link.commandTimeout, this.#lease / 3);
-    const call = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within };
+    const call = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within, vital: true };
     return this.#link.call(call, (reply) => (reply as unknown[]).map(Number));
   }
 }

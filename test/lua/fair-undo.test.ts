@@ -38,13 +38,15 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
+const { tombstone, ...COMMON_KEYS } = FAIR_KEYS;
+const UNDO_KEYS = { ...COMMON_KEYS, tombstones: [tombstone] };
 const over = { [TOMBSTONE]: text("1", 40_000) };
 const MY_PLACE: [string, Place] = [ME, { due: 330_000, alive: 9_000 }];
 const next = (due: Place["due"]): [string, Place] => [OTHER, { due, alive: 9_000 }];
 
 describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
   const args = (count: number, left: number, more = {}) => ({
-    owner: ME,
+    owners: [ME],
     count,
     left,
     tombstoneTtl: 40_000,
@@ -53,7 +55,7 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     ...more,
   });
   const undo = (count = 0, left = 0, more = {}) =>
-    bench.runner(fairUndo, form)(FAIR_KEYS, args(count, left, more));
+    bench.runner(fairUndo, form)(UNDO_KEYS, args(count, left, more));
 
   describe("a waiter that gives up", () => {
     test("1: leaves the queue of a held lock, those behind it one grace nearer; and 0 the next time", async () => {
@@ -244,7 +246,7 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
   test("who may not announce may undo", async () => {
     const mute = await bench.withoutChannels();
     await bench.put({ ...mine(30_000), ...inLine(next(330_000)) });
-    expect(await bench.runner(fairUndo, form, mute)(FAIR_KEYS, args(0, 0))).toBe(1);
+    expect(await bench.runner(fairUndo, form, mute)(UNDO_KEYS, args(0, 0))).toBe(1);
     await bench.expect({ ...inLine(next(330_000)), ...over });
     expect(await bench.heard()).toEqual([]);
   });
@@ -274,14 +276,16 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     ["exists", 0, 0, mine(30_000)],
     ["del", 0, 0, mine(30_000)],
     ["set", 0, 0, mine(30_000)],
-    ["lpos", 0, 0, mine(30_000)],
+    ["llen", 0, 0, mine(30_000)],
     ["hget", 0, 0, mine(30_000)],
     ["hdel", 0, 0, mine(30_000)],
     ["pexpire", 1, 20_000, mine(30_000, "2")],
     ["hset", 1, 20_000, mine(30_000, "2")],
     ["lrange", 0, 0, line],
     ["zincrby", 0, 0, line],
-    ["lrem", 0, 0, line],
+    ["rpush", 0, 0, line],
+    ["del", 0, 0, line],
+    ["ltrim", 0, 0, inLine(next(330_000), [ME, { due: 630_000, alive: 9_000 }])],
     ["zrem", 0, 0, line],
     ["time", 0, 0, line],
     ["lindex", 0, 0, line],
@@ -289,6 +293,6 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     ["lpop", 0, 0, inLine([JAVA, { due: -1 }], MY_PLACE)],
   ])("who may not %s is told so", async (command, count, left, before) => {
     await bench.put(before);
-    await bench.expectRefusal(command, fairUndo, form, FAIR_KEYS, args(count, left));
+    await bench.expectRefusal(command, fairUndo, form, UNDO_KEYS, args(count, left));
   });
 });
