@@ -4,7 +4,7 @@ import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
 import { failure } from "../contract/helpers.js";
 import { byName } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
-import { startProxy, startWorker, until } from "../support/index.js";
+import { type Matcher, startProxy, startWorker, until } from "../support/index.js";
 import { bundledWorker } from "./build-worker.js";
 import { type Bed, failOnUnhandledRejections, pause, Stage, script, soon, watch } from "./harness.js";
 
@@ -36,10 +36,12 @@ async function giveUp(bed: Bed, count: number): Promise<void> {
   }
 }
 
-/** Nothing of the calls is left but markers. */
-function untilUndone(bed: Bed): Promise<unknown> {
-  const isUndone = async () =>
-    Object.keys(await bed.keys()).every((key) => isMarker(key) || bed.kind.keeps(key));
+/** Nothing of the calls is left but markers, and `held` other locks. */
+function untilUndone(bed: Bed, held = 0): Promise<unknown> {
+  const isUndone = async () => {
+    const keys = Object.keys(await bed.keys());
+    return keys.filter((key) => !isMarker(key) && !bed.kind.keeps(key)).length <= held;
+  };
   return until("all calls are undone", isUndone, { timeout: 15_000 });
 }
 
@@ -50,6 +52,14 @@ async function markers(bed: Bed): Promise<number> {
 /** Whether a call was not even sent. */
 async function refusal(call: Promise<unknown>): Promise<boolean> {
   return /not sent, since \d+ calls/.test((await failure(call)).message);
+}
+
+/** Commands of the clean-up that were sent before the first that matches. */
+function undosBefore(bed: Bed, match: Matcher): number {
+  const commands = bed.proxy.commands.map(({ command }) => command);
+  const first = commands.findIndex(match);
+  if (first < 0) throw new Error("there is no such command");
+  return commands.slice(0, first).filter(script("undo", bed.name)).length;
 }
 
 const undos = (bed: Bed): number => bed.proxy.count(script("undo", bed.name));
@@ -96,10 +106,22 @@ describe("an outage", () => {
     await (await soon(call)).unlock();
     await until("all calls are undone", () => undos(bed) === 1_000);
     await untilUndone(bed);
-    const scripts = bed.proxy.commands.map(({ command }) => command);
-    const mine = scripts.findIndex((command) => script("acquire", `${bed.name}new`)(command));
-    const before = scripts.slice(0, mine).filter((command) => script("undo", bed.name)(command));
-    expect(before.length).toBeLessThanOrEqual(AT_A_TIME);
+    expect(undosBefore(bed, script("acquire", `${bed.name}new`))).toBeLessThanOrEqual(AT_A_TIME);
+  });
+
+  test("so is a renewal", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 9_000 } });
+    const hold = await bed.make(`${bed.name}held`).lock();
+    bed.proxy.clear();
+    bed.proxy.stall();
+    await giveUp(bed, 1_000);
+    // A third of it: the renewal is on its way now.
+    await pause(3_500);
+    bed.proxy.restore();
+    await until("all calls are undone", () => undos(bed) === 1_000);
+    await untilUndone(bed, 1);
+    expect(undosBefore(bed, script("renew", `${bed.name}held`))).toBeLessThanOrEqual(AT_A_TIME);
+    await hold.unlock();
   });
 
   test("calls beyond a bound are refused at once, and told so; it is over when Redis answers", {

@@ -243,6 +243,64 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     await bench.expect({ ...after, ...over });
   });
 
+  describe("many waiters that give up together", () => {
+    const many = async (owners: string[]) => {
+      const tombstones = owners.map((owner) => `over:${owner}`);
+      const reply = await bench.runner(fairUndo, form)({ ...UNDO_KEYS, tombstones }, args(0, 0, { owners }));
+      return { reply, over: Object.fromEntries(tombstones.map((key) => [key, text("1", 40_000)])) };
+    };
+
+    test("1: those that stay keep their order, each nearer by those who left before it; and 0 the next time", async () => {
+      const turn = (i: number): Place => ({ due: 30_000 + i * GRACE, alive: 9_000 });
+      await bench.put({
+        ...theirs(30_000),
+        ...inLine(
+          ["a", turn(1)],
+          ["b", turn(2)],
+          ["c", turn(3)],
+          ["d", turn(4)],
+          ["e", turn(5)],
+          ["f", turn(6)],
+        ),
+      });
+      const once = await many(["e", "nobody", "b", "d"]);
+      const again = await many(["e", "nobody", "b", "d"]);
+      expect([once.reply, again.reply]).toEqual([1, 0]);
+      await bench.expect({
+        ...theirs(30_000),
+        ...inLine(["a", turn(1)], ["c", turn(2)], ["f", turn(3)]),
+        ...once.over,
+      });
+      expect(await bench.heard()).toEqual([]);
+    });
+
+    test("1: the whole queue of a free lock leaves no key behind", async () => {
+      await bench.put(inLine(MY_PLACE, next(630_000)));
+      const { reply, over: tombstones } = await many([ME, OTHER]);
+      expect(reply).toBe(1);
+      await bench.expect(tombstones);
+      expect(await bench.heard()).toEqual([]);
+    });
+
+    test("1: the head of a free lock among them: the next is told once", async () => {
+      await bench.put(inLine(MY_PLACE, [THIRD, { due: 630_000, alive: 9_000 }], next(930_000)));
+      const { over: tombstones } = await many([ME, THIRD]);
+      await bench.expect({ ...inLine(next(330_000)), ...tombstones });
+      expect(await bench.heard()).toEqual(woken(OTHER));
+    });
+
+    test("1: far from each other in a long queue, as one after the other", async () => {
+      const names = Array.from({ length: 1_800 }, (_, i) => `w${i}`);
+      const places = (waiters: string[], from = 0): [string, Place][] =>
+        waiters.map((name, i) => [name, { due: (from + i) * GRACE + 30_000, alive: 9_000 }]);
+      const leaving = ["w1799", "w700", "w1300", "w699", "w3"];
+      await bench.put({ ...theirs(30_000), ...inLine(...places(names)) });
+      const { over: tombstones } = await many(leaving);
+      const staying = names.filter((name) => !leaving.includes(name));
+      await bench.expect({ ...theirs(30_000), ...inLine(...places(staying)), ...tombstones });
+    });
+  });
+
   test("who may not announce may undo", async () => {
     const mute = await bench.withoutChannels();
     await bench.put({ ...mine(30_000), ...inLine(next(330_000)) });

@@ -98,6 +98,25 @@ describe.each(forms(lockUndo))("lock/undo, %s", (form) => {
     await bench.expect({ [LOCK]: held({ [ME]: String(MOST - 1) }, MOST), [TOMBSTONE]: text("1", MOST) });
   });
 
+  test("many at once: what each had is gone, and each has its tombstone", async () => {
+    await bench.put({ [LOCK]: held({ [ME]: "1", [OTHER]: "1", "client:9": "2" }, 30_000) });
+    const tombstones = ["over:1", "over:2", "over:3"];
+    const many = {
+      owners: [ME, "client:4", OTHER],
+      count: 0,
+      left: 0,
+      tombstoneTtl: 40_000,
+      publish: "PUBLISH",
+    };
+    for (const reply of [1, 0]) {
+      expect(await bench.runner(lockUndo, form)({ ...keys, tombstones }, many)).toBe(reply);
+      await bench.expect({
+        [LOCK]: held({ "client:9": "2" }, 30_000),
+        ...Object.fromEntries(tombstones.map((key) => [key, text("1", 40_000)])),
+      });
+    }
+  });
+
   test("a key with other data stays as it is", async () => {
     await bench.put({ [LOCK]: text("theirs", 60_000) });
     await expect(undo(0, 0)).rejects.toThrow("WRONGTYPE");
