@@ -147,10 +147,10 @@ export class Pursuit<T> implements AnyPursuit {
     this.#cause = scrubbed(error);
     this.#cancelPause?.();
     if (this.#givenUp) return this.#refused(new RedisUnavailableError(lockName, this.#cause));
-    // A command that ioredis gave up is in the way of those behind it all the same.
-    const pause = isTimedOut(error) ? this.#host.limit.ms : this.#pause;
-    this.#cancelPause = this.#host.clock.after(pause, () => this.send());
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
+    // A command that ioredis gave up by its own time is still on the connection: more of them pile up there.
+    const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
+    this.#pause = Math.min(2 * this.#pause, longest);
   }
 
   get #givenUp(): boolean {

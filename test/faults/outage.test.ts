@@ -42,7 +42,7 @@ function untilUndone(bed: Bed, held = 0): Promise<unknown> {
     const keys = Object.keys(await bed.keys());
     return keys.filter((key) => !isMarker(key) && !bed.kind.keeps(key)).length <= held;
   };
-  return until("all calls are undone", isUndone, { timeout: 15_000 });
+  return until("all calls are undone", isUndone, { timeout: 30_000 });
 }
 
 async function markers(bed: Bed): Promise<number> {
@@ -143,7 +143,7 @@ describe("an outage", () => {
     }
     bed.proxy.restore();
     await until("there is room again", () => bed.make(`${bed.name}new`).run(() => true));
-    await until("all are undone", () => undos(bed) >= MOST_UNFINISHED, { timeout: 30_000 });
+    await until("all are undone", () => undos(bed) >= MOST_UNFINISHED, { timeout: 90_000 });
     expect(bed.proxy.count(script("acquire", bed.name))).toBeLessThanOrEqual(MOST_UNFINISHED + 10);
     expect(undos(bed)).toBeLessThanOrEqual(MOST_UNFINISHED + 10);
   });
