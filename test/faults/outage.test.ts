@@ -125,7 +125,7 @@ describe("an outage", () => {
   });
 
   test("calls beyond a bound are refused at once, and told so; it is over when Redis answers", {
-    timeout: 60_000,
+    timeout: 150_000,
   }, async () => {
     await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
     bed.proxy.clear();
@@ -153,7 +153,7 @@ describe("an outage", () => {
     ["refused", "refuse"],
   ] as const)(
     "%s: what a given-up call costs a process is small, and does not grow",
-    { timeout: 60_000 },
+    { timeout: 120_000 },
     async (_, cut) => {
       await using proxy = await startProxy(stage.server);
       await using child = await startWorker(worker(), { execArgv: ["--expose-gc"] });
