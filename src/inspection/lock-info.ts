@@ -1,5 +1,5 @@
 /** What the keys of a lock show, whoever wrote them: this library or Redisson. */
-import type { Reader } from "../redis/link.js";
+import type { Reader } from "../redis/call.js";
 
 export interface LockInfo {
   /** Without the client's prefix. */

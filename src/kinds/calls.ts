@@ -1,6 +1,6 @@
 /** What the calls of all kinds are made of: the keys and arguments that their scripts share. */
-import type { Rest } from "../locks/backend.js";
-import type { Call } from "../redis/link.js";
+import { countOf, type Rest, TOMBSTONE_TTL } from "../locks/backend.js";
+import type { Call } from "../redis/call.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 /** A call of some script, whose keys and arguments were checked against each other where it was made. */
@@ -23,10 +23,18 @@ export interface ReleaseKeys {
 }
 
 /** Of all scripts that end something. */
-export interface EndingArguments {
+export interface EndingArguments extends RemainingArguments {
   readonly owner: string;
+}
+
+/** What an ending leaves, and how it is told. */
+export interface RemainingArguments {
   readonly count: number;
   readonly left: number;
   readonly tombstoneTtl: number;
   readonly publish: string;
+}
+
+export function remaining(rest: Rest, publish: string): RemainingArguments {
+  return { count: countOf(rest), left: rest.left, tombstoneTtl: TOMBSTONE_TTL, publish };
 }

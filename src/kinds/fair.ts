@@ -8,15 +8,18 @@ import type { QueueTraits } from "../engine/acquisition.js";
 import type { Try } from "../locks/backend.js";
 import { Lock } from "../locks/lock.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
-import type { AnyCall, Ending, ReleaseKeys } from "./calls.js";
+import { type AnyCall, type Ending, type ReleaseKeys, remaining } from "./calls.js";
 import { HashBackend } from "./hash.js";
 import { patience } from "./patience.js";
+import type { Undoing } from "./undoing.js";
 
-interface FairKeys extends ReleaseKeys {
+interface QueueKeys {
   readonly queue: string;
   readonly timeouts: string;
   readonly alive: string;
 }
+
+type FairKeys = ReleaseKeys & QueueKeys;
 
 const TRAITS: QueueTraits = { serverQueued: true, advertised: false, shared: false, handoff: false };
 
@@ -57,9 +60,9 @@ export class FairBackend extends HashBackend {
     return this.call({ script: fairRelease, keys, args });
   }
 
-  protected override undoing(ending: Ending): AnyCall {
-    const keys = this.keysWith(ending.over);
-    const args = { ...this.ending(ending), grace: this.#grace };
+  protected override undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, ...this.#queueKeys, tombstones };
+    const args = { ...remaining(rest, this.publish), grace: this.#grace, owners: wireIds };
     return this.call({ script: fairUndo, keys, args });
   }
 
@@ -69,9 +72,12 @@ export class FairBackend extends HashBackend {
   }
 
   protected override keysWith(over: string): FairKeys {
+    return { ...super.keysWith(over), ...this.#queueKeys };
+  }
+
+  get #queueKeys(): QueueKeys {
     const { key } = this;
-    const queue = { queue: fairQueue(key), timeouts: fairTimeouts(key), alive: fairAlive(key) };
-    return { ...super.keysWith(over), ...queue };
+    return { queue: fairQueue(key), timeouts: fairTimeouts(key), alive: fairAlive(key) };
   }
 }
 

@@ -8,7 +8,6 @@ import type { Passed, QueueTraits, Successor } from "../engine/acquisition.js";
 import {
   type Acquired,
   type Backend,
-  countOf,
   DONE,
   type Giving,
   type LockState,
@@ -20,7 +19,7 @@ import {
 import type { Env } from "../locks/env.js";
 import type { Sharing } from "../locks/turns.js";
 import { noop } from "../locks/work.js";
-import type { Call } from "../redis/link.js";
+import type { Call } from "../redis/call.js";
 import {
   lockAcquire,
   lockExtend,
@@ -33,9 +32,10 @@ import {
 } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-import type { AnyCall, Ending, EndingArguments, ReleaseKeys } from "./calls.js";
+import { type AnyCall, type Ending, type EndingArguments, type ReleaseKeys, remaining } from "./calls.js";
 import { passArguments, passKeys, readPassed } from "./passing.js";
 import { takenByOthers, word, words } from "./replies.js";
+import { type Undoing, undoSoon } from "./undoing.js";
 
 export interface BackendParts {
   readonly env: Env;
@@ -53,7 +53,7 @@ const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: fa
 export class HashBackend implements Backend {
   readonly lockName: string;
   readonly key: string;
-  protected readonly env: Env;
+  readonly env: Env;
 
   constructor({ env, lockName, key }: BackendParts) {
     this.env = env;
@@ -127,8 +127,11 @@ export class HashBackend implements Backend {
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
-    const over = callId === undefined ? tombstone(this.key, wireId) : callTombstone(this.key, callId);
-    const call = () => this.undoing({ wireId, over, rest: rest() });
+    if (callId === undefined)
+      return undoSoon(this, wireId, this.undoesTogether, (undoing) => this.undoing(undoing));
+    // Commands of its owner wait for it, so it does not stand in line behind others.
+    const overs = [callTombstone(this.key, callId)];
+    const call = () => this.undoing({ wireIds: [wireId], overs, rest: rest() });
     return this.env.link.insist(this.lockName, call, word, noop);
   }
 
@@ -181,9 +184,14 @@ export class HashBackend implements Backend {
     return readPassed(reply);
   }
 
-  protected undoing(ending: Ending): AnyCall {
-    const keys = this.keysWith(ending.over);
-    return this.call({ script: lockUndo, keys, args: this.ending(ending) });
+  protected undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
+    const keys = { lock: this.key, channel: this.channel, tombstones };
+    return this.call({ script: lockUndo, keys, args: { ...remaining(rest, this.publish), owners: wireIds } });
+  }
+
+  /** One command can undo outermost calls of many owners. */
+  protected get undoesTogether(): boolean {
+    return true;
   }
 
   protected extending(wireId: string, over: string, { left: lease }: Rest): AnyCall {
@@ -231,12 +239,6 @@ export class HashBackend implements Backend {
 
   /** The arguments of an ending that all kinds share. */
   protected ending({ wireId, rest }: Ending): EndingArguments {
-    return {
-      owner: this.field(wireId),
-      count: countOf(rest),
-      left: rest.left,
-      tombstoneTtl: TOMBSTONE_TTL,
-      publish: this.publish,
-    };
+    return { owner: this.field(wireId), ...remaining(rest, this.publish) };
   }
 }

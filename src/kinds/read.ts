@@ -16,6 +16,7 @@ import type { AnyCall, Ending } from "./calls.js";
 import type { BackendParts } from "./hash.js";
 import { type Readers, type Reading, readersCall } from "./readers.js";
 import { ReadWriteBackend } from "./side.js";
+import type { Undoing } from "./undoing.js";
 
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: true, handoff: false };
 
@@ -70,9 +71,9 @@ export class ReadBackend extends ReadWriteBackend {
     return this.call({ script: readRelease, keys, args: this.#ending(ending) });
   }
 
-  protected override undoing(ending: Ending): AnyCall {
-    const keys = this.keysWith(ending.over);
-    return this.call({ script: readUndo, keys, args: this.#ending(ending) });
+  protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
+    const keys = this.keysWith(over);
+    return this.call({ script: readUndo, keys, args: this.#ending({ wireId, over, rest }) });
   }
 
   protected override extending(wireId: string, over: string, { terms, left }: Rest): AnyCall {

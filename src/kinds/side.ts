@@ -11,4 +11,8 @@ export class ReadWriteBackend extends HashBackend {
   override get channel(): string {
     return readWriteChannel(this.key);
   }
+
+  protected override get undoesTogether(): boolean {
+    return false;
+  }
 }

@@ -15,6 +15,7 @@ import type { BackendParts } from "./hash.js";
 import { passArguments, passKeys } from "./passing.js";
 import { patience } from "./patience.js";
 import { ReadWriteBackend } from "./side.js";
+import type { Undoing } from "./undoing.js";
 
 const FIRST: QueueTraits = { serverQueued: false, advertised: true, shared: false, handoff: true };
 const LIKE_OTHERS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
@@ -68,9 +69,9 @@ export class WriteBackend extends ReadWriteBackend {
     return this.call({ script: writePass, keys, args });
   }
 
-  protected override undoing(ending: Ending): AnyCall {
-    const keys = { ...this.keysWith(ending.over), writers: waitingWriters(this.key) };
-    return this.call({ script: writeUndo, keys, args: this.#ending(ending) });
+  protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
+    const keys = { ...this.keysWith(over), writers: waitingWriters(this.key) };
+    return this.call({ script: writeUndo, keys, args: this.#ending({ wireId, over, rest }) });
   }
 
   protected override forcing(over: string): AnyCall {

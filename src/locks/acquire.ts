@@ -208,6 +208,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const { link, clock } = env;
     const left = link.prepared ? within : await link.prepare(lockName, within);
     if (this.over) return AGAIN;
+    if (!this.successor) link.backlog.assertRoom(lockName);
     this.number ??= env.mint();
     const { number, successor } = this;
     const wireId = env.wireId(number);

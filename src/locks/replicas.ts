@@ -4,11 +4,12 @@
  * with a WAIT for each, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
-import { type Connection, isCluster, lookForMasters, masterOf } from "../redis/connection.js";
+import type { Call, Reader } from "../redis/call.js";
+import { type Connection, lookForMasters, masterAddress } from "../redis/connection.js";
+import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
-import type { Call, Link, Reader } from "../redis/link.js";
+import type { Link } from "../redis/link.js";
 import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
-import { slotOf } from "../redis/slots.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 export interface ReplicasOptions {
@@ -37,15 +38,7 @@ export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #sender: Sender;
   readonly #batches = new Map<string, Batch>();
-  /** Ends its connection with the one that it was made from, and connects it again likewise. */
-  readonly #onEnd = (): void => this.#options.connection.disconnect();
-  readonly #onReady = (): void => {
-    const { connection } = this.#options;
-    if (connection.status !== "end") return;
-    connection.connect().catch(() => {
-      // The calls on it report what is wrong.
-    });
-  };
+  readonly #stopListening: readonly (() => void)[];
 
   constructor(options: ReplicasOptions) {
     const { connection, legacyServer, link } = options;
@@ -55,8 +48,11 @@ export class Replicas {
       link.losses++;
     };
     for (const event of ["close", "node error", "-node"]) connection.on(event, lost);
-    link.connection.on("end", this.#onEnd);
-    link.connection.on("ready", this.#onReady);
+    // Its connection ends with the one that it was made from, and is connected again likewise.
+    this.#stopListening = [
+      onEvents(link.connection, ["end"], () => connection.disconnect()),
+      onEvents(link.connection, ["ready"], () => this.#reconnect()),
+    ];
   }
 
   /**
@@ -84,14 +80,21 @@ export class Replicas {
   }
 
   close(): void {
-    const { connection, link } = this.#options;
-    link.connection.off("end", this.#onEnd);
-    link.connection.off("ready", this.#onReady);
-    connection.disconnect();
+    for (const stop of this.#stopListening) stop();
+    this.#options.connection.disconnect();
+  }
+
+  #reconnect(): void {
+    const { connection } = this.#options;
+    if (connection.status !== "end") return;
+    connection.connect().catch(() => {
+      // The calls on it report what is wrong.
+    });
   }
 
   #enqueue(key: string, script: Prepared): Promise<Acknowledged> {
-    const server = this.#serverOf(key);
+    // One pipeline, and one WAIT, are for one server.
+    const server = masterAddress(this.#options.connection, key);
     let batch = this.#batches.get(server);
     if (!batch) {
       batch = { next: [], busy: false };
@@ -149,12 +152,5 @@ export class Replicas {
   #refuse(reject: (error: unknown) => void, error: unknown): void {
     if (isMoved(error)) lookForMasters(this.#options.connection);
     reject(error);
-  }
-
-  /** Which server the key is on, as far as is known: one pipeline, and one WAIT, are for one server. */
-  #serverOf(key: string): string {
-    const { connection } = this.#options;
-    if (!isCluster(connection)) return "";
-    return masterOf(connection, key) ?? String(slotOf(key));
   }
 }

@@ -79,9 +79,9 @@ export function masterOf({ slots }: ClusterConnection, key: string): string | un
   return slots[slotOf(key)]?.[0];
 }
 
-/** The address of the server that has this key; "" for the only one of a connection, or one that is not known. */
+/** Names the server that has this key: "" for the only one of a connection, its slot as long as no more is known. */
 export function masterAddress(connection: Connection, key: string): string {
-  return isCluster(connection) ? (masterOf(connection, key) ?? "") : "";
+  return isCluster(connection) ? (masterOf(connection, key) ?? String(slotOf(key))) : "";
 }
 
 export function isCluster(connection: Connection): connection is ClusterConnection {

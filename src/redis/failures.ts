@@ -61,6 +61,11 @@ export function isMissingScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("NOSCRIPT");
 }
 
+/** ioredis' own `commandTimeout` was over; the connection stands, and the server may yet get to the command. */
+export function isTimedOut(error: unknown): boolean {
+  return error instanceof Error && error.message === "Command timed out";
+}
+
 /** The key's slot is elsewhere. */
 export function isMoved(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("MOVED ");

@@ -8,7 +8,10 @@ import { type Clock, elapsedSince, instant } from "../base/clock.js";
 import { type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { TimeLimit } from "../base/time-limit.js";
-import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
+import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import { Backlog } from "./backlog.js";
+import type { Call, Reader } from "./call.js";
+import { CleanUp } from "./cleanup.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
@@ -26,24 +29,14 @@ export interface LinkOptions {
   readonly outside: (fn: () => void) => void;
 }
 
-/** One script call. `within`: milliseconds until it is given up, with its outcome unknown. */
-export interface Call<K extends KeyValues, A extends ArgumentValues> {
-  readonly lockName: string;
-  readonly script: Script<K, A>;
-  readonly keys: K;
-  readonly args: A;
-  readonly within?: number;
-}
-
-/** How a call's reply is read. */
-export type Reader<T> = (reply: unknown) => T;
-
 export class Link implements PursuitHost {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly isCluster: boolean;
   readonly sender: Sender;
+  readonly cleanUp: CleanUp;
+  readonly backlog: Backlog;
   /** `commandTimeout`, for all that runs under it. */
   readonly limit: TimeLimit<AnyPursuit>;
   /** How often the connection was lost: a command that lived through a loss may have been sent twice. */
@@ -67,6 +60,10 @@ export class Link implements PursuitHost {
     this.isCluster = isCluster(connection);
     this.limit = new TimeLimit(clock, options.commandTimeout, options.outside);
     this.sender = new Sender(connection, options.legacyServer);
+    this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
+    const away = () => this.away;
+    const undoing = () => this.cleanUp.size;
+    this.backlog = new Backlog({ clock, grace: options.commandTimeout, away, undoing });
     const { autoResendUnfulfilledCommands: standalone, redisOptions } = connection.options;
     this.#resendsItself = (standalone ?? redisOptions?.autoResendUnfulfilledCommands) !== false;
     if (!this.isCluster || options.shardedPubSub === false) this.#publish = "PUBLISH";
@@ -76,7 +73,10 @@ export class Link implements PursuitHost {
     };
     const ready = () => {
       // Where ioredis is told not to send unanswered commands again, their promises may never settle.
-      if (!this.#resendsItself) for (const pursuit of this.#pursuits()) pursuit.send();
+      if (!this.#resendsItself) {
+        this.backlog.abandoned.clear();
+        for (const pursuit of this.#pursuits()) pursuit.send();
+      }
       for (const callback of [...this.#onReady]) callback();
     };
     this.#stopListening = [
@@ -154,9 +154,9 @@ export class Link implements PursuitHost {
     read: Reader<T>,
     recover?: (error: LockError) => T | undefined,
   ): Promise<T> {
-    const { script, keys, args, lockName, within = this.commandTimeout } = call;
+    const { script, keys, args, lockName, within = this.commandTimeout, vital } = call;
     const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
-    return this.pursue({ lockName, key: this.#keyOf(keys), send, read, recover }, within);
+    return this.pursue({ lockName, key: this.#keyOf(keys), send, read, recover, vital }, within);
   }
 
   /**
@@ -208,6 +208,7 @@ export class Link implements PursuitHost {
   close(): void {
     this.#closed = true;
     for (const stop of this.#stopListening) stop();
+    this.cleanUp.close();
     for (const pursuit of this.#pursuits()) pursuit.close();
     this.#onReady.clear();
   }
@@ -215,6 +216,7 @@ export class Link implements PursuitHost {
   /** Sends what is pursued until it is answered, fails for good, or `within` milliseconds are over. */
   pursue<T>(pursued: Pursued<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
+      if (!pursued.onSilence && !pursued.vital) this.backlog.assertRoom(pursued.lockName);
       const pursuit = new Pursuit(this, pursued, resolve, reject);
       if (within === this.limit.ms) this.limit.start(pursuit);
       else {

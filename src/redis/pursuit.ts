@@ -2,7 +2,7 @@
 import type { Clock } from "../base/clock.js";
 import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
 import type { Limited } from "../base/time-limit.js";
-import { finalError, isMissingScript, scrubbed } from "./failures.js";
+import { finalError, isMissingScript, isTimedOut, scrubbed } from "./failures.js";
 import type { ServerHealth } from "./server-health.js";
 
 /** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
@@ -12,7 +12,10 @@ const LONGEST_PAUSE = 250;
 /** Who keeps the pursuits. */
 export interface PursuitHost {
   readonly clock: Clock;
-  readonly connected: boolean;
+  /** How long a command may take. */
+  readonly limit: { readonly ms: number };
+  /** Those that have ended while ioredis still has their commands. */
+  readonly backlog: { readonly abandoned: Set<object> };
   /** The server of a key. */
   healthOf(key: string | undefined): ServerHealth;
   /** No answer came in time. */
@@ -26,7 +29,7 @@ export interface PursuitHost {
 /** What is pursued, and how. */
 export interface Pursued<T> {
   readonly lockName: string;
-  /** One on the server that it goes to; undefined where any may answer. */
+  /** One of its keys; absent where any server may answer. */
   readonly key?: string | undefined;
   /** Sends it once. `anew`: the server did not know the script. */
   readonly send: (anew: boolean) => Promise<unknown>;
@@ -36,6 +39,8 @@ export interface Pursued<T> {
   readonly recover?: ((error: LockError) => T | undefined) | undefined;
   /** Goes on after its time is up, until it is answered; told each time, for who waits for the outcome. */
   readonly onSilence?: (() => void) | undefined;
+  /** It is sent however many calls are unfinished. */
+  readonly vital?: boolean | undefined;
   /** Milliseconds after which it does not go on. */
   readonly patience?: number | undefined;
 }
@@ -48,6 +53,13 @@ export interface AnyPursuit extends Limited {
   close(): void;
 }
 
+/** What a pursuit has until it ends. */
+interface Work<T> {
+  readonly pursued: Pursued<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 export class Pursuit<T> implements AnyPursuit {
   next: this | undefined;
   prev: this | undefined;
@@ -55,10 +67,10 @@ export class Pursuit<T> implements AnyPursuit {
   endsAt = 0;
   cancel: (() => void) | undefined;
   readonly #host: PursuitHost;
-  readonly #pursued: Pursued<T>;
-  readonly #resolve: (value: T) => void;
-  readonly #reject: (error: unknown) => void;
-  #open = true;
+  /** Undefined once it has ended: ioredis keeps the rest for as long as it has the command. */
+  #work: Work<T> | undefined;
+  /** ioredis has the command. */
+  #flying = false;
   /** Of the server that owes the answer. */
   #health: ServerHealth | undefined;
   #cause: Error | undefined;
@@ -73,17 +85,17 @@ export class Pursuit<T> implements AnyPursuit {
     reject: (error: unknown) => void,
   ) {
     this.#host = host;
-    this.#pursued = pursued;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#work = { pursued, resolve, reject };
     const { patience } = pursued;
     this.#givenUpAt = patience === undefined ? Number.POSITIVE_INFINITY : host.clock.mono() + patience;
   }
 
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
   send(anew = false): void {
-    this.#address();
-    this.#pursued.send(anew).then(
+    if (!this.#work) return;
+    this.#flying = true;
+    this.#address(this.#work.pursued.key);
+    this.#work.pursued.send(anew).then(
       (reply) => this.#succeeded(reply),
       (error: unknown) => this.#failed(error),
     );
@@ -91,51 +103,69 @@ export class Pursuit<T> implements AnyPursuit {
 
   /** Its time is up with the outcome unknown. */
   expire(): void {
-    const { lockName, onSilence } = this.#pursued;
+    if (!this.#work) return;
+    const { lockName, key, onSilence } = this.#work.pursued;
     this.#health?.gaveUp();
     this.#host.silent();
     onSilence?.();
     if (onSilence && !this.#givenUp) {
       this.#host.goOn(this);
-      // Without a connection ioredis has what was sent before: more of it would only pile up.
-      if (this.#host.connected) this.send();
-    } else if (this.#end()) this.#reject(new RedisUnavailableError(lockName, this.#cause));
+      // Until its connection breaks ioredis has the command, and then sends it again or rejects it: more would pile up.
+      // Not so of a key that has another master by now.
+      if (this.#host.healthOf(key) !== this.#health) this.send();
+      return;
+    }
+    const ended = this.#end();
+    if (!ended) return;
+    if (this.#flying) this.#host.backlog.abandoned.add(this);
+    ended.reject(new RedisUnavailableError(lockName, this.#cause));
   }
 
   /** The link was closed. */
   close(): void {
-    if (this.#end()) this.#reject(new ClientClosedError(this.#pursued.lockName));
+    const ended = this.#end();
+    ended?.reject(new ClientClosedError(ended.pursued.lockName));
   }
 
   #succeeded(reply: unknown): void {
     this.#health?.answered();
-    if (!this.#end()) return;
+    const ended = this.#end();
+    if (!ended) {
+      this.#host.backlog.abandoned.delete(this);
+      return;
+    }
     try {
-      this.#resolve(this.#pursued.read(reply));
+      ended.resolve(ended.pursued.read(reply));
     } catch (error) {
-      this.#reject(error);
+      ended.reject(error);
     }
   }
 
-  /** A key may have moved to another server since it was sent last. */
-  #address(): void {
-    const health = this.#host.healthOf(this.#pursued.key);
-    if (health === this.#health || !this.#open) return;
+  #address(key: string | undefined): void {
+    const health = this.#host.healthOf(key);
+    if (health === this.#health) return;
     this.#health?.callEnded();
     this.#health = health;
     health.callBegun();
   }
 
   #failed(error: unknown): void {
-    if (!this.#open) return;
+    this.#flying = false;
+    if (!this.#work) {
+      this.#host.backlog.abandoned.delete(this);
+      return;
+    }
     if (isMissingScript(error)) return this.send(true);
-    const final = finalError(error, this.#pursued.lockName);
+    const { lockName } = this.#work.pursued;
+    const final = finalError(error, lockName);
     if (final) return this.#refused(final);
     this.#cause = scrubbed(error);
     this.#cancelPause?.();
-    if (this.#givenUp) return this.#refused(new RedisUnavailableError(this.#pursued.lockName, this.#cause));
+    if (this.#givenUp) return this.#refused(new RedisUnavailableError(lockName, this.#cause));
     this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    // A command that ioredis gave up by its own time is still on the connection: more of them pile up there.
+    const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
+    this.#pause = Math.min(2 * this.#pause, longest);
   }
 
   get #givenUp(): boolean {
@@ -143,20 +173,24 @@ export class Pursuit<T> implements AnyPursuit {
   }
 
   #refused(error: LockError): void {
-    if (!this.#end()) return;
-    const value = this.#pursued.recover?.(error);
-    if (value === undefined) this.#reject(error);
-    else this.#resolve(value);
+    const ended = this.#end();
+    if (!ended) return;
+    const value = ended.pursued.recover?.(error);
+    if (value === undefined) ended.reject(error);
+    else ended.resolve(value);
   }
 
-  /** True the first time. */
-  #end(): boolean {
-    if (!this.#open) return false;
-    this.#open = false;
+  /** Undefined but for the first time. */
+  #end(): Work<T> | undefined {
+    const work = this.#work;
+    if (!work) return undefined;
+    this.#work = undefined;
     this.#cancelPause?.();
+    this.#cancelPause = undefined;
     this.cancel?.();
+    this.cancel = undefined;
     this.#health?.callEnded();
     this.#host.over(this);
-    return true;
+    return work;
   }
 }

@@ -673,9 +673,9 @@ return absence(lock)`,
 });
 
 /**
- * Undoes one acquire or nested acquire whose outcome is unknown or unwanted, and leaves a tombstone that refuses it
- * should it arrive later still. A waiter that gives up leaves the queue by it. A nested call is undone alone: the
- * owner's other holds stay as they are.
+ * Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that refuses
+ * it should it arrive later still. Waiters that give up leave the queue by it, many in one pass: each that left alone would
+ * move all behind it. A nested call is undone alone: the owner's other holds stay as they are.
  *
  * Replies:
  * - `1`: there was something to undo
@@ -693,12 +693,10 @@ export const fairUndo: Script<
     alive: string;
     /** channel: with ":" and a waiter's name: where it is woken */
     channel: string;
-    /** string: of the wire id, or of the nested call */
-    tombstone: string;
+    /** string: of each wire id, or of the nested call */
+    tombstones: readonly string[];
   },
   {
-    /** text: clientId:n */
-    owner: string;
     /** int: holds without the undone one; 0 gives the lock back */
     count: number;
     /** int: ms that the longest other hold has to go; unused with count 0 */
@@ -709,6 +707,8 @@ export const fairUndo: Script<
     publish: string;
     /** ms: what Redisson grants each waiter to take its turn */
     grace: number;
+    /** text: clientId:n, one for each tombstone */
+    owners: readonly string[];
   }
 > = defineScript({
   name: "fair/undo",
@@ -718,15 +718,15 @@ export const fairUndo: Script<
     { name: "timeouts", type: "zset" },
     { name: "alive", type: "zset" },
     { name: "channel", type: "channel" },
-    { name: "tombstone", type: "string" },
+    { name: "tombstones", type: "string", variadic: true },
   ],
   args: [
-    { name: "owner", type: "text" },
     { name: "count", type: "int" },
     { name: "left", type: "int" },
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
     { name: "grace", type: "ms" },
+    { name: "owners", type: "text", variadic: true },
   ],
   text: `local function bury(tombstone, ttl)
 if redis.call('EXISTS', tombstone) == 1 then
@@ -784,20 +784,69 @@ if head then
 redis.pcall(publish, channel .. ':' .. head, '0')
 end
 end
-local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-if not bury(tombstone, tombstoneTtl) then
-return 0
+local lock, queue, timeouts, alive, channel, tombstones =
+KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
+local count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local CHUNK = 500
+local function withdraw(waiters)
+local leaving, missing = {}, #waiters
+for _, waiter in ipairs(waiters) do
+leaving[waiter] = true
 end
-local undone = 0
-local place = redis.call('LPOS', queue, owner, 'RANK', -1)
-if place then
-move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)
-redis.call('LREM', queue, -1, owner)
-redis.call('ZREM', timeouts, owner)
-redis.call('ZREM', alive, owner)
-undone = 1
+local left_by, staying, behind = {}, {}, {}
+local place = redis.call('LLEN', queue)
+while place > 0 and missing > 0 do
+local chunk = redis.call('LRANGE', queue, math.max(0, place - CHUNK), place - 1)
+for i = #chunk, 1, -1 do
+local waiter = chunk[i]
+place = place - 1
+if leaving[waiter] then
+leaving[waiter] = nil
+missing = missing - 1
+left_by[#left_by + 1] = waiter
+if missing == 0 then
+break
 end
+else
+staying[#staying + 1] = waiter
+behind[#staying] = #left_by
+end
+end
+end
+if #left_by == 0 then
+return false
+end
+for i, waiter in ipairs(staying) do
+local turns = #left_by - behind[i]
+if turns > 0 then
+move_up(timeouts, {waiter}, turns * grace)
+end
+end
+if place == 0 then
+redis.call('DEL', queue)
+else
+redis.call('LTRIM', queue, 0, place - 1)
+end
+local again = {}
+for i = #staying, 1, -1 do
+again[#again + 1] = staying[i]
+if #again == CHUNK or i == 1 then
+redis.call('RPUSH', queue, unpack(again))
+again = {}
+end
+end
+redis.call('ZREM', timeouts, unpack(left_by))
+redis.call('ZREM', alive, unpack(left_by))
+return true
+end
+local buried = {}
+for i = 6, #tombstones do
+if bury(tombstones[i], tombstoneTtl) then
+buried[#buried + 1] = ARGV[i]
+end
+end
+local undone = withdraw(buried) and 1 or 0
+for _, owner in ipairs(buried) do
 local current = redis.call('HGET', lock, owner)
 if current and tonumber(current) > tonumber(count) then
 if count ~= '0' and left ~= '0' then
@@ -808,13 +857,14 @@ redis.call('HDEL', lock, owner)
 end
 undone = 1
 end
+end
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
 prune(queue, timeouts, alive, server_time(), grace)
 wake_next(queue, channel, publish)
 end
 return undone`,
-  sha1: "c2709f33be54980a191d4614dcf2b503c4a5d993",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "33c61db0de62bb08a09b14af7d0f8e5400e60a18" },
+  sha1: "d874ec4020590149a565b9e2e9b7cff05b289ed9",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "df68c5d3ba625c0ea6faf1fda9929aeb50f7f8c9" },
 });
 
 /**
@@ -1938,8 +1988,8 @@ return {redis.call('EXISTS', lock), tonumber(redis.call('HGET', lock, owner) or 
 });
 
 /**
- * Undoes one acquire or nested acquire whose outcome is unknown or unwanted, and leaves a tombstone that refuses it
- * should it arrive later still. A nested call is undone alone: the owner's other holds stay as they are.
+ * Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that refuses
+ * it should it arrive later still. A nested call is undone alone: the owner's other holds stay as they are.
  *
  * Replies:
  * - `1`: there was something to undo
@@ -1951,12 +2001,10 @@ export const lockUndo: Script<
     lock: string;
     /** channel: where releases are announced */
     channel: string;
-    /** string: of the wire id, or of the nested call */
-    tombstone: string;
+    /** string: of each wire id, or of the nested call */
+    tombstones: readonly string[];
   },
   {
-    /** text: clientId:n */
-    owner: string;
     /** int: holds without the undone one; 0 gives the lock back */
     count: number;
     /** int: ms that the longest other hold has to go; unused with count 0 */
@@ -1965,20 +2013,22 @@ export const lockUndo: Script<
     tombstoneTtl: number;
     /** text: PUBLISH or SPUBLISH */
     publish: string;
+    /** text: clientId:n, one for each tombstone */
+    owners: readonly string[];
   }
 > = defineScript({
   name: "lock/undo",
   keys: [
     { name: "lock", type: "hash" },
     { name: "channel", type: "channel" },
-    { name: "tombstone", type: "string" },
+    { name: "tombstones", type: "string", variadic: true },
   ],
   args: [
-    { name: "owner", type: "text" },
     { name: "count", type: "int" },
     { name: "left", type: "int" },
     { name: "tombstoneTtl", type: "ms" },
     { name: "publish", type: "text" },
+    { name: "owners", type: "text", variadic: true },
   ],
   text: `local function announce(publish, channel, message)
 redis.pcall(publish, channel, message)
@@ -1991,25 +2041,31 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if not bury(tombstone, tombstoneTtl) then
-return 0
+local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
+local count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local buried = {}
+for i = 3, #tombstones do
+if bury(tombstones[i], tombstoneTtl) then
+buried[#buried + 1] = ARGV[i + 2]
 end
+end
+local undone = 0
+for _, owner in ipairs(buried) do
 local current = redis.call('HGET', lock, owner)
-if not current or tonumber(current) <= tonumber(count) then
-return 0
-end
+if current and tonumber(current) > tonumber(count) then
+undone = 1
 if count ~= '0' and left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
-return 1
-end
+else
 redis.call('HDEL', lock, owner)
 announce(publish, channel, '0')
-return 1`,
-  sha1: "fed9777ae23c0ac7b2fec952416115df43c16792",
-  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "4829ebe03e12f2e00a29a2be4c4ae15e134a7d00" },
+end
+end
+end
+return undone`,
+  sha1: "35c093701390ca8fa72e49f0359209be9c81075f",
+  flagged: { shebang: "#!lua flags=allow-oom\n", sha1: "58f78ee332280d4dfcdab8518c2118801396d1ed" },
 });
 
 /**

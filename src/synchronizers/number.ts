@@ -11,7 +11,7 @@ import type { LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone } from "../base/names.js";
 import type { Env } from "../locks/env.js";
 import { noop } from "../locks/work.js";
-import type { Call, Reader } from "../redis/link.js";
+import type { Call, Reader } from "../redis/call.js";
 import { counterState, counterTrySet } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import type { ServerClock } from "./server-clock.js";
@@ -90,9 +90,17 @@ export class SharedNumber {
     return this.env.link.insist(this.name, () => this.#call(make()), Number, onSilence);
   }
 
-  /** Gives back what a call took or may yet take, until Redis has answered. */
-  undo<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Promise<unknown> {
-    return this.insist(() => step, noop);
+  /** Gives back what the call of this id took or may yet take, until Redis has answered. */
+  undo<K extends KeyValues, A extends ArgumentValues>(
+    id: string,
+    stepOf: (id: string) => Step<K, A>,
+  ): Promise<unknown> {
+    const { key, kind } = this;
+    const undo = ([first = ""]: readonly string[]) => {
+      const step = stepOf(first);
+      return this.insist(() => step, noop);
+    };
+    return this.env.link.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
 
   /**

@@ -3,6 +3,7 @@ import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockNotOwnerError } from "../base/errors.js";
 import { permitLeases } from "../base/names.js";
+import { noop } from "../locks/work.js";
 import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit, type KeptPermits } from "./kept-permits.js";
@@ -189,7 +190,7 @@ export class PermitExpirableSemaphore {
   #keep({ id, sent }: Permit): void {
     const number = this.#number;
     const call = number.env.wireId();
-    const giveBack = () => number.undo(endStep(number, id, call));
+    const giveBack = () => number.insist(() => endStep(number, id, call), noop);
     const permit = { permits: this.#kept, number, id, leases: permitLeases(number.key), sent, giveBack };
     this.#kept.keep(new KeptPermit(permit));
   }

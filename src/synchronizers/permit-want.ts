@@ -62,7 +62,8 @@ export class TakePermit implements Want<Permit> {
   }
 
   undo(): Promise<unknown> {
-    return this.#number.undo(endStep(this.#number, this.#id, this.#number.env.wireId()));
+    const number = this.#number;
+    return number.undo(this.#id, (id) => endStep(number, id, number.env.wireId()));
   }
 }
 

@@ -89,6 +89,7 @@ class Request<G> extends Acquisition<G> {
     const { link } = this.#number.env;
     const left = link.prepared ? within : await link.prepare(this.lockName, within);
     if (this.over) return { granted: false, ttl: 0 };
+    link.backlog.assertRoom(this.lockName);
     const { losses } = link;
     this.#flying = true;
     try {

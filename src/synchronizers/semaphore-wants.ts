@@ -29,7 +29,7 @@ export class Take implements Want<number> {
   }
 
   undo(): Promise<unknown> {
-    return this.#number.undo(undoStep(this.#number, this.#marker));
+    return undo(this.#number, this.#marker);
   }
 }
 
@@ -53,11 +53,16 @@ export class Drain implements Want<number> {
   }
 
   undo(): Promise<unknown> {
-    return this.#number.undo(undoStep(this.#number, this.#marker));
+    return undo(this.#number, this.#marker);
   }
 }
 
-function undoStep({ key, channel, publish }: SharedNumber, marker: string) {
-  const keys = { permits: key, channel, marker };
-  return { script: semaphoreUndo, keys, args: { markerTtl: MARKER_TTL, publish } };
+function undo(number: SharedNumber, marker: string): Promise<unknown> {
+  const { key, channel, publish } = number;
+  const args = { markerTtl: MARKER_TTL, publish };
+  return number.undo(marker, (id) => ({
+    script: semaphoreUndo,
+    keys: { permits: key, channel, marker: id },
+    args,
+  }));
 }

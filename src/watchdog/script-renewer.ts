@@ -31,7 +31,7 @@ export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implem
     const { keys, args } = this.#call(renewals, this.#lease);
     // Given up in time for another try within the lease.
     const within = Math.min(this.#link.commandTimeout, this.#lease / 3);
-    const sent = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within };
+    const sent = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within, vital: true };
     return this.#link.call(sent, (reply) => (reply as unknown[]).map(Number));
   }
 }

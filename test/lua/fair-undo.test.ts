@@ -38,13 +38,15 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
+const { tombstone, ...COMMON_KEYS } = FAIR_KEYS;
+const UNDO_KEYS = { ...COMMON_KEYS, tombstones: [tombstone] };
 const over = { [TOMBSTONE]: text("1", 40_000) };
 const MY_PLACE: [string, Place] = [ME, { due: 330_000, alive: 9_000 }];
 const next = (due: Place["due"]): [string, Place] => [OTHER, { due, alive: 9_000 }];
 
 describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
   const args = (count: number, left: number, more = {}) => ({
-    owner: ME,
+    owners: [ME],
     count,
     left,
     tombstoneTtl: 40_000,
@@ -53,7 +55,7 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     ...more,
   });
   const undo = (count = 0, left = 0, more = {}) =>
-    bench.runner(fairUndo, form)(FAIR_KEYS, args(count, left, more));
+    bench.runner(fairUndo, form)(UNDO_KEYS, args(count, left, more));
 
   describe("a waiter that gives up", () => {
     test("1: leaves the queue of a held lock, those behind it one grace nearer; and 0 the next time", async () => {
@@ -248,10 +250,68 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     await bench.expect({ ...after, ...over });
   });
 
+  describe("many waiters that give up together", () => {
+    const many = async (owners: string[]) => {
+      const tombstones = owners.map((owner) => `over:${owner}`);
+      const reply = await bench.runner(fairUndo, form)({ ...UNDO_KEYS, tombstones }, args(0, 0, { owners }));
+      return { reply, over: Object.fromEntries(tombstones.map((key) => [key, text("1", 40_000)])) };
+    };
+
+    test("1: those that stay keep their order, each nearer by those who left before it; and 0 the next time", async () => {
+      const turn = (i: number): Place => ({ due: 30_000 + i * GRACE, alive: 9_000 });
+      await bench.put({
+        ...theirs(30_000),
+        ...inLine(
+          ["a", turn(1)],
+          ["b", turn(2)],
+          ["c", turn(3)],
+          ["d", turn(4)],
+          ["e", turn(5)],
+          ["f", turn(6)],
+        ),
+      });
+      const once = await many(["e", "nobody", "b", "d"]);
+      const again = await many(["e", "nobody", "b", "d"]);
+      expect([once.reply, again.reply]).toEqual([1, 0]);
+      await bench.expect({
+        ...theirs(30_000),
+        ...inLine(["a", turn(1)], ["c", turn(2)], ["f", turn(3)]),
+        ...once.over,
+      });
+      expect(await bench.heard()).toEqual([]);
+    });
+
+    test("1: the whole queue of a free lock leaves no key behind", async () => {
+      await bench.put(inLine(MY_PLACE, next(630_000)));
+      const { reply, over: tombstones } = await many([ME, OTHER]);
+      expect(reply).toBe(1);
+      await bench.expect(tombstones);
+      expect(await bench.heard()).toEqual([]);
+    });
+
+    test("1: the head of a free lock among them: the next is told once", async () => {
+      await bench.put(inLine(MY_PLACE, [THIRD, { due: 630_000, alive: 9_000 }], next(930_000)));
+      const { over: tombstones } = await many([ME, THIRD]);
+      await bench.expect({ ...inLine(next(330_000)), ...tombstones });
+      expect(await bench.heard()).toEqual(woken(OTHER));
+    });
+
+    test("1: far from each other in a long queue, as one after the other", async () => {
+      const names = Array.from({ length: 1_800 }, (_, i) => `w${i}`);
+      const places = (waiters: string[], from = 0): [string, Place][] =>
+        waiters.map((name, i) => [name, { due: (from + i) * GRACE + 30_000, alive: 9_000 }]);
+      const leaving = ["w1799", "w700", "w1300", "w699", "w3"];
+      await bench.put({ ...theirs(30_000), ...inLine(...places(names)) });
+      const { over: tombstones } = await many(leaving);
+      const staying = names.filter((name) => !leaving.includes(name));
+      await bench.expect({ ...theirs(30_000), ...inLine(...places(staying)), ...tombstones });
+    });
+  });
+
   test("who may not announce may undo", async () => {
     const mute = await bench.withoutChannels();
     await bench.put({ ...mine(30_000), ...inLine(next(330_000)) });
-    expect(await bench.runner(fairUndo, form, mute)(FAIR_KEYS, args(0, 0))).toBe(1);
+    expect(await bench.runner(fairUndo, form, mute)(UNDO_KEYS, args(0, 0))).toBe(1);
     await bench.expect({ ...inLine(next(330_000)), ...over });
     expect(await bench.heard()).toEqual([]);
   });
@@ -281,14 +341,16 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     ["exists", 0, 0, mine(30_000)],
     ["del", 0, 0, mine(30_000)],
     ["set", 0, 0, mine(30_000)],
-    ["lpos", 0, 0, mine(30_000)],
+    ["llen", 0, 0, mine(30_000)],
     ["hget", 0, 0, mine(30_000)],
     ["hdel", 0, 0, mine(30_000)],
     ["pexpire", 1, 20_000, mine(30_000, "2")],
     ["hset", 1, 20_000, mine(30_000, "2")],
     ["lrange", 0, 0, line],
     ["zincrby", 0, 0, line],
-    ["lrem", 0, 0, line],
+    ["rpush", 0, 0, line],
+    ["del", 0, 0, line],
+    ["ltrim", 0, 0, inLine(next(330_000), [ME, { due: 630_000, alive: 9_000 }])],
     ["zrem", 0, 0, line],
     ["time", 0, 0, line],
     ["lindex", 0, 0, line],
@@ -296,6 +358,6 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
     ["lpop", 0, 0, inLine([JAVA, { due: -1 }], MY_PLACE)],
   ])("who may not %s is told so", async (command, count, left, before) => {
     await bench.put(before);
-    await bench.expectRefusal(command, fairUndo, form, FAIR_KEYS, args(count, left));
+    await bench.expectRefusal(command, fairUndo, form, UNDO_KEYS, args(count, left));
   });
 });

@@ -23,13 +23,13 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
-const keys = { lock: LOCK, channel: CHANNEL, tombstone: TOMBSTONE };
+const keys = { lock: LOCK, channel: CHANNEL, tombstones: [TOMBSTONE] };
 const over = { [TOMBSTONE]: text("1", 40_000) };
 
 describe.each(forms(lockUndo))("lock/undo, %s", (form) => {
   const undo = (count: number, left: number, more: { publish?: string; tombstoneTtl?: number } = {}) =>
     bench.runner(lockUndo, form)(keys, {
-      owner: ME,
+      owners: [ME],
       count,
       left,
       tombstoneTtl: 40_000,
@@ -98,6 +98,25 @@ describe.each(forms(lockUndo))("lock/undo, %s", (form) => {
     await bench.expect({ [LOCK]: held({ [ME]: String(MOST - 1) }, MOST), [TOMBSTONE]: text("1", MOST) });
   });
 
+  test("many at once: what each had is gone, and each has its tombstone", async () => {
+    await bench.put({ [LOCK]: held({ [ME]: "1", [OTHER]: "1", "client:9": "2" }, 30_000) });
+    const tombstones = ["over:1", "over:2", "over:3"];
+    const many = {
+      owners: [ME, "client:4", OTHER],
+      count: 0,
+      left: 0,
+      tombstoneTtl: 40_000,
+      publish: "PUBLISH",
+    };
+    for (const reply of [1, 0]) {
+      expect(await bench.runner(lockUndo, form)({ ...keys, tombstones }, many)).toBe(reply);
+      await bench.expect({
+        [LOCK]: held({ "client:9": "2" }, 30_000),
+        ...Object.fromEntries(tombstones.map((key) => [key, text("1", 40_000)])),
+      });
+    }
+  });
+
   test("a key with other data stays as it is", async () => {
     await bench.put({ [LOCK]: text("theirs", 60_000) });
     await expect(undo(0, 0)).rejects.toThrow("WRONGTYPE");
@@ -107,7 +126,7 @@ describe.each(forms(lockUndo))("lock/undo, %s", (form) => {
   test("who may not announce may undo", async () => {
     const mute = await bench.withoutChannels();
     await bench.put({ [LOCK]: held({ [ME]: "1" }, 30_000) });
-    const args = { owner: ME, count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH" };
+    const args = { owners: [ME], count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH" };
     expect(await bench.runner(lockUndo, form, mute)(keys, args)).toBe(1);
     await bench.expect(over);
     expect(await bench.heard()).toEqual([]);
@@ -136,7 +155,7 @@ describe.each(forms(lockUndo))("lock/undo, %s", (form) => {
   ])("who may not %s is told so", async (command, count, left) => {
     const limited = bench.runner(lockUndo, form, await bench.without(command));
     await bench.put({ [LOCK]: held({ [ME]: "2" }, 30_000) });
-    const args = { owner: ME, count, left, tombstoneTtl: 40_000, publish: "PUBLISH" };
+    const args = { owners: [ME], count, left, tombstoneTtl: 40_000, publish: "PUBLISH" };
     await expect(limited(keys, args)).rejects.toThrow(FORBIDDEN);
     for (const { ttl } of (await allKeys(bench.redis)).values()) expect(ttl).toBeGreaterThan(0);
   });

@@ -1,0 +1,31 @@
+/** How calls that ended without a hold are undone: those of one lock together, where its script can do that. */
+import { tombstone } from "../base/names.js";
+import { type Backend, NOTHING_LEFT, type Rest } from "../locks/backend.js";
+import type { Env } from "../locks/env.js";
+import { noop } from "../locks/work.js";
+import type { AnyCall } from "./calls.js";
+
+/** What undoes outermost calls, or one nested one. */
+export interface Undoing {
+  readonly wireIds: readonly string[];
+  /** The keys of the tombstones that say so, one for each. */
+  readonly overs: readonly string[];
+  readonly rest: Rest;
+}
+
+/** Undoes an outermost call when its turn comes, `together` with others of its lock. */
+export function undoSoon(
+  backend: Backend & { readonly env: Env },
+  wireId: string,
+  together: boolean,
+  callOf: (undoing: Undoing) => AnyCall,
+): Promise<unknown> {
+  const { key, kind, side, lockName } = backend;
+  const { link } = backend.env;
+  const undo = (wireIds: readonly string[]) => {
+    const overs = wireIds.map((each) => tombstone(key, each));
+    const call = () => callOf({ wireIds, overs, rest: NOTHING_LEFT });
+    return link.insist(lockName, call, Number, noop);
+  };
+  return link.cleanUp.add(wireId, { key, name: `${kind}/${side}/${key}`, together, undo });
+}

@@ -1,0 +1,45 @@
+/** How much an outage may pile up: what is given up while Redis does not answer has to be kept until it does. */
+import type { Clock } from "../base/clock.js";
+import { RedisUnavailableError } from "../base/errors.js";
+
+/** Calls of one client that were given up and have not been finished in the background; beyond it new ones are refused. */
+export const MOST_UNFINISHED = 10_000;
+
+export interface BacklogOptions {
+  readonly clock: Clock;
+  /** Milliseconds for which there may be more, as long as Redis answers. */
+  readonly grace: number;
+  /** Redis does not answer. */
+  readonly away: () => boolean;
+  /** Calls that are not undone yet. */
+  readonly undoing: () => number;
+}
+
+export class Backlog {
+  /** Commands that ioredis has, though nobody waits for them any more: it cannot be told to drop them. */
+  readonly abandoned: Set<object> = new Set();
+  readonly #options: BacklogOptions;
+  #fullSince: number | undefined;
+
+  constructor(options: BacklogOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Asked before a call is sent: what is not sent leaves nothing to undo.
+   * @throws UNAVAILABLE while there is no room for one more
+   */
+  assertRoom(lockName: string): void {
+    const { clock, grace, away, undoing } = this.#options;
+    const unfinished = Math.max(this.abandoned.size, undoing());
+    if (unfinished < MOST_UNFINISHED) {
+      this.#fullSince = undefined;
+      return;
+    }
+    const now = clock.mono();
+    this.#fullSince ??= now;
+    if (!away() && now - this.#fullSince <= grace) return;
+    const why = `not sent, since ${unfinished} calls that were given up are still unfinished`;
+    throw new RedisUnavailableError(lockName, new Error(why));
+  }
+}

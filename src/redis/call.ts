@@ -1,0 +1,16 @@
+/** What is asked of the server: a script with its keys and arguments, and how its reply is read. */
+import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
+
+/** One script call. `within`: milliseconds until it is given up, with its outcome unknown. */
+export interface Call<K extends KeyValues, A extends ArgumentValues> {
+  readonly lockName: string;
+  readonly script: Script<K, A>;
+  readonly keys: K;
+  readonly args: A;
+  readonly within?: number;
+  /** It is sent however many calls are unfinished. */
+  readonly vital?: boolean;
+}
+
+/** How a call's reply is read. */
+export type Reader<T> = (reply: unknown) => T;

@@ -1,0 +1,174 @@
+/** What many calls cost that are given up while Redis does not answer: during the outage, at its end, and after it. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
+import { failure } from "../contract/helpers.js";
+import { byName } from "../contract/kinds.js";
+import { isMarker } from "../contract/wire.js";
+import { type Matcher, startProxy, startWorker, until } from "../support/index.js";
+import { bundledWorker } from "./build-worker.js";
+import { type Bed, failOnUnhandledRejections, pause, Stage, script, soon, watch } from "./harness.js";
+
+/** Commands of the clean-up that may be unanswered at a time. */
+const AT_A_TIME = 32;
+const COMMAND_TIMEOUT = 150;
+/** Long enough for any command to be given up several times. */
+const LONG = 8 * COMMAND_TIMEOUT;
+
+let stage: Stage;
+const worker = bundledWorker("./outage-worker.ts");
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone"]);
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+const OUTAGES: [string, (bed: Bed) => void][] = [
+  ["stalled", (bed) => bed.proxy.stall()],
+  ["refused", (bed) => bed.proxy.refuse()],
+];
+
+/** Calls that are all given up, each for another lock. */
+async function giveUp(bed: Bed, count: number): Promise<void> {
+  const calls = Array.from({ length: count }, (_, i) => bed.make(`${bed.name}${i}`).tryLock(20));
+  for (const call of await Promise.allSettled(calls)) {
+    expect(call).toMatchObject({ status: "rejected", reason: { code: "UNAVAILABLE" } });
+  }
+}
+
+/** Nothing of the calls is left but markers, and `held` other locks. */
+function untilUndone(bed: Bed, held = 0): Promise<unknown> {
+  const isUndone = async () => {
+    const keys = Object.keys(await bed.keys());
+    return keys.filter((key) => !isMarker(key) && !bed.kind.keeps(key)).length <= held;
+  };
+  return until("all calls are undone", isUndone, { timeout: 30_000 });
+}
+
+async function markers(bed: Bed): Promise<number> {
+  return Object.keys(await bed.keys()).filter(isMarker).length;
+}
+
+/** Whether a call was not even sent. */
+async function refusal(call: Promise<unknown>): Promise<boolean> {
+  return /not sent, since \d+ calls/.test((await failure(call)).message);
+}
+
+/** Commands of the clean-up that were sent before the first that matches. */
+function undosBefore(bed: Bed, match: Matcher): number {
+  const commands = bed.proxy.commands.map(({ command }) => command);
+  const first = commands.findIndex(match);
+  if (first < 0) throw new Error("there is no such command");
+  return commands.slice(0, first).filter(script("undo", bed.name)).length;
+}
+
+const undos = (bed: Bed): number => bed.proxy.count(script("undo", bed.name));
+
+describe.each(byName())("%s", (_kind, kind) => {
+  test.each(OUTAGES)(
+    "%s: a call that is given up is undone by one command, however long it lasts",
+    async (_, cut) => {
+      await using bed = await stage.bed({ kind, client: { commandTimeout: COMMAND_TIMEOUT } });
+      bed.proxy.clear();
+      cut(bed);
+      await giveUp(bed, 100);
+      await pause(LONG);
+      bed.proxy.restore();
+      await untilUndone(bed);
+      await until("each has its marker", async () => (await markers(bed)) >= 100);
+      expect(undos(bed)).toBeLessThanOrEqual(100 + AT_A_TIME);
+      expect(bed.proxy.count(script("acquire", bed.name))).toBeLessThanOrEqual(200);
+    },
+  );
+});
+
+describe("an outage", () => {
+  test("calls for one lock are undone many by one command", async () => {
+    await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
+    bed.proxy.clear();
+    bed.proxy.stall();
+    // Those that wait stand in line, and only the first of them asks Redis.
+    const calls = await Promise.allSettled(Array.from({ length: 400 }, () => bed.lock.tryLock()));
+    expect(calls.every(({ status }) => status === "rejected")).toBe(true);
+    bed.proxy.restore();
+    await until("each has its marker", async () => (await markers(bed)) === 400);
+    await untilUndone(bed);
+    expect(undos(bed)).toBeLessThanOrEqual(10);
+  });
+
+  test("a new call is sent before the clean-up, all but a few commands of it", async () => {
+    await using bed = await stage.bed();
+    bed.proxy.clear();
+    bed.proxy.stall();
+    await giveUp(bed, 1_000);
+    const call = watch(bed.make(`${bed.name}new`).lock());
+    bed.proxy.restore();
+    await (await soon(call)).unlock();
+    await until("all calls are undone", () => undos(bed) === 1_000);
+    await untilUndone(bed);
+    expect(undosBefore(bed, script("acquire", `${bed.name}new`))).toBeLessThanOrEqual(AT_A_TIME);
+  });
+
+  test("so is a renewal", async () => {
+    await using bed = await stage.bed({ client: { watchdogTimeout: 9_000 } });
+    const hold = await bed.make(`${bed.name}held`).lock();
+    bed.proxy.clear();
+    bed.proxy.stall();
+    await giveUp(bed, 1_000);
+    // A third of it: the renewal is on its way now.
+    await pause(3_500);
+    bed.proxy.restore();
+    await until("all calls are undone", () => undos(bed) === 1_000);
+    await untilUndone(bed, 1);
+    expect(undosBefore(bed, script("renew", `${bed.name}held`))).toBeLessThanOrEqual(AT_A_TIME);
+    await hold.unlock();
+  });
+
+  test("calls beyond a bound are refused at once, and told so; it is over when Redis answers", {
+    timeout: 150_000,
+  }, async () => {
+    await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
+    bed.proxy.clear();
+    bed.proxy.stall();
+    await giveUp(bed, MOST_UNFINISHED);
+    // Of those that ended before their commands did, the commands are to be over as well.
+    await until("all of them count", () => refusal(bed.lock.tryLock(20)), { every: 0 });
+    for (const call of [
+      () => bed.lock.tryLock(60_000),
+      () => bed.lock.lock(),
+      () => bed.lock.isLocked(),
+      () => bed.client.getSemaphore(`${bed.name}s`).acquire(),
+    ]) {
+      expect(await refusal(call())).toBe(true);
+    }
+    bed.proxy.restore();
+    await until("there is room again", () => bed.make(`${bed.name}new`).run(() => true));
+    await until("all are undone", () => undos(bed) >= MOST_UNFINISHED, { timeout: 90_000 });
+    expect(bed.proxy.count(script("acquire", bed.name))).toBeLessThanOrEqual(MOST_UNFINISHED + 10);
+    expect(undos(bed)).toBeLessThanOrEqual(MOST_UNFINISHED + 10);
+  });
+
+  test.each([
+    ["stalled", "stall"],
+    ["refused", "refuse"],
+  ] as const)(
+    "%s: what a given-up call costs a process is small, and does not grow",
+    { timeout: 120_000 },
+    async (_, cut) => {
+      await using proxy = await startProxy(stage.server);
+      await using child = await startWorker(worker(), { execArgv: ["--expose-gc"] });
+      await child.request("connect", { port: proxy.port, commandTimeout: COMMAND_TIMEOUT });
+      proxy[cut]();
+      const count = 3_000;
+      const spent = await child.request<number>("giveUp", { count, name: `bytes-${cut}-` });
+      expect(spent / count).toBeLessThan(8_000);
+      const grown = await child.request<number>("idle", { ms: 2 * LONG });
+      expect(grown / count).toBeLessThan(1_000);
+      proxy.restore();
+      await until("a new lock works", () =>
+        child.request("use", { name: `bytes-${cut}-new` }).then(() => true),
+      );
+      await child.request("end");
+    },
+  );
+});

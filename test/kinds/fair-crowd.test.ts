@@ -1,0 +1,90 @@
+/** Many waiters of one fair lock that leave together: what that costs Redis, and who has to wait for it. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KINDS, PLAIN } from "../contract/kinds.js";
+import { type Bed, failOnUnhandledRejections, Stage, script, soon, watch } from "../faults/harness.js";
+import { expectNothingLeft } from "../faults/remains.js";
+import { until } from "../support/index.js";
+import { keysOf } from "./helpers.js";
+
+const CROWD = 2_000;
+/** Commands of the clean-up that may be unanswered at a time. */
+const AT_A_TIME = 32;
+
+const FAIR = KINDS.find(({ name }) => name.startsWith("fair")) ?? PLAIN;
+
+let stage: Stage;
+failOnUnhandledRejections();
+beforeAll(async () => {
+  stage = await Stage.start(["standalone"]);
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+const places = (bed: Bed): Promise<number> =>
+  stage.server.call("LLEN", keysOf.queue(bed.name)) as Promise<number>;
+
+/** How often scripts and clients have called a command since the last reset. */
+async function callsOf(command: string): Promise<number> {
+  const stats = String(await stage.server.call("INFO", "commandstats"));
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+}
+
+describe("a crowd that leaves in the order in which it came", () => {
+  test("aborted at once: a few commands, a few steps for each, and an unlock goes before", {
+    timeout: 60_000,
+  }, async () => {
+    await using bed = await stage.bed({ kind: FAIR });
+    const hold = await bed.lock.lock();
+    const controllers = Array.from({ length: CROWD }, () => new AbortController());
+    const calls = controllers.map(({ signal }) => watch(bed.lock.lock({ signal })));
+    await until("all have a place", async () => (await places(bed)) === CROWD, { timeout: 40_000 });
+    bed.proxy.clear();
+    await stage.server.call("CONFIG", "RESETSTAT");
+    for (const controller of controllers) controller.abort("enough");
+    await hold.unlock();
+    await until("all are over", () => calls.every(({ error }) => error === "enough"));
+    await until("the queue is gone", async () => (await places(bed)) === 0, { timeout: 20_000 });
+    expect(await callsOf("zincrby")).toBeLessThan(10 * CROWD);
+    expect(await callsOf("lrange")).toBeLessThan(CROWD);
+    const undos = bed.proxy.count(script("undo", bed.name));
+    expect(undos).toBeLessThan(CROWD / 50);
+    const commands = bed.proxy.commands.map(({ command }) => command);
+    const before = commands.slice(0, commands.findIndex(script("release", bed.name)));
+    expect(before.filter(script("undo", bed.name)).length).toBeLessThanOrEqual(AT_A_TIME);
+    await expectNothingLeft(bed);
+  });
+
+  test("timed out: those of others that stay have their turns nearer, and keep their order", {
+    timeout: 60_000,
+  }, async () => {
+    await using bed = await stage.bed({ kind: FAIR });
+    await using other = await stage.bed({ kind: FAIR });
+    const lock = other.make(bed.name);
+    const hold = await bed.lock.lock();
+    const stays: ReturnType<typeof watch>[] = [];
+    const leaves: ReturnType<typeof watch>[] = [];
+    for (let i = 0; i < 4; i++) {
+      for (let j = 0; j < 50; j++) leaves.push(watch(bed.lock.lock({ wait: 6_000 })));
+      await until("they have places", async () => (await places(bed)) === 51 * i + 50);
+      stays.push(watch(lock.lock()));
+      await until("it has a place", async () => (await places(bed)) === 51 * i + 51);
+    }
+    const scores = async () => {
+      const entries = (await stage.server.call(
+        "ZRANGE",
+        keysOf.timeouts(bed.name),
+        "0",
+        "-1",
+        "WITHSCORES",
+      )) as string[];
+      return entries.filter((_, i) => i % 2).map(Number);
+    };
+    await until("all are over", () => leaves.every(({ state }) => state === "rejected"), { timeout: 20_000 });
+    await until("they have left", async () => (await places(bed)) === stays.length);
+    const [first = 0, ...rest] = await scores();
+    // One turn each, as if those before them had never come.
+    expect(rest.map((score, i) => Math.round((score - first) / 300_000) - i - 1)).toEqual(rest.map(() => 0));
+    await hold.unlock();
+    for (const call of stays) await ((await soon(call)) as { unlock(): Promise<void> }).unlock();
+    await expectNothingLeft(bed);
+  });
+});
