@@ -1,5 +1,6 @@
 /** One granted hold of one lock: when it was sent for, how long it lasts, and who gives it back. */
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
+import { wallTime } from "../base/platform.js";
 import type { Frame, Party } from "../owners/context.js";
 import { untilDeadline } from "./deadline.js";
 import type { Env } from "./env.js";
@@ -38,7 +39,7 @@ export interface GrantOptions {
 }
 
 /** Epoch times are kept relative to this: a small whole number costs a record nothing, any other one 16 bytes. */
-const EPOCH = Date.now();
+const EPOCH = wallTime();
 
 export class Grant extends Held {
   readonly primitive: Primitive;

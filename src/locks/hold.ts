@@ -1,6 +1,7 @@
 /** What a user holds, and the way to give it back. */
 import { checkLease } from "../base/arguments.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
+import { wallTime } from "../base/platform.js";
 import { standFor } from "../owners/owner.js";
 import type { Held } from "./held.js";
 
@@ -59,7 +60,7 @@ export class Hold {
    */
   assertHeld(): void {
     this.#held.check();
-    if (!this.isHeld) throw this.#held.loss ?? new LockLostError(this.lockName, "expired", Date.now());
+    if (!this.isHeld) throw this.#held.loss ?? new LockLostError(this.lockName, "expired", wallTime());
   }
 
   /**

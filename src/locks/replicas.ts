@@ -4,6 +4,7 @@
  * with a WAIT for each, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
+import { nextTick } from "../base/platform.js";
 import { type Connection, isCluster, lookForMasters, masterOf } from "../redis/connection.js";
 import { isMoved } from "../redis/failures.js";
 import type { Call, Link, Reader } from "../redis/link.js";
@@ -94,7 +95,7 @@ export class Replicas {
   #start(server: string, batch: Batch): void {
     batch.busy = true;
     // Those of one tick travel together.
-    process.nextTick(() => {
+    nextTick(() => {
       const grants = batch.next;
       batch.next = [];
       const { clock, commandTimeout } = this.#options.link;
