@@ -83,14 +83,16 @@ export class Sender {
     keys: K,
     args: A,
   ): Promise<unknown> {
-    const { text, sha1 } = this.#legacy ? script.legacy : script.modern;
+    const sent = this.#legacy ? script.legacy : script.modern;
+    const { text, sha1 } = sent;
     const encoded = encode(script, keys, args);
     try {
       const reply = await this.#connection.eval(text, encoded.keys.length, ...encoded.keys, ...encoded.argv);
       this.#known.add(sha1);
       return reply;
     } catch (error) {
-      if (this.#legacy || !isShebangRefused(error)) throw error;
+      // By what was sent: that of another call may have been refused meanwhile.
+      if (sent === script.legacy || !isShebangRefused(error)) throw error;
       this.#legacy = true;
       return this.#teach(script, keys, args);
     }
