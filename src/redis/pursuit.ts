@@ -113,11 +113,12 @@ export class Pursuit<T> implements AnyPursuit {
   #failed(error: unknown): void {
     if (!this.#open) return;
     if (isMissingScript(error)) return this.send(true);
-    const final = finalError(error, this.#pursued.lockName);
+    const { lockName, onSilence } = this.#pursued;
+    const final = finalError(error, lockName, onSilence !== undefined);
     if (final) return this.#refused(final);
     this.#cause = scrubbed(error);
     this.#cancelPause?.();
-    if (this.#givenUp) return this.#refused(new RedisUnavailableError(this.#pursued.lockName, this.#cause));
+    if (this.#givenUp) return this.#refused(new RedisUnavailableError(lockName, this.#cause));
     this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
     this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
   }
