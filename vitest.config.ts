@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import type { ViteUserConfig } from "vitest/config";
 import { PATIENCE } from "./test/support/patience.js";
 
@@ -17,6 +19,11 @@ const INTEROP = ["test/interop/**/*.test.ts"];
 /** A crowd beside JVMs. */
 const MIXED_CROWD = ["test/interop/crowd/soak.test.ts"];
 
+/** The oldest Redis that is supported, where `tools/redis-floor.mjs` has put it. */
+const FLOOR = fileURLToPath(new URL("node_modules/.cache/holdfast-redis-6.2/redis-server", import.meta.url));
+const ON_FLOOR = ["test/contract/**/*.test.ts"];
+const FLOOR_ABSENT = ["test/floor/absent.test.ts"];
+
 const config: ViteUserConfig = {
   test: {
     pool: "forks",
@@ -31,7 +38,16 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: ["test/**/*.test.ts"],
-          exclude: [...TOPOLOGIES, ...CROWDS, ...INTEROP],
+          exclude: [...TOPOLOGIES, ...CROWDS, ...INTEROP, ...FLOOR_ABSENT],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "redis-6.2",
+          include: existsSync(FLOOR) ? ON_FLOOR : FLOOR_ABSENT,
+          env: { HOLDFAST_REDIS_SERVER: FLOOR },
           sequence: { groupOrder: 0 },
         },
       },

@@ -1,4 +1,5 @@
 /** The end of a client: in which order its parts go, and for how long each of them is waited for. */
+import { clearTimeout, setImmediate, setTimeout } from "./base/platform.js";
 import type { ClientParts } from "./client-parts.js";
 import { loseByClose } from "./locks/loss.js";
 

@@ -1,7 +1,7 @@
 /**
  * Time as this library sees it. Owns the two clocks, injected so that tests can run in virtual time.
  */
-import { performance } from "node:perf_hooks"; // The global of this name is looked up anew at each use.
+import { clearImmediate, clearTimeout, monotonic, setImmediate, setTimeout, wallTime } from "./platform.js";
 
 /** A moment on both clocks. */
 export interface Instant {
@@ -53,16 +53,16 @@ const STALL = 10;
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
-  mono: () => performance.now(),
-  wall: () => Date.now(),
+  mono: monotonic,
+  wall: wallTime,
   after(time, callback) {
     // Node warns of a negative one.
     const ms = Math.max(0, time);
     if (ms <= LONGEST_TIMER) {
-      const due = performance.now() + ms;
+      const due = monotonic() + ms;
       let immediate: NodeJS.Immediate | undefined;
       const timer = setTimeout(() => {
-        if (performance.now() - due < STALL) callback();
+        if (monotonic() - due < STALL) callback();
         else immediate = setImmediate(callback);
       }, ms);
       timer.unref();

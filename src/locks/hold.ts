@@ -1,6 +1,7 @@
 /** What a user holds, and the way to give it back. */
 import { checkLease } from "../base/arguments.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
+import { wallTime } from "../base/platform.js";
 import { standFor } from "../owners/owner.js";
 import type { HoldRecord } from "./hold-record.js";
 
@@ -80,7 +81,7 @@ export class Hold {
    */
   assertHeld(): void {
     this.#verbs.check(this.#record);
-    if (!this.isHeld) throw this.#record.loss ?? new LockLostError(this.lockName, "expired", Date.now());
+    if (!this.isHeld) throw this.#record.loss ?? new LockLostError(this.lockName, "expired", wallTime());
   }
 
   /**

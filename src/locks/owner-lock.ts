@@ -4,6 +4,7 @@
  */
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
+import { wallTime } from "../base/platform.js";
 import { type Frame, type LockRecord, OwnerRecord } from "../owners/context.js";
 import type { TimerEntry } from "../watchdog/timer-heap.js";
 import type { Watchdog } from "../watchdog/watchdog.js";
@@ -105,7 +106,7 @@ export function forgetIfIdle(own: OwnerLock): void {
 }
 
 /** Epoch times are kept relative to this: a small whole number costs a record nothing, any other one 16 bytes. */
-const EPOCH = Date.now();
+const EPOCH = wallTime();
 
 export interface GrantOptions {
   readonly own: OwnerLock;

@@ -4,6 +4,7 @@
  * with a WAIT for each, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
+import { nextTick } from "../base/platform.js";
 import type { Call, Reader } from "../redis/call.js";
 import { type Connection, lookForMasters, masterAddress } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
@@ -111,7 +112,7 @@ export class Replicas {
   #start(server: string, batch: Batch): void {
     batch.busy = true;
     // Those of one tick travel together.
-    process.nextTick(() => {
+    nextTick(() => {
       const grants = batch.next;
       batch.next = [];
       const { clock, commandTimeout } = this.#options.link;

@@ -6,6 +6,7 @@
  * a hint to try again, so one too many costs a try and none is trusted.
  */
 import type { Clock } from "../base/clock.js";
+import { microtask } from "../base/platform.js";
 import { trace } from "../base/trace.js";
 import {
   addressOf,
@@ -87,7 +88,7 @@ export class Router {
   #welcome(channel: string, listener: Listener): void {
     const confirmed = [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
     if (!confirmed) return;
-    queueMicrotask(() => {
+    microtask(() => {
       if (this.#listeners.get(channel)?.has(listener)) listener.hint();
     });
   }

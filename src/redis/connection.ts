@@ -21,13 +21,21 @@ export interface Pipeline {
   exec(): Promise<[Error | null, unknown][] | null>;
 }
 
+/** A socket: what is written while it is corked travels together. */
+export interface Stream {
+  cork(): void;
+  uncork(): void;
+  ref(): void;
+  unref(): void;
+}
+
 /** A {@link RedisConnection} as the inside of the library sees it. */
 export interface Connection {
   readonly status: string;
   readonly options: ConnectionOptions;
   readonly isCluster?: boolean;
   /** The socket, while there is one; a Cluster has none of its own. */
-  readonly stream?: { cork(): void; uncork(): void; ref(): void; unref(): void } | undefined;
+  readonly stream?: Stream | undefined;
   evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
   eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
   call(command: string, ...rest: string[]): Promise<unknown>;

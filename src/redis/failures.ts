@@ -34,10 +34,17 @@ const PASSING_TEXTS: readonly string[] = [
   "attempted to access a non local key",
 ];
 
+/** A script that is wrong in itself: whoever sends it again gets the same answer. */
+const BROKEN_SCRIPT = /Error compiling script|\buser_script:\d+:/;
+
+/** What a server before Redis 7 puts before the error of a command that a script has called. */
+const SCRIPT_FRAME = /^ERR Error running script \(call to f_[0-9a-f]{40}\): (?:@user_script: ?\d+: )*-?/;
+
 /** The error's text without what could carry arguments, as an error of its own. */
 export function scrubbed(error: unknown): Error {
   const message = error instanceof Error ? error.message : "unknown error";
-  const clean = new Error(message.split(/, with args beginning with| script: [0-9a-f]{40}/)[0]);
+  const said = message.replace(SCRIPT_FRAME, "");
+  const clean = new Error(said.split(/, with args beginning with| script: [0-9a-f]{40}/)[0]);
   clean.name = error instanceof Error ? error.name : "Error";
   return clean;
 }
@@ -76,8 +83,11 @@ export function isShebangRefused(error: unknown): boolean {
   return isReply(error) && /Error compiling script.*near '#'/.test(error.message);
 }
 
-/** The typed error of a failure that will not pass by itself; undefined where trying again may help. */
-export function finalError(error: unknown, lockName: string): LockError | undefined {
+/**
+ * The typed error of a failure that will not pass by itself; undefined where trying again may help. `vital`: what has to be
+ * done in the end, so it is not given up for an answer that nobody has listed, of a proxy or of a server to come.
+ */
+export function finalError(error: unknown, lockName: string, vital: boolean): LockError | undefined {
   if (!isReply(error)) return undefined;
   const cause = scrubbed(error);
   const { message } = cause;
@@ -94,5 +104,6 @@ export function finalError(error: unknown, lockName: string): LockError | undefi
   }
   if (PASSING.has(replyCode(message))) return undefined;
   if (PASSING_TEXTS.some((text) => message.includes(text))) return undefined;
+  if (vital && !BROKEN_SCRIPT.test(message)) return undefined;
   return new RedisUnavailableError(lockName, cause);
 }

@@ -156,8 +156,8 @@ export class Pursuit<T> implements AnyPursuit {
       return;
     }
     if (isMissingScript(error)) return this.send(true);
-    const { lockName } = this.#work.pursued;
-    const final = finalError(error, lockName);
+    const { lockName, onSilence } = this.#work.pursued;
+    const final = finalError(error, lockName, onSilence !== undefined);
     if (final) return this.#refused(final);
     this.#cause = scrubbed(error);
     this.#cancelPause?.();

@@ -2,9 +2,10 @@
  * Sends scripts: EVALSHA, with EVAL where the server does not know the script yet. Never `defineCommand`, which would
  * add methods to the user's client.
  */
+import { nextTick } from "../base/platform.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import { encode } from "../scripts/script.js";
-import type { Connection } from "./connection.js";
+import type { Connection, Stream } from "./connection.js";
 import { isShebangRefused } from "./failures.js";
 
 const COMMANDS_PER_WRITE = 16;
@@ -25,7 +26,9 @@ export interface Prepared {
 export class Sender {
   readonly #connection: Connection;
   #legacy: boolean;
-  /** Commands of this tick. */
+  /** The socket that is corked until the end of this tick. */
+  #stream: Stream | undefined;
+  /** Commands that it has been given in this tick. */
   #corked = 0;
   /** Scripts that this client has run: the first run of each is an EVAL, so that it costs one command. */
   readonly #known = new Set<string>();
@@ -80,14 +83,16 @@ export class Sender {
     keys: K,
     args: A,
   ): Promise<unknown> {
-    const { text, sha1 } = this.#legacy ? script.legacy : script.modern;
+    const sent = this.#legacy ? script.legacy : script.modern;
+    const { text, sha1 } = sent;
     const encoded = encode(script, keys, args);
     try {
       const reply = await this.#connection.eval(text, encoded.keys.length, ...encoded.keys, ...encoded.argv);
       this.#known.add(sha1);
       return reply;
     } catch (error) {
-      if (this.#legacy || !isShebangRefused(error)) throw error;
+      // By what was sent: that of another call may have been refused meanwhile.
+      if (sent === script.legacy || !isShebangRefused(error)) throw error;
       this.#legacy = true;
       return this.#teach(script, keys, args);
     }
@@ -101,17 +106,19 @@ export class Sender {
   #cork(): void {
     const { stream } = this.#connection;
     if (!stream) return;
-    if (this.#corked > 0) {
+    if (stream === this.#stream) {
       if (this.#corked++ % COMMANDS_PER_WRITE > 0) return;
       stream.uncork();
       stream.cork();
       return;
     }
+    // A connection may get a new socket within a tick: each is uncorked by itself, whatever becomes of the other.
+    this.#stream = stream;
     this.#corked = 1;
-    stream.cork();
-    process.nextTick(() => {
-      this.#corked = 0;
+    nextTick(() => {
+      if (this.#stream === stream) this.#stream = undefined;
       stream.uncork();
     });
+    stream.cork();
   }
 }

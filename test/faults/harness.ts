@@ -136,7 +136,9 @@ export class Stage implements AsyncDisposable {
     ]);
     // A late EVALSHA must not fail for a script that its node has never seen.
     for (const node of [server, ...(cluster?.nodes ?? [])]) {
-      for (const { modern } of scripts) if (modern) await node?.call("SCRIPT", "LOAD", modern.text);
+      for (const { modern, legacy } of scripts.filter((each) => each.modern)) {
+        await node?.call("SCRIPT", "LOAD", (node.hasFeaturesOf("7.0") ? modern : legacy).text);
+      }
     }
     return new Stage(server, cluster);
   }

@@ -1,0 +1,34 @@
+/**
+ * Node's timers and clocks, taken once at import; the rest of the library uses no others (`eslint.config.js` sees to it).
+ *
+ * Test frameworks replace them by fakes that stand still until a test moves them. Leases in Redis run by real time, and a
+ * socket that waits for a fake `nextTick` to be written to would hang for the whole program.
+ */
+import { performance } from "node:perf_hooks";
+import process from "node:process";
+import timers from "node:timers";
+
+/** Where modules get a copy of `process`, as in Jest, that copy may hold a fake before this module is loaded. */
+const node: typeof process = process.getBuiltinModule?.("node:process") ?? process;
+
+const settled = Promise.resolve();
+const wall = Date.now;
+
+export const nextTick: (callback: () => void) => void = node.nextTick.bind(node);
+export const setTimeout: typeof timers.setTimeout = timers.setTimeout;
+export const clearTimeout: typeof timers.clearTimeout = timers.clearTimeout;
+export const setImmediate: typeof timers.setImmediate = timers.setImmediate;
+export const clearImmediate: typeof timers.clearImmediate = timers.clearImmediate;
+
+/** As `queueMicrotask`, which Node has as a global only. The callback must not throw. */
+export function microtask(callback: () => void): void {
+  void settled.then(callback);
+}
+
+/** Milliseconds that never step back, but stand still while the machine sleeps. */
+export const monotonic: () => number = performance.now.bind(performance);
+
+/** Epoch milliseconds. */
+export function wallTime(): number {
+  return wall();
+}

@@ -1,0 +1,78 @@
+/** The library corks the user's socket for a tick, so that what is sent in it travels together; it is never left so. */
+import type { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Hold, LockClient } from "../../src/index.js";
+import { type RedisServer, startRedis } from "../support/index.js";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+let redis: Redis;
+let client: LockClient;
+beforeEach(async () => {
+  redis = server.connect();
+  client = new LockClient(redis);
+  // From now on scripts are sent by EVALSHA, corked.
+  for (const name of ["a", "b"]) await client.getLock(name).run(() => {});
+});
+afterEach(async () => {
+  await client.close({ timeout: 0 });
+  redis.disconnect();
+});
+
+const corked = (): number => redis.stream.writableCorked;
+
+test("the commands of a tick are corked, until it is over", async () => {
+  const holds = Promise.all([client.getLock("a").lock(), client.getLock("b").lock()]);
+  expect(corked()).toBe(1);
+  for (const hold of await holds) await hold.unlock();
+  expect(corked()).toBe(0);
+});
+
+test("a command that throws while it is sent holds nothing up", async () => {
+  const send = redis.evalsha;
+  redis.evalsha = () => {
+    throw new Error("not sent");
+  };
+  const failed = expect(client.getLock("a").lock()).rejects.toThrow();
+  redis.evalsha = send;
+  expect(await redis.ping()).toBe("PONG");
+  await failed;
+});
+
+test("a close in the same tick holds nothing up", async () => {
+  const failed = expect(client.getLock("a").lock()).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
+  const closed = client.close({ timeout: 0 });
+  expect(corked()).toBe(1);
+  expect(await redis.ping()).toBe("PONG");
+  await Promise.all([failed, closed]);
+});
+
+test("a connection that gets a new socket within a tick is not held up", async () => {
+  const ended = new Promise((resolve) => redis.once("end", resolve));
+  redis.disconnect();
+  await ended;
+  const old = redis.stream;
+  const holds: Promise<Hold>[] = [];
+  const lock = (name: string): void => {
+    holds.push(client.getLock(name).lock());
+  };
+  // ioredis puts the new socket in place in a promise's callback, and the tick is over when all of those have run.
+  process.nextTick(() => void Promise.resolve("a").then(lock));
+  const connected = redis.connect();
+  const replaced = new Promise<boolean>((resolve) => {
+    process.nextTick(async () => {
+      for (let i = 0; i < 50 && redis.stream === old; i++) await undefined;
+      resolve(redis.stream !== old && old.writableCorked === 1);
+      // A long row of commands is uncorked in between, and corked again.
+      for (let i = 0; i < 40; i++) lock(`b${i}`);
+    });
+  });
+  expect(await replaced).toBe(true);
+  await connected;
+  expect(await redis.ping()).toBe("PONG");
+  for (const hold of await Promise.all(holds)) await hold.unlock();
+});
