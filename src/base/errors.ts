@@ -21,6 +21,11 @@ export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "close
 
 const BRAND = Symbol.for("holdfast.LockError");
 
+/** How a text begins; a call on the client as a whole has no lock. */
+function about(lockName: string): string {
+  return lockName ? `lock "${lockName}": ` : "";
+}
+
 /** The base of all errors of this library. Test with {@link isLockError}. */
 export class LockError extends Error {
   readonly code: LockErrorCode;
@@ -126,25 +131,21 @@ export class ReplicationError extends LockError {
 export class RedisUnavailableError extends LockError {
   constructor(lockName: string, cause?: unknown) {
     const why = cause instanceof Error ? `: ${cause.message}` : "";
-    super("UNAVAILABLE", lockName, `lock "${lockName}": no usable answer from Redis in time${why}`, cause);
+    super("UNAVAILABLE", lockName, `${about(lockName)}no usable answer from Redis in time${why}`, cause);
   }
 }
 
 /** The client was closed before or during the call. */
 export class ClientClosedError extends LockError {
   constructor(lockName: string) {
-    super(
-      "CLIENT_CLOSED",
-      lockName,
-      lockName ? `lock "${lockName}": the client is closed` : "the client is closed",
-    );
+    super("CLIENT_CLOSED", lockName, `${about(lockName)}the client is closed`);
   }
 }
 
 /** The server is too old, or lacks or forbids a command; the text says which. */
 export class UnsupportedServerError extends LockError {
   constructor(lockName: string, what: string, cause?: unknown) {
-    super("UNSUPPORTED", lockName, lockName ? `lock "${lockName}": ${what}` : what, cause);
+    super("UNSUPPORTED", lockName, `${about(lockName)}${what}`, cause);
   }
 }
 

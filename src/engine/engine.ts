@@ -5,7 +5,7 @@
  * falls between; then it sleeps until a message, the holder's TTL, or `pollCap`. It knows nothing of owners, holds or
  * scripts: a {@link Contender} does the trying, and cleans up after a try whose outcome nobody waits for any more.
  */
-import { ClientClosedError, isLockError, RedisUnavailableError } from "../base/errors.js";
+import { ClientClosedError, isLockError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
 import type { Link } from "../redis/link.js";
 import type { Attempt, Contender } from "./contender.js";
@@ -133,7 +133,9 @@ export class Engine {
       return granted;
     } catch (reason) {
       if (reason !== TIME_IS_UP) throw reason;
-      if (!waiter.seasoned || contender.away) throw new RedisUnavailableError(contender.lockName);
+      if (!waiter.seasoned || contender.away) {
+        throw this.#options.link.unavailable(contender.lockName);
+      }
       return undefined;
     } finally {
       waiter.dispose();

@@ -3,7 +3,6 @@
  * call has what a majority granted; lost, all is given back at once, where no answer came too.
  */
 import { instant } from "../base/clock.js";
-import { RedisUnavailableError } from "../base/errors.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
 import type { Wait } from "../engine/wait.js";
 import type { OwnedAsk } from "../locks/call-options.js";
@@ -155,7 +154,7 @@ export class Ballot implements Contender<GroupGrant>, Successor {
     const round = this.#claims.map((claim, i) => {
       // What is sent to a master that is away piles up; a majority can do without it.
       if (spared && this.#env(i).link.unresponsive)
-        return Promise.reject(new RedisUnavailableError(claim.lockName));
+        return Promise.reject(this.#env(i).link.unavailable(claim.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       claim.since = claim.heir?.sent ?? instant(this.#env(i).clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.

@@ -1,6 +1,6 @@
 /** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
 import type { Clock } from "../base/clock.js";
-import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../base/errors.js";
+import { isLockError, UnsupportedServerError } from "../base/errors.js";
 import type { Env } from "../locks/env.js";
 import { quietly } from "../locks/work.js";
 import { addressOf, type Connection, isCluster, masterOf } from "../redis/connection.js";
@@ -88,7 +88,8 @@ function arrival({ clock, link }: Env): Promise<void> {
 }
 
 /** Resolves when the connection is ready; rejects when it fails or takes longer than a command may. */
-function awaitReady(clock: Clock, { connection, commandTimeout }: Link): Promise<void> {
+function awaitReady(clock: Clock, link: Link): Promise<void> {
+  const { connection, commandTimeout } = link;
   return new Promise((resolve, reject) => {
     const stop = (settle: () => void) => () => {
       connection.off("ready", ready);
@@ -97,7 +98,7 @@ function awaitReady(clock: Clock, { connection, commandTimeout }: Link): Promise
       settle();
     };
     const ready = stop(resolve);
-    const failed = stop(() => reject(new RedisUnavailableError("")));
+    const failed = stop(() => reject(link.unavailable("")));
     const cancel = clock.after(commandTimeout, failed);
     connection.on("ready", ready);
     connection.on("close", failed);

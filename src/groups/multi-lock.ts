@@ -1,5 +1,7 @@
 /** Many locks as one: all of them or none. */
+
 import { checkOptions } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import type { LockKind } from "../base/events.js";
 import {
   type Ask,
@@ -143,7 +145,7 @@ export class MultiLock extends LockFace<MultiHold> {
       const open = members.filter((_, i) => !so[i]);
       return fulfilled(so).length >= quorum && open.every(({ env }) => env.link.unresponsive);
     });
-    if (fulfilled(results).length < quorum) throw this.unanswered(results);
+    if (fulfilled(results).length < quorum) tellCaller(this.unanswered(results));
     return results;
   }
 

@@ -178,8 +178,9 @@ export class Claim implements Contender<Grant>, Item {
     this.number ??= this.#env.mint();
     const { lockName, lease, number } = this;
     const wireId = this.#env.wireId(number);
+    const unavailable = () => this.#env.link.unavailable(lockName);
     const gone = () => this.over || this.number !== number;
-    this.heir = new Heir({ lockName, wireId, lease, own, gone, sent: instant(this.#env.clock) });
+    this.heir = new Heir({ unavailable, wireId, lease, own, gone, sent: instant(this.#env.clock) });
     // From now on the server may have a hold for it, whether it comes to the try or not.
     this.doubtful = true;
     return this.heir;

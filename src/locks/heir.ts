@@ -1,11 +1,12 @@
 /** A call that waits in the giver's process, and is to be granted the lock by the command that gives it back. */
 import type { Instant } from "../base/clock.js";
-import { RedisUnavailableError } from "../base/errors.js";
+import type { RedisUnavailableError } from "../base/errors.js";
 import type { Acquired, Passed, Successor } from "./primitive.js";
 import { noop } from "./work.js";
 
 export interface HeirOptions {
-  readonly lockName: string;
+  /** What the call rejects with that got no answer. */
+  readonly unavailable: () => RedisUnavailableError;
   readonly wireId: string;
   /** Milliseconds. */
   readonly lease: number;
@@ -61,6 +62,6 @@ export class Heir implements Successor {
   silent(): void {
     if (this.settled) return;
     this.#silent = true;
-    this.#reject(new RedisUnavailableError(this.#options.lockName));
+    this.#reject(this.#options.unavailable());
   }
 }

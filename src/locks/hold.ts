@@ -1,5 +1,7 @@
 /** What a user holds, and the way to give it back. */
+
 import { checkLease } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { standFor } from "../owners/owner.js";
 import type { Held } from "./held.js";
@@ -70,7 +72,7 @@ export class Hold {
   async extend(lease: number): Promise<void> {
     const term = checkLease(lease);
     if (term === undefined) throw new TypeError("lease must be a number");
-    await this.#held.extend(term);
+    await this.#held.extend(term).catch(tellCaller);
   }
 
   /**
@@ -80,7 +82,7 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
-    if (!this.#held.takenBack) return this.#held.release();
+    if (!this.#held.takenBack) return this.#held.release().catch(tellCaller);
     const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));
   }

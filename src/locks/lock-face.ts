@@ -1,5 +1,7 @@
 /** The face that every lock has, a group of locks too: what does not depend on how it is acquired. */
+
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
 import { actorOf, type Frame, openFrame, type Party, runInside, scopeOwner } from "../owners/context.js";
@@ -40,7 +42,7 @@ export abstract class LockFace<H extends Hold> {
   async lock(options?: LockOptions): Promise<H> {
     const begun = this.#clock.mono();
     const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
-    return this.#require(await this.acquire(ask), begun);
+    return this.#require(await this.acquire(ask).catch(tellCaller), begun);
   }
 
   /**
@@ -51,7 +53,7 @@ export abstract class LockFace<H extends Hold> {
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
     const ask = checkAsk({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
-    return (await this.acquire(ask)) ?? null;
+    return (await this.acquire(ask).catch(tellCaller)) ?? null;
   }
 
   /**
@@ -66,7 +68,7 @@ export abstract class LockFace<H extends Hold> {
     const scope = ask.named ? openFrame(ask.named) : undefined;
     const frame = this.openFrame(ask, scope);
     const begun = this.#clock.mono();
-    const hold = this.#require(await this.acquire({ ...ask, frame }), begun);
+    const hold = this.#require(await this.acquire({ ...ask, frame }).catch(tellCaller), begun);
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };
@@ -88,7 +90,7 @@ export abstract class LockFace<H extends Hold> {
     const party = checkOwner(checkOptions(options, OWNER_OPTIONS, "unlock").owner) ?? scopeOwner();
     const owner = party && actorOf(party, this.#key);
     const released = owner && this.releaseInnermost(owner);
-    if (released) return released;
+    if (released) return released.catch(tellCaller);
     throw new LockNotOwnerError(
       this.name,
       owner

@@ -1,5 +1,7 @@
 /** One lock. Turns a call into one claim; how each step looks on the wire is its primitive's business. */
+
 import { checkOptions } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import { type Frame, openFrame, type Party } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { type Ask, OWNER_OPTIONS, type OwnedAsk, type OwnerOptions, ownerOf } from "./call-options.js";
@@ -9,7 +11,7 @@ import { forceUnlock } from "./force.js";
 import type { Grant } from "./grant.js";
 import { Hold } from "./hold.js";
 import { LockFace } from "./lock-face.js";
-import { eventOf, type Primitive } from "./primitive.js";
+import { eventOf, type LockState, type Primitive } from "./primitive.js";
 import { stakeOf, tenureOf, wireIdOf } from "./stakes.js";
 
 /** A lock from the inside: what a group that it is a member of needs. */
@@ -61,13 +63,13 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   override async forceUnlock(): Promise<boolean> {
     this.#env.assertOpen(this.name);
     const { link } = this.#env;
-    if (!link.prepared) await link.prepare(this.name, link.commandTimeout);
-    return forceUnlock(this.#env, this.#primitive);
+    if (!link.prepared) await link.prepare(this.name, link.commandTimeout).catch(tellCaller);
+    return forceUnlock(this.#env, this.#primitive).catch(tellCaller);
   }
 
   override async isLocked(): Promise<boolean> {
     this.#env.assertOpen(this.name);
-    return (await this.#primitive.state("")).held;
+    return (await this.#state("")).held;
   }
 
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
@@ -75,12 +77,16 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const owner = ownerOf(named, this.#key);
     this.#env.assertOpen(this.name);
     const wireId = wireIdOf(owner, this.#key);
-    return wireId === undefined ? 0 : (await this.#primitive.state(wireId)).count;
+    return wireId === undefined ? 0 : (await this.#state(wireId)).count;
   }
 
   override async remainTimeToLive(): Promise<number> {
     this.#env.assertOpen(this.name);
-    return (await this.#primitive.state("")).ttl;
+    return (await this.#state("")).ttl;
+  }
+
+  #state(wireId: string): Promise<LockState> {
+    return this.#primitive.state(wireId).catch(tellCaller);
   }
 
   /** How holds of this kind look to users. */

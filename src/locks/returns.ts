@@ -1,6 +1,6 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
 import { elapsedSince, instant } from "../base/clock.js";
-import { isLockError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import type { Party } from "../owners/context.js";
 import type { Grant, GrantHome, NamesHeir } from "./grant.js";
@@ -93,7 +93,7 @@ export abstract class Returns extends Keeper implements GrantHome {
     // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
     if (queued) return this.env.link.limited(grant.lockName, outcome);
     return new Promise((resolve, reject) => {
-      onSilence = () => reject(new RedisUnavailableError(grant.lockName));
+      onSilence = () => reject(this.env.link.unavailable(grant.lockName));
       outcome.then(resolve, reject);
     });
   }

@@ -115,7 +115,7 @@ export class Tenure extends Returns implements Stake, ClaimTaker {
       let stale = false;
       const expire = () => {
         stale = true;
-        reject(new RedisUnavailableError(claim.lockName));
+        reject(this.env.link.unavailable(claim.lockName));
       };
       // Behind a command that Redis does not answer, this one would wait without end.
       const cancel = this.busy ? this.env.clock.after(within, expire) : noop;

@@ -27,14 +27,14 @@ export interface Connection {
   readonly options: ConnectionOptions;
   readonly isCluster?: boolean;
   /** The socket, while there is one; a Cluster has none of its own. */
-  readonly stream?: { cork(): void; uncork(): void } | undefined;
+  readonly stream?: { cork(): void; uncork(): void; readonly errored?: Error | null } | undefined;
   evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
   eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
   call(command: string, ...rest: string[]): Promise<unknown>;
   pipeline(): Pipeline;
   duplicate(...args: unknown[]): Connection;
-  on(event: string, listener: Listener): unknown;
-  off(event: string, listener: Listener): unknown;
+  on(event: string | symbol, listener: Listener): unknown;
+  off(event: string | symbol, listener: Listener): unknown;
   connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
 }
@@ -45,6 +45,8 @@ export interface ConnectionOptions {
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly host?: string;
   readonly port?: number;
+  /** Of a Unix socket. */
+  readonly path?: string;
   readonly sentinels?: readonly object[] | null;
 }
 

@@ -12,6 +12,7 @@ import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import { type Connection, isCluster, lookForMasters } from "./connection.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
+import { Trouble } from "./trouble.js";
 
 export interface LinkOptions {
   readonly connection: Connection;
@@ -57,6 +58,7 @@ export class Link implements PursuitHost {
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
+  readonly #trouble: Trouble;
   readonly #listeners: [event: string, listener: () => void][];
 
   constructor(options: LinkOptions) {
@@ -66,6 +68,7 @@ export class Link implements PursuitHost {
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isCluster(connection);
     this.limit = new TimeLimit(clock, options.commandTimeout, options.outside);
+    this.#trouble = new Trouble(connection);
     this.sender = new Sender(connection, options.legacyServer);
     const { autoResendUnfulfilledCommands: standalone, redisOptions } = connection.options;
     this.#resendsItself = (standalone ?? redisOptions?.autoResendUnfulfilledCommands) !== false;
@@ -146,7 +149,7 @@ export class Link implements PursuitHost {
   ): Promise<T> {
     const { script, keys, args, lockName, within = this.commandTimeout } = call;
     const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
-    return this.pursue({ lockName, send, read, recover }, within);
+    return this.pursue({ lockName, send, read, recover, keys }, within);
   }
 
   /**
@@ -180,7 +183,7 @@ export class Link implements PursuitHost {
   limited<T>(lockName: string, work: Promise<T>, ms: number = this.commandTimeout): Promise<T> {
     if (ms === Number.POSITIVE_INFINITY) return work;
     return new Promise((resolve, reject) => {
-      const cancel = this.clock.after(ms, () => reject(new RedisUnavailableError(lockName)));
+      const cancel = this.clock.after(ms, () => reject(this.unavailable(lockName)));
       const settled =
         <V>(settle: (value: V) => void) =>
         (value: V) => {
@@ -191,9 +194,15 @@ export class Link implements PursuitHost {
     });
   }
 
+  /** What a call rejects with that got no usable answer; by default for what is wrong with the connection. */
+  unavailable(lockName: string, cause: Error = this.#trouble.cause): RedisUnavailableError {
+    return new RedisUnavailableError(lockName, cause);
+  }
+
   /** Ends the retries and takes the listeners off the user's connection. */
   close(): void {
     this.#closed = true;
+    this.#trouble.close();
     for (const [event, listener] of this.#listeners) this.connection.off(event, listener);
     for (const pursuit of this.#pursuits()) pursuit.close();
     this.#onReady.clear();

@@ -1,8 +1,11 @@
 /** One call on its way to an answer: sent, and sent again while failures may pass, until it is answered or given up. */
 import type { Clock } from "../base/clock.js";
-import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
+import { ClientClosedError, type LockError, type RedisUnavailableError } from "../base/errors.js";
 import type { Limited } from "../base/time-limit.js";
-import { finalError, isMissingScript, scrubbed } from "./failures.js";
+import type { KeyValues } from "../scripts/script.js";
+import type { Connection } from "./connection.js";
+import { finalError, forbidsKey, isMissingScript, scrubbed } from "./failures.js";
+import { forbiddenKeys } from "./forbidden.js";
 
 /** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
 const FIRST_PAUSE = 10;
@@ -12,6 +15,8 @@ const LONGEST_PAUSE = 250;
 export interface PursuitHost {
   readonly clock: Clock;
   readonly connected: boolean;
+  readonly connection: Connection;
+  unavailable(lockName: string, cause: Error | undefined): RedisUnavailableError;
   /** An answer came that could be used. */
   answered(): void;
   /** No answer came in time. */
@@ -27,6 +32,8 @@ export interface Pursued<T> {
   readonly lockName: string;
   /** Sends it once. `anew`: the server did not know the script. */
   readonly send: (anew: boolean) => Promise<unknown>;
+  /** The keys of a script. */
+  readonly keys?: KeyValues | undefined;
   /** Reads the reply. */
   readonly read: (reply: unknown) => T;
   /** What a failure for good means, if it is not to be thrown. */
@@ -92,7 +99,7 @@ export class Pursuit<T> implements AnyPursuit {
       this.#host.goOn(this);
       // Without a connection ioredis has what was sent before: more of it would only pile up.
       if (this.#host.connected) this.send();
-    } else if (this.#end()) this.#reject(new RedisUnavailableError(lockName, this.#cause));
+    } else if (this.#end()) this.#reject(this.#host.unavailable(lockName, this.#cause));
   }
 
   /** The link was closed. */
@@ -113,13 +120,22 @@ export class Pursuit<T> implements AnyPursuit {
   #failed(error: unknown): void {
     if (!this.#open) return;
     if (isMissingScript(error)) return this.send(true);
-    const final = finalError(error, this.#pursued.lockName);
+    const { lockName, keys } = this.#pursued;
+    const final = finalError(error, lockName);
+    if (final && keys && forbidsKey(error)) return this.#nameKeys(error, keys);
     if (final) return this.#refused(final);
     this.#cause = scrubbed(error);
     this.#cancelPause?.();
-    if (this.#givenUp) return this.#refused(new RedisUnavailableError(this.#pursued.lockName, this.#cause));
+    if (this.#givenUp) return this.#refused(this.#host.unavailable(lockName, this.#cause));
     this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
     this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+  }
+
+  /** It will not pass; the user is told which keys are forbidden. */
+  #nameKeys(error: unknown, keys: KeyValues): void {
+    void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
+      this.#refused(finalError(error, this.#pursued.lockName, forbidden) as LockError);
+    });
   }
 
   get #givenUp(): boolean {

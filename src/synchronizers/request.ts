@@ -1,4 +1,5 @@
 /** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
+import { tellCaller } from "../base/caller.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
 import type { Attempt, Contender, Fellows, Listener, Standing } from "../engine/contender.js";
 import { noop, quietly } from "../locks/work.js";
@@ -30,7 +31,7 @@ export async function waitFor<G>(
   const { env, name } = number;
   env.assertOpen(name);
   if (signal?.aborted) throw signal.reason;
-  const granted = await env.engine.acquire(new Request(number, want), wait, signal);
+  const granted = await env.engine.acquire(new Request(number, want), wait, signal).catch(tellCaller);
   if (granted === undefined) return undefined;
   if (env.closed) {
     if (want.undo) env.settle(want.undo());
