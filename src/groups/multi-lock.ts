@@ -132,6 +132,11 @@ export class MultiLock extends LockFace<MultiHold> {
     return GroupStake.of(owner, this.roster.key)?.release();
   }
 
+  /** Its owners alone know of theirs. */
+  protected override hasBareHold(): boolean {
+    return false;
+  }
+
   protected override report(cause: unknown, ownerId: string): void {
     this.roster.emit("error", { ownerId, cause });
   }

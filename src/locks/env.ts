@@ -30,6 +30,8 @@ export interface Live extends Item {
 export interface LiveHoldings extends Live {
   /** The wire id, if a live hold is on this side of the lock. */
   wireIdOn(primitive: Primitive): string | undefined;
+  /** Whether a live hold that `lock()` or `tryLock()` took is on this side of the lock. */
+  hasBareHold(primitive: Primitive): boolean;
   /** This client gave the lock back by force while the owner held it under this wire id. */
   loseByForce(primitive: Primitive, wireId: string): void;
   /** Another client of this process gave this side of the lock back by force. */

@@ -4,6 +4,7 @@ import { checkLease } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { standFor } from "../owners/owner.js";
+import { leaveAlone } from "./dropped.js";
 import type { Held } from "./held.js";
 
 /** What a hold is a view of. */
@@ -18,7 +19,10 @@ export class Hold {
 
   static {
     heldOf = (hold) => hold.#held;
-    standFor(Hold.prototype, (hold) => hold.#held.owner);
+    standFor(Hold.prototype, (hold) => {
+      leaveAlone(hold);
+      return hold.#held.owner;
+    });
   }
 
   /** Holds are made by locks. */
@@ -42,6 +46,8 @@ export class Hold {
 
   /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
   get signal(): AbortSignal {
+    // Who listens to it may keep nothing else.
+    leaveAlone(this);
     return this.#held.signal;
   }
 
@@ -82,6 +88,7 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
+    leaveAlone(this);
     if (!this.#held.takenBack) return this.#held.release().catch(tellCaller);
     const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));

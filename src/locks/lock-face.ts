@@ -4,7 +4,15 @@ import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
-import { actorOf, type Frame, openFrame, type Party, runInside, scopeOwner } from "../owners/context.js";
+import {
+  actorOf,
+  type Frame,
+  isInsideRun,
+  openFrame,
+  type Party,
+  runInside,
+  scopeOwner,
+} from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import {
   type Ask,
@@ -18,6 +26,7 @@ import {
   TRY_OPTIONS,
   type TryLockOptions,
 } from "./call-options.js";
+import { type Called, CallWatch } from "./call-watch.js";
 import { type Hold, heldOf } from "./hold.js";
 
 /** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
@@ -42,7 +51,7 @@ export abstract class LockFace<H extends Hold> {
   async lock(options?: LockOptions): Promise<H> {
     const begun = this.#clock.mono();
     const ask = checkAsk(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
-    return this.#require(await this.acquire(ask).catch(tellCaller), begun);
+    return this.#require(await this.#acquireBare(ask, this.lock), begun);
   }
 
   /**
@@ -53,7 +62,7 @@ export abstract class LockFace<H extends Hold> {
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
     const ask = checkAsk({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
-    return (await this.acquire(ask).catch(tellCaller)) ?? null;
+    return (await this.#acquireBare(ask, this.tryLock)) ?? null;
   }
 
   /**
@@ -68,7 +77,9 @@ export abstract class LockFace<H extends Hold> {
     const scope = ask.named ? openFrame(ask.named) : undefined;
     const frame = this.openFrame(ask, scope);
     const begun = this.#clock.mono();
-    const hold = this.#require(await this.acquire({ ...ask, frame }).catch(tellCaller), begun);
+    const watch = new CallWatch(this.#key, ask, this.run);
+    const acquired = watch.during(this.acquire({ ...ask, frame }), this.#clock);
+    const hold = this.#require(await acquired.catch(tellCaller), begun);
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };
@@ -91,13 +102,7 @@ export abstract class LockFace<H extends Hold> {
     const owner = party && actorOf(party, this.#key);
     const released = owner && this.releaseInnermost(owner);
     if (released) return released.catch(tellCaller);
-    throw new LockNotOwnerError(
-      this.name,
-      owner
-        ? `lock "${this.name}": this owner holds it by no lock() or tryLock() of its own`
-        : `lock "${this.name}": unlock() outside a scope does not know whose hold to give back; ` +
-            "call hold.unlock(), or work inside client.scope()",
-    );
+    throw new LockNotOwnerError(this.name, this.#whyNotOwner(owner));
   }
 
   /** Gives the lock back whoever holds it; resolves with whether anybody did. */
@@ -128,8 +133,35 @@ export abstract class LockFace<H extends Hold> {
   /** Gives back the innermost hold that `lock()` or `tryLock()` took for this owner; undefined if there is none. */
   protected abstract releaseInnermost(owner: Party): Promise<void> | undefined;
 
+  /** Whether this client has a hold of it by a `lock()` or `tryLock()`, whoever's. */
+  protected abstract hasBareHold(): boolean;
+
   /** Tells that something failed that no call reports. */
   protected abstract report(cause: unknown, ownerId: string): void;
+
+  async #acquireBare(ask: Ask, called: Called): Promise<H | undefined> {
+    const watch = new CallWatch(this.#key, ask, called).bare(this.#key, ask, called);
+    const hold = await watch.during(this.acquire(ask), this.#clock).catch(tellCaller);
+    if (hold) watch.granted(hold, heldOf(hold));
+    return hold;
+  }
+
+  #whyNotOwner(owner: Party | undefined): string {
+    const [what, cure] = owner
+      ? [
+          "nothing to unlock: this owner has no open lock() or tryLock() of this lock",
+          "call hold.unlock() of another's",
+        ]
+      : [
+          "unlock() outside a scope does not know whose hold to give back",
+          "call hold.unlock() of what lock() resolved with, or have lock() and unlock() inside one client.scope()",
+        ];
+    const bare = this.hasBareHold() ? ". This client holds it by a bare lock()" : "";
+    const run = isInsideRun(this.#key)
+      ? ". A run() gives its hold back by itself when its function ends"
+      : "";
+    return `lock "${this.name}": ${what}${bare}; ${cure}${run}`;
+  }
 
   #require(hold: H | undefined, begun: number): H {
     if (hold) return hold;

@@ -132,6 +132,10 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return stakeOf(owner, this.#key)?.releaseInnermost(this.#primitive.side);
   }
 
+  protected override hasBareHold(): boolean {
+    return this.#env.live.all().some((holdings) => holdings.hasBareHold(this.#primitive));
+  }
+
   protected override report(cause: unknown, ownerId: string): void {
     this.#env.events.emit("error", { ...eventOf(this.#primitive), ownerId, cause });
   }

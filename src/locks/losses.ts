@@ -95,6 +95,8 @@ export abstract class Losses extends Holdings implements LiveHoldings {
 
   // What happens to the whole lock or the whole client
 
+  abstract hasBareHold(primitive: Primitive): boolean;
+
   wireIdOn(primitive: Primitive): string | undefined {
     const { key, side } = primitive;
     const isOn = (grant: Grant) => grant.primitive.key === key && grant.primitive.side === side;

@@ -5,7 +5,7 @@ import { trace } from "../base/trace.js";
 import type { Party } from "../owners/context.js";
 import type { Grant, GrantHome, NamesHeir } from "./grant.js";
 import { Keeper } from "./keeper.js";
-import { countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./primitive.js";
+import { countOf, DONE, eventOf, type Primitive, type Side, TOMBSTONE_TTL } from "./primitive.js";
 import { concludeSuccession, NO_HEIR, successionOf } from "./succession.js";
 import { noop, quietly } from "./work.js";
 
@@ -53,6 +53,13 @@ export abstract class Returns extends Keeper implements GrantHome {
     grant.outcome = this.reportLoss(grant);
     this.env.settle(grant.outcome);
     return grant.outcome;
+  }
+
+  override hasBareHold({ key, side }: Primitive): boolean {
+    for (let grant = this.#top; grant; grant = grant.below) {
+      if (grant.isHeld && grant.primitive.key === key && grant.primitive.side === side) return true;
+    }
+    return false;
   }
 
   /** Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none. */
