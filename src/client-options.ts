@@ -1,5 +1,5 @@
 /** The options of a client: their defaults and their limits. */
-import { checkInteger, checkName, checkOptions } from "./base/arguments.js";
+import { checkInteger, checkName, checkOptions, received } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
 
 export interface LockClientOptions {
@@ -72,16 +72,24 @@ export function checkClientOptions(value: unknown): CheckedOptions {
   return checked as unknown as CheckedOptions;
 }
 
+function checkPrefix(value: unknown): string {
+  const prefix = checkName(value, "prefix");
+  if (!prefix.endsWith(":")) return prefix;
+  throw new RangeError(
+    `prefix must not end with ":", which is put behind it by itself: not ${received(value)}`,
+  );
+}
+
 function checkSetting(name: string, value: unknown): unknown {
-  if (name === "prefix") return checkName(value, "prefix");
+  if (name === "prefix") return checkPrefix(value);
   if (name === "shardedPubSub") {
     if (value === "auto" || typeof value === "boolean") return value;
-    throw new TypeError('shardedPubSub must be "auto", true or false');
+    throw new TypeError(`shardedPubSub must be "auto", true or false, not ${received(value)}`);
   }
   if (name === "drift") {
-    if (typeof value !== "number") throw new TypeError("drift must be a number");
+    if (typeof value !== "number") throw new TypeError(`drift must be a number, not ${received(value)}`);
     if (value >= 0 && value < 1) return value;
-    throw new RangeError("drift must be at least 0 and below 1");
+    throw new RangeError(`drift must be at least 0 and below 1, not ${value}`);
   }
   return checkInteger(value, name, LEAST[name as keyof typeof LEAST]);
 }

@@ -34,7 +34,7 @@ export class LockError extends Error {
   declare readonly errors?: readonly unknown[];
 
   constructor(code: LockErrorCode, lockName: string, message: string, cause?: unknown) {
-    super(message);
+    super(`${message.replace(/\.$/, "")}. See docs/guide.md#${code.toLowerCase()}`);
     this.name = new.target.name;
     this.code = code;
     this.lockName = lockName;
@@ -49,8 +49,14 @@ export class LockError extends Error {
 export class LockTimeoutError extends LockError {
   readonly waited: number;
 
-  constructor(lockName: string, waited: number) {
-    super("WAIT_TIMEOUT", lockName, `lock "${lockName}" was not free within ${Math.round(waited)} ms`);
+  /** `what`: was too little, and `cure`: what to do. */
+  constructor(
+    lockName: string,
+    waited: number,
+    what: string = `lock "${lockName}" was not free`,
+    cure: string = "wait longer, hold it for shorter, or try again later",
+  ) {
+    super("WAIT_TIMEOUT", lockName, `${what} within ${Math.round(waited)} ms; ${cure}`);
     this.waited = waited;
   }
 }
@@ -65,7 +71,7 @@ export class LockNotOwnerError extends LockError {
 const LOSSES: Record<LossReason, string> = {
   forced: "this process released it by force",
   taken: "another holds it now",
-  expired: "its lease ended",
+  expired: "its lease ended, or its key is gone (deleted, evicted, or a restart without data)",
   unreachable: "Redis gave no answer until its lease ended",
   closed: "the client was closed",
 };
@@ -77,7 +83,11 @@ export class LockLostError extends LockError {
   readonly result?: unknown;
 
   constructor(lockName: string, reason: LossReason, since: number, result?: { value: unknown }) {
-    super("LOCK_LOST", lockName, `lock "${lockName}" was lost: ${LOSSES[reason]}`);
+    super(
+      "LOCK_LOST",
+      lockName,
+      `lock "${lockName}" was lost: ${LOSSES[reason]}; another may have worked at the same time, so check the work or do it again`,
+    );
     this.reason = reason;
     this.since = since;
     if (result) this.result = result.value;
@@ -104,7 +114,7 @@ export class QuorumError extends LockError {
     super(
       "QUORUM",
       lockName,
-      `lock "${lockName}": no majority of the ${members} masters answered (${votes} granted)`,
+      `lock "${lockName}": no majority of the ${members} masters answered (${votes} granted); \`errors\` says what each failed with`,
     );
     this.votes = votes;
     this.errors = errors;
@@ -120,7 +130,7 @@ export class ReplicationError extends LockError {
     super(
       "REPLICAS",
       lockName,
-      `lock "${lockName}": ${acknowledged} of ${required} required replicas acknowledged the grant; it was undone`,
+      `lock "${lockName}": ${acknowledged} of ${required} required replicas acknowledged the grant; it was undone. Look at the replicas and their lag, or ask for fewer`,
     );
     this.acknowledged = acknowledged;
     this.required = required;
@@ -131,14 +141,23 @@ export class ReplicationError extends LockError {
 export class RedisUnavailableError extends LockError {
   constructor(lockName: string, cause?: unknown) {
     const why = cause instanceof Error ? `: ${cause.message}` : "";
-    super("UNAVAILABLE", lockName, `${about(lockName)}no usable answer from Redis in time${why}`, cause);
+    super(
+      "UNAVAILABLE",
+      lockName,
+      `${about(lockName)}no usable answer from Redis in time${why}; try again later, what a late answer grants is given back`,
+      cause,
+    );
   }
 }
 
 /** The client was closed before or during the call. */
 export class ClientClosedError extends LockError {
   constructor(lockName: string) {
-    super("CLIENT_CLOSED", lockName, `${about(lockName)}the client is closed`);
+    super(
+      "CLIENT_CLOSED",
+      lockName,
+      `${about(lockName)}the client is closed; end the work before close(), or make a new client`,
+    );
   }
 }
 
@@ -152,7 +171,12 @@ export class UnsupportedServerError extends LockError {
 /** The lock's key holds other data. The text is the one of Redis; the data was left alone. */
 export class WrongDataError extends LockError {
   constructor(lockName: string, cause: Error) {
-    super("WRONG_DATA", lockName, `${cause.message} (lock "${lockName}")`, cause);
+    super(
+      "WRONG_DATA",
+      lockName,
+      `${about(lockName)}its key holds what is no lock, semaphore or latch of this kind, and was left alone: ${cause.message}; use another name, or the client option prefix`,
+      cause,
+    );
   }
 }
 

@@ -29,6 +29,10 @@ import {
 import { type Called, CallWatch } from "./call-watch.js";
 import { type Hold, heldOf } from "./hold.js";
 
+const TRY_LOCK_ORDER =
+  "tryLock takes tryLock(wait, lease, { signal, owner }), in Redisson's order: wait must be a number of milliseconds, not an " +
+  "object. lock({ wait }) and run(fn, { wait }) take options";
+
 /** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold> {
   readonly name: string;
@@ -61,6 +65,7 @@ export abstract class LockFace<H extends Hold> {
    */
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
+    if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
     const ask = checkAsk({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
     return (await this.#acquireBare(ask, this.tryLock)) ?? null;
   }

@@ -6,7 +6,7 @@ import { type Frame, openFrame, type Party } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { type Ask, OWNER_OPTIONS, type OwnedAsk, type OwnerOptions, ownerOf } from "./call-options.js";
 import { Claim } from "./claim.js";
-import type { Env } from "./env.js";
+import { Env } from "./env.js";
 import { forceUnlock } from "./force.js";
 import type { Grant } from "./grant.js";
 import { Hold } from "./hold.js";
@@ -53,6 +53,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** Locks are made by a LockClient. */
   constructor(env: Env, primitive: Primitive) {
+    if (!(env instanceof Env)) {
+      throw new TypeError("locks are made by a LockClient: client.getLock(name) and its like, not by new");
+    }
     const key = env.lockKey(primitive.key);
     super(primitive.lockName, key, env.clock);
     this.#env = env;

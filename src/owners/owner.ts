@@ -2,7 +2,7 @@
  * An owner is what a thread is to Redisson: the party that re-enters its own locks. It has no identity on the wire;
  * each outermost acquisition mints a wire id of its own.
  */
-import { checkFunction } from "../base/arguments.js";
+import { checkFunction, received } from "../base/arguments.js";
 import { openFrame, type Party, runInside, Stakes } from "./context.js";
 
 /** Under this symbol an Owner has itself, and a Hold its owner: what `options.owner` may name. */
@@ -43,6 +43,6 @@ export function checkOwner(value: unknown): Party | undefined {
   if (value === undefined) return undefined;
   const owner =
     typeof value === "object" && value !== null ? (value as { [OWNER]?: Party })[OWNER] : undefined;
-  if (!owner) throw new TypeError("owner must be an Owner or a Hold");
+  if (!owner) throw new TypeError(`owner must be an Owner or a Hold, not ${received(value)}`);
   return owner;
 }

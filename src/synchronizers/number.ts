@@ -198,3 +198,9 @@ export class SharedNumber {
     this.env.events.emit(event, { lockName: this.name, kind: this.kind, ...more } as LockEvents[E]);
   }
 }
+
+/** @throws TypeError for a constructor that a user called; `getter` is what to call instead */
+export function checkNumber(number: unknown, getter: string): void {
+  if (number instanceof SharedNumber) return;
+  throw new TypeError(`it is made by a LockClient: client.${getter}(name), not by new`);
+}
