@@ -1,8 +1,17 @@
 /** Contract section 6: a text names the lock, what happened and what to do, and ends with the guide's anchor of its code. */
 import { readFile } from "node:fs/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import * as holdfast from "../../src/index.js";
-import { LockClient, type LockError } from "../../src/index.js";
+import {
+  CountDownLatch,
+  FairLock,
+  FencedLock,
+  Lock,
+  LockClient,
+  type LockError,
+  PermitExpirableSemaphore,
+  ReadWriteLock,
+  Semaphore,
+} from "../../src/index.js";
 import { type RedisServer, startRedis } from "../support/index.js";
 import { as, failure } from "./helpers.js";
 
