@@ -41,7 +41,7 @@ async function settledUnlessAway({ env }: ClientParts, settling: number): Promis
     await atMost(settled, step);
     // After a stall of this process, answers are read first.
     await new Promise((resolve) => setImmediate(resolve));
-    if (!open || link.away) return;
+    if (!open || link.servers.away) return;
   }
 }
 

@@ -1,5 +1,5 @@
 /** The options of a client: their defaults and their limits. */
-import { checkInteger, checkName, checkOptions } from "./base/arguments.js";
+import { checkInteger, checkName, checkOptions, received } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
 import { driftThatLeaves } from "./locks/deadline.js";
 import { renewalInterval } from "./watchdog/renewal-interval.js";
@@ -80,7 +80,7 @@ export function checkClientOptions(value: unknown): CheckedOptions {
 
 /** With a greater one each hold that is renewed would be lost before its first renewal. */
 function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
-  if (typeof drift !== "number") throw new TypeError("drift must be a number");
+  if (typeof drift !== "number") throw new TypeError(`drift must be a number, not ${received(drift)}`);
   const bound = driftThatLeaves(watchdogTimeout, renewalInterval(watchdogTimeout));
   if (drift >= 0 && drift < bound) return;
   throw new RangeError(
@@ -89,11 +89,19 @@ function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
   );
 }
 
+function checkPrefix(value: unknown): string {
+  const prefix = checkName(value, "prefix");
+  if (!prefix.endsWith(":")) return prefix;
+  throw new RangeError(
+    `prefix must not end with ":", which is put behind it by itself: not ${received(value)}`,
+  );
+}
+
 function checkSetting(name: string, value: unknown): unknown {
-  if (name === "prefix") return checkName(value, "prefix");
+  if (name === "prefix") return checkPrefix(value);
   if (name === "shardedPubSub") {
     if (value === "auto" || typeof value === "boolean") return value;
-    throw new TypeError('shardedPubSub must be "auto", true or false');
+    throw new TypeError(`shardedPubSub must be "auto", true or false, not ${received(value)}`);
   }
   if (name === "drift") return value; // Its bound depends on another option.
   return checkInteger(value, name, LEAST[name as keyof typeof LEAST]);

@@ -1,5 +1,6 @@
 /** The client: hands out locks and synchronizers, and ends everything. */
 import { checkInteger, checkName, checkOptions, checkWait } from "./base/arguments.js";
+import { tellCaller } from "./base/caller.js";
 import type { LockEventName, LockKind, LockListener } from "./base/events.js";
 import { clientId } from "./base/ids.js";
 import { latchChannel, semaphoreChannel, sharesOneSlot } from "./base/names.js";
@@ -111,7 +112,7 @@ export class LockClient {
   async inspect(name: string): Promise<LockInfo | null> {
     const key = this.#key(name);
     this.#env.assertOpen(name);
-    return this.#parts.inspector.inspect(name, key);
+    return this.#parts.inspector.inspect(name, key).catch(tellCaller);
   }
 
   /**
@@ -159,10 +160,10 @@ export class LockClient {
   async ready(): Promise<void> {
     const env = this.#env;
     env.assertOpen("");
-    await env.link.prepare("", this.#options.commandTimeout);
+    await env.link.prepare("", this.#options.commandTimeout).catch(tellCaller);
     const name = `holdfast-ready-${clientId()}`;
     const probe = new HashBackend(this.#lockParts(name));
-    await checkServer(env, env.router, probe, this.#options.prefix !== "");
+    await checkServer(env, env.router, probe, this.#options.prefix !== "").catch(tellCaller);
   }
 
   /**

@@ -7,15 +7,29 @@ export type Options = Readonly<Record<string, unknown>>;
 
 const NO_OPTIONS: Options = Object.freeze(Object.create(null));
 
+const LONGEST_SHOWN = 40;
+
+/** What was passed, as an error's text names it. Objects and long strings may carry more than a text should. */
+export function received(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object") return "an object";
+  if (typeof value === "function") return "a function";
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return text.length <= LONGEST_SHOWN ? text : `a ${typeof value}`;
+}
+
 /** The own properties of an options object, which has no other string keys than `known`; undefined is an empty one. */
 export function checkOptions(value: unknown, known: readonly string[], where: string): Options {
   if (value === undefined) return NO_OPTIONS;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new TypeError(`${where}: options must be an object`);
+    throw new TypeError(`${where}: options must be an object, not ${received(value)}`);
   }
   const options: Record<string, unknown> = Object.create(null);
   for (const [key, setting] of Object.entries(value)) {
-    if (!known.includes(key)) throw new TypeError(`${where}: unknown option "${key}"`);
+    if (!known.includes(key)) {
+      throw new TypeError(`${where}: unknown option "${key}"; it takes ${known.join(", ")}`);
+    }
     options[key] = setting;
   }
   return options;
@@ -27,7 +41,7 @@ const LONGEST_UNIT = 3;
 
 /** A lock's name: 1 to 512 bytes of well-formed UTF-8. */
 export function checkName(value: unknown, what = "name"): string {
-  if (typeof value !== "string") throw new TypeError(`${what} must be a string`);
+  if (typeof value !== "string") throw new TypeError(`${what} must be a string, not ${received(value)}`);
   if (value === "") throw new RangeError(`${what} must not be empty`);
   if (value.length * LONGEST_UNIT > NAME_BYTES && Buffer.byteLength(value) > NAME_BYTES)
     throw new RangeError(`${what} must not exceed ${NAME_BYTES} bytes of UTF-8`);
@@ -40,8 +54,10 @@ export function checkName(value: unknown, what = "name"): string {
 /** Milliseconds to wait: 0 or more, Infinity allowed. */
 export function checkWait(value: unknown, what = "wait"): number | undefined {
   if (value === undefined) return undefined;
-  if (typeof value !== "number") throw new TypeError(`${what} must be a number of milliseconds`);
-  if (!(value >= 0)) throw new RangeError(`${what} must be 0 or more milliseconds`);
+  if (typeof value !== "number") {
+    throw new TypeError(`${what} must be a number of milliseconds, not ${received(value)}`);
+  }
+  if (!(value >= 0)) throw new RangeError(`${what} must be 0 or more milliseconds, not ${value}`);
   return value;
 }
 
@@ -53,9 +69,11 @@ export function checkLease(value: unknown): number | undefined {
 
 /** An integer of at least `least`. */
 export function checkInteger(value: unknown, what: string, least: number, hint = ""): number {
-  if (typeof value !== "number") throw new TypeError(`${what} must be a number${hint}`);
+  if (typeof value !== "number") {
+    throw new TypeError(`${what} must be a number, not ${received(value)}${hint}`);
+  }
   if (!Number.isSafeInteger(value) || value < least) {
-    throw new RangeError(`${what} must be an integer of at least ${least}${hint}`);
+    throw new RangeError(`${what} must be an integer of at least ${least}, not ${value}${hint}`);
   }
   return value;
 }
@@ -69,12 +87,12 @@ export function checkSignal(value: unknown): AbortSignal | undefined {
     typeof (value as AbortSignal).aborted !== "boolean" ||
     typeof (value as AbortSignal).addEventListener !== "function"
   ) {
-    throw new TypeError("signal must be an AbortSignal");
+    throw new TypeError(`signal must be an AbortSignal, not ${received(value)}`);
   }
   return value as AbortSignal;
 }
 
 export function checkFunction<T>(value: T, what: string): T {
-  if (typeof value !== "function") throw new TypeError(`${what} must be a function`);
+  if (typeof value !== "function") throw new TypeError(`${what} must be a function, not ${received(value)}`);
   return value;
 }

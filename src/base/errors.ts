@@ -21,6 +21,11 @@ export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "close
 
 const BRAND = Symbol.for("holdfast.LockError");
 
+/** How a text begins; a call on the client as a whole has no lock. */
+function about(lockName: string): string {
+  return lockName ? `lock "${lockName}": ` : "";
+}
+
 /** What all errors have in common. Users see it as {@link LockError}. */
 class LockErrorBase<C extends LockErrorCode> extends Error {
   readonly code: C;
@@ -34,7 +39,7 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
   }
 
   constructor(code: C, lockName: string, message: string, cause?: unknown) {
-    super(message);
+    super(`${message.replace(/\.$/, "")}. See docs/guide.md#${code.toLowerCase()}`);
     this.name = new.target.name;
     this.code = code;
     this.lockName = lockName;
@@ -49,8 +54,14 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
 export class LockTimeoutError extends LockErrorBase<"WAIT_TIMEOUT"> {
   readonly waited: number;
 
-  constructor(lockName: string, waited: number) {
-    super("WAIT_TIMEOUT", lockName, `lock "${lockName}" was not free within ${Math.round(waited)} ms`);
+  /** `what`: was too little, and `cure`: what to do. */
+  constructor(
+    lockName: string,
+    waited: number,
+    what: string = `lock "${lockName}" was not free`,
+    cure: string = "wait longer, hold it for shorter, or try again later",
+  ) {
+    super("WAIT_TIMEOUT", lockName, `${what} within ${Math.round(waited)} ms; ${cure}`);
     this.waited = waited;
   }
 }
@@ -65,7 +76,7 @@ export class LockNotOwnerError extends LockErrorBase<"NOT_OWNER"> {
 const LOSSES: Record<LossReason, string> = {
   forced: "this process released it by force",
   taken: "another holds it now",
-  expired: "its lease ended",
+  expired: "its lease ended, or its key is gone (deleted, evicted, or a restart without data)",
   unreachable: "Redis gave no answer until its lease ended",
   closed: "the client was closed",
 };
@@ -77,7 +88,11 @@ export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
   readonly result?: unknown;
 
   constructor(lockName: string, reason: LossReason, since: number, result?: { value: unknown }) {
-    super("LOCK_LOST", lockName, `lock "${lockName}" was lost: ${LOSSES[reason]}`);
+    super(
+      "LOCK_LOST",
+      lockName,
+      `lock "${lockName}" was lost: ${LOSSES[reason]}; another may have worked at the same time, so check the work or do it again`,
+    );
     this.reason = reason;
     this.since = since;
     if (result) this.result = result.value;
@@ -104,7 +119,7 @@ export class QuorumError extends LockErrorBase<"QUORUM"> {
     super(
       "QUORUM",
       lockName,
-      `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour)`,
+      `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour); \`errors\` says what each failed with`,
     );
     this.votes = votes;
     this.errors = errors;
@@ -120,7 +135,7 @@ export class ReplicationError extends LockErrorBase<"REPLICAS"> {
     super(
       "REPLICAS",
       lockName,
-      `lock "${lockName}": ${acknowledged} of ${required} required replicas acknowledged the grant; it was undone`,
+      `lock "${lockName}": ${acknowledged} of ${required} required replicas acknowledged the grant; it was undone. Look at the replicas and their lag, or ask for fewer`,
     );
     this.acknowledged = acknowledged;
     this.required = required;
@@ -131,7 +146,12 @@ export class ReplicationError extends LockErrorBase<"REPLICAS"> {
 export class RedisUnavailableError extends LockErrorBase<"UNAVAILABLE"> {
   constructor(lockName: string, cause?: unknown) {
     const why = cause instanceof Error ? `: ${cause.message}` : "";
-    super("UNAVAILABLE", lockName, `lock "${lockName}": no usable answer from Redis in time${why}`, cause);
+    super(
+      "UNAVAILABLE",
+      lockName,
+      `${about(lockName)}no usable answer from Redis in time${why}; try again later, what a late answer grants is given back`,
+      cause,
+    );
   }
 }
 
@@ -141,7 +161,7 @@ export class ClientClosedError extends LockErrorBase<"CLIENT_CLOSED"> {
     super(
       "CLIENT_CLOSED",
       lockName,
-      lockName ? `lock "${lockName}": the client is closed` : "the client is closed",
+      `${about(lockName)}the client is closed; end the work before close(), or make a new client`,
     );
   }
 }
@@ -149,14 +169,19 @@ export class ClientClosedError extends LockErrorBase<"CLIENT_CLOSED"> {
 /** The server is too old, or lacks or forbids a command; the text says which. */
 export class UnsupportedServerError extends LockErrorBase<"UNSUPPORTED"> {
   constructor(lockName: string, what: string, cause?: unknown) {
-    super("UNSUPPORTED", lockName, lockName ? `lock "${lockName}": ${what}` : what, cause);
+    super("UNSUPPORTED", lockName, `${about(lockName)}${what}`, cause);
   }
 }
 
 /** The lock's key holds other data. The text is the one of Redis; the data was left alone. */
 export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
   constructor(lockName: string, cause: Error) {
-    super("WRONG_DATA", lockName, `${cause.message} (lock "${lockName}")`, cause);
+    super(
+      "WRONG_DATA",
+      lockName,
+      `${about(lockName)}its key holds what is no lock, semaphore or latch of this kind, and was left alone: ${cause.message}; use another name, or the client option prefix`,
+      cause,
+    );
   }
 }
 

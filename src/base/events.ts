@@ -1,5 +1,6 @@
 /** The events of a client, and their delivery: a listener that throws disturbs no lock. */
 import { EventEmitter } from "eventemitter3";
+import { checkFunction, received } from "./arguments.js";
 import type { LossReason } from "./errors.js";
 import { trace } from "./trace.js";
 
@@ -42,6 +43,24 @@ export interface LockEvents {
 }
 
 export type LockEventName = keyof LockEvents;
+
+const NAMES: Record<LockEventName, true> = {
+  acquired: true,
+  released: true,
+  waiting: true,
+  renewed: true,
+  suspended: true,
+  lost: true,
+  error: true,
+};
+
+/** @throws TypeError for an event that never comes, and for what is no listener */
+function checkListener(event: unknown, listener: unknown): void {
+  if (typeof event !== "string" || !Object.hasOwn(NAMES, event)) {
+    throw new TypeError(`event must be one of ${Object.keys(NAMES).join(", ")}, not ${received(event)}`);
+  }
+  checkFunction(listener, "listener");
+}
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
 /** Delivers events outside every scope (`outside` runs a function so). */
@@ -54,14 +73,17 @@ export class Events {
   }
 
   on<E extends LockEventName>(event: E, listener: LockListener<E>): void {
+    checkListener(event, listener);
     this.#emitter.on(event, listener);
   }
 
   once<E extends LockEventName>(event: E, listener: LockListener<E>): void {
+    checkListener(event, listener);
     this.#emitter.once(event, listener);
   }
 
   off<E extends LockEventName>(event: E, listener: LockListener<E>): void {
+    checkListener(event, listener);
     this.#emitter.off(event, listener);
   }
 

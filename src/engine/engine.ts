@@ -7,8 +7,8 @@ import type { Acquisition } from "./acquisition.js";
 import { TIME_IS_UP, WaitLoop, type WaitLoopOptions } from "./wait-loop.js";
 import type { WaitQueue } from "./wait-queue.js";
 
-export interface EngineOptions extends Omit<WaitLoopOptions, "commandTimeout"> {
-  readonly link: Pick<Link, "commandTimeout" | "onReady">;
+export interface EngineOptions extends Omit<WaitLoopOptions, "commandTimeout" | "unavailable"> {
+  readonly link: Pick<Link, "commandTimeout" | "onReady" | "unavailable">;
 }
 
 /** What a call of several engines does when one of them is closed. */
@@ -27,7 +27,11 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.#options = options;
     const { link } = options;
-    this.#loop = new WaitLoop({ ...options, commandTimeout: link.commandTimeout });
+    this.#loop = new WaitLoop({
+      ...options,
+      commandTimeout: link.commandTimeout,
+      unavailable: (lockName) => link.unavailable(lockName),
+    });
     this.#stopListening = link.onReady(() => this.#loop.hintAll());
   }
 

@@ -7,7 +7,7 @@
  * try whose outcome nobody waits for any more.
  */
 import type { Clock } from "../base/clock.js";
-import { isLockError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import type { Acquisition, Attempt, CoWaiters } from "./acquisition.js";
 import type { WaitQueue } from "./wait-queue.js";
@@ -27,6 +27,8 @@ export interface WaitLoopOptions {
   readonly clock: Clock;
   /** Milliseconds. */
   readonly commandTimeout: number;
+  /** What a call rejects with that got no answer. */
+  readonly unavailable: (lockName: string) => unknown;
   /** Milliseconds. */
   readonly pollCap: number;
   /** From 0 up to 1. */
@@ -75,7 +77,7 @@ export class WaitLoop {
     this.#finish(call);
     if (reason !== TIME_IS_UP) call.reject(reason);
     else if (hasWaited && !away) call.resolve(undefined);
-    else call.reject(new RedisUnavailableError(lockName));
+    else call.reject(this.#options.unavailable(lockName));
   }
 
   /** Nothing of the call is on its way: tries if that is due, else sleeps. */

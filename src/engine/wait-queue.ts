@@ -56,7 +56,6 @@ export class WaitQueue implements Limited {
     this.#refreshedAt = options.clock.mono();
   }
 
-  /** The waiter that tries next. */
   get first(): Acquisition<unknown> | undefined {
     return this.#waiters.first;
   }

@@ -3,7 +3,6 @@
  * call has what a majority granted; lost, all is given back at once, where no answer came too.
  */
 import { instant } from "../base/clock.js";
-import { RedisUnavailableError } from "../base/errors.js";
 import {
   Acquisition,
   type Attempt,
@@ -152,7 +151,7 @@ export class Ballot extends Acquisition<GroupGrant> {
     const round = this.#calls.map((call, i) => {
       // What is sent to a master that is away piles up; a majority can do without it.
       if (spared && isUnresponsive(this.#member(i)))
-        return Promise.reject(new RedisUnavailableError(call.lockName));
+        return Promise.reject(this.#member(i).env.link.unavailable(call.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       call.since = call.successor?.sent ?? instant(this.#member(i).env.clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.

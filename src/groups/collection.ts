@@ -3,7 +3,7 @@
  * and tries the others once it has that one. Refused one of them, it gives back what it took and waits for that one. Since
  * nobody waits while holding, no orders of members can dead-lock.
  */
-import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError, LockLostError } from "../base/errors.js";
 import { Wait } from "../engine/wait.js";
 import type { OwnedRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
@@ -180,9 +180,8 @@ export class Collection {
   }
 
   #late(): false {
-    if (this.#seats.some(({ member: { env, backend } }) => env.link.isAway(backend.key))) {
-      throw new RedisUnavailableError(this.#roster.name);
-    }
+    const away = this.#seats.find(({ member: { env, backend } }) => env.link.servers.isAway(backend.key));
+    if (away) throw away.member.env.link.unavailable(this.#roster.name);
     return false;
   }
 

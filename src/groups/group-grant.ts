@@ -7,8 +7,7 @@ import {
   withErrors,
 } from "../base/errors.js";
 import type { Acquisition, Successor } from "../engine/acquisition.js";
-import type { HoldVerbs } from "../locks/hold.js";
-import { HoldRecord } from "../locks/hold-record.js";
+import { HoldRecord, type HoldVerbs } from "../locks/hold-record.js";
 import { hasAnother } from "../locks/holds.js";
 import { dropExpired } from "../locks/loss.js";
 import type { Grant } from "../locks/owner-lock.js";
@@ -199,7 +198,8 @@ export const GROUP_VERBS: HoldVerbs<GroupGrant> = {
 function successorAt(call: Acquisition<unknown>, member: Member, offered: boolean): Successor | undefined {
   const { backend, env } = member;
   // A grant that replicas have to acknowledge travels with its WAIT.
-  if (!backend.traits.handoff || env.replicas || env.link.isUnresponsive(backend.key)) return undefined;
+  if (!backend.traits.handoff || env.replicas || env.link.servers.isUnresponsive(backend.key))
+    return undefined;
   const own = offered ? env.router.audience(backend.channel) : undefined;
   return offered && own === undefined ? undefined : call.succeed(placeOf(member), own);
 }

@@ -23,7 +23,7 @@ export function wakeByLateAnswers(
     call.resume();
   };
   const silent = roster.members.filter((_, i) => !isAnswer(votes[i]));
-  const stops = silent.map(({ env, backend }) => env.link.healthOf(backend.key).onAnswer(answered));
+  const stops = silent.map(({ env, backend }) => env.link.servers.healthOf(backend.key).onAnswer(answered));
   return () => {
     for (const stop of stops) stop();
   };

@@ -1,6 +1,6 @@
 /** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
 import type { Clock } from "../base/clock.js";
-import { isLockError, RedisUnavailableError, UnsupportedServerError } from "../base/errors.js";
+import { isLockError, UnsupportedServerError } from "../base/errors.js";
 import type { Env } from "../locks/env.js";
 import { quietly } from "../locks/work.js";
 import { addressOf, type Connection, isCluster, masterAddress } from "../redis/connection.js";
@@ -41,7 +41,7 @@ export class Masters {
   /** Asks the servers who they are, as far as that is not known. */
   introduce(): void {
     for (const [i, member] of this.#roster.members.entries()) {
-      if (this.#asked.has(member) || member.env.link.isAway(member.backend.key)) continue;
+      if (this.#asked.has(member) || member.env.link.servers.isAway(member.backend.key)) continue;
       this.#asked.add(member);
       const told = runIdOf(member).then((runId) => {
         this.#runIds[i] = runId;
@@ -89,14 +89,15 @@ function arrival({ clock, link }: Env): Promise<void> {
 }
 
 /** Resolves when the connection is ready; rejects when it fails or takes longer than a command may. */
-function awaitReady(clock: Clock, { connection, commandTimeout }: Link): Promise<void> {
+function awaitReady(clock: Clock, link: Link): Promise<void> {
+  const { connection, commandTimeout } = link;
   return new Promise((resolve, reject) => {
     const stop = (settle: () => void) => () => {
       for (const end of stops) end();
       settle();
     };
     const ready = stop(resolve);
-    const failed = stop(() => reject(new RedisUnavailableError("")));
+    const failed = stop(() => reject(link.unavailable("")));
     const stops = [
       clock.after(commandTimeout, failed),
       onEvents(connection, ["ready"], ready),

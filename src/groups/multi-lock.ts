@@ -1,5 +1,7 @@
 /** Many locks as one: all of them or none. */
+
 import { checkOptions } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import type { LockKind } from "../base/events.js";
 import {
   type LockRequest,
@@ -153,6 +155,11 @@ export class MultiLock extends LockFace<MultiHold> {
     return GroupStake.of(owner, this.#roster.key)?.release();
   }
 
+  /** Its owners alone know of theirs. */
+  protected override hasBareHold(): boolean {
+    return false;
+  }
+
   protected override report(cause: unknown, ownerId: string): void {
     this.#roster.emit("error", { ownerId, cause });
   }
@@ -170,7 +177,7 @@ export class MultiLock extends LockFace<MultiHold> {
       const enough = fulfilled(so).length >= quorum && open.every(isUnresponsive);
       return enough && isDecided(so);
     });
-    if (fulfilled(results).length < quorum || !isDecided(results)) throw this.unanswered(results);
+    if (fulfilled(results).length < quorum || !isDecided(results)) tellCaller(this.unanswered(results));
     return results;
   }
 

@@ -14,7 +14,7 @@ export interface Member extends LockParts {
 
 /** Whether its server is not worth waiting for. */
 export function isUnresponsive({ env, backend }: Member): boolean {
-  return env.link.isUnresponsive(backend.key);
+  return env.link.servers.isUnresponsive(backend.key);
 }
 
 /** The members of `locks`, as given. @throws TypeError */

@@ -10,7 +10,7 @@ import {
   type QueueTraits,
 } from "../engine/acquisition.js";
 import type { Frame } from "../owners/context.js";
-import type { LockAcquisitionOptions, Origin } from "./acquisition-options.js";
+import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import { type Acquired, type Backend, eventOf, NOTHING_LEFT, type Side } from "./backend.js";
 import { awhile, changed, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
 import { queueNameOf } from "./handoff.js";
@@ -30,7 +30,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   awaitsTurn = false;
   readonly own: OwnerLock;
   readonly backend: Backend;
-  readonly origin: Origin;
+  readonly isBare: boolean;
+  readonly isMember: boolean;
   readonly lease: number;
   /** Whether the watchdog renews what it is granted. */
   readonly renewed: boolean;
@@ -54,7 +55,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     super();
     this.own = own;
     this.backend = backend;
-    this.origin = origin;
+    this.isBare = origin === "bare";
+    this.isMember = origin === "member";
     this.lease = lease ?? own.table.env.settings.watchdogTimeout;
     this.renewed = lease === undefined;
     this.frame = frame;
@@ -74,7 +76,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override get away(): boolean {
-    return this.own.table.env.link.isAway(this.own.key);
+    return this.own.table.env.link.servers.isAway(this.own.key);
   }
 
   override get ticket(): string | undefined {
@@ -83,14 +85,6 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   get side(): Side {
     return this.backend.side;
-  }
-
-  get isBare(): boolean {
-    return this.origin === "bare";
-  }
-
-  get isMember(): boolean {
-    return this.origin === "member";
   }
 
   get wireId(): string | undefined {
@@ -156,9 +150,10 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const { env } = this.own.table;
     this.number ??= env.mint();
     const { lockName, lease, number } = this;
+    const unavailable = () => env.link.unavailable(lockName);
     const gone = () => this.over || this.number !== number;
     const sent = instant(env.clock);
-    this.successor = new LocalSuccessor({ lockName, wireId: env.wireId(number), lease, own, gone, sent });
+    this.successor = new LocalSuccessor({ unavailable, wireId: env.wireId(number), lease, own, gone, sent });
     // From now on the server may have a hold for it, whether it comes to the try or not.
     this.outcomeUnknown = true;
     return this.successor;

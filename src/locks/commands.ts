@@ -1,6 +1,5 @@
 /** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
 import { elapsedSince, instant } from "../base/clock.js";
-import { RedisUnavailableError } from "../base/errors.js";
 import type { Frame } from "../owners/context.js";
 import type { Backend, Giving } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
@@ -40,7 +39,7 @@ export function inOrderWithin<T>(
     let isLate = false;
     const expire = () => {
       isLate = true;
-      reject(new RedisUnavailableError(lockName));
+      reject(own.table.env.link.unavailable(lockName));
     };
     const cancel = own.lastCommand ? own.table.env.clock.after(within, expire) : noop;
     settled = inOrder(own, async () => {

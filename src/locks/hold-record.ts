@@ -92,3 +92,19 @@ export abstract class HoldRecord {
     if (fate) fate.callback = undefined;
   }
 }
+
+/** What can be done with the record of a hold: one lock's is not a group's. */
+export interface HoldVerbs<R extends HoldRecord> {
+  /** Lets what the clock says is over be lost. */
+  check(record: R): void;
+  /** Sets the deadline to `lease` ms from now. */
+  extend(record: R, lease: number): Promise<void>;
+  /** Gives it back. */
+  release(record: R): Promise<void>;
+}
+
+/** What a Hold is a view of. */
+export interface HoldParts {
+  readonly record: HoldRecord;
+  readonly verbs: HoldVerbs<HoldRecord>;
+}

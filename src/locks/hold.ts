@@ -1,25 +1,12 @@
 /** What a user holds, and the way to give it back. */
+
 import { checkLease } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { wallTime } from "../base/platform.js";
 import { standFor } from "../owners/owner.js";
-import type { HoldRecord } from "./hold-record.js";
-
-/** What can be done with the record of a hold: one lock's is not a group's. */
-export interface HoldVerbs<R extends HoldRecord> {
-  /** Lets what the clock says is over be lost. */
-  check(record: R): void;
-  /** Sets the deadline to `lease` ms from now. */
-  extend(record: R, lease: number): Promise<void>;
-  /** Gives it back. */
-  release(record: R): Promise<void>;
-}
-
-interface HoldParts {
-  readonly record: HoldRecord;
-  /** Gives it back. */
-  release(): Promise<void>;
-}
+import { leaveAlone } from "./dropped.js";
+import type { HoldParts, HoldRecord, HoldVerbs } from "./hold-record.js";
 
 /** What a hold is a view of. */
 export let partsOfHold: (hold: Hold) => HoldParts;
@@ -33,11 +20,11 @@ export class Hold {
   readonly #verbs: HoldVerbs<HoldRecord>;
 
   static {
-    partsOfHold = (hold) => ({
-      record: hold.#record,
-      release: () => hold.#verbs.release(hold.#record),
+    partsOfHold = (hold) => ({ record: hold.#record, verbs: hold.#verbs });
+    standFor(Hold.prototype, (hold) => {
+      leaveAlone(hold);
+      return hold.#record.owner;
     });
-    standFor(Hold.prototype, (hold) => hold.#record.owner);
   }
 
   /** Holds are made by locks. */
@@ -62,6 +49,8 @@ export class Hold {
 
   /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
   get signal(): AbortSignal {
+    // Who listens to it may keep nothing else.
+    leaveAlone(this);
     return this.#record.signal;
   }
 
@@ -92,7 +81,7 @@ export class Hold {
   async extend(lease: number): Promise<void> {
     const term = checkLease(lease);
     if (term === undefined) throw new TypeError("lease must be a number");
-    await this.#verbs.extend(this.#record, term);
+    await this.#verbs.extend(this.#record, term).catch(tellCaller);
   }
 
   /**
@@ -102,7 +91,8 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
-    if (!this.#record.takenBack) return this.#verbs.release(this.#record);
+    leaveAlone(this);
+    if (!this.#record.takenBack) return this.#verbs.release(this.#record).catch(tellCaller);
     const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));
   }

@@ -98,6 +98,14 @@ export function removeOpen(own: OwnerLock, grant: Grant): void {
   grant.below = undefined;
 }
 
+/** Whether a live hold that `lock()` or `tryLock()` took is on this side of the lock. */
+export function hasOpenHold(own: OwnerLock, { key, side }: Backend): boolean {
+  for (let grant = own.openHold; grant; grant = grant.below) {
+    if (grant.isHeld && grant.backend.key === key && grant.side === side) return true;
+  }
+  return false;
+}
+
 // Calls that want a hold
 
 export function openCall(own: OwnerLock, call: OpenCall): void {

@@ -1,10 +1,13 @@
 /** The face that every lock has, a group of locks too: what does not depend on how it is acquired. */
+
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
 import {
   actorOf,
   type Frame,
+  isInsideRun,
   type OwnerRecord,
   openFrame,
   runInside,
@@ -23,7 +26,12 @@ import {
   TRY_OPTIONS,
   type TryLockOptions,
 } from "./acquisition-options.js";
+import { type Called, CallWatch } from "./call-watch.js";
 import { type Hold, partsOfHold } from "./hold.js";
+
+const TRY_LOCK_ORDER =
+  "tryLock takes tryLock(wait, lease, { signal, owner }), in Redisson's order: wait must be a number of milliseconds, not an " +
+  "object. lock({ wait }) and run(fn, { wait }) take options";
 
 /** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold> {
@@ -47,7 +55,7 @@ export abstract class LockFace<H extends Hold> {
   async lock(options?: LockOptions): Promise<H> {
     const begun = this.#clock.mono();
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
-    return this.#require(await this.acquire(request), begun);
+    return this.#require(await this.#acquireBare(request, this.lock), begun);
   }
 
   /**
@@ -57,8 +65,9 @@ export abstract class LockFace<H extends Hold> {
    */
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
+    if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
     const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
-    return (await this.acquire(request)) ?? null;
+    return (await this.#acquireBare(request, this.tryLock)) ?? null;
   }
 
   /**
@@ -73,7 +82,9 @@ export abstract class LockFace<H extends Hold> {
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrame(request, scope);
     const begun = this.#clock.mono();
-    const hold = this.#require(await this.acquire({ ...request, frame }), begun);
+    const watch = new CallWatch(this.#key, request, this.run);
+    const acquired = watch.during(this.acquire({ ...request, frame }), this.#clock);
+    const hold = this.#require(await acquired.catch(tellCaller), begun);
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };
@@ -95,14 +106,8 @@ export abstract class LockFace<H extends Hold> {
     const party = checkOwner(checkOptions(options, OWNER_OPTIONS, "unlock").owner) ?? scopeOwner();
     const owner = party && actorOf(party, this.#key);
     const released = owner && this.releaseInnermost(owner);
-    if (released) return released;
-    throw new LockNotOwnerError(
-      this.name,
-      owner
-        ? `lock "${this.name}": nothing to unlock: this owner has no open lock() or tryLock() of this lock`
-        : `lock "${this.name}": unlock() outside a scope does not know whose hold to give back; ` +
-            "call hold.unlock(), or work inside client.scope()",
-    );
+    if (released) return released.catch(tellCaller);
+    throw new LockNotOwnerError(this.name, this.#whyNotOwner(owner));
   }
 
   /** Gives the lock back whoever holds it; resolves with whether anybody did, once holders in this process are told. */
@@ -133,8 +138,35 @@ export abstract class LockFace<H extends Hold> {
   /** Gives back the innermost hold that `lock()` or `tryLock()` took for this owner; undefined if there is none. */
   protected abstract releaseInnermost(owner: OwnerRecord): Promise<void> | undefined;
 
+  /** Whether this client has a hold of it by a `lock()` or `tryLock()`, whoever's. */
+  protected abstract hasBareHold(): boolean;
+
   /** Tells that something failed that no call reports. */
   protected abstract report(cause: unknown, ownerId: string): void;
+
+  async #acquireBare(request: LockRequest, called: Called): Promise<H | undefined> {
+    const watch = new CallWatch(this.#key, request, called).bare(this.#key, request, called);
+    const hold = await watch.during(this.acquire(request), this.#clock).catch(tellCaller);
+    if (hold) watch.granted(hold);
+    return hold;
+  }
+
+  #whyNotOwner(owner: OwnerRecord | undefined): string {
+    const [what, cure] = owner
+      ? [
+          "nothing to unlock: this owner has no open lock() or tryLock() of this lock",
+          "call hold.unlock() of another's",
+        ]
+      : [
+          "unlock() outside a scope does not know whose hold to give back",
+          "call hold.unlock() of what lock() resolved with, or have lock() and unlock() inside one client.scope()",
+        ];
+    const bare = this.hasBareHold() ? ". This client holds it by a bare lock()" : "";
+    const run = isInsideRun(this.#key)
+      ? ". A run() gives its hold back by itself when its function ends"
+      : "";
+    return `lock "${this.name}": ${what}${bare}; ${cure}${run}`;
+  }
 
   #require(hold: H | undefined, begun: number): H {
     if (hold) return hold;
@@ -143,9 +175,9 @@ export abstract class LockFace<H extends Hold> {
 
   /** Gives back the hold of a run, unless fn did; resolves with the loss if it was lost before. */
   async #finish(hold: H, frame: Frame): Promise<LockLostError | undefined> {
-    const { record, release } = partsOfHold(hold);
+    const { record, verbs } = partsOfHold(hold);
     try {
-      const released = record.outcome ? undefined : release();
+      const released = record.outcome ? undefined : verbs.release(record);
       // A sibling's commands come after the release.
       this.endRun(frame);
       await released;

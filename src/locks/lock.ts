@@ -1,5 +1,6 @@
 /** One lock. Turns a call into one acquisition; how each step looks on the wire is its backend's business. */
 import { checkOptions } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
 import { type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { LockAcquisition } from "./acquire.js";
@@ -10,10 +11,13 @@ import {
   type OwnerOptions,
   ownerOf,
 } from "./acquisition-options.js";
-import { type Backend, eventOf } from "./backend.js";
+import { type Backend, eventOf, type LockState } from "./backend.js";
 import { endRun } from "./commands.js";
+import { Env } from "./env.js";
 import { forceUnlock } from "./force.js";
-import { Hold, type HoldVerbs } from "./hold.js";
+import { Hold } from "./hold.js";
+import type { HoldVerbs } from "./hold-record.js";
+import { hasOpenHold } from "./holds.js";
 import { LockFace } from "./lock-face.js";
 import { dropExpired, wireIdOf } from "./loss.js";
 import { type Grant, knownLockOf, type LockTable, ownerLockOf } from "./owner-lock.js";
@@ -65,6 +69,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** Locks are made by a LockClient. */
   constructor(table: LockTable, backend: Backend) {
+    if (!(table?.env instanceof Env)) {
+      throw new TypeError("locks are made by a LockClient: client.getLock(name) and its like, not by new");
+    }
     const { env } = table;
     const key = env.lockKey(backend.key);
     super(backend.lockName, key, env.clock);
@@ -76,13 +83,13 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   override async forceUnlock(): Promise<boolean> {
     this.#table.env.assertOpen(this.name);
     const { link } = this.#table.env;
-    if (!link.prepared) await link.prepare(this.name, link.commandTimeout);
-    return forceUnlock(this.#table, this.#backend);
+    if (!link.prepared) await link.prepare(this.name, link.commandTimeout).catch(tellCaller);
+    return forceUnlock(this.#table, this.#backend).catch(tellCaller);
   }
 
   override async isLocked(): Promise<boolean> {
     this.#table.env.assertOpen(this.name);
-    return (await this.#backend.state("")).held;
+    return (await this.#state("")).held;
   }
 
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
@@ -90,12 +97,16 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const owner = ownerOf(named, this.#key);
     this.#table.env.assertOpen(this.name);
     const wireId = wireIdOf(knownLockOf(owner, this.#key));
-    return wireId === undefined ? 0 : (await this.#backend.state(wireId)).count;
+    return wireId === undefined ? 0 : (await this.#state(wireId)).count;
   }
 
   override async remainTimeToLive(): Promise<number> {
     this.#table.env.assertOpen(this.name);
-    return (await this.#backend.state("")).ttl;
+    return (await this.#state("")).ttl;
+  }
+
+  #state(wireId: string): Promise<LockState> {
+    return this.#backend.state(wireId).catch(tellCaller);
   }
 
   /** How holds of this kind look to users. */
@@ -135,6 +146,10 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
     const own = knownLockOf(owner, this.#key);
     return own && releaseInnermost(own, this.#backend);
+  }
+
+  protected override hasBareHold(): boolean {
+    return this.#table.live.all().some((own) => hasOpenHold(own, this.#backend));
   }
 
   protected override report(cause: unknown, ownerId: string): void {

@@ -1,6 +1,6 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
 import { elapsedSince, instant } from "../base/clock.js";
-import { isLockError, LockNotOwnerError, RedisUnavailableError } from "../base/errors.js";
+import { isLockError, LockNotOwnerError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { type Backend, countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./backend.js";
 import { changed, inOrder, letGo, once } from "./commands.js";
@@ -87,7 +87,7 @@ function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promis
   // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
   if (isQueued) return env.link.limited(lockName, outcome);
   return new Promise((resolve, reject) => {
-    onSilence = () => reject(new RedisUnavailableError(lockName));
+    onSilence = () => reject(env.link.unavailable(lockName));
     outcome.then(resolve, reject);
   });
 }

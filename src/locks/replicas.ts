@@ -72,7 +72,7 @@ export class Replicas {
     const send = () => this.#enqueue(key, prepared);
     // It may have to wait for the WAIT before its own.
     const within = (call.within ?? link.commandTimeout) + 2 * timeout;
-    const answer = await link.pursue({ lockName, key, send, read: (pair) => pair as Acknowledged }, within);
+    const answer = await link.pursue({ lockName, keys, send, read: (pair) => pair as Acknowledged }, within);
     const value = read(answer.reply);
     if (granted(value) && answer.acknowledged < required) {
       throw new ReplicationError(lockName, answer.acknowledged, required);

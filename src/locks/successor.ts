@@ -1,12 +1,13 @@
 /** A call that waits in the giver's process, and is to be granted the lock by the command that gives it back. */
 import type { Instant } from "../base/clock.js";
-import { RedisUnavailableError } from "../base/errors.js";
+import type { RedisUnavailableError } from "../base/errors.js";
 import type { Passed, Successor } from "../engine/acquisition.js";
 import type { Acquired } from "./backend.js";
 import { noop } from "./work.js";
 
 export interface LocalSuccessorOptions {
-  readonly lockName: string;
+  /** What the call rejects with that got no answer. */
+  readonly unavailable: () => RedisUnavailableError;
   readonly wireId: string;
   /** Milliseconds. */
   readonly lease: number;
@@ -59,6 +60,6 @@ export class LocalSuccessor implements Successor {
   silent(): void {
     if (this.settled) return;
     this.#silent = true;
-    this.#reject(new RedisUnavailableError(this.#options.lockName));
+    this.#reject(this.#options.unavailable());
   }
 }

@@ -123,6 +123,14 @@ export function scopeOwner(): OwnerRecord | undefined {
   return undefined;
 }
 
+/** Whether the current call is made inside a run of this lock. */
+export function isInsideRun(lockKey: string): boolean {
+  for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
+    if (frame.lockKey === lockKey) return true;
+  }
+  return false;
+}
+
 /** The innermost scope or run that the current call is made in. */
 export function currentFrame(): Frame | undefined {
   const frame = store.getStore();

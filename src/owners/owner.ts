@@ -2,7 +2,7 @@
  * An owner is what a thread is to Redisson: the party that re-enters its own locks. It has no identity on the wire;
  * each outermost acquisition mints a wire id of its own.
  */
-import { checkFunction } from "../base/arguments.js";
+import { checkFunction, received } from "../base/arguments.js";
 import { OwnerRecord, openFrame, runInside } from "./context.js";
 
 /** Under this symbol an Owner and a Hold tell their owner: what `options.owner` may name. */
@@ -37,6 +37,6 @@ export function checkOwner(value: unknown): OwnerRecord | undefined {
   if (value === undefined) return undefined;
   const owner =
     typeof value === "object" && value !== null ? (value as { [OWNER]?: OwnerRecord })[OWNER] : undefined;
-  if (!owner) throw new TypeError("owner must be an Owner or a Hold");
+  if (!owner) throw new TypeError(`owner must be an Owner or a Hold, not ${received(value)}`);
   return owner;
 }

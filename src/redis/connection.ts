@@ -27,6 +27,8 @@ export interface Stream {
   uncork(): void;
   ref(): void;
   unref(): void;
+  /** Why it was closed, if by an error. */
+  readonly errored?: Error | null;
 }
 
 /** A {@link RedisConnection} as the inside of the library sees it. */
@@ -41,9 +43,9 @@ export interface Connection {
   call(command: string, ...rest: string[]): Promise<unknown>;
   pipeline(): Pipeline;
   duplicate(...args: unknown[]): Connection;
-  on(event: string, listener: Listener): unknown;
+  on(event: string | symbol, listener: Listener): unknown;
   once(event: string, listener: Listener): unknown;
-  off(event: string, listener: Listener): unknown;
+  off(event: string | symbol, listener: Listener): unknown;
   connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
 }
@@ -55,6 +57,8 @@ export interface ConnectionOptions {
   readonly enableAutoPipelining?: boolean;
   readonly host?: string;
   readonly port?: number;
+  /** Of a Unix socket. */
+  readonly path?: string;
   readonly sentinels?: readonly object[] | null;
 }
 

@@ -59,9 +59,12 @@ function replyCode(message: string): string {
 }
 
 function lacksPermission(message: string): boolean {
-  return /^(NOPERM|NOAUTH|WRONGPASS)\b|ACL failure in script|has no permissions|user executing the script can't/.test(
-    message,
-  );
+  return /^NOPERM\b|ACL failure in script|has no permissions|user executing the script can't/.test(message);
+}
+
+/** The user may not use one of the keys that a command names. */
+export function forbidsKey(error: unknown): boolean {
+  return isReply(error) && lacksPermission(error.message) && /access .*\bkeys?\b/.test(error.message);
 }
 
 export function isMissingScript(error: unknown): boolean {
@@ -84,15 +87,28 @@ export function isShebangRefused(error: unknown): boolean {
 }
 
 /**
+/**
  * The typed error of a failure that will not pass by itself; undefined where trying again may help. `vital`: what has to be
  * done in the end, so it is not given up for an answer that nobody has listed, of a proxy or of a server to come.
+ * `forbidden`: the keys that the user may not use, where that is known.
  */
-export function finalError(error: unknown, lockName: string, vital: boolean): LockError | undefined {
+export function finalError(
+  error: unknown,
+  lockName: string,
+  vital: boolean,
+  forbidden: readonly string[] = [],
+): LockError | undefined {
   if (!isReply(error)) return undefined;
   const cause = scrubbed(error);
   const { message } = cause;
+  if (/^(NOAUTH|WRONGPASS)\b/.test(message)) {
+    const what = "the server refuses the user name or password of the connection, or asks for one";
+    return new UnsupportedServerError(lockName, `${what}: ${message}`, cause);
+  }
   if (lacksPermission(message)) {
-    return new UnsupportedServerError(lockName, `the server forbids a command: ${message}`, cause);
+    const keys = forbidden.map((key) => `"${key}"`).join(", ");
+    const what = keys ? `the user of the connection may not use ${keys}` : "the server forbids a command";
+    return new UnsupportedServerError(lockName, `${what}: ${message}`, cause);
   }
   if (/unknown (redis )?command/i.test(message)) {
     return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause);

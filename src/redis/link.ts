@@ -16,7 +16,8 @@ import { type Connection, isCluster, lookForMasters, masterAddress } from "./con
 import { onEvents } from "./connection-events.js";
 import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
 import { Sender } from "./sender.js";
-import { ServerHealth } from "./server-health.js";
+import { Servers } from "./servers.js";
+import { Trouble } from "./trouble.js";
 
 export interface LinkOptions {
   readonly connection: Connection;
@@ -35,6 +36,8 @@ export class Link implements PursuitHost {
   readonly commandTimeout: number;
   readonly isCluster: boolean;
   readonly sender: Sender;
+  /** How those do that it talks to. */
+  readonly servers: Servers;
   readonly cleanUp: CleanUp;
   readonly backlog: Backlog;
   /** `commandTimeout`, for all that runs under it. */
@@ -46,10 +49,10 @@ export class Link implements PursuitHost {
   /** Calls that do not run under the common limit. */
   readonly #timed = new List<AnyPursuit>();
   /** By the address of the master; all in one where it is not a cluster. */
-  readonly #servers = new Map<string, ServerHealth>();
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
+  readonly #trouble: Trouble;
   readonly #stopListening: readonly (() => void)[];
 
   constructor(options: LinkOptions) {
@@ -59,9 +62,11 @@ export class Link implements PursuitHost {
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isCluster(connection);
     this.limit = new TimeLimit(clock, options.commandTimeout, options.outside);
+    this.#trouble = new Trouble(connection);
+    this.servers = new Servers(connection, clock, options.commandTimeout);
     this.sender = new Sender(connection, options.legacyServer);
     this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
-    const away = () => this.away;
+    const away = () => this.servers.away;
     const undoing = () => this.cleanUp.size;
     this.backlog = new Backlog({ clock, grace: options.commandTimeout, away, undoing });
     const { autoResendUnfulfilledCommands: standalone, redisOptions } = connection.options;
@@ -114,30 +119,6 @@ export class Link implements PursuitHost {
     return this.connection.status === "ready";
   }
 
-  /** True while the server of this key does not answer: not connected, or silent for a tenth of `commandTimeout`. */
-  isAway(key: string): boolean {
-    return !this.connected || this.healthOf(key).away;
-  }
-
-  /** Not worth waiting for: away, or its last call was given up without an answer, however short that one's time was. */
-  isUnresponsive(key: string): boolean {
-    return !this.connected || this.healthOf(key).unresponsive;
-  }
-
-  /** Whether none of the servers that owe an answer gives one. */
-  get away(): boolean {
-    const owing = [...this.#servers.values()].filter(({ owesAnswer }) => owesAnswer);
-    return !this.connected || (owing.length > 0 && owing.every(({ away }) => away));
-  }
-
-  /** The server of this key, as far as is known where that is; what needs no key may go to any. */
-  healthOf(key: string | undefined): ServerHealth {
-    const address = key === undefined ? "" : masterAddress(this.connection, key);
-    const health = this.#servers.get(address) ?? new ServerHealth(this.clock, this.commandTimeout);
-    this.#servers.set(address, health);
-    return health;
-  }
-
   /** Calls back whenever the connection is ready again. Returns the way to stop that. */
   onReady(callback: () => void): () => void {
     this.#onReady.add(callback);
@@ -156,7 +137,7 @@ export class Link implements PursuitHost {
   ): Promise<T> {
     const { script, keys, args, lockName, within = this.commandTimeout, vital } = call;
     const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
-    return this.pursue({ lockName, key: this.#keyOf(keys), send, read, recover, vital }, within);
+    return this.pursue({ lockName, keys, send, read, recover, vital }, within);
   }
 
   /**
@@ -174,13 +155,16 @@ export class Link implements PursuitHost {
     patience?: number,
   ): Promise<T> {
     let first: Call<K, A> | undefined = call();
-    const key = this.#keyOf(first.keys);
+    const { keys: named } = first;
     const send = (anew: boolean) => {
       const { script, keys, args } = first ?? call();
       first = undefined;
       return this.sender.send(script, keys, args, anew);
     };
-    return this.pursue({ lockName, key, send, read, recover, onSilence, patience }, this.commandTimeout);
+    return this.pursue(
+      { lockName, keys: named, send, read, recover, onSilence, patience },
+      this.commandTimeout,
+    );
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
@@ -193,7 +177,7 @@ export class Link implements PursuitHost {
   limited<T>(lockName: string, work: Promise<T>, ms: number = this.commandTimeout): Promise<T> {
     if (ms === Number.POSITIVE_INFINITY) return work;
     return new Promise((resolve, reject) => {
-      const cancel = this.clock.after(ms, () => reject(new RedisUnavailableError(lockName)));
+      const cancel = this.clock.after(ms, () => reject(this.unavailable(lockName)));
       const settled =
         <V>(settle: (value: V) => void) =>
         (value: V) => {
@@ -204,10 +188,16 @@ export class Link implements PursuitHost {
     });
   }
 
+  /** What a call rejects with that got no usable answer; by default for what is wrong with the connection. */
+  unavailable(lockName: string, cause: Error = this.#trouble.cause): RedisUnavailableError {
+    return new RedisUnavailableError(lockName, cause);
+  }
+
   /** Ends the retries and takes the listeners off the user's connection. */
   close(): void {
     this.#closed = true;
     for (const stop of this.#stopListening) stop();
+    this.#trouble.close();
     this.cleanUp.close();
     for (const pursuit of this.#pursuits()) pursuit.close();
     this.#onReady.clear();
@@ -239,11 +229,6 @@ export class Link implements PursuitHost {
 
   goOn(pursuit: AnyPursuit): void {
     this.limit.start(pursuit);
-  }
-
-  /** All keys of a script are on one server; without a cluster there is only one. */
-  #keyOf(keys: KeyValues): string | undefined {
-    return this.isCluster ? Object.values(keys).flat()[0] : undefined;
   }
 
   /** Calls without an answer yet. */

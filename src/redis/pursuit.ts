@@ -1,9 +1,13 @@
 /** One call on its way to an answer: sent, and sent again while failures may pass, until it is answered or given up. */
 import type { Clock } from "../base/clock.js";
-import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
+import { ClientClosedError, type LockError, type RedisUnavailableError } from "../base/errors.js";
 import type { Limited } from "../base/time-limit.js";
-import { finalError, isMissingScript, isTimedOut, scrubbed } from "./failures.js";
+import type { KeyValues } from "../scripts/script.js";
+import type { Connection } from "./connection.js";
+import { finalError, forbidsKey, isMissingScript, isTimedOut, scrubbed } from "./failures.js";
+import { forbiddenKeys } from "./forbidden.js";
 import type { ServerHealth } from "./server-health.js";
+import type { Servers } from "./servers.js";
 
 /** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
 const FIRST_PAUSE = 10;
@@ -12,12 +16,14 @@ const LONGEST_PAUSE = 250;
 /** Who keeps the pursuits. */
 export interface PursuitHost {
   readonly clock: Clock;
+  readonly connection: Connection;
   /** How long a command may take. */
   readonly limit: { readonly ms: number };
   /** Those that have ended while ioredis still has their commands. */
   readonly backlog: { readonly abandoned: Set<object> };
-  /** The server of a key. */
-  healthOf(key: string | undefined): ServerHealth;
+  /** What a call rejects with that got no answer. */
+  unavailable(lockName: string, cause: Error | undefined): RedisUnavailableError;
+  readonly servers: Servers;
   /** No answer came in time. */
   silent(): void;
   /** The pursuit has ended, in whatever way. */
@@ -29,10 +35,10 @@ export interface PursuitHost {
 /** What is pursued, and how. */
 export interface Pursued<T> {
   readonly lockName: string;
-  /** One of its keys; absent where any server may answer. */
-  readonly key?: string | undefined;
   /** Sends it once. `anew`: the server did not know the script. */
   readonly send: (anew: boolean) => Promise<unknown>;
+  /** The keys of a script. */
+  readonly keys?: KeyValues | undefined;
   /** Reads the reply. */
   readonly read: (reply: unknown) => T;
   /** What a failure for good means, if it is not to be thrown. */
@@ -94,7 +100,7 @@ export class Pursuit<T> implements AnyPursuit {
   send(anew = false): void {
     if (!this.#work) return;
     this.#flying = true;
-    this.#address(this.#work.pursued.key);
+    this.#address(this.#work.pursued.keys);
     this.#work.pursued.send(anew).then(
       (reply) => this.#succeeded(reply),
       (error: unknown) => this.#failed(error),
@@ -104,7 +110,7 @@ export class Pursuit<T> implements AnyPursuit {
   /** Its time is up with the outcome unknown. */
   expire(): void {
     if (!this.#work) return;
-    const { lockName, key, onSilence } = this.#work.pursued;
+    const { lockName, keys, onSilence } = this.#work.pursued;
     this.#health?.gaveUp();
     this.#host.silent();
     onSilence?.();
@@ -112,13 +118,13 @@ export class Pursuit<T> implements AnyPursuit {
       this.#host.goOn(this);
       // Until its connection breaks ioredis has the command, and then sends it again or rejects it: more would pile up.
       // Not so of a key that has another master by now.
-      if (this.#host.healthOf(key) !== this.#health) this.send();
+      if (this.#host.servers.of(keys) !== this.#health) this.send();
       return;
     }
     const ended = this.#end();
     if (!ended) return;
     if (this.#flying) this.#host.backlog.abandoned.add(this);
-    ended.reject(new RedisUnavailableError(lockName, this.#cause));
+    ended.reject(this.#host.unavailable(lockName, this.#cause));
   }
 
   /** The link was closed. */
@@ -141,8 +147,8 @@ export class Pursuit<T> implements AnyPursuit {
     }
   }
 
-  #address(key: string | undefined): void {
-    const health = this.#host.healthOf(key);
+  #address(keys: KeyValues | undefined): void {
+    const health = this.#host.servers.of(keys);
     if (health === this.#health) return;
     this.#health?.callEnded();
     this.#health = health;
@@ -156,16 +162,26 @@ export class Pursuit<T> implements AnyPursuit {
       return;
     }
     if (isMissingScript(error)) return this.send(true);
-    const { lockName, onSilence } = this.#work.pursued;
+    const { lockName, keys, onSilence } = this.#work.pursued;
     const final = finalError(error, lockName, onSilence !== undefined);
+    if (final && keys && forbidsKey(error)) return this.#nameKeys(error, keys);
     if (final) return this.#refused(final);
     this.#cause = scrubbed(error);
     this.#cancelPause?.();
-    if (this.#givenUp) return this.#refused(new RedisUnavailableError(lockName, this.#cause));
+    if (this.#givenUp) return this.#refused(this.#host.unavailable(lockName, this.#cause));
     this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
     // A command that ioredis gave up by its own time is still on the connection: more of them pile up there.
     const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
     this.#pause = Math.min(2 * this.#pause, longest);
+  }
+
+  /** It will not pass; the user is told which keys are forbidden. */
+  #nameKeys(error: unknown, keys: KeyValues): void {
+    void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
+      const { lockName, onSilence } = this.#work?.pursued ?? {};
+      if (lockName === undefined) return;
+      this.#refused(finalError(error, lockName, onSilence !== undefined, forbidden) as LockError);
+    });
   }
 
   get #givenUp(): boolean {

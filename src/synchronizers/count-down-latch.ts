@@ -2,7 +2,7 @@
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import type { Attempt } from "../engine/acquisition.js";
 import { counterState, latchCountDown } from "../scripts/generated.js";
-import { MARKER_TTL, type SharedNumber } from "./number.js";
+import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Want, waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
@@ -40,6 +40,7 @@ export class CountDownLatch {
 
   /** Made by `LockClient.getCountDownLatch`. */
   constructor(number: SharedNumber) {
+    checkNumber(number, "getCountDownLatch");
     this.name = number.name;
     this.#number = number;
   }

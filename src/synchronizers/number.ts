@@ -5,8 +5,9 @@
  * own that lapses. What takes something and gets no answer is undone in the background. What gives something goes on
  * in the background, but not for longer than its marker is sure to be there: given twice would be worse than not at all.
  */
+
+import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
-import { RedisUnavailableError } from "../base/errors.js";
 import type { LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone } from "../base/names.js";
 import type { Env } from "../locks/env.js";
@@ -125,7 +126,7 @@ export class SharedNumber {
         );
         if (word !== TOO_LATE) return word;
         // Else the server's clock was not known, and now it is.
-        if (left() < 0) throw new RedisUnavailableError(this.name);
+        if (left() < 0) throw link.unavailable(this.name);
       }
     });
   }
@@ -141,11 +142,11 @@ export class SharedNumber {
     const { env, name } = this;
     const { link } = env;
     if (env.ended) env.assertOpen(name);
-    return new Promise((resolve, reject) => {
+    const answered = new Promise<number>((resolve, reject) => {
       let silent = false;
       const onSilence = () => {
         silent = true;
-        reject(new RedisUnavailableError(name));
+        reject(link.unavailable(name));
       };
       const cancel = link.prepared ? noop : env.clock.after(link.commandTimeout, onSilence);
       const work = link.prepared
@@ -158,6 +159,7 @@ export class SharedNumber {
         else reject(error);
       });
     });
+    return answered.catch(tellCaller);
   }
 
   /** `{word, time}` */
@@ -178,8 +180,8 @@ export class SharedNumber {
   ): Promise<T> {
     const { env, name } = this;
     env.assertOpen(name);
-    if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout);
-    return env.link.call(this.#call(make()), read);
+    if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout).catch(tellCaller);
+    return env.link.call(this.#call(make()), read).catch(tellCaller);
   }
 
   /** The number as it is; 0 without one. */
@@ -202,4 +204,10 @@ export class SharedNumber {
   emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {
     this.env.events.emit(event, { lockName: this.name, kind: this.kind, ...more } as LockEvents[E]);
   }
+}
+
+/** @throws TypeError for a constructor that a user called; `getter` is what to call instead */
+export function checkNumber(number: unknown, getter: string): void {
+  if (number instanceof SharedNumber) return;
+  throw new TypeError(`it is made by a LockClient: client.${getter}(name), not by new`);
 }

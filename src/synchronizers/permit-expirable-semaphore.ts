@@ -7,7 +7,7 @@ import { noop } from "../locks/work.js";
 import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit, type KeptPermits } from "./kept-permits.js";
-import { MARKER_TTL, type SharedNumber } from "./number.js";
+import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -35,12 +35,16 @@ export class PermitExpirableSemaphore {
 
   /** Made by `LockClient.getPermitExpirableSemaphore`. */
   constructor(number: SharedNumber, kept: KeptPermits) {
+    checkNumber(number, "getPermitExpirableSemaphore");
     this.name = number.name;
     this.#number = number;
     this.#kept = kept;
   }
 
-  /** Sets the number of permits, unless that was done before. Resolves with whether this call did. */
+  /**
+   * Sets the number of permits, unless that was done before. Resolves with whether this call did; to change a number that
+   * is set use {@link setPermits} or {@link addPermits}.
+   */
   async trySetPermits(permits: number): Promise<boolean> {
     return trySetPermits(this.#number, permits);
   }
@@ -74,7 +78,7 @@ export class PermitExpirableSemaphore {
     if (await this.tryRelease(id)) return;
     throw new LockNotOwnerError(
       this.name,
-      `semaphore "${this.name}": no such permit, or its lease has ended`,
+      `semaphore "${this.name}": no such permit, or its lease has ended; give it a longer lease, or none`,
     );
   }
 

@@ -1,4 +1,5 @@
 /** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
+import { tellCaller } from "../base/caller.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
 import {
   Acquisition,
@@ -36,7 +37,7 @@ export async function waitFor<G>(
   const { env, name } = number;
   env.assertOpen(name);
   if (signal?.aborted) throw signal.reason;
-  const granted = await env.engine.acquire(new Request(number, want), wait, signal);
+  const granted = await env.engine.acquire(new Request(number, want), wait, signal).catch(tellCaller);
   if (granted === undefined) return undefined;
   if (env.closed) {
     if (want.undo) env.settle(want.undo());
@@ -78,7 +79,7 @@ class Request<G> extends Acquisition<G> {
   }
 
   override get away(): boolean {
-    return this.#number.env.link.isAway(this.#number.key);
+    return this.#number.env.link.servers.isAway(this.#number.key);
   }
 
   override listen(listener: Listener): () => void {

@@ -4,7 +4,7 @@ import { LockLostError, LockTimeoutError } from "../base/errors.js";
 import type { LiveSet } from "../locks/live-set.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { Live } from "./kept-permits.js";
-import type { SharedNumber } from "./number.js";
+import { checkNumber, type SharedNumber } from "./number.js";
 import { waitFor } from "./request.js";
 import { RunningPermits } from "./running-permits.js";
 import { Drain, Take } from "./semaphore-wants.js";
@@ -37,12 +37,16 @@ export class Semaphore {
 
   /** Made by `LockClient.getSemaphore`. */
   constructor(number: SharedNumber, live: LiveSet<Live>) {
+    checkNumber(number, "getSemaphore");
     this.name = number.name;
     this.#number = number;
     this.#live = live;
   }
 
-  /** Sets the number of permits, unless that was done before. Resolves with whether this call did. */
+  /**
+   * Sets the number of permits, unless that was done before. Resolves with whether this call did; to raise a number that is
+   * set use {@link addPermits}.
+   */
   async trySetPermits(permits: number): Promise<boolean> {
     return trySetPermits(this.#number, permits);
   }
@@ -101,7 +105,7 @@ export class Semaphore {
     await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
       running = new RunningPermits(this.#number, () => giveBack(this.#number, count), this.#live);
     });
-    if (!running) throw new LockTimeoutError(this.name, clock.mono() - begun);
+    if (!running) throw this.#tooFew(clock.mono() - begun);
     let result: T;
     try {
       result = await fn();
@@ -111,6 +115,12 @@ export class Semaphore {
     const { lost } = running;
     if (lost) throw new LockLostError(this.name, lost.reason, lost.since, { value: result });
     return result;
+  }
+
+  #tooFew(waited: number): LockTimeoutError {
+    const what = `semaphore "${this.name}" had too few free permits`;
+    const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
+    return new LockTimeoutError(this.name, waited, what, cure);
   }
 
   async #take(

@@ -1,0 +1,241 @@
+/** Contract section 6: what an error of the server or the connection tells: its cause, the address, the key, the caller. */
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { LockClient, type LockClientOptions, type LockError, MultiLock, RedLock } from "../../src/index.js";
+import { freePort, type RedisServer, releasePort, startRedis } from "../support/index.js";
+import { failure } from "./helpers.js";
+
+let server: RedisServer;
+const clients: LockClient[] = [];
+const connections: Redis[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+afterEach(async () => {
+  await server.call("FLUSHALL");
+  await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
+  for (const connection of connections.splice(0)) connection.disconnect();
+});
+
+function connect(port: number, options: object = {}): Redis {
+  const redis = new Redis({ host: "127.0.0.1", port, ...options });
+  redis.on("error", () => {});
+  connections.push(redis);
+  return redis;
+}
+
+function clientOn(redis: Redis, options: LockClientOptions = { commandTimeout: 300 }): LockClient {
+  const client = new LockClient(redis, options);
+  clients.push(client);
+  return client;
+}
+
+type Call = [name: string, call: (client: LockClient) => Promise<unknown>];
+
+const CALLS: readonly Call[] = [
+  ["lock", (client) => client.getLock("a").lock()],
+  ["lock with a wait", (client) => client.getLock("a").lock({ wait: 200 })],
+  ["tryLock", (client) => client.getLock("a").tryLock()],
+  ["run", (client) => client.getFairLock("a").run(() => {})],
+  ["isLocked", (client) => client.getFencedLock("a").isLocked()],
+  ["forceUnlock", (client) => client.getReadWriteLock("a").writeLock().forceUnlock()],
+  ["remainTimeToLive", (client) => client.getReadWriteLock("a").readLock().remainTimeToLive()],
+  ["inspect", (client) => client.inspect("a")],
+  ["tryAcquire", (client) => client.getSemaphore("a").tryAcquire(1, 200)],
+  ["acquire", (client) => client.getSemaphore("a").acquire()],
+  ["release", (client) => client.getSemaphore("a").release()],
+  ["drainPermits", (client) => client.getSemaphore("a").drainPermits()],
+  ["tryAcquire of a permit", (client) => client.getPermitExpirableSemaphore("a").tryAcquire()],
+  ["release of a permit", (client) => client.getPermitExpirableSemaphore("a").release("0".repeat(32))],
+  ["getPermits", (client) => client.getPermitExpirableSemaphore("a").getPermits()],
+  ["await", (client) => client.getCountDownLatch("a").await(200)],
+  ["countDown", (client) => client.getCountDownLatch("a").countDown()],
+];
+const READY: Call = ["ready", (client) => client.ready()];
+
+/** Its name shows in the stack of what `call` rejects with. */
+async function namedCaller(call: () => Promise<unknown>): Promise<void> {
+  await call();
+}
+
+function toldOf(call: () => Promise<unknown>): Promise<LockError> {
+  return failure(namedCaller(call)) as Promise<LockError>;
+}
+
+describe("UNAVAILABLE", () => {
+  test.for([...CALLS, READY])("%s on a refused connection has it as its cause", async ([, call]) => {
+    const port = await freePort();
+    try {
+      const error = await toldOf(() => call(clientOn(connect(port))));
+      expect(error.code).toBe("UNAVAILABLE");
+      expect(error.message).toContain(`127.0.0.1:${port}`);
+      expect(error.message).not.toContain('lock ""');
+      expect(error.cause).toMatchObject({
+        code: "ECONNREFUSED",
+        message: expect.stringContaining(`127.0.0.1:${port}`),
+      });
+      expect(error.stack).toContain("namedCaller");
+    } finally {
+      releasePort(port);
+    }
+  });
+
+  test("the cause is known although nobody listens to the connection's errors", async () => {
+    const port = await freePort();
+    const redis = connect(port);
+    redis.removeAllListeners("error");
+    const shown = console.error;
+    console.error = () => {}; // by ioredis, since nobody listens
+    try {
+      const error = await toldOf(() => clientOn(redis).getLock("a").lock());
+      expect(error.cause).toMatchObject({ code: "ECONNREFUSED" });
+    } finally {
+      redis.disconnect();
+      console.error = shown;
+      releasePort(port);
+    }
+  });
+
+  test.for([...CALLS, READY])("%s of a server that is silent names its address", async ([, call]) => {
+    const redis = connect(server.port);
+    const client = clientOn(redis);
+    await client.ready();
+    await server.pause();
+    try {
+      const error = await toldOf(() => call(client));
+      expect(error.code).toBe("UNAVAILABLE");
+      expect((error.cause as Error).message).toContain(`127.0.0.1:${server.port}`);
+      expect(error.stack).toContain("namedCaller");
+    } finally {
+      await server.resume();
+    }
+  });
+
+  test("of an unlock that gets no answer has a cause and its caller", async () => {
+    const client = clientOn(connect(server.port));
+    const hold = await client.getLock("a").lock();
+    await server.pause();
+    try {
+      const error = await toldOf(() => hold.unlock());
+      expect(error.code).toBe("UNAVAILABLE");
+      expect((error.cause as Error).message).toContain(`127.0.0.1:${server.port}`);
+      expect(error.stack).toContain("namedCaller");
+    } finally {
+      await server.resume();
+    }
+  });
+
+  test("the errors of a RedLock's members have causes, and QUORUM its caller", async () => {
+    const ports = await Promise.all([freePort(), freePort(), freePort()]);
+    try {
+      const lock = new RedLock(...ports.map((port) => clientOn(connect(port)).getLock("a")));
+      const error = await toldOf(() => lock.lock());
+      expect(error).toMatchObject({ code: "QUORUM" });
+      expect(error.stack).toContain("namedCaller");
+      for (const each of error.errors as LockError[])
+        expect(each.cause).toMatchObject({ code: "ECONNREFUSED" });
+    } finally {
+      for (const port of ports) releasePort(port);
+    }
+  });
+
+  test("what is asked of a group of locks tells its caller", async () => {
+    const port = await freePort();
+    try {
+      const client = clientOn(connect(port));
+      const error = await toldOf(() => new MultiLock(client.getLock("a"), client.getLock("b")).isLocked());
+      expect(error).toMatchObject({ code: "UNAVAILABLE", cause: { code: "ECONNREFUSED" } });
+      expect(error.stack).toContain("namedCaller");
+    } finally {
+      releasePort(port);
+    }
+  });
+
+  test("a connection that is up again is not blamed for what it suffered before", async () => {
+    const port = await freePort();
+    const redis = connect(port, { retryStrategy: () => 20 });
+    const client = clientOn(redis, { commandTimeout: 300 });
+    await failure(client.getLock("a").lock());
+    const late = await startRedis({ port });
+    try {
+      await client.ready().catch(() => client.ready());
+      await late.pause();
+      const error = (await failure(client.getLock("a").lock())) as LockError;
+      expect((error.cause as Error).message).not.toContain("ECONNREFUSED");
+    } finally {
+      await late.resume();
+      await late.stop();
+    }
+  });
+});
+
+describe("WRONG_DATA", () => {
+  test.for(CALLS.filter(([name]) => name !== "release of a permit" && name !== "inspect"))(
+    "of %s tells the caller",
+    async ([, call]) => {
+      const redis = connect(server.port);
+      await redis.rpush("a", "somebody's");
+      const error = await toldOf(() => call(clientOn(redis, {})));
+      expect(error.code).toBe("WRONG_DATA");
+      expect(error.stack).toContain("namedCaller");
+    },
+  );
+});
+
+describe("a wrong password", () => {
+  test.for([...CALLS.slice(0, 1), READY])("is told as such by %s", async ([, call]) => {
+    const guarded = await startRedis({ password: "right" });
+    try {
+      for (const password of ["wrong", undefined]) {
+        const error = await toldOf(() => call(clientOn(connect(guarded.port, { password }))));
+        expect(error.code).toBe("UNSUPPORTED");
+        expect(error.message).toMatch(/password/);
+        expect(error.message).not.toContain("command:");
+        expect(error.message).not.toContain('lock ""');
+        expect(error.message).not.toContain("wrong ");
+      }
+    } finally {
+      await guarded.stop();
+    }
+  });
+});
+
+describe("a user that may not use a key", () => {
+  const LOCKS: readonly Call[] = [
+    ["lock", (client) => client.getLock("a").lock()],
+    ["isLocked", (client) => client.getLock("a").isLocked()],
+    ["tryAcquire", (client) => client.getSemaphore("a").tryAcquire()],
+  ];
+
+  test.for(LOCKS)("%s names the lock's key", async ([, call]) => {
+    await server.call(
+      "ACL",
+      "SETUSER",
+      "other",
+      "on",
+      ">pw",
+      "resetkeys",
+      "~b*",
+      "~*{b*",
+      "allchannels",
+      "+@all",
+    );
+    const error = await toldOf(() =>
+      call(clientOn(connect(server.port, { username: "other", password: "pw" }))),
+    );
+    expect(error.code).toBe("UNSUPPORTED");
+    expect(error.message).toMatch(/may not use .*"a"/);
+    expect(error.stack).toContain("namedCaller");
+  });
+
+  test("the key beside the lock's that is missing is named, and the lock's own is not", async () => {
+    await server.call("ACL", "SETUSER", "half", "on", ">pw", "resetkeys", "~a*", "allchannels", "+@all");
+    const client = clientOn(connect(server.port, { username: "half", password: "pw" }));
+    const error = await toldOf(() => client.getLock("a").lock());
+    expect(error.code).toBe("UNSUPPORTED");
+    expect(error.message).toContain('"redisson_unlock_latch:{a}');
+    expect(error.message).not.toMatch(/may not use .*"a"/);
+  });
+});

@@ -1,0 +1,186 @@
+/** Contract section 6: a text names the lock, what happened and what to do, and ends with the guide's anchor of its code. */
+import { readFile } from "node:fs/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import {
+  CountDownLatch,
+  FairLock,
+  FencedLock,
+  Lock,
+  LockClient,
+  type LockError,
+  PermitExpirableSemaphore,
+  ReadWriteLock,
+  Semaphore,
+} from "../../src/index.js";
+import { type RedisServer, startRedis } from "../support/index.js";
+import { as, failure } from "./helpers.js";
+
+let server: RedisServer;
+let client: LockClient;
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new LockClient(server.connect());
+  await client.ready();
+});
+afterAll(async () => {
+  await client.close({ timeout: 0 });
+  await server.stop();
+});
+afterEach(() => server.call("FLUSHALL"));
+
+describe("the text of an error", () => {
+  const FAILURES: [code: string, fail: () => Promise<unknown>, cure: RegExp][] = [
+    [
+      "WAIT_TIMEOUT",
+      async () => {
+        await client.getLock("a").lock({ lease: 60_000 });
+        await client.getLock("a").lock({ wait: 20 });
+      },
+      /was not free within \d+ ms; wait longer/,
+    ],
+    [
+      "WAIT_TIMEOUT",
+      () => client.getSemaphore("a").run(() => {}, { wait: 20 }),
+      /semaphore "a" had too few free permits.*trySetPermits\(\)/,
+    ],
+    ["NOT_OWNER", () => client.getLock("a").unlock(), /hold\.unlock\(\)/],
+    ["NOT_OWNER", () => client.getPermitExpirableSemaphore("a").release("0".repeat(32)), /longer lease/],
+    [
+      "LOCK_LOST",
+      async () => {
+        const hold = await client.getLock("a").lock();
+        await server.call("DEL", "a");
+        await hold.unlock();
+      },
+      /its key is gone \(deleted.*check the work/,
+    ],
+    [
+      "UPGRADE_REFUSED",
+      () => {
+        const lock = client.getReadWriteLock("a");
+        return lock.readLock().run(() => lock.writeLock().lock());
+      },
+      /give the read side back first/,
+    ],
+    [
+      "WRONG_DATA",
+      async () => {
+        await server.call("SET", "a", "somebody's");
+        await client.getLock("a").lock();
+      },
+      /WRONGTYPE.*another name.*prefix/,
+    ],
+    [
+      "CLIENT_CLOSED",
+      async () => {
+        const closed = new LockClient(server.connect());
+        await closed.close();
+        await closed.getLock("a").lock();
+      },
+      /before close\(\)/,
+    ],
+    [
+      "REPLICAS",
+      async () => {
+        const strict = new LockClient(server.connect(), { replicas: 1, replicasTimeout: 50 });
+        await strict
+          .getLock("a")
+          .lock()
+          .finally(() => strict.close({ timeout: 0 }));
+      },
+      /look at the replicas/i,
+    ],
+    [
+      "UNAVAILABLE",
+      async () => {
+        const hasty = new LockClient(server.connect(), { commandTimeout: 100 });
+        await hasty.ready();
+        server.pause();
+        await hasty
+          .getLock("a")
+          .lock()
+          .finally(() => {
+            server.resume();
+            return hasty.close({ timeout: 0 });
+          });
+      },
+      /try again later/,
+    ],
+  ];
+
+  test.for(FAILURES)("%s: %s", async ([code, fail, cure]) => {
+    const error = (await failure(fail)) as LockError;
+    expect(error.code).toBe(code);
+    expect(error.message).toContain('"a"');
+    expect(error.message).toMatch(cure);
+    const anchor = `#${code.toLowerCase()}`;
+    expect(error.message.endsWith(`. See docs/guide.md${anchor}`)).toBe(true);
+    expect(await readFile(new URL("../../docs/guide.md", import.meta.url), "utf8")).toContain(`(${anchor})`);
+  });
+});
+
+describe("wrong arguments", () => {
+  const REFUSED: [what: string, call: () => unknown, type: ErrorConstructor, text: RegExp][] = [
+    ["a wait that is text", () => client.getLock("a").tryLock(as("500")), TypeError, /wait.*not "500"/],
+    ["a wait below 0", () => client.getLock("a").lock({ wait: -5 }), RangeError, /wait.*not -5/],
+    ["a lease of 0", () => client.getLock("a").lock({ lease: 0 }), RangeError, /lease.*not 0.*leave it out/],
+    [
+      "options where numbers are meant",
+      () => client.getLock("a").tryLock(as({ wait: 5 })),
+      TypeError,
+      /tryLock\(wait, lease/,
+    ],
+    [
+      "numbers where options are meant",
+      () => client.getLock("a").lock(as(500)),
+      TypeError,
+      /options.*not 500/,
+    ],
+    [
+      "an unknown option",
+      () => client.getLock("a").lock(as({ waitTime: 5 })),
+      TypeError,
+      /"waitTime"; it takes wait, lease/,
+    ],
+    [
+      "a signal that is its controller",
+      () => client.getLock("a").lock({ signal: as(new AbortController()) }),
+      TypeError,
+      /not an object/,
+    ],
+    ["a name that is a number", () => client.getLock(as(5)), TypeError, /name.*not 5/],
+    ["permits that are text", () => client.getSemaphore("a").acquire(as("2")), TypeError, /permits.*not "2"/],
+    [
+      "an event that never comes",
+      () => client.on(as("error2"), () => {}),
+      TypeError,
+      /acquired.*lost, error, not "error2"/,
+    ],
+    ["an event of Object", () => client.once(as("toString"), () => {}), TypeError, /not "toString"/],
+    ["an event that is taken off", () => client.off(as("errors"), () => {}), TypeError, /not "errors"/],
+    ["a listener that is none", () => client.on("lost", as("log")), TypeError, /listener.*not "log"/],
+    [
+      "a prefix with its colon",
+      () => new LockClient(server.connect(), { prefix: "shop:" }),
+      RangeError,
+      /prefix.*not "shop:"/,
+    ],
+    ["a long text", () => client.getLock("a").tryLock(as("5".repeat(99))), TypeError, /not a string/],
+  ];
+
+  test.for(REFUSED)("%s", async ([, call, type, text]) => {
+    const error = await failure(async () => call());
+    expect(error).toBeInstanceOf(type);
+    expect(error.message).toMatch(text);
+  });
+
+  test.for([Lock, FairLock, FencedLock, ReadWriteLock, Semaphore, PermitExpirableSemaphore, CountDownLatch])(
+    "new %o(name) says who makes them",
+    async (Made) => {
+      const error = await failure(() => new Made(as("x"), as(undefined)));
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.message).toContain("client.get");
+    },
+  );
+});
