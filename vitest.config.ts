@@ -31,6 +31,7 @@ const config: ViteUserConfig = {
     // They only bound; what a test waits for has its own limit, and says what is missing.
     testTimeout: 4 * PATIENCE,
     hookTimeout: 6 * PATIENCE,
+    setupFiles: "test/support/kept-holds.ts",
     reporters: ["default", "./tools/plain-reporter.mjs"],
     projects: [
       {

@@ -50,10 +50,10 @@ check('zrem', redis.pcall('ZREM', probe, 'a'))
 check('zremrangebyscore', redis.pcall('ZREMRANGEBYSCORE', probe, 0, 0))
 check('rpush', redis.pcall('RPUSH', probe, 'a'))
 check('lpop', redis.pcall('LPOP', probe))
-check('lrem', redis.pcall('LREM', probe, 0, 'a'))
+check('ltrim', redis.pcall('LTRIM', probe, 0, 0))
+check('llen', redis.pcall('LLEN', probe))
 check('lindex', redis.pcall('LINDEX', probe, 0))
 check('lrange', redis.pcall('LRANGE', probe, 0, 0))
-check('lpos', redis.pcall('LPOS', probe, 'a'))
 check('del', redis.pcall('DEL', probe))
 
 return refused

@@ -1,5 +1,5 @@
 /** The two sides of one lock, as users get them. */
-import { Lock } from "../locks/lock.js";
+import { checkTable, Lock } from "../locks/lock.js";
 import type { LockTable } from "../locks/owner-lock.js";
 import { ReadBackend } from "./read.js";
 import type { Readers } from "./readers.js";
@@ -30,8 +30,8 @@ export class ReadWriteLock {
 
   /** Locks are made by a LockClient. */
   constructor({ table, readers, lockName, key, preferWriters }: ReadWriteLockParts) {
-    const { env } = table;
-    const parts = { env, lockName, key };
+    checkTable(table);
+    const parts = { env: table.env, lockName, key };
     this.name = lockName;
     this.#read = new Lock(table, new ReadBackend(parts, readers, preferWriters));
     this.#write = new Lock(table, new WriteBackend(parts, preferWriters));

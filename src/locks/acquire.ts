@@ -41,7 +41,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   since: Instant | undefined;
   /** Of the wire id of its outermost tries; minted at the first. */
   number: number | undefined;
-  /** The server may have something of its tries, or may yet get it: a grant that we did not hear of, a ticket. */
+  /** The server may have something of its tries, or may yet get it: a grant that nobody heard of, a ticket. */
   outcomeUnknown = false;
   /** The command of its try was sent and not answered. */
   inFlight = false;
@@ -76,7 +76,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override get away(): boolean {
-    return this.own.table.env.link.servers.isAway(this.own.key);
+    return this.own.table.env.link.servers.isAway(this.backend.key);
   }
 
   override get ticket(): string | undefined {
@@ -152,8 +152,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const { lockName, lease, number } = this;
     const unavailable = () => env.link.unavailable(lockName);
     const gone = () => this.over || this.number !== number;
-    const sent = instant(env.clock);
-    this.successor = new LocalSuccessor({ unavailable, wireId: env.wireId(number), lease, own, gone, sent });
+    const [wireId, sent] = [env.wireId(number), instant(env.clock)];
+    this.successor = new LocalSuccessor({ unavailable, wireId, lease, own, gone, sent });
     // From now on the server may have a hold for it, whether it comes to the try or not.
     this.outcomeUnknown = true;
     return this.successor;

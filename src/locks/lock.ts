@@ -42,6 +42,12 @@ export interface LockParts {
 /** Under this symbol a lock tells its parts, to another copy of the library in the process too. */
 const PARTS = Symbol.for("holdfast.lock");
 
+/** @throws TypeError for anything but what a LockClient passes */
+export function checkTable(table: Partial<LockTable> | undefined): void {
+  if (table?.env instanceof Env) return;
+  throw new TypeError("locks are made by a LockClient: client.getLock(name) and its like, not by new");
+}
+
 /** The parts of a lock; undefined for anything else. */
 export function partsOf(lock: unknown): LockParts | undefined {
   if (typeof lock !== "object" || lock === null) return undefined;
@@ -69,9 +75,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** Locks are made by a LockClient. */
   constructor(table: LockTable, backend: Backend) {
-    if (!(table?.env instanceof Env)) {
-      throw new TypeError("locks are made by a LockClient: client.getLock(name) and its like, not by new");
-    }
+    checkTable(table);
     const { env } = table;
     const key = env.lockKey(backend.key);
     super(backend.lockName, key, env.clock);

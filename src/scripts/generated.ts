@@ -4646,13 +4646,13 @@ check('zrem', redis.pcall('ZREM', probe, 'a'))
 check('zremrangebyscore', redis.pcall('ZREMRANGEBYSCORE', probe, 0, 0))
 check('rpush', redis.pcall('RPUSH', probe, 'a'))
 check('lpop', redis.pcall('LPOP', probe))
-check('lrem', redis.pcall('LREM', probe, 0, 'a'))
+check('ltrim', redis.pcall('LTRIM', probe, 0, 0))
+check('llen', redis.pcall('LLEN', probe))
 check('lindex', redis.pcall('LINDEX', probe, 0))
 check('lrange', redis.pcall('LRANGE', probe, 0, 0))
-check('lpos', redis.pcall('LPOS', probe, 'a'))
 check('del', redis.pcall('DEL', probe))
 return refused`,
-  sha1: "a2e962f3db787924f6999dd8a9ec413c2c6e42e9",
+  sha1: "2be9255616d97f4e984d861756817573639029be",
 });
 
 /**

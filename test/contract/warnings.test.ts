@@ -6,9 +6,11 @@ import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Hold, type Lock, LockClient, MultiLock } from "../../src/index.js";
 import { type RedisServer, startRedis, until } from "../support/index.js";
+import { letGo } from "../support/kept-holds.js";
 import { deferred, failure } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
+letGo();
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
