@@ -20,7 +20,7 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   table.watchdog.close();
   permits.watchdog.close();
   env.router.close();
-  env.link.close();
+  env.runner.close();
   env.replicas?.close();
   // Once what the close itself caused has been sent.
   await new Promise((resolve) => setImmediate(resolve));
@@ -31,17 +31,17 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
  * is there again.
  */
 async function settledUnlessAway({ env }: ClientParts, settling: number): Promise<void> {
-  const { link } = env;
+  const { runner } = env;
   let open = true;
   const settled = env.settled().then(() => {
     open = false;
   });
   const step = settling / 10;
-  for (let waited = 0; waited < settling && link.connected; waited += step) {
+  for (let waited = 0; waited < settling && runner.connected; waited += step) {
     await atMost(settled, step);
     // After a stall of this process, answers are read first.
     await new Promise((resolve) => setImmediate(resolve));
-    if (!open || link.servers.away) return;
+    if (!open || runner.servers.away) return;
   }
 }
 

@@ -12,8 +12,9 @@ import type { LockTable } from "./locks/owner-lock.js";
 import { Replicas } from "./locks/replicas.js";
 import { outside } from "./owners/context.js";
 import { Router } from "./pubsub/router.js";
+import { CommandRunner } from "./redis/command-runner.js";
 import { type Connection, isCluster } from "./redis/connection.js";
-import { Link } from "./redis/link.js";
+import { KnownMasters } from "./redis/known-masters.js";
 import { slotOf } from "./redis/slots.js";
 import { KeptPermits } from "./synchronizers/kept-permits.js";
 import { ServerClock } from "./synchronizers/server-clock.js";
@@ -31,38 +32,50 @@ export interface ClientParts {
 export function makeParts(connection: Connection, options: CheckedOptions): ClientParts {
   const { clock, commandTimeout, legacyServer, pollCap, prefix, random, watchdogTimeout } = options;
   const shardedPubSub = legacyServer ? false : options.shardedPubSub;
-  const link = new Link({ connection, clock, commandTimeout, shardedPubSub, legacyServer, outside });
-  const sharded = () => link.publishCommand === "SPUBLISH";
+  const runner = new CommandRunner({
+    connection,
+    clock,
+    commandTimeout,
+    shardedPubSub,
+    legacyServer,
+    outside,
+  });
+  const sharded = () => runner.publishCommand === "SPUBLISH";
   const groupOf = isCluster(connection) ? slotOf : () => 0;
   const env = new Env({
     clientId: clientId(),
     settings: options,
     clock,
-    link,
+    runner,
+    masters: new KnownMasters(runner),
     router: new Router({ connection, clock, sharded, outside }),
-    engine: new Engine({ link, clock, pollCap, random, outside }),
-    renewers: makeRenewers(link, watchdogTimeout),
+    engine: new Engine({ runner, clock, pollCap, random, outside }),
+    renewers: makeRenewers(runner, watchdogTimeout),
     events: new Events(outside),
-    replicas: makeReplicas(connection, link, options),
+    replicas: makeReplicas(connection, runner, options),
   });
   // Holds that were taken one after the other soon share their renewals.
   const watchdog = { clock, slack: watchdogTimeout / 12, groupOf, outside };
   return {
     env,
     table: makeLockTable(env, watchdog),
-    readers: new Readers(link),
+    readers: new Readers(runner),
     permits: new KeptPermits(env, watchdog),
-    serverClock: new ServerClock(clock, link),
-    inspector: new Inspector({ link, prefix, assertOpen: () => env.assertOpen("") }),
+    serverClock: new ServerClock(clock, runner),
+    inspector: new Inspector({ runner, prefix, assertOpen: () => env.assertOpen("") }),
   };
 }
 
-function makeReplicas(connection: Connection, link: Link, options: CheckedOptions): Replicas | undefined {
+function makeReplicas(
+  connection: Connection,
+  runner: CommandRunner,
+  options: CheckedOptions,
+): Replicas | undefined {
   const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
   if (required === 0) return undefined;
   const own = connection.duplicate();
   own.on("error", () => {
     // The calls on it report what is wrong.
   });
-  return new Replicas({ link, connection: own, required, timeout, legacyServer });
+  return new Replicas({ runner, connection: own, required, timeout, legacyServer });
 }

@@ -160,7 +160,7 @@ export class LockClient {
   async ready(): Promise<void> {
     const env = this.#env;
     env.assertOpen("");
-    await env.link.prepare("", this.#options.commandTimeout).catch(tellCaller);
+    await env.runner.prepare("", this.#options.commandTimeout).catch(tellCaller);
     const name = `holdfast-ready-${clientId()}`;
     const probe = new HashBackend(this.#lockParts(name));
     await checkServer(env, env.router, probe, this.#options.prefix !== "").catch(tellCaller);
@@ -205,7 +205,7 @@ export class LockClient {
     checkName(name);
     const { prefix } = this.#options;
     const key = prefix ? `${prefix}:${name}` : name;
-    if (this.#env.link.isCluster && !sharesOneSlot(key)) {
+    if (this.#env.runner.isCluster && !sharesOneSlot(key)) {
       throw new RangeError(`on a cluster the braces of "${key}" would put its keys in different slots`);
     }
     return key;

@@ -1,14 +1,16 @@
 /** All calls of a client that want something: how they begin, and how they end when the client does. */
 import { ClientClosedError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
-import type { Link } from "../redis/link.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { onAbort } from "./abort-hub.js";
 import type { Acquisition } from "./acquisition.js";
+import { Arbiter } from "./arbiter.js";
+import { RoundBackoff } from "./round-backoff.js";
 import { TIME_IS_UP, WaitLoop, type WaitLoopOptions } from "./wait-loop.js";
 import type { WaitQueue } from "./wait-queue.js";
 
 export interface EngineOptions extends Omit<WaitLoopOptions, "commandTimeout" | "unavailable"> {
-  readonly link: Pick<Link, "commandTimeout" | "onReady" | "unavailable">;
+  readonly runner: Pick<CommandRunner, "commandTimeout" | "onReady" | "unavailable">;
 }
 
 /** What a call of several engines does when one of them is closed. */
@@ -21,18 +23,21 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #loop: WaitLoop;
   readonly #joined = new List<Joined>();
+  readonly #backoffs = new Map<string, RoundBackoff>();
+  /** Of the calls that want all of several locks. */
+  readonly arbiter: Arbiter = new Arbiter();
   readonly #stopListening: () => void;
   #onIdle: (() => void) | undefined;
 
   constructor(options: EngineOptions) {
     this.#options = options;
-    const { link } = options;
+    const { runner } = options;
     this.#loop = new WaitLoop({
       ...options,
-      commandTimeout: link.commandTimeout,
-      unavailable: (lockName) => link.unavailable(lockName),
+      commandTimeout: runner.commandTimeout,
+      unavailable: (lockName) => runner.unavailable(lockName),
     });
-    this.#stopListening = link.onReady(() => this.#loop.hintAll());
+    this.#stopListening = runner.onReady(() => this.#loop.hintAll());
   }
 
   /**
@@ -46,14 +51,14 @@ export class Engine {
     signal: AbortSignal | undefined,
     hasWaited = false,
   ): Promise<G | undefined> {
-    const { clock, link } = this.#options;
+    const { clock, runner } = this.#options;
     call.single = wait === 0;
     call.hasWaited = hasWaited;
     const timer =
       wait > 0 && wait !== Number.POSITIVE_INFINITY
         ? clock.after(wait, () => this.#loop.end(call, TIME_IS_UP))
         : undefined;
-    return this.#begin(call, Math.min(link.commandTimeout, wait || link.commandTimeout), signal, timer);
+    return this.#begin(call, Math.min(runner.commandTimeout, wait || runner.commandTimeout), signal, timer);
   }
 
   /** Tries once, past those that wait, for at most `within` milliseconds; undefined if it is refused. */
@@ -65,6 +70,20 @@ export class Engine {
   /** The calls of this process that want what has this queue name; undefined if there are none. */
   queue(name: string): WaitQueue | undefined {
     return this.#loop.queue(name);
+  }
+
+  /** For a call that tries in rounds; {@link leaveRounds} is to follow. */
+  joinRounds(queueName: string): RoundBackoff {
+    const backoff = this.#backoffs.get(queueName) ?? new RoundBackoff();
+    this.#backoffs.set(queueName, backoff);
+    backoff.calls++;
+    return backoff;
+  }
+
+  /** The call is over. */
+  leaveRounds(queueName: string): void {
+    const backoff = this.#backoffs.get(queueName);
+    if (backoff && --backoff.calls === 0) this.#backoffs.delete(queueName);
   }
 
   /** Ends the wait of a call that uses other engines too when this one is closed, until the returned function is called. */

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
-import type { Limited, TimeLimit } from "../base/time-limit.js";
+import type { SharedTimeout, Timed } from "../base/shared-timeout.js";
 import type { Acquisition } from "./acquisition.js";
 import { HandoffPolicy, SHORTEST_TURN } from "./handoff-policy.js";
 import { type EndCall, listen, listenAlone } from "./listening.js";
@@ -16,14 +16,14 @@ export interface WaitQueueOptions {
   /** Milliseconds: tickets are refreshed with the first try after so long. */
   readonly refreshEvery: number;
   /** Where it is kept for a while when it has become empty. */
-  readonly kept: TimeLimit<WaitQueue>;
+  readonly kept: SharedTimeout<WaitQueue>;
   /** Told when that is over. */
   readonly idle: (queue: WaitQueue) => void;
   /** Ends a call with this reason. */
   readonly end: EndCall;
 }
 
-export class WaitQueue implements Limited {
+export class WaitQueue implements Timed {
   /** Among those that are kept. */
   next: this | undefined;
   prev: this | undefined;

@@ -3,7 +3,7 @@
  * goes a moment after its last call.
  */
 import type { Clock } from "../base/clock.js";
-import { TimeLimit } from "../base/time-limit.js";
+import { SharedTimeout } from "../base/shared-timeout.js";
 import type { Acquisition } from "./acquisition.js";
 import { SHORTEST_TURN } from "./handoff-policy.js";
 import type { EndCall } from "./listening.js";
@@ -25,11 +25,11 @@ export class WaitQueues {
   /** Calls that nobody stands beside: most are granted by their first try, and never need a queue. */
   readonly #alone = new Map<string, Acquisition<unknown>>();
   /** Queues that have become empty: those who share a lock in a loop are back at once. */
-  readonly #kept: TimeLimit<WaitQueue>;
+  readonly #kept: SharedTimeout<WaitQueue>;
 
   constructor(options: WaitQueuesOptions) {
     this.#options = options;
-    this.#kept = new TimeLimit(options.clock, SHORTEST_TURN, options.outside);
+    this.#kept = new SharedTimeout(options.clock, SHORTEST_TURN, options.outside);
   }
 
   [Symbol.iterator](): Iterator<WaitQueue> {

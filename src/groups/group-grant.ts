@@ -14,7 +14,7 @@ import type { Grant } from "../locks/owner-lock.js";
 import { extend, release } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
-import { type Member, placeOf, type Roster } from "./roster.js";
+import { type Member, type Members, placeOf } from "./members.js";
 import { countFulfilled, rejected, settled } from "./settled.js";
 
 export class GroupGrant extends HoldRecord {
@@ -24,20 +24,20 @@ export class GroupGrant extends HoldRecord {
   readonly grants: readonly Grant[];
   /** Told once, when it is to be given back. */
   onRelease: (() => void) | undefined;
-  readonly #roster: Roster;
+  readonly #members: Members;
   /** The release that is under way, or was the last. */
   #release: Promise<void> | undefined;
 
-  constructor(roster: Roster, owner: OwnerRecord, grants: readonly Grant[]) {
+  constructor(members: Members, owner: OwnerRecord, grants: readonly Grant[]) {
     super();
-    this.#roster = roster;
+    this.#members = members;
     this.owner = owner;
     this.grants = grants;
-    this.acquiredAt = roster.clock.wall();
+    this.acquiredAt = members.clock.wall();
   }
 
   get lockName(): string {
-    return this.#roster.name;
+    return this.#members.name;
   }
 
   get ownerId(): string {
@@ -46,7 +46,7 @@ export class GroupGrant extends HoldRecord {
 
   get remaining(): number {
     if (this.state === "lost") return 0;
-    return this.#roster.best(this.grants.map((grant) => (grant.isHeld ? grant.remaining : 0)));
+    return this.#members.best(this.grants.map((grant) => (grant.isHeld ? grant.remaining : 0)));
   }
 
   /** From now on the loss of members counts. */
@@ -79,13 +79,13 @@ export class GroupGrant extends HoldRecord {
   }
 
   protected now(): number {
-    return this.#roster.clock.wall();
+    return this.#members.clock.wall();
   }
 
   #memberLost({ loss }: Grant): void {
     if (this.state !== "live") return;
-    const left = this.#roster.lastFirst.filter((member) => this.#grantOf(member)?.state === "live");
-    if (left.length >= this.#roster.quorum) return;
+    const left = this.#members.lastFirst.filter((member) => this.#grantOf(member)?.state === "live");
+    if (left.length >= this.#members.quorum) return;
     this.#lose(loss?.reason ?? "expired");
     for (const member of left) void quietly(release(this.#grantOf(member) as Grant));
   }
@@ -95,7 +95,7 @@ export class GroupGrant extends HoldRecord {
     const losses = this.grants.flatMap(({ loss }) => loss ?? []);
     const loss = withErrors(this.lose(reason), losses);
     outside(() => this.tellLoss());
-    this.#roster.emit("lost", { ownerId, reason, held: heldFor });
+    this.#members.emit("lost", { ownerId, reason, held: heldFor });
     return loss;
   }
 
@@ -106,9 +106,9 @@ export class GroupGrant extends HoldRecord {
 
   async #giveBack(): Promise<void> {
     this.state = "ended";
-    const { engine, key } = this.#roster;
+    const { engine, key } = this.#members;
     // With an inner hold nothing comes free that those in line could have.
-    const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#roster.quorum;
+    const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#members.quorum;
     const { released, successors } = inner
       ? { released: this.#releaseAll(), successors: 0 }
       : this.#handOver();
@@ -127,7 +127,7 @@ export class GroupGrant extends HoldRecord {
 
   /** Gives all members back. The next call of this process may be granted them by the same commands. */
   #handOver(): { released: readonly Promise<void>[]; successors: number } {
-    const { engine, key } = this.#roster;
+    const { engine, key } = this.#members;
     let released: readonly Promise<void>[] | undefined;
     let successors = 0;
     engine.queue(key)?.handOver((call, offered) => {
@@ -144,7 +144,7 @@ export class GroupGrant extends HoldRecord {
 
   #releaseAll(choose?: (member: Member) => Successor | undefined): readonly Promise<void>[] {
     const released: Promise<void>[] = [];
-    for (const member of this.#roster.lastFirst) {
+    for (const member of this.#members.lastFirst) {
       const grant = this.#grantOf(member);
       if (grant) released.push(release(grant, choose && (() => choose(member))));
     }
@@ -155,7 +155,7 @@ export class GroupGrant extends HoldRecord {
   #goOn(): void {
     this.#release = undefined;
     const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
-    const { quorum } = this.#roster;
+    const { quorum } = this.#members;
     void settled(work, (so) => countFulfilled(so) >= quorum).then((results) => {
       if (countFulfilled(results) >= quorum) this.#tellRelease();
     });
@@ -164,7 +164,7 @@ export class GroupGrant extends HoldRecord {
   #tellRelease(): void {
     if (!this.announced) return;
     this.announced = false;
-    this.#roster.emit("released", { ownerId: this.ownerId, held: this.heldFor });
+    this.#members.emit("released", { ownerId: this.ownerId, held: this.heldFor });
   }
 
   /** Undefined for a member that is not part of the quorum. */
@@ -174,7 +174,7 @@ export class GroupGrant extends HoldRecord {
 
   /** As soon as a quorum has done it. @throws the first LockError, with all of them in `errors` */
   async #enough(work: readonly Promise<void>[]): Promise<void> {
-    const { quorum } = this.#roster;
+    const { quorum } = this.#members;
     const results = await settled(work, (so) => countFulfilled(so) >= quorum);
     if (countFulfilled(results) >= quorum) return;
     if (this.loss) throw this.loss;
@@ -198,7 +198,7 @@ export const GROUP_VERBS: HoldVerbs<GroupGrant> = {
 function successorAt(call: Acquisition<unknown>, member: Member, offered: boolean): Successor | undefined {
   const { backend, env } = member;
   // A grant that replicas have to acknowledge travels with its WAIT.
-  if (!backend.traits.handoff || env.replicas || env.link.servers.isUnresponsive(backend.key))
+  if (!backend.traits.handoff || env.replicas || env.runner.servers.isUnresponsive(backend.key))
     return undefined;
   const own = offered ? env.router.audience(backend.channel) : undefined;
   return offered && own === undefined ? undefined : call.succeed(placeOf(member), own);

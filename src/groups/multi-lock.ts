@@ -19,19 +19,19 @@ import { wireIdOf } from "../locks/loss.js";
 import { knownLockOf } from "../locks/owner-lock.js";
 import type { Frame, OwnerRecord } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
-import { Collection } from "./collection.js";
+import { AllOrNone } from "./all-or-none.js";
 import type { GroupGrant } from "./group-grant.js";
+import { GroupRecord } from "./group-record.js";
+import { framesOf, type MemberRequest, openFrames, requestsOf } from "./member-requests.js";
+import { checkMembers, isUnresponsive, type Member, Members } from "./members.js";
 import { MultiHold } from "./multi-hold.js";
-import { checkMembers, isUnresponsive, type Member, Roster } from "./roster.js";
-import { framesOf, openFrames, type Seat, seatsOf } from "./seats.js";
 import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
-import { GroupStake } from "./stake.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
 
 /** For the subclass: whatever prints a lock is not to find its clients, and with them the connection's password. */
-export let rosterOf: (lock: MultiLock) => Roster;
+export let membersOf: (lock: MultiLock) => Members;
 
 /**
  * Locks of any kind and any client, taken together: all or none. It never waits while it holds a member, so calls with
@@ -40,18 +40,18 @@ export let rosterOf: (lock: MultiLock) => Roster;
  */
 export class MultiLock extends LockFace<MultiHold> {
   protected static readonly kind: LockKind = "multi";
-  readonly #roster: Roster;
+  readonly #members: Members;
 
   static {
-    rosterOf = (lock) => lock.#roster;
+    membersOf = (lock) => lock.#members;
   }
 
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
-    const members = checkMembers(locks);
-    const roster = new Roster(new.target.kind, members, new.target.quorumOf(members.length));
-    super(roster.name, roster.key, roster.clock);
-    this.#roster = roster;
+    const list = checkMembers(locks);
+    const members = new Members(new.target.kind, list, new.target.quorumOf(list.length));
+    super(members.name, members.key, members.clock);
+    this.#members = members;
   }
 
   /** How many of `members` make a hold. */
@@ -100,8 +100,11 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** What the members are granted together; undefined if `ask.wait` was not enough. */
-  protected collect(seats: readonly Seat[], request: OwnedRequest): Promise<GroupGrant | undefined> {
-    return new Collection(this.#roster, seats, request).collect();
+  protected collect(
+    requests: readonly MemberRequest[],
+    request: OwnedRequest,
+  ): Promise<GroupGrant | undefined> {
+    return new AllOrNone(this.#members, requests, request).collect();
   }
 
   /** What one member answers to a question, in time. */
@@ -116,17 +119,17 @@ export class MultiLock extends LockFace<MultiHold> {
 
   protected override async acquire(request: LockRequest): Promise<MultiHold | undefined> {
     if (request.signal?.aborted) throw request.signal.reason;
-    const roster = this.#roster;
-    const begun = roster.clock.mono();
-    roster.assertOpen();
+    const members = this.#members;
+    const begun = members.clock.mono();
+    members.assertOpen();
     const own = owned(request);
-    const seats = seatsOf(roster, own);
-    const group = await this.collect(seats, own);
+    const requests = requestsOf(members, own);
+    const group = await this.collect(requests, own);
     if (!group) return undefined;
-    if (!request.frame) GroupStake.push(own.owner, roster.key, group);
-    const waited = roster.clock.mono() - begun;
+    if (!request.frame) GroupRecord.push(own.owner, members.key, group);
+    const waited = members.clock.mono() - begun;
     const holds = group.grants.map((grant) => {
-      const { member } = seats.find((seat) => seat.member.backend === grant.backend) as Seat;
+      const { member } = requests.find((seat) => seat.member.backend === grant.backend) as MemberRequest;
       grant.announced = true;
       const { events } = member.env;
       if (events.heard("acquired")) {
@@ -135,24 +138,24 @@ export class MultiLock extends LockFace<MultiHold> {
       return member.makeHold(grant);
     });
     group.announced = true;
-    roster.emit("acquired", { ownerId: group.ownerId, waited });
+    members.emit("acquired", { ownerId: group.ownerId, waited });
     return new MultiHold(group, holds);
   }
 
   protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {
-    return openFrames(this.#roster, request, scope);
+    return openFrames(this.#members, request, scope);
   }
 
   protected override endRun(frame: Frame): void {
-    const frames = framesOf(this.#roster, frame);
-    for (const [i, { key }] of this.#roster.order.entries()) {
+    const frames = framesOf(this.#members, frame);
+    for (const [i, { key }] of this.#members.order.entries()) {
       const own = frames[i];
       if (own) endRun(knownLockOf(own.owner, key), own);
     }
   }
 
   protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
-    return GroupStake.of(owner, this.#roster.key)?.release();
+    return GroupRecord.of(owner, this.#members.key)?.release();
   }
 
   /** Its owners alone know of theirs. */
@@ -161,7 +164,7 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   protected override report(cause: unknown, ownerId: string): void {
-    this.#roster.emit("error", { ownerId, cause });
+    this.#members.emit("error", { ownerId, cause });
   }
 
   /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. */
@@ -169,8 +172,8 @@ export class MultiLock extends LockFace<MultiHold> {
     question: (member: Member) => Promise<T>,
     isDecided: (results: readonly Settled<T>[]) => boolean = () => true,
   ): Promise<readonly Settled<T>[]> {
-    const { members, quorum } = this.#roster;
-    this.#roster.assertOpen();
+    const { all: members, quorum } = this.#members;
+    this.#members.assertOpen();
     const asked = members.map((member) => this.inTime(member, question(member)));
     const results = await settled(asked, (so) => {
       const open = members.filter((_, i) => !so[i]);
@@ -183,12 +186,12 @@ export class MultiLock extends LockFace<MultiHold> {
 
   async #count(options: OwnerOptions | undefined, read: (count: number) => number): Promise<number> {
     const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
-    const roster = this.#roster;
-    roster.assertOpen();
-    const held = roster.members.filter(
+    const members = this.#members;
+    members.assertOpen();
+    const held = members.all.filter(
       ({ key }) => wireIdOf(knownLockOf(ownerOf(named, key), key)) !== undefined,
     );
-    if (held.length < roster.quorum) return 0;
+    if (held.length < members.quorum) return 0;
     return this.#best(0, async ({ lock }) => read(await lock.getHoldCount(options)), differ);
   }
 
@@ -201,9 +204,9 @@ export class MultiLock extends LockFace<MultiHold> {
     question: (member: Member) => Promise<number>,
     isOpen: (least: number, most: number) => boolean,
   ): Promise<number> {
-    const roster = this.#roster;
+    const members = this.#members;
     const best = (so: readonly Settled<number>[], otherwise: number) =>
-      roster.best(roster.members.map((_, i) => answerOf(so[i]) ?? otherwise));
+      members.best(members.all.map((_, i) => answerOf(so[i]) ?? otherwise));
     const isDecided = (so: readonly Settled<number>[]) =>
       !isOpen(best(so, none), best(so, Number.POSITIVE_INFINITY));
     return best(await this.ask(question, isDecided), none);

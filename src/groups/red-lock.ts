@@ -2,12 +2,12 @@
 import type { LockKind } from "../base/events.js";
 import type { OwnedRequest } from "../locks/acquisition-options.js";
 import type { Lock } from "../locks/lock.js";
-import { Ballot } from "./ballot.js";
 import type { GroupGrant } from "./group-grant.js";
 import { Masters } from "./masters.js";
-import { MultiLock, rosterOf } from "./multi-lock.js";
-import type { Member } from "./roster.js";
-import type { Seat } from "./seats.js";
+import type { MemberRequest } from "./member-requests.js";
+import type { Member } from "./members.js";
+import { MultiLock, membersOf } from "./multi-lock.js";
+import { RedlockAttempt } from "./redlock-attempt.js";
 import { fulfilled, type Settled } from "./settled.js";
 import { answerTime, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
 
@@ -26,7 +26,7 @@ export class RedLock extends MultiLock {
   constructor(...locks: Lock[]) {
     super(...locks);
     if (locks.length < FEWEST) throw new TypeError(`a RedLock needs at least ${FEWEST} locks`);
-    this.#masters = new Masters(rosterOf(this));
+    this.#masters = new Masters(membersOf(this));
   }
 
   protected static override quorumOf(members: number): number {
@@ -34,11 +34,11 @@ export class RedLock extends MultiLock {
   }
 
   protected override async collect(
-    seats: readonly Seat[],
+    requests: readonly MemberRequest[],
     request: OwnedRequest,
   ): Promise<GroupGrant | undefined> {
-    return rosterOf(this).engine.acquire(
-      new Ballot(rosterOf(this), this.#masters, seats, request),
+    return membersOf(this).engine.acquire(
+      new RedlockAttempt(membersOf(this), this.#masters, requests, request),
       request.wait,
       request.signal,
     );
@@ -48,7 +48,7 @@ export class RedLock extends MultiLock {
     question: (member: Member) => Promise<T>,
     isDecided?: (results: readonly Settled<T>[]) => boolean,
   ): Promise<readonly Settled<T>[]> {
-    rosterOf(this).assertOpen();
+    membersOf(this).assertOpen();
     await this.#masters.connecting(SHORTEST_ANSWER_TIME);
     this.#masters.introduce();
     const results = await super.ask(question, isDecided);
@@ -57,11 +57,11 @@ export class RedLock extends MultiLock {
   }
 
   protected override inTime<T>({ env, lock }: Member, answer: Promise<T>): Promise<T> {
-    return env.link.limited(lock.name, answer, answerTime(env, undefined));
+    return env.runner.withTimeout(lock.name, answer, answerTime(env, undefined));
   }
 
   protected override unanswered(results: readonly Settled<unknown>[]): unknown {
     const inFavour = fulfilled(results).filter((answer) => Number(answer) > 0);
-    return tooFewAnswers(rosterOf(this), results, inFavour.length);
+    return tooFewAnswers(membersOf(this), results, inFavour.length);
   }
 }

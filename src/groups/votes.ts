@@ -3,7 +3,7 @@ import { isLockError, type LockError, QuorumError, withErrors } from "../base/er
 import type { Attempt } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/owner-lock.js";
-import type { Roster } from "./roster.js";
+import type { Members } from "./members.js";
 import { rejected, type Settled } from "./settled.js";
 
 export type Vote = Settled<Attempt<Grant>>;
@@ -50,7 +50,7 @@ export function answers(votes: readonly Vote[]): number {
 }
 
 /** Milliseconds until a majority may be free, if nobody renews or gives back; Infinity if that is not known. */
-export function untilFree({ quorum }: Roster, votes: readonly Vote[]): number {
+export function untilFree({ quorum }: Members, votes: readonly Vote[]): number {
   const waits = votes.map((vote) => {
     if (vote?.status !== "fulfilled") return isAnswer(vote) ? 0 : Number.POSITIVE_INFINITY;
     if (vote.value.granted) return 0;
@@ -60,14 +60,14 @@ export function untilFree({ quorum }: Roster, votes: readonly Vote[]): number {
 }
 
 /** Milliseconds until a look is due where no message can be counted on; Infinity where one can. */
-export function untilLook({ random, members }: Roster): number {
+export function untilLook({ random, all: members }: Members): number {
   const places = members.some(({ backend }) => backend.traits.serverQueued);
   return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 
 /** The error for a call that got too few answers: what the masters agree on, or QUORUM. */
 export function tooFewAnswers(
-  { name, members }: Roster,
+  { name, all: members }: Members,
   results: readonly Settled<unknown>[],
   votes: number,
 ): LockError {

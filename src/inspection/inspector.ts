@@ -1,8 +1,8 @@
 /** Looks at locks without taking part: one by its name, or all that there are. */
 import type { LockError } from "../base/errors.js";
 import { fairQueue, sharesOneSlot, tokenCounter } from "../base/names.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster } from "../redis/connection.js";
-import type { Link } from "../redis/link.js";
 import { lockInspect } from "../scripts/generated.js";
 import { type LockInfo, readLockInfo } from "./lock-info.js";
 
@@ -14,7 +14,7 @@ export interface ListOptions {
 }
 
 export interface InspectorOptions {
-  readonly link: Link;
+  readonly runner: CommandRunner;
   /** Before every name; empty for none. */
   readonly prefix: string;
   /** @throws CLIENT_CLOSED */
@@ -41,7 +41,7 @@ export class Inspector {
     recover?: (error: LockError) => null | undefined,
   ): Promise<LockInfo | null> {
     const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
-    return this.#options.link.call(
+    return this.#options.runner.call(
       { lockName: name, script: lockInspect, keys, args: {} },
       readLockInfo(name),
       recover,
@@ -69,7 +69,7 @@ export class Inspector {
 
   /** Every lock is a hash; nothing else of this library is one. */
   async *#scan(master: Connection, match: string, count: number): AsyncIterable<string[]> {
-    const { link, prefix, assertOpen } = this.#options;
+    const { runner, prefix, assertOpen } = this.#options;
     const pattern = prefix ? `${escaped(prefix)}:${match}` : match;
     let cursor = "0";
     do {
@@ -77,7 +77,7 @@ export class Inspector {
       const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", "hash"];
       const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
-      const [next, keys] = await link.pursue({ lockName: "", send, read }, link.commandTimeout);
+      const [next, keys] = await runner.send({ lockName: "", send, read }, runner.commandTimeout);
       cursor = String(next);
       yield keys;
     } while (cursor !== "0");
@@ -85,7 +85,7 @@ export class Inspector {
 
   /** On a cluster no lock has a name whose keys are in different slots, but other data may. */
   #canBeLock(key: string): boolean {
-    return !this.#options.link.isCluster || sharesOneSlot(key);
+    return !this.#options.runner.isCluster || sharesOneSlot(key);
   }
 
   #look(key: string): Promise<LockInfo | null> {
@@ -94,11 +94,11 @@ export class Inspector {
   }
 
   async #masters(): Promise<readonly Connection[]> {
-    const { link } = this.#options;
-    const { connection } = link;
+    const { runner } = this.#options;
+    const { connection } = runner;
     if (!isCluster(connection)) return [connection];
     // An answer from any of them: now all are known.
-    if (connection.nodes("master").length === 0) await link.command("PING");
+    if (connection.nodes("master").length === 0) await runner.command("PING");
     return connection.nodes("master");
   }
 }

@@ -101,16 +101,16 @@ export class HashBackend implements Backend {
     const call = this.acquiring(attempt);
     call.within = attempt.within;
     const read = (reply: unknown) => this.readAcquired(reply, attempt);
-    const { link, replicas } = this.env;
-    if (!replicas) return link.call(call, read);
+    const { runner, replicas } = this.env;
+    if (!replicas) return runner.call(call, read);
     return replicas.call(this.key, call, read, ({ granted }) => granted);
   }
 
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
     const call = this.reentering(wireId, callTombstone(this.key, callId), count, lease);
     call.within = within;
-    const { link, replicas } = this.env;
-    if (!replicas) return link.call(call, word, takenByOthers);
+    const { runner, replicas } = this.env;
+    if (!replicas) return runner.call(call, word, takenByOthers);
     return replicas.call(this.key, call, word, (reply) => reply === DONE);
   }
 
@@ -123,7 +123,7 @@ export class HashBackend implements Backend {
       return this.releasing({ wireId, over, rest: left });
     };
     const read = successor ? (reply: unknown) => this.#readPassed(reply, successor) : word;
-    return this.env.link.insist(this.lockName, call, read, onSilence, takenByOthers);
+    return this.env.runner.callUntilAnswered(this.lockName, call, read, onSilence, takenByOthers);
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
@@ -132,20 +132,20 @@ export class HashBackend implements Backend {
     // Commands of its owner wait for it, so it does not stand in line behind others.
     const overs = [callTombstone(this.key, callId)];
     const call = () => this.undoing({ wireIds: [wireId], overs, rest: rest() });
-    return this.env.link.insist(this.lockName, call, word, noop);
+    return this.env.runner.callUntilAnswered(this.lockName, call, word, noop);
   }
 
   extend(wireId: string, callId: string, holds: Rest): Promise<number> {
     const call = this.extending(wireId, callTombstone(this.key, callId), holds);
-    return this.env.link.call(call, word, takenByOthers);
+    return this.env.runner.call(call, word, takenByOthers);
   }
 
   async force(callId: string): Promise<boolean> {
-    return (await this.env.link.call(this.forcing(callTombstone(this.key, callId)), word)) === DONE;
+    return (await this.env.runner.call(this.forcing(callTombstone(this.key, callId)), word)) === DONE;
   }
 
   async state(wireId: string): Promise<LockState> {
-    const [held = 0, count = 0, ttl = 0] = await this.env.link.call(this.stating(wireId), words);
+    const [held = 0, count = 0, ttl = 0] = await this.env.runner.call(this.stating(wireId), words);
     return { held: held === 1, count, ttl };
   }
 
@@ -230,7 +230,7 @@ export class HashBackend implements Backend {
   }
 
   protected get publish(): string {
-    return this.env.link.publishCommand;
+    return this.env.runner.publishCommand;
   }
 
   protected get forceArguments(): { readonly tombstoneTtl: number; readonly publish: string } {

@@ -1,7 +1,7 @@
 /** Readers of one lock whose tries are due together are let in by one script. */
 import { readHold, tombstone, waitingWriters } from "../base/names.js";
 import { type Acquired, DONE, type Try } from "../locks/backend.js";
-import type { Link } from "../redis/link.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { readAcquire } from "../scripts/generated.js";
 import type { AnyCall } from "./calls.js";
 
@@ -36,20 +36,22 @@ export function readersCall({ lockName, key, yields }: Reading, tries: readonly 
 
 /** Those of one client. */
 export class Readers {
-  readonly #link: Link;
+  readonly #runner: CommandRunner;
   /** By lock and manners; each is open until the microtasks that are due by now have run. */
   readonly #open = new Map<string, Gathering>();
 
-  constructor(link: Link) {
-    this.#link = link;
+  constructor(runner: CommandRunner) {
+    this.#runner = runner;
   }
 
   /** Tries once for one reader, together with those that ask in the same moment. */
   async acquire(reading: Reading, reader: Try): Promise<Acquired> {
     const { tries, answers } = this.#gatheringFor(reading);
     const index = tries.push(reader) - 1;
-    const isShort = reader.within < this.#link.commandTimeout;
-    const all = isShort ? await this.#link.limited(reading.lockName, answers, reader.within) : await answers;
+    const isShort = reader.within < this.#runner.commandTimeout;
+    const all = isShort
+      ? await this.#runner.withTimeout(reading.lockName, answers, reader.within)
+      : await answers;
     return all[index] as Acquired;
   }
 
@@ -60,7 +62,7 @@ export class Readers {
     const tries: Try[] = [];
     const answers = Promise.resolve().then(() => {
       if (this.#open.get(name) === gathering) this.#open.delete(name);
-      return this.#link.call(readersCall(reading, tries), readAnswers);
+      return this.#runner.call(readersCall(reading, tries), readAnswers);
     });
     const gathering: Gathering = { tries, answers };
     this.#open.set(name, gathering);

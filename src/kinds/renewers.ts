@@ -1,14 +1,14 @@
 /** How holds are renewed on the wire, many at a time. */
 import type { Renewers } from "../locks/env.js";
-import type { Link } from "../redis/link.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { lockRenew, readRenew } from "../scripts/generated.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
 import type { Renewal } from "../watchdog/watchdog.js";
 
-export function makeRenewers(link: Link, lease: number): Renewers {
+export function makeRenewers(runner: CommandRunner, lease: number): Renewers {
   return {
-    lock: new ScriptRenewer(link, lease, lockRenew, renewCall),
-    read: new ScriptRenewer(link, lease, readRenew, renewCall),
+    lock: new ScriptRenewer(runner, lease, lockRenew, renewCall),
+    read: new ScriptRenewer(runner, lease, readRenew, renewCall),
   };
 }
 

@@ -21,11 +21,11 @@ export function undoSoon(
   callOf: (undoing: Undoing) => AnyCall,
 ): Promise<unknown> {
   const { key, kind, side, lockName } = backend;
-  const { link } = backend.env;
+  const { runner } = backend.env;
   const undo = (wireIds: readonly string[]) => {
     const overs = wireIds.map((each) => tombstone(key, each));
     const call = () => callOf({ wireIds, overs, rest: NOTHING_LEFT });
-    return link.insist(lockName, call, Number, noop);
+    return runner.callUntilAnswered(lockName, call, Number, noop);
   };
-  return link.cleanUp.add(wireId, { key, name: `${kind}/${side}/${key}`, together, undo });
+  return runner.cleanUp.add(wireId, { key, name: `${kind}/${side}/${key}`, together, undo });
 }

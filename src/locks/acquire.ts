@@ -76,7 +76,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override get away(): boolean {
-    return this.own.table.env.link.servers.isAway(this.backend.key);
+    return this.own.table.env.runner.servers.isAway(this.backend.key);
   }
 
   override get ticket(): string | undefined {
@@ -150,7 +150,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const { env } = this.own.table;
     this.number ??= env.mint();
     const { lockName, lease, number } = this;
-    const unavailable = () => env.link.unavailable(lockName);
+    const unavailable = () => env.runner.unavailable(lockName);
     const gone = () => this.over || this.number !== number;
     const [wireId, sent] = [env.wireId(number), instant(env.clock)];
     this.successor = new LocalSuccessor({ unavailable, wireId, lease, own, gone, sent });
@@ -200,14 +200,14 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   async #outermost(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { backend, lease, lockName } = this;
     const { env } = this.own.table;
-    const { link, clock } = env;
-    const left = link.prepared ? within : await link.prepare(lockName, within);
+    const { runner, clock } = env;
+    const left = runner.prepared ? within : await runner.prepare(lockName, within);
     if (this.over) return AGAIN;
-    if (!this.successor) link.backlog.assertRoom(lockName);
+    if (!this.successor) runner.backlog.assertRoom(lockName);
     this.number ??= env.mint();
     const { number, successor } = this;
     const wireId = env.wireId(number);
-    const { losses } = link;
+    const { connectionEpoch } = runner;
     const sent = this.since ?? successor?.sent ?? instant(clock);
     this.successor = undefined;
     this.inFlight = true;
@@ -223,7 +223,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     }
     this.inFlight = false;
     // A command that lived through a lost connection may arrive once more.
-    this.outcomeUnknown ||= link.losses !== losses;
+    this.outcomeUnknown ||= runner.connectionEpoch !== connectionEpoch;
     if (!reply.granted) {
       const { serverQueued, advertised } = this.traits;
       this.outcomeUnknown ||= coWaiters !== undefined && (serverQueued || advertised);

@@ -39,7 +39,7 @@ export function inOrderWithin<T>(
     let isLate = false;
     const expire = () => {
       isLate = true;
-      reject(own.table.env.link.unavailable(lockName));
+      reject(own.table.env.runner.unavailable(lockName));
     };
     const cancel = own.lastCommand ? own.table.env.clock.after(within, expire) : noop;
     settled = inOrder(own, async () => {
@@ -63,22 +63,23 @@ export async function once<T>(
   callId: string,
   command: () => Promise<T>,
 ): Promise<T> {
-  const { link, clock } = own.table.env;
+  const { runner, clock } = own.table.env;
   for (const settle of own.unsure?.splice(0) ?? []) await settle();
   const wireId = own.firstHold?.wireId;
-  const { losses } = link;
+  const { connectionEpoch } = runner;
   const begun = instant(clock);
   let isUnsure = true;
   try {
     const result = await command();
-    isUnsure = link.losses !== losses || elapsedSince(clock, begun) > link.commandTimeout;
+    isUnsure =
+      runner.connectionEpoch !== connectionEpoch || elapsedSince(clock, begun) > runner.commandTimeout;
     return result;
   } finally {
     // By the state of that moment there is nothing to undo, so this only leaves the tombstone.
     const rest = () => restOf(own, backend);
     if (isUnsure && wireId !== undefined) {
       own.unsure ??= [];
-      own.unsure.push(() => quietly(link.limited("", backend.undo(wireId, callId, rest))));
+      own.unsure.push(() => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest))));
     }
   }
 }
@@ -92,7 +93,7 @@ export function letGo(own: OwnerLock, backend: Backend, wireId: string, giving: 
 
 /** Waits for work to settle, as long as one command may take. */
 export function awhile(own: OwnerLock, work: Promise<unknown>): Promise<void> {
-  return quietly(own.table.env.link.limited("", work));
+  return quietly(own.table.env.runner.withTimeout("", work));
 }
 
 /** Holds, turns or deadlines have changed: whatever depends on them looks again. */

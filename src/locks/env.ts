@@ -4,7 +4,8 @@ import { ClientClosedError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
 import type { Engine } from "../engine/engine.js";
 import type { Router } from "../pubsub/router.js";
-import type { Link } from "../redis/link.js";
+import type { CommandRunner } from "../redis/command-runner.js";
+import type { KnownMasters } from "../redis/known-masters.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { Replicas } from "./replicas.js";
 
@@ -30,7 +31,8 @@ export interface EnvParts {
   readonly clientId: string;
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly link: Link;
+  readonly runner: CommandRunner;
+  readonly masters: KnownMasters;
   readonly router: Router;
   readonly engine: Engine;
   readonly renewers: Renewers;
@@ -42,7 +44,8 @@ export class Env {
   readonly clientId: string;
   readonly settings: Settings;
   readonly clock: Clock;
-  readonly link: Link;
+  readonly runner: CommandRunner;
+  readonly masters: KnownMasters;
   readonly router: Router;
   readonly engine: Engine;
   readonly renewers: Renewers;
@@ -66,7 +69,8 @@ export class Env {
     this.clientId = parts.clientId;
     this.settings = parts.settings;
     this.clock = parts.clock;
-    this.link = parts.link;
+    this.runner = parts.runner;
+    this.masters = parts.masters;
     this.router = parts.router;
     this.engine = parts.engine;
     this.renewers = parts.renewers;

@@ -34,6 +34,6 @@ export async function forceUnlock(table: LockTable, backend: Backend): Promise<b
   for (const { own, wireId } of holders) loseByForce(own, backend, wireId);
   const told = Promise.all([...listeners].map((listener) => listener(backend, table)));
   // For a holder whose server does not answer it is over all the same.
-  await quietly(env.link.limited(backend.lockName, told));
+  await quietly(env.runner.withTimeout(backend.lockName, told));
   return true;
 }

@@ -86,8 +86,8 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   override async forceUnlock(): Promise<boolean> {
     this.#table.env.assertOpen(this.name);
-    const { link } = this.#table.env;
-    if (!link.prepared) await link.prepare(this.name, link.commandTimeout).catch(tellCaller);
+    const { runner } = this.#table.env;
+    if (!runner.prepared) await runner.prepare(this.name, runner.commandTimeout).catch(tellCaller);
     return forceUnlock(this.#table, this.#backend).catch(tellCaller);
   }
 

@@ -7,7 +7,7 @@ import { isLockError, UnsupportedServerError } from "../base/errors.js";
 import { channelsBeside, keysBeside } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
 import { checkAutoPipelining } from "../redis/auto-pipelining.js";
-import type { Link } from "../redis/link.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { serverRefused } from "../scripts/generated.js";
 import { type Backend, NOTHING_LEFT } from "./backend.js";
 import type { Env } from "./env.js";
@@ -31,28 +31,28 @@ export async function checkServer(
   probe: Backend,
   prefixed: boolean,
 ): Promise<void> {
-  const { link } = env;
+  const { runner } = env;
   const { key } = probe;
-  await checkVersion(link);
-  await link.limited("", checkAutoPipelining(link.connection, key));
+  await checkVersion(runner);
+  await runner.withTimeout("", checkAutoPipelining(runner.connection, key));
   // ioredis tells its subscriber connection from a dead one by PING.
-  await link.command("ping");
-  if (!(await mayUse(link, key, prefixed))) return;
-  await checkScripts(link, key);
-  const channels = channelsBeside(key, env.wireId(), link.isCluster);
+  await runner.command("ping");
+  if (!(await mayUse(runner, key, prefixed))) return;
+  await checkScripts(runner, key);
+  const channels = channelsBeside(key, env.wireId(), runner.isCluster);
   // Scripts are told channels as keys.
   const names = [...keysBeside(key, env.wireId()), ...channels];
-  await Promise.all(names.map((name) => mayUse(link, name, true)));
-  for (const channel of channels) await checkChannel(link, router, channel);
+  await Promise.all(names.map((name) => mayUse(runner, name, true)));
+  for (const channel of channels) await checkChannel(runner, router, channel);
   const wireId = env.wireId();
-  await probe.acquire({ wireId, lease: LEASE, within: link.commandTimeout, coWaiters: undefined });
+  await probe.acquire({ wireId, lease: LEASE, within: runner.commandTimeout, coWaiters: undefined });
   await probe.release(wireId, wireId, { rest: () => NOTHING_LEFT, onSilence: noop });
 }
 
-async function checkVersion(link: Link): Promise<void> {
+async function checkVersion(runner: CommandRunner): Promise<void> {
   let info: unknown;
   try {
-    info = await link.command("INFO", "server");
+    info = await runner.command("INFO", "server");
   } catch (error) {
     // A user of few permissions: what is missing shows below.
     if (isLockError(error, "UNSUPPORTED")) return;
@@ -70,9 +70,9 @@ async function checkVersion(link: Link): Promise<void> {
 }
 
 /** Whether scripts may use the key; where they `must`, UNSUPPORTED says which key. */
-async function mayUse(link: Link, key: string, must: boolean): Promise<boolean> {
+async function mayUse(runner: CommandRunner, key: string, must: boolean): Promise<boolean> {
   try {
-    await link.command("eval", NOTHING, "1", key);
+    await runner.command("eval", NOTHING, "1", key);
     return true;
   } catch (error) {
     if (!isRefusedName(error)) throw error;
@@ -82,10 +82,10 @@ async function mayUse(link: Link, key: string, must: boolean): Promise<boolean> 
 }
 
 /** Whether scripts can be called by their hash as well, and may call what they need. */
-async function checkScripts(link: Link, key: string): Promise<void> {
-  await link.command("evalsha", NOTHING_SHA, "1", key);
+async function checkScripts(runner: CommandRunner, key: string): Promise<void> {
+  await runner.command("evalsha", NOTHING_SHA, "1", key);
   const call = { lockName: "", script: serverRefused, keys: { probe: key }, args: {} };
-  const refused = await link.call(call, (reply) => reply as string[]);
+  const refused = await runner.call(call, (reply) => reply as string[]);
   if (refused.length === 0) return;
   const commands = refused.map((name) => `'${name}'`).join(", ");
   throw new UnsupportedServerError("", `the server forbids commands that scripts call: ${commands}`);
@@ -97,14 +97,14 @@ function isRefusedName(error: unknown): boolean {
 }
 
 /** Announces something on the channel, and listens to it once. */
-async function checkChannel(link: Link, router: Router, channel: string): Promise<void> {
+async function checkChannel(runner: CommandRunner, router: Router, channel: string): Promise<void> {
   const refusal = (verb: string, error: unknown) => {
     const why = error instanceof Error ? error.message : "unknown error";
     const what = `the user of the connection may not ${verb} the channel "${channel}": ${why}`;
     return new UnsupportedServerError("", what, error);
   };
   try {
-    await link.command(link.publishCommand, channel, "0");
+    await runner.command(runner.publishCommand, channel, "0");
   } catch (error) {
     throw isRefusedName(error) ? refusal("publish to", error) : error;
   }
@@ -115,5 +115,5 @@ async function checkChannel(link: Link, router: Router, channel: string): Promis
       refused: (error) => reject(refusal("subscribe to", error)),
     });
   });
-  await link.limited("", heard).finally(stop);
+  await runner.withTimeout("", heard).finally(stop);
 }

@@ -18,7 +18,7 @@ export function release(grant: Grant, choose?: ChooseSuccessor): Promise<void> {
   const { own } = grant;
   const { env } = own.table;
   dropExpired(own);
-  if (grant.outcome) return env.link.limited(grant.lockName, grant.outcome);
+  if (grant.outcome) return env.runner.withTimeout(grant.lockName, grant.outcome);
   removeOpen(own, grant);
   if (grant.state !== "lost") return startRelease(grant, choose);
   grant.outcome = reportLoss(grant);
@@ -50,7 +50,7 @@ function isWanted(own: OwnerLock, side: Side): boolean {
 export function extend(grant: Grant, lease: number): Promise<void> {
   const { own } = grant;
   const work = inOrder(own, () => setTerm(grant, lease));
-  return own.table.env.link.limited(grant.lockName, work);
+  return own.table.env.runner.withTimeout(grant.lockName, work);
 }
 
 /** Ends the renewals: from now on the hold has `lease` milliseconds. */
@@ -85,9 +85,9 @@ function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promis
   grant.outcome = outcome;
   env.settle(outcome);
   // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
-  if (isQueued) return env.link.limited(lockName, outcome);
+  if (isQueued) return env.runner.withTimeout(lockName, outcome);
   return new Promise((resolve, reject) => {
-    onSilence = () => reject(env.link.unavailable(lockName));
+    onSilence = () => reject(env.runner.unavailable(lockName));
     outcome.then(resolve, reject);
   });
 }

@@ -6,15 +6,15 @@
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
 import type { Call, Reader } from "../redis/call.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, lookForMasters, masterAddress } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
-import type { Link } from "../redis/link.js";
 import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 export interface ReplicasOptions {
-  readonly link: Link;
+  readonly runner: CommandRunner;
   readonly connection: Connection;
   readonly required: number;
   /** Milliseconds, on top of the time-out of the command. */
@@ -42,17 +42,17 @@ export class Replicas {
   readonly #stopListening: readonly (() => void)[];
 
   constructor(options: ReplicasOptions) {
-    const { connection, legacyServer, link } = options;
+    const { connection, legacyServer, runner } = options;
     this.#options = options;
     this.#sender = new Sender(connection, legacyServer);
     const lost = () => {
-      link.losses++;
+      runner.connectionEpoch++;
     };
     for (const event of ["close", "node error", "-node"]) connection.on(event, lost);
     // Its connection ends with the one that it was made from, and is connected again likewise.
     this.#stopListening = [
-      onEvents(link.connection, ["end"], () => connection.disconnect()),
-      onEvents(link.connection, ["ready"], () => this.#reconnect()),
+      onEvents(runner.connection, ["end"], () => connection.disconnect()),
+      onEvents(runner.connection, ["ready"], () => this.#reconnect()),
     ];
   }
 
@@ -66,13 +66,13 @@ export class Replicas {
     read: Reader<T>,
     granted: (value: T) => boolean,
   ): Promise<T> {
-    const { link, required, timeout } = this.#options;
+    const { runner, required, timeout } = this.#options;
     const { lockName, script, keys, args } = call;
     const prepared = this.#sender.prepare(script, keys, args);
     const send = () => this.#enqueue(key, prepared);
     // It may have to wait for the WAIT before its own.
-    const within = (call.within ?? link.commandTimeout) + 2 * timeout;
-    const answer = await link.pursue({ lockName, keys, send, read: (pair) => pair as Acknowledged }, within);
+    const within = (call.within ?? runner.commandTimeout) + 2 * timeout;
+    const answer = await runner.send({ lockName, keys, send, read: (pair) => pair as Acknowledged }, within);
     const value = read(answer.reply);
     if (granted(value) && answer.acknowledged < required) {
       throw new ReplicationError(lockName, answer.acknowledged, required);
@@ -115,7 +115,7 @@ export class Replicas {
     nextTick(() => {
       const grants = batch.next;
       batch.next = [];
-      const { clock, commandTimeout } = this.#options.link;
+      const { clock, commandTimeout } = this.#options.runner;
       let open = true;
       const done = () => {
         if (!open) return;

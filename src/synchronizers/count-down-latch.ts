@@ -22,7 +22,7 @@ class Opening implements Want<true> {
   attempt(within: number): Promise<Attempt<true>> {
     const { env, name, key } = this.#number;
     const call = { lockName: name, script: counterState, keys: { number: key }, args: {}, within };
-    return env.link.call(
+    return env.runner.call(
       call,
       (count): Attempt<true> =>
         Number(count) > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true, lease: 1 },

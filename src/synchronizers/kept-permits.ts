@@ -173,7 +173,7 @@ export class KeptPermits {
   constructor(env: Env, options: WatchdogOptions) {
     this.watchdog = new Watchdog(options, KEEPER);
     this.renewer = new ScriptRenewer(
-      env.link,
+      env.runner,
       env.settings.watchdogTimeout,
       permitsRenew,
       (renewals, lease) => ({

@@ -58,12 +58,12 @@ export class SharedNumber {
     this.name = name;
     this.key = key;
     this.#serverClock = serverClock;
-    this.channel = channelOf(key, env.link.isCluster);
+    this.channel = channelOf(key, env.runner.isCluster);
   }
 
-  /** Known once the link is prepared. */
+  /** Known once the runner is prepared. */
   get publish(): "PUBLISH" | "SPUBLISH" {
-    return this.env.link.publishCommand;
+    return this.env.runner.publishCommand;
   }
 
   /** The key of the marker of one more call. */
@@ -78,17 +78,17 @@ export class SharedNumber {
     read: Reader<T>,
     granted: (value: T) => boolean,
   ): Promise<T> {
-    const { link, replicas } = this.env;
+    const { runner, replicas } = this.env;
     const call = { ...this.#call(step), within };
-    return replicas ? replicas.call(this.key, call, read, granted) : link.call(call, read);
+    return replicas ? replicas.call(this.key, call, read, granted) : runner.call(call, read);
   }
 
   /** Runs a step until Redis has answered; `onSilence` is told each time that it gave no answer. */
-  insist<K extends KeyValues, A extends ArgumentValues>(
+  callUntilAnswered<K extends KeyValues, A extends ArgumentValues>(
     make: () => Step<K, A>,
     onSilence: () => void,
   ): Promise<number> {
-    return this.env.link.insist(this.name, () => this.#call(make()), Number, onSilence);
+    return this.env.runner.callUntilAnswered(this.name, () => this.#call(make()), Number, onSilence);
   }
 
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
@@ -99,9 +99,9 @@ export class SharedNumber {
     const { key, kind } = this;
     const undo = ([first = ""]: readonly string[]) => {
       const step = stepOf(first);
-      return this.insist(() => step, noop);
+      return this.callUntilAnswered(() => step, noop);
     };
-    return this.env.link.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
+    return this.env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
 
   /**
@@ -111,12 +111,12 @@ export class SharedNumber {
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   give<K extends KeyValues, A extends ArgumentValues>(make: (latest: number) => Step<K, A>): Promise<number> {
-    const { link, clock } = this.env;
+    const { runner, clock } = this.env;
     const begun = instant(clock);
     const left = () => PATIENCE - elapsedSince(clock, begun);
     return this.goOn(async (onSilence) => {
       for (;;) {
-        const word = await link.insist(
+        const word = await runner.callUntilAnswered(
           this.name,
           () => this.#call(make(this.#serverClock.in(this.key, left()))),
           this.#readWord,
@@ -126,7 +126,7 @@ export class SharedNumber {
         );
         if (word !== TOO_LATE) return word;
         // Else the server's clock was not known, and now it is.
-        if (left() < 0) throw link.unavailable(this.name);
+        if (left() < 0) throw runner.unavailable(this.name);
       }
     });
   }
@@ -140,18 +140,18 @@ export class SharedNumber {
     onWork?: (work: Promise<number>) => void,
   ): Promise<number> {
     const { env, name } = this;
-    const { link } = env;
+    const { runner } = env;
     if (env.ended) env.assertOpen(name);
     const answered = new Promise<number>((resolve, reject) => {
       let silent = false;
       const onSilence = () => {
         silent = true;
-        reject(link.unavailable(name));
+        reject(runner.unavailable(name));
       };
-      const cancel = link.prepared ? noop : env.clock.after(link.commandTimeout, onSilence);
-      const work = link.prepared
+      const cancel = runner.prepared ? noop : env.clock.after(runner.commandTimeout, onSilence);
+      const work = runner.prepared
         ? begin(onSilence)
-        : link.prepare(name, PATIENCE).then(() => begin(onSilence));
+        : runner.prepare(name, PATIENCE).then(() => begin(onSilence));
       env.settle(work);
       onWork?.(work);
       work.finally(cancel).then(resolve, (error: unknown) => {
@@ -180,8 +180,8 @@ export class SharedNumber {
   ): Promise<T> {
     const { env, name } = this;
     env.assertOpen(name);
-    if (!env.link.prepared) await env.link.prepare(name, env.link.commandTimeout).catch(tellCaller);
-    return env.link.call(this.#call(make()), read).catch(tellCaller);
+    if (!env.runner.prepared) await env.runner.prepare(name, env.runner.commandTimeout).catch(tellCaller);
+    return env.runner.call(this.#call(make()), read).catch(tellCaller);
   }
 
   /** The number as it is; 0 without one. */

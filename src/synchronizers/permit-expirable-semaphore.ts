@@ -89,7 +89,7 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     if (this.#kept.wasClosed(number, known)) return true;
     const returning = this.#kept.returning(number, known);
-    if (returning) return number.env.link.limited(this.name, returning);
+    if (returning) return number.env.runner.withTimeout(this.name, returning);
     const kept = this.#kept.get(number, known);
     if (kept) this.#kept.drop(kept);
     const held = () => (kept ? { permitId: known, held: kept.held } : { permitId: known });
@@ -185,7 +185,7 @@ export class PermitExpirableSemaphore {
     // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
     const done = (word: number) => word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
     const word = await number.goOn(
-      (onSilence) => number.insist(() => endStep(number, id, call), onSilence),
+      (onSilence) => number.callUntilAnswered(() => endStep(number, id, call), onSilence),
       (work) => this.#kept.returns(number, id, work.then(done)),
     );
     return done(word);
@@ -194,7 +194,7 @@ export class PermitExpirableSemaphore {
   #keep({ id, sent }: Permit): void {
     const number = this.#number;
     const call = number.env.wireId();
-    const giveBack = () => number.insist(() => endStep(number, id, call), noop);
+    const giveBack = () => number.callUntilAnswered(() => endStep(number, id, call), noop);
     const permit = { permits: this.#kept, number, id, leases: permitLeases(number.key), sent, giveBack };
     this.#kept.keep(new KeptPermit(permit));
   }

@@ -79,7 +79,7 @@ class Request<G> extends Acquisition<G> {
   }
 
   override get away(): boolean {
-    return this.#number.env.link.servers.isAway(this.#number.key);
+    return this.#number.env.runner.servers.isAway(this.#number.key);
   }
 
   override listen(listener: Listener): () => void {
@@ -87,20 +87,20 @@ class Request<G> extends Acquisition<G> {
   }
 
   override async attempt(within: number, _coWaiters: CoWaiters): Promise<Attempt<G>> {
-    const { link } = this.#number.env;
-    const left = link.prepared ? within : await link.prepare(this.lockName, within);
+    const { runner } = this.#number.env;
+    const left = runner.prepared ? within : await runner.prepare(this.lockName, within);
     if (this.over) return { granted: false, ttl: 0 };
-    link.backlog.assertRoom(this.lockName);
-    const { losses } = link;
+    runner.backlog.assertRoom(this.lockName);
+    const { connectionEpoch } = runner;
     this.#flying = true;
     try {
       const attempt = await this.#want.attempt(left);
       // A command that lived through a lost connection may arrive once more.
-      this.#doubtful ||= attempt.granted || link.losses !== losses;
+      this.#doubtful ||= attempt.granted || runner.connectionEpoch !== connectionEpoch;
       return attempt;
     } catch (error) {
       this.#doubtful = true;
-      if (isLockError(error, "REPLICAS")) await quietly(link.limited(this.lockName, this.#undo()));
+      if (isLockError(error, "REPLICAS")) await quietly(runner.withTimeout(this.lockName, this.#undo()));
       throw error;
     } finally {
       this.#flying = false;

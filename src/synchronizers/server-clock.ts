@@ -6,23 +6,23 @@
  * all, and what was heard counts no more once a connection was lost: the next one may lead to another machine.
  */
 import { type Clock, type Instant, instant, leastElapsedSince } from "../base/clock.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { masterAddress } from "../redis/connection.js";
-import type { Link } from "../redis/link.js";
 
 /** Long past, for every server; 0 would mean no limit. */
 const LONG_AGO = 1;
 
 export class ServerClock {
   readonly #clock: Clock;
-  readonly #link: Link;
+  readonly #runner: CommandRunner;
   /** By the master's address. */
   readonly #heard = new Map<string, { readonly at: Instant; readonly time: number }>();
-  /** The {@link Link.losses} that it was heard with. */
+  /** The {@link CommandRunner.losses} that it was heard with. */
   #losses = 0;
 
-  constructor(clock: Clock, link: Link) {
+  constructor(clock: Clock, runner: CommandRunner) {
     this.#clock = clock;
-    this.#link = link;
+    this.#runner = runner;
   }
 
   /** The epoch milliseconds, `ms` from now, of the master that has this key; long past if that is not known. */
@@ -40,12 +40,12 @@ export class ServerClock {
   }
 
   #masterOf(key: string): string {
-    return masterAddress(this.#link.connection, key);
+    return masterAddress(this.#runner.connection, key);
   }
 
   #forgetLost(): void {
-    if (this.#losses === this.#link.losses) return;
-    this.#losses = this.#link.losses;
+    if (this.#losses === this.#runner.connectionEpoch) return;
+    this.#losses = this.#runner.connectionEpoch;
     this.#heard.clear();
   }
 }

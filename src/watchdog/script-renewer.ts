@@ -1,5 +1,5 @@
 /** Renewals by a script that takes many keys of one slot, and answers with one word for each. */
-import type { Link } from "../redis/link.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewal, Renewer } from "./watchdog.js";
 
@@ -9,19 +9,19 @@ export interface RenewCall<K, A> {
 }
 
 export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implements Renewer {
-  readonly #link: Link;
+  readonly #runner: CommandRunner;
   readonly #lease: number;
   readonly #script: Script<K, A>;
   readonly #call: (renewals: readonly Renewal<unknown>[], lease: number) => RenewCall<K, A>;
 
   /** `lease`: milliseconds; `call` makes the script's keys and arguments of a batch. */
   constructor(
-    link: Link,
+    runner: CommandRunner,
     lease: number,
     script: Script<K, A>,
     call: (renewals: readonly Renewal<unknown>[], lease: number) => RenewCall<K, A>,
   ) {
-    this.#link = link;
+    this.#runner = runner;
     this.#lease = lease;
     this.#script = script;
     this.#call = call;
@@ -30,8 +30,8 @@ export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implem
   renew(renewals: readonly Renewal<unknown>[]): Promise<readonly number[]> {
     const { keys, args } = this.#call(renewals, this.#lease);
     // Given up in time for another try within the lease.
-    const within = Math.min(this.#link.commandTimeout, this.#lease / 3);
+    const within = Math.min(this.#runner.commandTimeout, this.#lease / 3);
     const sent = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within, vital: true };
-    return this.#link.call(sent, (reply) => (reply as unknown[]).map(Number));
+    return this.#runner.call(sent, (reply) => (reply as unknown[]).map(Number));
   }
 }

@@ -2,7 +2,7 @@
 import type { Acquisition, Listener } from "../engine/acquisition.js";
 import type { LockAcquisition } from "../locks/acquire.js";
 import { noop } from "../locks/work.js";
-import type { Roster } from "./roster.js";
+import type { Members } from "./members.js";
 import { answers, isAnswer, type Vote } from "./votes.js";
 
 /**
@@ -10,20 +10,20 @@ import { answers, isAnswer, type Vote } from "./votes.js";
  * release that fell into the silence was announced before the call could try for it. Returns the way to stop.
  */
 export function wakeByLateAnswers(
-  roster: Roster,
+  members: Members,
   votes: readonly Vote[],
   call: Acquisition<unknown>,
 ): () => void {
   if (call.over) return noop;
-  let missing = roster.quorum - answers(votes);
+  let missing = members.quorum - answers(votes);
   const answered = () => {
     if (--missing > 0) return;
-    roster.engine.queue(roster.key)?.hint();
+    members.engine.queue(members.key)?.hint();
     // A call that re-enters stands in no line.
     call.resume();
   };
-  const silent = roster.members.filter((_, i) => !isAnswer(votes[i]));
-  const stops = silent.map(({ env, backend }) => env.link.servers.healthOf(backend.key).onAnswer(answered));
+  const silent = members.all.filter((_, i) => !isAnswer(votes[i]));
+  const stops = silent.map(({ env, backend }) => env.runner.servers.healthOf(backend.key).onAnswer(answered));
   return () => {
     for (const stop of stops) stop();
   };
@@ -33,7 +33,7 @@ export function wakeByLateAnswers(
 export function listenToMost(
   calls: readonly LockAcquisition[],
   quorum: number,
-  heard: Set<LockAcquisition>,
+  heard: Set<unknown>,
   listener: Listener,
 ): () => void {
   const deaf = new Set<LockAcquisition>();

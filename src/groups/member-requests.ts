@@ -7,9 +7,9 @@ import { type Grant, knownLockOf, ownerLockOf } from "../locks/owner-lock.js";
 import { release } from "../locks/release.js";
 import { ActedFor, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { MemberAcquisition } from "./member-acquisition.js";
-import type { Member, Roster } from "./roster.js";
+import type { Member, Members } from "./members.js";
 
-export interface Seat {
+export interface MemberRequest {
   readonly member: Member;
   readonly owner: OwnerRecord;
   /** Of a `run`: a run of the group is one of each member, one inside the other. */
@@ -22,35 +22,35 @@ function holderOf(member: Member, request: OwnedRequest): OwnerRecord {
 }
 
 /** The frames of a run of the group, the innermost last. */
-export function openFrames(roster: Roster, request: OwnedRequest, outer: Frame | undefined): Frame {
+export function openFrames(members: Members, request: OwnedRequest, outer: Frame | undefined): Frame {
   let frame = outer;
-  for (const member of roster.order) frame = openFrame(holderOf(member, request), member.key, frame);
-  return openFrame(request.owner, roster.key, frame);
+  for (const member of members.order) frame = openFrame(holderOf(member, request), member.key, frame);
+  return openFrame(request.owner, members.key, frame);
 }
 
-/** The frame of each member in a run whose innermost frame is `frame`, in the order of the roster. */
-export function framesOf(roster: Roster, frame: Frame): readonly Frame[] {
+/** The frame of each member in a run whose innermost frame is `frame`, in the order of the members. */
+export function framesOf(members: Members, frame: Frame): readonly Frame[] {
   const frames: Frame[] = [];
-  for (let each = frame.parent; frames.length < roster.order.length && each; each = each.parent) {
+  for (let each = frame.parent; frames.length < members.order.length && each; each = each.parent) {
     frames.unshift(each);
   }
   return frames;
 }
 
-/** In the order of the roster. */
-export function seatsOf(roster: Roster, request: OwnedRequest): readonly Seat[] {
-  const frames = request.frame ? framesOf(roster, request.frame) : [];
-  return roster.order.map((member, i) => ({ member, owner: holderOf(member, request), frame: frames[i] }));
+/** In the order of the members. */
+export function requestsOf(members: Members, request: OwnedRequest): readonly MemberRequest[] {
+  const frames = request.frame ? framesOf(members, request.frame) : [];
+  return members.order.map((member, i) => ({ member, owner: holderOf(member, request), frame: frames[i] }));
 }
 
-/** Who holds the group: one party if all seats are its own, else one that acts through theirs. */
-export function partyOf(owner: OwnerRecord, seats: readonly Seat[]): OwnerRecord {
-  if (seats.every((seat) => seat.owner === owner)) return owner;
-  return new ActedFor(owner, new Map(seats.map((seat) => [seat.member.key, seat.owner])));
+/** Who holds the group: one party if all requests are its own, else one that acts through theirs. */
+export function partyOf(owner: OwnerRecord, requests: readonly MemberRequest[]): OwnerRecord {
+  if (requests.every((seat) => seat.owner === owner)) return owner;
+  return new ActedFor(owner, new Map(requests.map((seat) => [seat.member.key, seat.owner])));
 }
 
 /** Whether the owner holds this member already. */
-export function isHeldByOwner({ member, owner }: Seat): boolean {
+export function isHeldByOwner({ member, owner }: MemberRequest): boolean {
   return wireIdOf(knownLockOf(owner, member.key)) !== undefined;
 }
 
@@ -63,7 +63,7 @@ export interface Terms {
 
 /** A call for one seat. */
 export function callFor(
-  { member, owner, frame }: Seat,
+  { member, owner, frame }: MemberRequest,
   request: OwnedRequest,
   { lease, onWaiting }: Terms,
 ): MemberAcquisition {
@@ -74,7 +74,7 @@ export function callFor(
 }
 
 /** Gives back what a call got of a seat; resolves as `unlock` would. */
-export function giveBack({ member, owner, frame }: Seat, grant: Grant): Promise<void> {
+export function giveBack({ member, owner, frame }: MemberRequest, grant: Grant): Promise<void> {
   const released = release(grant);
   endRun(knownLockOf(owner, member.key), frame);
   return released;

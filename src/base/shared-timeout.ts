@@ -2,14 +2,14 @@
 import type { Clock } from "./clock.js";
 import { type Item, List } from "./list.js";
 
-export interface Limited extends Item {
+export interface Timed extends Item {
   /** Monotonic milliseconds; set by the limit. */
   endsAt: number;
   /** The limit is over. */
   expire(): void;
 }
 
-export class TimeLimit<T extends Limited> {
+export class SharedTimeout<T extends Timed> {
   readonly ms: number;
   /** In the order they end. */
   readonly running: List<T> = new List();

@@ -11,17 +11,17 @@ import {
   type QueueTraits,
   type Successor,
 } from "../engine/acquisition.js";
+import type { RoundBackoff } from "../engine/round-backoff.js";
 import type { OwnedRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { release } from "../locks/release.js";
 import { noop, quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
-import { listenToMost, wakeByLateAnswers } from "./hearing.js";
 import type { Masters } from "./masters.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
-import { Rhythm } from "./rhythm.js";
-import { isUnresponsive, type Member, placeOf, type Roster } from "./roster.js";
-import { callFor, partyOf, type Seat } from "./seats.js";
+import { callFor, type MemberRequest, partyOf } from "./member-requests.js";
+import { isUnresponsive, type Member, type Members, placeOf } from "./members.js";
+import { listenToMost, wakeByLateAnswers } from "./quorum-listener.js";
 import { settled } from "./settled.js";
 import {
   answers,
@@ -39,35 +39,37 @@ const NO_CO_WAITERS: CoWaiters = [];
 /** The random part of the pause before a try doubles with each split of the votes in a row, so often at most. */
 const MOST_DOUBLINGS = 2;
 
-export class Ballot extends Acquisition<GroupGrant> {
-  readonly #roster: Roster;
+export class RedlockAttempt extends Acquisition<GroupGrant> {
+  readonly #members: Members;
   readonly #masters: Masters;
-  readonly #seats: readonly Seat[];
+  readonly #requests: readonly MemberRequest[];
   readonly #request: OwnedRequest;
   /** Of the next round, in the order of the members. */
   #calls: readonly MemberAcquisition[];
-  #rhythm: Rhythm | undefined;
+  #backoff: RoundBackoff | undefined;
   #leave: readonly (() => void)[] = [];
   #stopAwaiting = noop;
   #won: readonly (Grant | undefined)[] = [];
   /** Rounds in a row whose votes were split. */
   #clashes = 0;
 
-  constructor(roster: Roster, masters: Masters, seats: readonly Seat[], request: OwnedRequest) {
+  constructor(members: Members, masters: Masters, requests: readonly MemberRequest[], request: OwnedRequest) {
     super();
-    this.#roster = roster;
+    this.#members = members;
     this.#masters = masters;
-    this.#seats = roster.members.map((member) => seats.find((seat) => seat.member === member) as Seat);
+    this.#requests = members.all.map(
+      (member) => requests.find((seat) => seat.member === member) as MemberRequest,
+    );
     this.#request = request;
-    this.#calls = this.#seats.map((seat) => this.#newCall(seat));
+    this.#calls = this.#requests.map((seat) => this.#newCall(seat));
   }
 
   override get lockName(): string {
-    return this.#roster.name;
+    return this.#members.name;
   }
 
   override get queueName(): string {
-    return this.#roster.key;
+    return this.#members.key;
   }
 
   override get traits(): QueueTraits {
@@ -81,19 +83,19 @@ export class Ballot extends Acquisition<GroupGrant> {
    * ago tries first. Only where the votes were split all the same it is random.
    */
   override get backoff(): number {
-    const { random, clock } = this.#roster;
+    const { random, clock } = this.#members;
     const chance = this.#clashes > 0 ? random() * 2 ** this.#clashes : 0;
-    return this.#rhythm?.pause(clock.mono(), chance) ?? 0;
+    return this.#backoff?.pause(clock.mono(), chance) ?? 0;
   }
 
   override get away(): boolean {
-    const there = this.#seats.filter(({ member }) => !isUnresponsive(member));
-    return there.length < this.#roster.quorum;
+    const there = this.#requests.filter(({ member }) => !isUnresponsive(member));
+    return there.length < this.#members.quorum;
   }
 
   override begun(): void {
-    const { engine, envs } = this.#roster;
-    this.#rhythm = Rhythm.join(engine, this.queueName);
+    const { engine, envs } = this.#members;
+    this.#backoff = engine.joinRounds(this.queueName);
     const [, ...others] = envs;
     this.#leave = others.map((env) => env.engine.join(this.lockName, (reason) => engine.end(this, reason)));
     for (const call of this.#calls) call.enter(this);
@@ -104,12 +106,12 @@ export class Ballot extends Acquisition<GroupGrant> {
   }
 
   override reenters(): boolean {
-    return this.#calls.filter((call) => call.reenters()).length >= this.#roster.quorum;
+    return this.#calls.filter((call) => call.reenters()).length >= this.#members.quorum;
   }
 
   override waiting(): void {
     for (const call of this.#calls) call.waiting();
-    this.#roster.emit("waiting", {});
+    this.#members.emit("waiting", {});
   }
 
   override withdraw(): void {
@@ -121,29 +123,29 @@ export class Ballot extends Acquisition<GroupGrant> {
     for (const call of this.#calls) call.leave(taken && this.#won.includes(call.grant));
     for (const leave of this.#leave) leave();
     this.#stopAwaiting();
-    this.#rhythm?.leave();
+    this.#members.engine.leaveRounds(this.queueName);
   }
 
   override listen(listener: Listener): () => void {
-    const { heard } = this.#rhythm as Rhythm;
-    return listenToMost(this.#calls, this.#roster.quorum, heard, listener);
+    const { heard } = this.#backoff as RoundBackoff;
+    return listenToMost(this.#calls, this.#members.quorum, heard, listener);
   }
 
   /** Its next round counts the masters' words on those commands; the others it asks as ever. */
   override succeed(place: string, own: number | undefined): Successor | undefined {
     if (this.over) return undefined;
-    const seat = this.#seats.findIndex(({ member }) => placeOf(member) === place);
+    const seat = this.#requests.findIndex(({ member }) => placeOf(member) === place);
     return this.#calls[seat]?.succeed(place, own);
   }
 
   override async attempt(limit: number, coWaiters: CoWaiters): Promise<Attempt<GroupGrant>> {
-    this.#roster.assertOpen();
+    this.#members.assertOpen();
     const connecting = this.#masters.connecting(this.#answerTime(0));
     // A call of the same owner that comes after this one is not to overtake it.
     if (connecting) await connecting;
     if (this.over) return { granted: false, ttl: -1 };
     this.#stopAwaiting();
-    const begun = this.#roster.clock.mono();
+    const begun = this.#members.clock.mono();
     const nested = this.reenters();
     const inherits = this.#calls.some(({ successor }) => successor);
     this.#masters.introduce();
@@ -151,7 +153,7 @@ export class Ballot extends Acquisition<GroupGrant> {
     const round = this.#calls.map((call, i) => {
       // What is sent to a master that is away piles up; a majority can do without it.
       if (spared && isUnresponsive(this.#member(i)))
-        return Promise.reject(this.#member(i).env.link.unavailable(call.lockName));
+        return Promise.reject(this.#member(i).env.runner.unavailable(call.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       call.since = call.successor?.sent ?? instant(this.#member(i).env.clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
@@ -159,25 +161,25 @@ export class Ballot extends Acquisition<GroupGrant> {
       const within = Math.min(limit, this.#answerTime(i));
       const { successor } = call;
       const attempt = call.attempt(within, known);
-      return successor ? this.#member(i).env.link.limited(call.lockName, attempt, within) : attempt;
+      return successor ? this.#member(i).env.runner.withTimeout(call.lockName, attempt, within) : attempt;
     });
-    this.#rhythm?.heard.clear();
+    this.#backoff?.heard.clear();
     const votes = await settled(round, (so) => this.#isDecided(so));
-    this.#rhythm?.took(this.#roster.clock.mono() - begun);
+    this.#backoff?.took(this.#members.clock.mono() - begun);
     this.#masters.assertDistinct();
     if (this.over) return { granted: false, ttl: -1 };
-    const group = new GroupGrant(this.#roster, partyOf(this.#request.owner, this.#seats), granted(votes));
+    const group = new GroupGrant(this.#members, partyOf(this.#request.owner, this.#requests), granted(votes));
     if (!group.isHeld) return this.#lose(round, votes, limit);
     group.watch();
     this.#won = group.grants;
-    this.#rhythm?.heard.clear();
-    if (!nested && !inherits) this.#rhythm?.served(this.#roster.clock.mono());
+    this.#backoff?.heard.clear();
+    if (!nested && !inherits) this.#backoff?.served(this.#members.clock.mono());
     // For so long the next one of this process need not try.
-    return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#roster)) };
+    return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#members)) };
   }
 
   #member(i: number): Member {
-    return (this.#seats[i] as Seat).member;
+    return (this.#requests[i] as MemberRequest).member;
   }
 
   #answerTime(i: number): number {
@@ -186,7 +188,7 @@ export class Ballot extends Acquisition<GroupGrant> {
 
   /** Won and nobody is worth waiting for, or lost for good. */
   #isDecided(votes: readonly Vote[]): boolean {
-    const { quorum } = this.#roster;
+    const { quorum } = this.#members;
     const won = granted(votes).length;
     let open = 0;
     let promising = 0;
@@ -203,15 +205,15 @@ export class Ballot extends Acquisition<GroupGrant> {
     votes: readonly Vote[],
     limit: number,
   ): Promise<Attempt<GroupGrant>> {
-    const { quorum } = this.#roster;
+    const { quorum } = this.#members;
     if (answers(votes) >= quorum) this.hasWaited = true;
     const returned = this.#giveBack(limit, votes);
     this.#clashes = granted(votes).length > 0 ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
     if (answers(all) >= quorum) return { granted: false, ttl: this.#untilNextLook(all) };
-    this.#stopAwaiting = wakeByLateAnswers(this.#roster, all, this);
-    throw tooFewAnswers(this.#roster, all, granted(all).length);
+    this.#stopAwaiting = wakeByLateAnswers(this.#members, all, this);
+    throw tooFewAnswers(this.#members, all, granted(all).length);
   }
 
   /** Everywhere; resolves when those who granted something have confirmed it, as far as they answer. */
@@ -219,26 +221,29 @@ export class Ballot extends Acquisition<GroupGrant> {
     const calls = this.#calls;
     // A refusal leaves nothing to give back but the mark of a writer who waits, which is to stay.
     this.#calls = calls.map((call, i) =>
-      call.traits.advertised && isRefusal(votes[i]) ? call : this.#newCall(this.#seats[i] as Seat),
+      call.traits.advertised && isRefusal(votes[i])
+        ? call
+        : this.#newCall(this.#requests[i] as MemberRequest),
     );
     for (const call of this.#calls) if (!calls.includes(call)) call.enter(this);
     for (const call of calls) if (!this.#calls.includes(call)) call.leave(false);
     const confirmed = calls.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
-      if (grant && !away) await quietly(this.#member(i).env.link.limited(lockName, release(grant), time));
+      if (grant && !away)
+        await quietly(this.#member(i).env.runner.withTimeout(lockName, release(grant), time));
     });
     await Promise.all(confirmed);
   }
 
-  #newCall(seat: Seat): MemberAcquisition {
+  #newCall(seat: MemberRequest): MemberAcquisition {
     return callFor(seat, this.#request, { lease: this.#request.lease });
   }
 
   /** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */
   #untilNextLook(votes: readonly Vote[]): number {
-    const free = untilFree(this.#roster, votes);
+    const free = untilFree(this.#members, votes);
     if (free === 0 && votes.some(isOutdated)) return 0;
-    const pause = Math.min(untilLook(this.#roster), Math.max(free, this.backoff));
+    const pause = Math.min(untilLook(this.#members), Math.max(free, this.backoff));
     return pause === Number.POSITIVE_INFINITY ? -1 : Math.max(1, pause);
   }
 }

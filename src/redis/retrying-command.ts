@@ -1,7 +1,7 @@
 /** One call on its way to an answer: sent, and sent again while failures may pass, until it is answered or given up. */
 import type { Clock } from "../base/clock.js";
 import { ClientClosedError, type LockError, type RedisUnavailableError } from "../base/errors.js";
-import type { Limited } from "../base/time-limit.js";
+import type { Timed } from "../base/shared-timeout.js";
 import type { KeyValues } from "../scripts/script.js";
 import type { Connection } from "./connection.js";
 import { finalError, forbidsKey, isMissingScript, isTimedOut, scrubbed } from "./failures.js";
@@ -13,8 +13,8 @@ import type { Servers } from "./servers.js";
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 250;
 
-/** Who keeps the pursuits. */
-export interface PursuitHost {
+/** Who keeps the commands. */
+export interface CommandHost {
   readonly clock: Clock;
   readonly connection: Connection;
   /** How long a command may take. */
@@ -26,14 +26,14 @@ export interface PursuitHost {
   readonly servers: Servers;
   /** No answer came in time. */
   silent(): void;
-  /** The pursuit has ended, in whatever way. */
-  over(pursuit: AnyPursuit): void;
+  /** The command has ended, in whatever way. */
+  over(command: AnyCommand): void;
   /** Its time is up, but it goes on. */
-  goOn(pursuit: AnyPursuit): void;
+  goOn(command: AnyCommand): void;
 }
 
-/** What is pursued, and how. */
-export interface Pursued<T> {
+/** What is spec, and how. */
+export interface CommandSpec<T> {
   readonly lockName: string;
   /** Sends it once. `anew`: the server did not know the script. */
   readonly send: (anew: boolean) => Promise<unknown>;
@@ -51,28 +51,28 @@ export interface Pursued<T> {
   readonly patience?: number | undefined;
 }
 
-/** A pursuit of any result. */
-export interface AnyPursuit extends Limited {
+/** A command of any result. */
+export interface AnyCommand extends Timed {
   /** Ends the timer of one that does not run under the common limit. */
   cancel: (() => void) | undefined;
   send(): void;
   close(): void;
 }
 
-/** What a pursuit has until it ends. */
+/** What a command has until it ends. */
 interface Work<T> {
-  readonly pursued: Pursued<T>;
+  readonly spec: CommandSpec<T>;
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export class Pursuit<T> implements AnyPursuit {
+export class RetryingCommand<T> implements AnyCommand {
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
   endsAt = 0;
   cancel: (() => void) | undefined;
-  readonly #host: PursuitHost;
+  readonly #host: CommandHost;
   /** Undefined once it has ended: ioredis keeps the rest for as long as it has the command. */
   #work: Work<T> | undefined;
   /** ioredis has the command. */
@@ -85,14 +85,14 @@ export class Pursuit<T> implements AnyPursuit {
   readonly #givenUpAt: number;
 
   constructor(
-    host: PursuitHost,
-    pursued: Pursued<T>,
+    host: CommandHost,
+    spec: CommandSpec<T>,
     resolve: (value: T) => void,
     reject: (error: unknown) => void,
   ) {
     this.#host = host;
-    this.#work = { pursued, resolve, reject };
-    const { patience } = pursued;
+    this.#work = { spec, resolve, reject };
+    const { patience } = spec;
     this.#givenUpAt = patience === undefined ? Number.POSITIVE_INFINITY : host.clock.mono() + patience;
   }
 
@@ -100,8 +100,8 @@ export class Pursuit<T> implements AnyPursuit {
   send(anew = false): void {
     if (!this.#work) return;
     this.#flying = true;
-    this.#address(this.#work.pursued.keys);
-    this.#work.pursued.send(anew).then(
+    this.#address(this.#work.spec.keys);
+    this.#work.spec.send(anew).then(
       (reply) => this.#succeeded(reply),
       (error: unknown) => this.#failed(error),
     );
@@ -110,7 +110,7 @@ export class Pursuit<T> implements AnyPursuit {
   /** Its time is up with the outcome unknown. */
   expire(): void {
     if (!this.#work) return;
-    const { lockName, keys, onSilence } = this.#work.pursued;
+    const { lockName, keys, onSilence } = this.#work.spec;
     this.#health?.gaveUp();
     this.#host.silent();
     onSilence?.();
@@ -127,10 +127,10 @@ export class Pursuit<T> implements AnyPursuit {
     ended.reject(this.#host.unavailable(lockName, this.#cause));
   }
 
-  /** The link was closed. */
+  /** The runner was closed. */
   close(): void {
     const ended = this.#end();
-    ended?.reject(new ClientClosedError(ended.pursued.lockName));
+    ended?.reject(new ClientClosedError(ended.spec.lockName));
   }
 
   #succeeded(reply: unknown): void {
@@ -141,7 +141,7 @@ export class Pursuit<T> implements AnyPursuit {
       return;
     }
     try {
-      ended.resolve(ended.pursued.read(reply));
+      ended.resolve(ended.spec.read(reply));
     } catch (error) {
       ended.reject(error);
     }
@@ -162,7 +162,7 @@ export class Pursuit<T> implements AnyPursuit {
       return;
     }
     if (isMissingScript(error)) return this.send(true);
-    const { lockName, keys, onSilence } = this.#work.pursued;
+    const { lockName, keys, onSilence } = this.#work.spec;
     const final = finalError(error, lockName, onSilence !== undefined);
     if (final && keys && forbidsKey(error)) return this.#nameKeys(error, keys);
     if (final) return this.#refused(final);
@@ -178,7 +178,7 @@ export class Pursuit<T> implements AnyPursuit {
   /** It will not pass; the user is told which keys are forbidden. */
   #nameKeys(error: unknown, keys: KeyValues): void {
     void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
-      const { lockName, onSilence } = this.#work?.pursued ?? {};
+      const { lockName, onSilence } = this.#work?.spec ?? {};
       if (lockName === undefined) return;
       this.#refused(finalError(error, lockName, onSilence !== undefined, forbidden) as LockError);
     });
@@ -191,7 +191,7 @@ export class Pursuit<T> implements AnyPursuit {
   #refused(error: LockError): void {
     const ended = this.#end();
     if (!ended) return;
-    const value = ended.pursued.recover?.(error);
+    const value = ended.spec.recover?.(error);
     if (value === undefined) ended.reject(error);
     else ended.resolve(value);
   }

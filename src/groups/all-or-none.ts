@@ -4,6 +4,7 @@
  * nobody waits while holding, no orders of members can dead-lock.
  */
 import { isLockError, LockLostError } from "../base/errors.js";
+import type { Arbiter, Contestant } from "../engine/arbiter.js";
 import { Wait } from "../engine/wait.js";
 import type { OwnedRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
@@ -11,39 +12,40 @@ import { limit } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
-import { precedence, type Suitor } from "./precedence.js";
-import type { Roster } from "./roster.js";
-import { callFor, giveBack, isHeldByOwner, partyOf, type Seat } from "./seats.js";
+import { callFor, giveBack, isHeldByOwner, type MemberRequest, partyOf } from "./member-requests.js";
+import type { Members } from "./members.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
 const LONGEST_PAUSE = 64;
 
-export class Collection {
-  readonly #roster: Roster;
-  readonly #seats: readonly Seat[];
+export class AllOrNone {
+  readonly #members: Members;
+  readonly #requests: readonly MemberRequest[];
   readonly #request: OwnedRequest;
   readonly #wait: Wait;
   /** Ends what the call waits for inside the engines. */
   readonly #ending = new AbortController();
   readonly #begun: number;
-  readonly #suitor: Suitor;
-  #taken: (readonly [seat: Seat, grant: Grant])[] = [];
+  readonly #arbiter: Arbiter;
+  readonly #contestant: Contestant;
+  #taken: (readonly [seat: MemberRequest, grant: Grant])[] = [];
   /** Nobody takes what is granted from here on. */
   #over = false;
   #round = 0;
   /** Whether the `waiting` event was sent. */
   #announced = false;
 
-  constructor(roster: Roster, seats: readonly Seat[], request: OwnedRequest) {
-    this.#roster = roster;
-    this.#seats = seats;
+  constructor(members: Members, requests: readonly MemberRequest[], request: OwnedRequest) {
+    this.#members = members;
+    this.#requests = requests;
     this.#request = request;
-    const { clock } = roster;
+    const { clock } = members;
     this.#begun = clock.mono();
     // Time is measured out to each step: whoever waits inside an engine is told there what a time-out means.
     this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: request.signal });
-    this.#suitor = {
-      keys: new Set(roster.members.map(({ backend }) => backend.key)),
+    this.#arbiter = members.engine.arbiter;
+    this.#contestant = {
+      keys: new Set(members.all.map(({ backend }) => backend.key)),
       since: this.#begun,
       wait: this.#wait,
       clock,
@@ -53,8 +55,8 @@ export class Collection {
   /** Undefined if `wait` was not enough. */
   async collect(): Promise<GroupGrant | undefined> {
     const wait = this.#wait;
-    const left = this.#roster.envs.map(({ engine }) =>
-      engine.join(this.#roster.name, (reason) => wait.end(reason)),
+    const left = this.#members.envs.map(({ engine }) =>
+      engine.join(this.#members.name, (reason) => wait.end(reason)),
     );
     try {
       return (await this.#rounds()) ? await this.#conclude() : undefined;
@@ -65,7 +67,7 @@ export class Collection {
       if (!wait.ended) await returned;
       throw error;
     } finally {
-      precedence.gone(this.#suitor);
+      this.#arbiter.gone(this.#contestant);
       wait.dispose();
       for (const leave of left) leave();
     }
@@ -74,13 +76,13 @@ export class Collection {
   /** Milliseconds that the call may still take; one that does not wait may take as long as its commands may. */
   get #left(): number {
     const { wait } = this.#request;
-    return wait === 0 ? Number.POSITIVE_INFINITY : wait - (this.#roster.clock.mono() - this.#begun);
+    return wait === 0 ? Number.POSITIVE_INFINITY : wait - (this.#members.clock.mono() - this.#begun);
   }
 
   /** True once all members are taken. */
   async #rounds(): Promise<boolean> {
     // An owner that holds all of them already re-enters them together, and before whatever it calls next.
-    let awaited = this.#seats.every(isHeldByOwner) ? undefined : this.#seats[0];
+    let awaited = this.#requests.every(isHeldByOwner) ? undefined : this.#requests[0];
     for (; ; this.#round++) {
       const again = this.#round > 0;
       while (this.#isHeldUp) await this.#letOthersPass();
@@ -92,7 +94,7 @@ export class Collection {
       if (this.#request.wait === 0) return false;
       awaited = this.#standIn(refused);
       if (again) {
-        precedence.lost(this.#suitor);
+        this.#arbiter.lost(this.#contestant);
         await this.#wait.park(Math.min(this.#left, this.#pause()));
       }
     }
@@ -100,17 +102,17 @@ export class Collection {
 
   get #isHeldUp(): boolean {
     // Those it would let pass may be waiting for what its owner has.
-    if (this.#seats.some(isHeldByOwner)) return false;
-    return this.#request.wait > 0 && this.#left > 0 && precedence.holdsUp(this.#suitor);
+    if (this.#requests.some(isHeldByOwner)) return false;
+    return this.#request.wait > 0 && this.#left > 0 && this.#arbiter.holdsUp(this.#contestant);
   }
 
   #letOthersPass(): Promise<void> {
     this.#announce();
-    return precedence.passage(this.#suitor, this.#left);
+    return this.#arbiter.passage(this.#contestant, this.#left);
   }
 
   /** The first member is waited for in its own line, with its own order. */
-  #await(seat: Seat): Promise<Grant | undefined> {
+  #await(seat: MemberRequest): Promise<Grant | undefined> {
     const { wait } = this.#request;
     const { engine } = seat.member.env;
     const left = wait === 0 ? 0 : Math.max(1, this.#left);
@@ -119,16 +121,16 @@ export class Collection {
   }
 
   /** All others at once; resolves with the first that was refused. */
-  async #tryOthers(awaited: Seat | undefined): Promise<Seat | undefined> {
-    const others = this.#seats.filter((seat) => seat !== awaited);
+  async #tryOthers(awaited: MemberRequest | undefined): Promise<MemberRequest | undefined> {
+    const others = this.#requests.filter((seat) => seat !== awaited);
     const left = Math.max(1, this.#left);
     const tries = others.map((seat) => {
-      const { engine, link } = seat.member.env;
-      const within = Math.min(link.commandTimeout, left);
+      const { engine, runner } = seat.member.env;
+      const within = Math.min(runner.commandTimeout, left);
       return this.#take(seat, (call) => engine.once(call, within, this.#ending.signal));
     });
     const results = await this.#wait.during(Promise.allSettled(tries));
-    let refused: Seat | undefined;
+    let refused: MemberRequest | undefined;
     for (const [i, result] of results.entries()) {
       if (result.status === "rejected" && !this.#mayPass(result.reason)) throw result.reason;
       if (result.status === "rejected" || !result.value) refused ??= others[i];
@@ -143,7 +145,7 @@ export class Collection {
   }
 
   async #take(
-    seat: Seat,
+    seat: MemberRequest,
     acquire: (call: MemberAcquisition) => Promise<Grant | undefined>,
   ): Promise<Grant | undefined> {
     const call = callFor(seat, this.#request, { lease: undefined, onWaiting: () => this.#announce() });
@@ -157,7 +159,7 @@ export class Collection {
   #announce(): void {
     if (this.#announced) return;
     this.#announced = true;
-    this.#roster.emit("waiting", {});
+    this.#members.emit("waiting", {});
   }
 
   /** All that the call took, the last first; resolves when that is done, or the call's time is over. */
@@ -171,40 +173,42 @@ export class Collection {
   }
 
   /** Whom to wait for: who waits for the read side of a lock whose write side it wants too would be refused that. */
-  #standIn(refused: Seat): Seat {
-    return this.#seats.find(({ member }) => member.key === refused.member.key) as Seat;
+  #standIn(refused: MemberRequest): MemberRequest {
+    return this.#requests.find(({ member }) => member.key === refused.member.key) as MemberRequest;
   }
 
   #pause(): number {
-    return this.#roster.random() * Math.min(LONGEST_PAUSE, 2 ** this.#round);
+    return this.#members.random() * Math.min(LONGEST_PAUSE, 2 ** this.#round);
   }
 
   #late(): false {
-    const away = this.#seats.find(({ member: { env, backend } }) => env.link.servers.isAway(backend.key));
-    if (away) throw away.member.env.link.unavailable(this.#roster.name);
+    const away = this.#requests.find(({ member: { env, backend } }) =>
+      env.runner.servers.isAway(backend.key),
+    );
+    if (away) throw away.member.env.runner.unavailable(this.#members.name);
     return false;
   }
 
   /** As long as the call may take, and each command. */
   #limit(grants: readonly Grant[], lease: number): Promise<unknown> {
-    const { link, name } = this.#roster;
+    const { runner, name } = this.#members;
     const limited = Promise.all(grants.map((grant) => limit(grant, lease)));
-    return link.limited(name, limited, Math.max(1, this.#left));
+    return runner.withTimeout(name, limited, Math.max(1, this.#left));
   }
 
   /** The lease begins now that the last member is granted. */
   async #conclude(): Promise<GroupGrant> {
-    const { members, name } = this.#roster;
+    const { all: members, name } = this.#members;
     const { lease } = this.#request;
     const grants = members.map(
       (member) => this.#taken.find(([seat]) => seat.member === member)?.[1] as Grant,
     );
     if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
-    const group = new GroupGrant(this.#roster, partyOf(this.#request.owner, this.#seats), grants);
+    const group = new GroupGrant(this.#members, partyOf(this.#request.owner, this.#requests), grants);
     group.check();
     if (!group.isHeld) {
       const loss = grants.find((grant) => grant.loss)?.loss;
-      throw new LockLostError(name, loss?.reason ?? "expired", this.#roster.clock.wall());
+      throw new LockLostError(name, loss?.reason ?? "expired", this.#members.clock.wall());
     }
     group.watch();
     return group;

@@ -4,7 +4,7 @@ import type { Events, LockEventName, LockEvents, LockKind } from "../base/events
 import type { Engine } from "../engine/engine.js";
 import type { Env } from "../locks/env.js";
 import { type Lock, type LockParts, partsOf } from "../locks/lock.js";
-import type { Link } from "../redis/link.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 
 /** One lock of a group. */
 export interface Member extends LockParts {
@@ -14,7 +14,7 @@ export interface Member extends LockParts {
 
 /** Whether its server is not worth waiting for. */
 export function isUnresponsive({ env, backend }: Member): boolean {
-  return env.link.servers.isUnresponsive(backend.key);
+  return env.runner.servers.isUnresponsive(backend.key);
 }
 
 /** The members of `locks`, as given. @throws TypeError */
@@ -43,10 +43,10 @@ function inOrder(one: Member, other: Member): number {
   return Number(b.side === "write") - Number(a.side === "write");
 }
 
-export class Roster {
+export class Members {
   readonly kind: LockKind;
   /** As given. */
-  readonly members: readonly Member[];
+  readonly all: readonly Member[];
   /** In the one order that all groups share. */
   readonly order: readonly Member[];
   /** In the order in which they are given back. */
@@ -63,7 +63,7 @@ export class Roster {
 
   constructor(kind: LockKind, members: readonly Member[], quorum: number) {
     this.kind = kind;
-    this.members = members;
+    this.all = members;
     this.order = [...members].sort(inOrder);
     this.lastFirst = [...this.order].reverse();
     this.quorum = quorum;
@@ -78,8 +78,8 @@ export class Roster {
     return (this.envs[0] as Env).clock;
   }
 
-  get link(): Link {
-    return (this.envs[0] as Env).link;
+  get runner(): CommandRunner {
+    return (this.envs[0] as Env).runner;
   }
 
   /** Where the calls for the group line up. */

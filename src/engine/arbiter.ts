@@ -1,16 +1,16 @@
 /**
- * Who goes first among the calls of this process that want all of several locks. Each needs a moment in which all its
+ * Who goes first among the calls of a client that want all of several locks. Each needs a moment in which all its
  * members are free; where others come and go all the time, there is none. So the oldest call that has lost rounds gets a
  * turn: for a short time, calls that want one of its members do not begin another round.
  */
 import type { Clock } from "../base/clock.js";
-import type { Wait } from "../engine/wait.js";
+import type { Wait } from "./wait.js";
 
 /** Milliseconds: a member may be held for hours, and nobody is to be kept from the others for that. */
 const TURN = 250;
 
 /** One call, while it waits. */
-export interface Suitor {
+export interface Contestant {
   /** Of the members. */
   readonly keys: ReadonlySet<string>;
   /** Monotonic milliseconds. */
@@ -19,42 +19,42 @@ export interface Suitor {
   readonly clock: Clock;
 }
 
-class Precedence {
+export class Arbiter {
   /** Calls that have lost a round since their last turn, if they had one. */
-  readonly #losers = new Set<Suitor>();
+  readonly #losers = new Set<Contestant>();
   /** Calls that do not begin a round now. */
-  readonly #heldUp = new Set<Suitor>();
+  readonly #heldUp = new Set<Contestant>();
   /** Whose turn it is. */
-  #first: Suitor | undefined;
+  #first: Contestant | undefined;
   #endTurn: (() => void) | undefined;
 
   /** The call has lost a round: it may have a turn. */
-  lost(suitor: Suitor): void {
-    if (suitor !== this.#first) this.#losers.add(suitor);
+  lost(contestant: Contestant): void {
+    if (contestant !== this.#first) this.#losers.add(contestant);
     if (!this.#first) this.#next();
   }
 
   /** The call is over. */
-  gone(suitor: Suitor): void {
-    this.#losers.delete(suitor);
-    if (suitor === this.#first) this.#next();
+  gone(contestant: Contestant): void {
+    this.#losers.delete(contestant);
+    if (contestant === this.#first) this.#next();
   }
 
   /** Whether it is the turn of another call that wants one of the same members. */
-  holdsUp(suitor: Suitor): boolean {
+  holdsUp(contestant: Contestant): boolean {
     const first = this.#first;
-    if (!first || first === suitor) return false;
-    for (const key of suitor.keys) if (first.keys.has(key)) return true;
+    if (!first || first === contestant) return false;
+    for (const key of contestant.keys) if (first.keys.has(key)) return true;
     return false;
   }
 
   /** Sleeps until turns have changed, at most `ms`. */
-  async passage(suitor: Suitor, ms: number): Promise<void> {
-    this.#heldUp.add(suitor);
+  async passage(contestant: Contestant, ms: number): Promise<void> {
+    this.#heldUp.add(contestant);
     try {
-      await suitor.wait.park(ms);
+      await contestant.wait.park(ms);
     } finally {
-      this.#heldUp.delete(suitor);
+      this.#heldUp.delete(contestant);
     }
   }
 
@@ -69,5 +69,3 @@ class Precedence {
     for (const { wait } of this.#heldUp) wait.resume();
   }
 }
-
-export const precedence: Precedence = new Precedence();

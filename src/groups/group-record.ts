@@ -4,7 +4,7 @@ import { quietly } from "../locks/work.js";
 import type { LockRecord, OwnerRecord } from "../owners/context.js";
 import type { GroupGrant } from "./group-grant.js";
 
-export class GroupStake implements LockRecord {
+export class GroupRecord implements LockRecord {
   readonly lockKey: string;
   readonly #owner: OwnerRecord;
   /** Taken by `lock()` or `tryLock()` and not given back; the innermost is last. */
@@ -15,13 +15,13 @@ export class GroupStake implements LockRecord {
     this.lockKey = lockKey;
   }
 
-  static of(owner: OwnerRecord, lockKey: string): GroupStake | undefined {
-    return owner.get(lockKey) as GroupStake | undefined;
+  static of(owner: OwnerRecord, lockKey: string): GroupRecord | undefined {
+    return owner.get(lockKey) as GroupRecord | undefined;
   }
 
   /** Puts a hold on the owner's stack, until it is given back. */
   static push(owner: OwnerRecord, lockKey: string, grant: GroupGrant): void {
-    const stake = GroupStake.of(owner, lockKey) ?? new GroupStake(owner, lockKey);
+    const stake = GroupRecord.of(owner, lockKey) ?? new GroupRecord(owner, lockKey);
     stake.#push(grant);
     grant.onRelease = () => stake.#remove(grant);
   }

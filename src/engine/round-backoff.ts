@@ -1,10 +1,9 @@
 /**
- * How often the calls of one process for one RedLock are served, the turn of a process counted once. Many processes may
- * want the lock, and nobody tells them whose turn it is; but who was served longest ago, by its own measure, tries
- * first, so they come to take turns. Else all would try at once at each release, and split the votes.
+ * How often the calls of one process for something that is tried in rounds (a RedLock) are served, the turn of a process
+ * counted once. Many processes may want it, and nobody tells them whose turn it is; but the one that was served longest ago,
+ * by its own measure, tries first, so they come to take turns. Otherwise all would try at once at each release, and split
+ * the votes.
  */
-import type { Engine } from "../engine/engine.js";
-import type { LockAcquisition } from "../locks/acquire.js";
 
 /** Who has just been served lets others go first, by so many round times; who waits as long as usual, by none. */
 const STEPS = 6;
@@ -15,37 +14,15 @@ const SHORTEST_ROUND = 1;
 /** Milliseconds: a round that a silent master made longer says nothing about the others. */
 const LONGEST_ROUND = 20;
 
-/** By the line that the calls stand in: its engine and its name. */
-const RHYTHMS = new WeakMap<Engine, Map<string, Rhythm>>();
-
-export class Rhythm {
-  /** Who has heard of a release since the last try began. */
-  readonly heard: Set<LockAcquisition> = new Set();
-  readonly #leave: () => void;
+export class RoundBackoff {
+  /** Those that have heard of a release since the last try began. */
+  readonly heard: Set<unknown> = new Set();
   /** Calls that use it. */
-  #calls = 0;
+  calls = 0;
   /** Monotonic milliseconds. */
   #servedAt: number | undefined;
   #interval: number | undefined;
   #roundTime = SHORTEST_ROUND;
-
-  private constructor(leave: () => void) {
-    this.#leave = leave;
-  }
-
-  /** To be left when the call is over. */
-  static join(engine: Engine, line: string): Rhythm {
-    const rhythms = RHYTHMS.get(engine) ?? new Map<string, Rhythm>();
-    RHYTHMS.set(engine, rhythms);
-    const rhythm = rhythms.get(line) ?? new Rhythm(() => rhythms.delete(line));
-    rhythms.set(line, rhythm);
-    rhythm.#calls++;
-    return rhythm;
-  }
-
-  leave(): void {
-    if (--this.#calls === 0) this.#leave();
-  }
 
   served(now: number): void {
     if (this.#servedAt !== undefined) {

@@ -7,19 +7,19 @@
 import { type Clock, elapsedSince, instant } from "../base/clock.js";
 import { type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
-import { TimeLimit } from "../base/time-limit.js";
+import { SharedTimeout } from "../base/shared-timeout.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
 import type { Call, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
-import { type AnyPursuit, type Pursued, Pursuit, type PursuitHost } from "./pursuit.js";
+import { type AnyCommand, type CommandHost, type CommandSpec, RetryingCommand } from "./retrying-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
 import { Trouble } from "./trouble.js";
 
-export interface LinkOptions {
+export interface CommandRunnerOptions {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly commandTimeout: number;
@@ -30,7 +30,7 @@ export interface LinkOptions {
   readonly outside: (fn: () => void) => void;
 }
 
-export class Link implements PursuitHost {
+export class CommandRunner implements CommandHost {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly commandTimeout: number;
@@ -41,13 +41,13 @@ export class Link implements PursuitHost {
   readonly cleanUp: CleanUp;
   readonly backlog: Backlog;
   /** `commandTimeout`, for all that runs under it. */
-  readonly limit: TimeLimit<AnyPursuit>;
+  readonly limit: SharedTimeout<AnyCommand>;
   /** How often the connection was lost: a command that lived through a loss may have been sent twice. */
-  losses = 0;
+  connectionEpoch = 0;
   #publish: "PUBLISH" | "SPUBLISH" | undefined;
   #closed = false;
   /** Calls that do not run under the common limit. */
-  readonly #timed = new List<AnyPursuit>();
+  readonly #timed = new List<AnyCommand>();
   /** By the address of the master; all in one where it is not a cluster. */
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
@@ -55,13 +55,13 @@ export class Link implements PursuitHost {
   readonly #trouble: Trouble;
   readonly #stopListening: readonly (() => void)[];
 
-  constructor(options: LinkOptions) {
+  constructor(options: CommandRunnerOptions) {
     const { connection, clock } = options;
     this.connection = connection;
     this.clock = clock;
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isCluster(connection);
-    this.limit = new TimeLimit(clock, options.commandTimeout, options.outside);
+    this.limit = new SharedTimeout(clock, options.commandTimeout, options.outside);
     this.#trouble = new Trouble(connection);
     this.servers = new Servers(connection, clock, options.commandTimeout);
     this.sender = new Sender(connection, options.legacyServer);
@@ -74,13 +74,13 @@ export class Link implements PursuitHost {
     if (!this.isCluster || options.shardedPubSub === false) this.#publish = "PUBLISH";
     else if (options.shardedPubSub === true) this.#publish = "SPUBLISH";
     const lost = () => {
-      this.losses++;
+      this.connectionEpoch++;
     };
     const ready = () => {
       // Where ioredis is told not to send unanswered commands again, their promises may never settle.
       if (!this.#resendsItself) {
         this.backlog.abandoned.clear();
-        for (const pursuit of this.#pursuits()) pursuit.send();
+        for (const command of this.#commands()) command.send();
       }
       for (const callback of [...this.#onReady]) callback();
     };
@@ -108,7 +108,7 @@ export class Link implements PursuitHost {
     if (this.#publish) return within;
     const begun = instant(this.clock);
     const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
-    this.#publish = await this.pursue<"PUBLISH" | "SPUBLISH">(
+    this.#publish = await this.send<"PUBLISH" | "SPUBLISH">(
       { lockName, send, read: () => "SPUBLISH", recover: () => "PUBLISH" },
       within,
     );
@@ -137,16 +137,16 @@ export class Link implements PursuitHost {
   ): Promise<T> {
     const { script, keys, args, lockName, within = this.commandTimeout, vital } = call;
     const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
-    return this.pursue({ lockName, keys, send, read, recover, vital }, within);
+    return this.send({ lockName, keys, send, read, recover, vital }, within);
   }
 
   /**
    * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is made anew
    * for each try; `onSilence` is told each time that one got no answer. `patience`: milliseconds after which it is not
    * sent any more all the same.
-   * @throws CLIENT_CLOSED when the link is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
+   * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
-  insist<K extends KeyValues, A extends ArgumentValues, T>(
+  callUntilAnswered<K extends KeyValues, A extends ArgumentValues, T>(
     lockName: string,
     call: () => Call<K, A>,
     read: Reader<T>,
@@ -161,7 +161,7 @@ export class Link implements PursuitHost {
       first = undefined;
       return this.sender.send(script, keys, args, anew);
     };
-    return this.pursue(
+    return this.send(
       { lockName, keys: named, send, read, recover, onSilence, patience },
       this.commandTimeout,
     );
@@ -170,11 +170,11 @@ export class Link implements PursuitHost {
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
     const send = () => this.connection.call(name, ...args);
-    return this.pursue({ lockName: "", send, read: (reply) => reply }, this.commandTimeout);
+    return this.send({ lockName: "", send, read: (reply) => reply }, this.commandTimeout);
   }
 
   /** The outcome of work that goes on in any case, or UNAVAILABLE when it takes longer than `ms` (`commandTimeout`). */
-  limited<T>(lockName: string, work: Promise<T>, ms: number = this.commandTimeout): Promise<T> {
+  withTimeout<T>(lockName: string, work: Promise<T>, ms: number = this.commandTimeout): Promise<T> {
     if (ms === Number.POSITIVE_INFINITY) return work;
     return new Promise((resolve, reject) => {
       const cancel = this.clock.after(ms, () => reject(this.unavailable(lockName)));
@@ -199,23 +199,23 @@ export class Link implements PursuitHost {
     for (const stop of this.#stopListening) stop();
     this.#trouble.close();
     this.cleanUp.close();
-    for (const pursuit of this.#pursuits()) pursuit.close();
+    for (const command of this.#commands()) command.close();
     this.#onReady.clear();
   }
 
-  /** Sends what is pursued until it is answered, fails for good, or `within` milliseconds are over. */
-  pursue<T>(pursued: Pursued<T>, within: number): Promise<T> {
+  /** Sends what is spec until it is answered, fails for good, or `within` milliseconds are over. */
+  send<T>(spec: CommandSpec<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (!pursued.onSilence && !pursued.vital) this.backlog.assertRoom(pursued.lockName);
-      const pursuit = new Pursuit(this, pursued, resolve, reject);
-      if (within === this.limit.ms) this.limit.start(pursuit);
+      if (!spec.onSilence && !spec.vital) this.backlog.assertRoom(spec.lockName);
+      const command = new RetryingCommand(this, spec, resolve, reject);
+      if (within === this.limit.ms) this.limit.start(command);
       else {
-        this.#timed.add(pursuit);
-        pursuit.cancel = this.clock.after(within, () => pursuit.expire());
+        this.#timed.add(command);
+        command.cancel = this.clock.after(within, () => command.expire());
       }
       // Clean-up that a close itself causes is sent once, and nobody waits for it.
-      if (!this.#closed || pursued.onSilence) pursuit.send();
-      if (this.#closed) pursuit.close();
+      if (!this.#closed || spec.onSilence) command.send();
+      if (this.#closed) command.close();
     });
   }
 
@@ -223,16 +223,16 @@ export class Link implements PursuitHost {
     lookForMasters(this.connection);
   }
 
-  over(pursuit: AnyPursuit): void {
-    if (!this.limit.running.remove(pursuit)) this.#timed.remove(pursuit);
+  over(command: AnyCommand): void {
+    if (!this.limit.running.remove(command)) this.#timed.remove(command);
   }
 
-  goOn(pursuit: AnyPursuit): void {
-    this.limit.start(pursuit);
+  goOn(command: AnyCommand): void {
+    this.limit.start(command);
   }
 
   /** Calls without an answer yet. */
-  #pursuits(): AnyPursuit[] {
+  #commands(): AnyCommand[] {
     return [...this.limit.running.all(), ...this.#timed.all()];
   }
 }
