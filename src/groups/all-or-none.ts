@@ -28,7 +28,7 @@ export class AllOrNone {
   readonly #begun: number;
   readonly #arbiter: Arbiter;
   readonly #contestant: Contestant;
-  #taken: (readonly [seat: MemberRequest, grant: Grant])[] = [];
+  #taken: (readonly [request: MemberRequest, grant: Grant])[] = [];
   /** Nobody takes what is granted from here on. */
   #over = false;
   #round = 0;
@@ -112,22 +112,22 @@ export class AllOrNone {
   }
 
   /** The first member is waited for in its own line, with its own order. */
-  #await(seat: MemberRequest): Promise<Grant | undefined> {
+  #await(request: MemberRequest): Promise<Grant | undefined> {
     const { wait } = this.#request;
-    const { engine } = seat.member.env;
+    const { engine } = request.member.env;
     const left = wait === 0 ? 0 : Math.max(1, this.#left);
     const { signal } = this.#ending;
-    return this.#take(seat, (call) => engine.acquire(call, left, signal, this.#announced));
+    return this.#take(request, (call) => engine.acquire(call, left, signal, this.#announced));
   }
 
   /** All others at once; resolves with the first that was refused. */
   async #tryOthers(awaited: MemberRequest | undefined): Promise<MemberRequest | undefined> {
-    const others = this.#requests.filter((seat) => seat !== awaited);
+    const others = this.#requests.filter((request) => request !== awaited);
     const left = Math.max(1, this.#left);
-    const tries = others.map((seat) => {
-      const { engine, runner } = seat.member.env;
+    const tries = others.map((request) => {
+      const { engine, runner } = request.member.env;
       const within = Math.min(runner.commandTimeout, left);
-      return this.#take(seat, (call) => engine.once(call, within, this.#ending.signal));
+      return this.#take(request, (call) => engine.once(call, within, this.#ending.signal));
     });
     const results = await this.#wait.during(Promise.allSettled(tries));
     let refused: MemberRequest | undefined;
@@ -145,14 +145,14 @@ export class AllOrNone {
   }
 
   async #take(
-    seat: MemberRequest,
+    request: MemberRequest,
     acquire: (call: MemberAcquisition) => Promise<Grant | undefined>,
   ): Promise<Grant | undefined> {
-    const call = callFor(seat, this.#request, { lease: undefined, onWaiting: () => this.#announce() });
+    const call = callFor(request, this.#request, { lease: undefined, onWaiting: () => this.#announce() });
     const grant = await acquire(call);
     if (!grant) return undefined;
-    if (this.#over) void quietly(giveBack(seat, grant));
-    else this.#taken.push([seat, grant]);
+    if (this.#over) void quietly(giveBack(request, grant));
+    else this.#taken.push([request, grant]);
     return grant;
   }
 
@@ -164,7 +164,7 @@ export class AllOrNone {
 
   /** All that the call took, the last first; resolves when that is done, or the call's time is over. */
   async #giveBack(): Promise<void> {
-    const returned = this.#taken.reverse().map(([seat, grant]) => quietly(giveBack(seat, grant)));
+    const returned = this.#taken.reverse().map(([request, grant]) => quietly(giveBack(request, grant)));
     this.#taken = [];
     const all = Promise.all(returned);
     if (this.#wait.ended) return;
@@ -201,7 +201,7 @@ export class AllOrNone {
     const { all: members, name } = this.#members;
     const { lease } = this.#request;
     const grants = members.map(
-      (member) => this.#taken.find(([seat]) => seat.member === member)?.[1] as Grant,
+      (member) => this.#taken.find(([request]) => request.member === member)?.[1] as Grant,
     );
     if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
     const group = new GroupGrant(this.#members, partyOf(this.#request.owner, this.#requests), grants);

@@ -21,9 +21,9 @@ export class GroupRecord implements LockRecord {
 
   /** Puts a hold on the owner's stack, until it is given back. */
   static push(owner: OwnerRecord, lockKey: string, grant: GroupGrant): void {
-    const stake = GroupRecord.of(owner, lockKey) ?? new GroupRecord(owner, lockKey);
-    stake.#push(grant);
-    grant.onRelease = () => stake.#remove(grant);
+    const record = GroupRecord.of(owner, lockKey) ?? new GroupRecord(owner, lockKey);
+    record.#push(grant);
+    grant.onRelease = () => record.#remove(grant);
   }
 
   /** Gives back the innermost hold. */

@@ -45,8 +45,8 @@ export function requestsOf(members: Members, request: OwnedRequest): readonly Me
 
 /** Who holds the group: one party if all requests are its own, else one that acts through theirs. */
 export function partyOf(owner: OwnerRecord, requests: readonly MemberRequest[]): OwnerRecord {
-  if (requests.every((seat) => seat.owner === owner)) return owner;
-  return new ActedFor(owner, new Map(requests.map((seat) => [seat.member.key, seat.owner])));
+  if (requests.every((request) => request.owner === owner)) return owner;
+  return new ActedFor(owner, new Map(requests.map((request) => [request.member.key, request.owner])));
 }
 
 /** Whether the owner holds this member already. */
@@ -61,7 +61,7 @@ export interface Terms {
   readonly onWaiting?: () => void;
 }
 
-/** A call for one seat. */
+/** A call for one member. */
 export function callFor(
   { member, owner, frame }: MemberRequest,
   request: OwnedRequest,
@@ -73,7 +73,7 @@ export function callFor(
   return new MemberAcquisition({ own, backend, origin: "member", lease, frame, caller, onWaiting });
 }
 
-/** Gives back what a call got of a seat; resolves as `unlock` would. */
+/** Gives back what a call got of a member; resolves as `unlock` would. */
 export function giveBack({ member, owner, frame }: MemberRequest, grant: Grant): Promise<void> {
   const released = release(grant);
   endRun(knownLockOf(owner, member.key), frame);

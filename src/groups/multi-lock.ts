@@ -129,7 +129,9 @@ export class MultiLock extends LockFace<MultiHold> {
     if (!request.frame) GroupRecord.push(own.owner, members.key, group);
     const waited = members.clock.mono() - begun;
     const holds = group.grants.map((grant) => {
-      const { member } = requests.find((seat) => seat.member.backend === grant.backend) as MemberRequest;
+      const { member } = requests.find(
+        (request) => request.member.backend === grant.backend,
+      ) as MemberRequest;
       grant.announced = true;
       const { events } = member.env;
       if (events.heard("acquired")) {

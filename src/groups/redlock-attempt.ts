@@ -58,10 +58,10 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     this.#members = members;
     this.#masters = masters;
     this.#requests = members.all.map(
-      (member) => requests.find((seat) => seat.member === member) as MemberRequest,
+      (member) => requests.find((request) => request.member === member) as MemberRequest,
     );
     this.#request = request;
-    this.#calls = this.#requests.map((seat) => this.#newCall(seat));
+    this.#calls = this.#requests.map((request) => this.#newCall(request));
   }
 
   override get lockName(): string {
@@ -134,8 +134,8 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   /** Its next round counts the masters' words on those commands; the others it asks as ever. */
   override succeed(place: string, own: number | undefined): Successor | undefined {
     if (this.over) return undefined;
-    const seat = this.#requests.findIndex(({ member }) => placeOf(member) === place);
-    return this.#calls[seat]?.succeed(place, own);
+    const index = this.#requests.findIndex(({ member }) => placeOf(member) === place);
+    return this.#calls[index]?.succeed(place, own);
   }
 
   override async attempt(limit: number, coWaiters: CoWaiters): Promise<Attempt<GroupGrant>> {
@@ -235,8 +235,8 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     await Promise.all(confirmed);
   }
 
-  #newCall(seat: MemberRequest): MemberAcquisition {
-    return callFor(seat, this.#request, { lease: this.#request.lease });
+  #newCall(request: MemberRequest): MemberAcquisition {
+    return callFor(request, this.#request, { lease: this.#request.lease });
   }
 
   /** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */
