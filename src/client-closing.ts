@@ -18,6 +18,7 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   else await settledUnlessAway(parts, settling);
   env.ended = true;
   table.watchdog.close();
+  table.bareCalls.close();
   permits.watchdog.close();
   env.router.close();
   env.runner.close();

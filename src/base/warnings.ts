@@ -22,8 +22,8 @@ export class Place {
 const warned = new Set<string>();
 
 /** `code`: what a listener of `warning` tells it by. */
-export function warnOnce(place: Place, code: string, text: string): void {
-  const where = place.text;
+export function warnOnce(place: Place | undefined, code: string, text: string): void {
+  const where = place?.text ?? "";
   const key = `${code} ${where}`;
   if (warned.has(key)) return;
   warned.add(key);

@@ -2,6 +2,7 @@
 import type { Clock } from "../base/clock.js";
 import type { Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import type { Engine } from "../engine/engine.js";
+import type { BareCalls } from "../locks/bare-calls.js";
 import type { Env } from "../locks/env.js";
 import { type Lock, type LockParts, partsOf } from "../locks/lock.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -76,6 +77,10 @@ export class Members {
   /** The group's own times are read off the first member's clock. */
   get clock(): Clock {
     return (this.envs[0] as Env).clock;
+  }
+
+  get bareCalls(): BareCalls {
+    return (this.all[0] as Member).table.bareCalls;
   }
 
   get runner(): CommandRunner {

@@ -50,7 +50,7 @@ export class MultiLock extends LockFace<MultiHold> {
   constructor(...locks: Lock[]) {
     const list = checkMembers(locks);
     const members = new Members(new.target.kind, list, new.target.quorumOf(list.length));
-    super(members.name, members.key, members.clock);
+    super(members.name, members.key, members.clock, members.bareCalls);
     this.#members = members;
   }
 

@@ -22,7 +22,7 @@ export class Hold {
   static {
     partsOfHold = (hold) => ({ record: hold.#record, verbs: hold.#verbs });
     standFor(Hold.prototype, (hold) => {
-      leaveAlone(hold);
+      leaveAlone(hold.#record);
       return hold.#record.owner;
     });
   }
@@ -50,7 +50,7 @@ export class Hold {
   /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
   get signal(): AbortSignal {
     // Who listens to it may keep nothing else.
-    leaveAlone(this);
+    leaveAlone(this.#record);
     return this.#record.signal;
   }
 
@@ -91,7 +91,7 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
-    leaveAlone(this);
+    leaveAlone(this.#record);
     if (!this.#record.takenBack) return this.#verbs.release(this.#record).catch(tellCaller);
     const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));

@@ -26,7 +26,7 @@ import {
   TRY_OPTIONS,
   type TryLockOptions,
 } from "./acquisition-options.js";
-import { type Called, CallWatch } from "./call-watch.js";
+import type { BareCalls, Called } from "./bare-calls.js";
 import { type Hold, partsOfHold } from "./hold.js";
 
 const TRY_LOCK_ORDER =
@@ -38,12 +38,14 @@ export abstract class LockFace<H extends Hold> {
   readonly name: string;
   readonly #key: string;
   readonly #clock: Clock;
+  readonly #bareCalls: BareCalls;
 
   /** `key`: by what owners know it. */
-  constructor(name: string, key: string, clock: Clock) {
+  constructor(name: string, key: string, clock: Clock, bareCalls: BareCalls) {
     this.name = name;
     this.#key = key;
     this.#clock = clock;
+    this.#bareCalls = bareCalls;
   }
 
   /**
@@ -55,7 +57,7 @@ export abstract class LockFace<H extends Hold> {
   async lock(options?: LockOptions): Promise<H> {
     const begun = this.#clock.mono();
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
-    return this.#require(await this.#acquireBare(request, this.lock), begun);
+    return this.#require(await this.#watched(request, this.lock, true), begun);
   }
 
   /**
@@ -67,7 +69,7 @@ export abstract class LockFace<H extends Hold> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
     if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
     const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
-    return (await this.#acquireBare(request, this.tryLock)) ?? null;
+    return (await this.#watched(request, this.tryLock, true)) ?? null;
   }
 
   /**
@@ -82,9 +84,7 @@ export abstract class LockFace<H extends Hold> {
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrame(request, scope);
     const begun = this.#clock.mono();
-    const watch = new CallWatch(this.#key, request, this.run);
-    const acquired = watch.during(this.acquire({ ...request, frame }), this.#clock);
-    const hold = this.#require(await acquired.catch(tellCaller), begun);
+    const hold = this.#require(await this.#watched({ ...request, frame }, this.run, false), begun);
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };
@@ -144,11 +144,13 @@ export abstract class LockFace<H extends Hold> {
   /** Tells that something failed that no call reports. */
   protected abstract report(cause: unknown, ownerId: string): void;
 
-  async #acquireBare(request: LockRequest, called: Called): Promise<H | undefined> {
-    const watch = new CallWatch(this.#key, request, called).bare(this.#key, request, called);
-    const hold = await watch.during(this.acquire(request), this.#clock).catch(tellCaller);
-    if (hold) watch.granted(hold);
-    return hold;
+  async #watched(request: LockRequest, called: Called, isBare: boolean): Promise<H | undefined> {
+    const acquire = (checked: LockRequest) => this.acquire(checked);
+    try {
+      return await this.#bareCalls.watch(this.#key, request, called, isBare, acquire);
+    } catch (error) {
+      return tellCaller(error);
+    }
   }
 
   #whyNotOwner(owner: OwnerRecord | undefined): string {

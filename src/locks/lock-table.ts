@@ -1,10 +1,16 @@
 /** Makes what the owners of one client have of locks. */
 import { Watchdog, type WatchdogOptions } from "../watchdog/watchdog.js";
+import { BareCalls } from "./bare-calls.js";
 import type { Env } from "./env.js";
 import { LiveSet } from "./live-set.js";
 import type { LockTable } from "./owner-lock.js";
 import { renewal } from "./renewal.js";
 
 export function makeLockTable(env: Env, options: WatchdogOptions): LockTable {
-  return { env, live: new LiveSet(), watchdog: new Watchdog(options, renewal) };
+  return {
+    env,
+    live: new LiveSet(),
+    watchdog: new Watchdog(options, renewal),
+    bareCalls: new BareCalls(env.clock),
+  };
 }

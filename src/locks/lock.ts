@@ -78,7 +78,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     checkTable(table);
     const { env } = table;
     const key = env.lockKey(backend.key);
-    super(backend.lockName, key, env.clock);
+    super(backend.lockName, key, env.clock, table.bareCalls);
     this.#table = table;
     this.#backend = backend;
     this.#key = key;

@@ -1,6 +1,9 @@
 /**
  * Bare holds of the async tree that a call is made in. A call that waits for one of them waits for itself, unless
  * another task of the tree gives it back.
+ *
+ * On Node 20 an AsyncLocalStorage that is in use makes every promise of the process slower, so only some calls are marked: a
+ * task that waits for itself does so whenever it runs.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { HoldRecord } from "./hold-record.js";
@@ -22,7 +25,12 @@ export function markBareCall(lockKey: string): Mark {
   return mark;
 }
 
-/** A live bare hold on this lock that was granted in the current tree before now. */
+/** No call is marked for a while: the process need not carry marks along. */
+export function forgetMarks(): void {
+  store.disable();
+}
+
+/** A live bare hold on this lock that was granted in the current tree before now, as far as its call was marked. */
 export function ownHold(lockKey: string): HoldRecord | undefined {
   for (let mark = nearest(store.getStore()); mark; mark = nearest(mark.parent)) {
     if (mark.lockKey === lockKey) return mark.held?.deref();

@@ -9,6 +9,7 @@ import { type Frame, type LockRecord, OwnerRecord } from "../owners/context.js";
 import type { TimerEntry } from "../watchdog/timer-heap.js";
 import type { Watchdog } from "../watchdog/watchdog.js";
 import type { Backend, Side } from "./backend.js";
+import type { BareCalls } from "./bare-calls.js";
 import { untilDeadline } from "./deadline.js";
 import type { Env } from "./env.js";
 import { HoldRecord } from "./hold-record.js";
@@ -21,6 +22,7 @@ export interface LockTable {
   /** Records with a hold. */
   readonly live: LiveSet<OwnerLock>;
   readonly watchdog: Watchdog<OwnerLock>;
+  readonly bareCalls: BareCalls;
 }
 
 /** A call of an owner that wants a hold, as its other calls see it. */

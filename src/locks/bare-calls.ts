@@ -1,0 +1,137 @@
+/**
+ * Watches the calls of a client for two mistakes of their callers that no error can tell: a bare hold that nobody keeps, and
+ * a call that waits for a bare hold of its own async tree.
+ *
+ * Watching must not cost what locking does. So where a call was made is noted of some only, and a hold is watched when it
+ * has lived for a moment: most are given back by then.
+ */
+import type { Clock } from "../base/clock.js";
+import { Place, warnOnce } from "../base/warnings.js";
+import { type OwnerRecord, outside } from "../owners/context.js";
+import { watchForDrop } from "./dropped.js";
+import { type Hold, partsOfHold } from "./hold.js";
+import type { HoldRecord } from "./hold-record.js";
+import { forgetMarks, type Mark, markBareCall, ownHold } from "./own-holds.js";
+
+/** Milliseconds after which a call that waits for a bare hold of its own async tree is warned of. */
+const PATIENCE = 10_000;
+/** Bare calls of a client that are noted, and milliseconds after which as many are again. */
+const NOTED = 100;
+const NOTED_AGAIN = 60_000;
+/** Milliseconds that a hold lives before it is watched, or a little more. */
+const YOUTH = 250;
+
+/** The function that the user called. */
+export type Called = (...args: never[]) => unknown;
+
+/** What is to be known of a call. */
+interface Watched {
+  readonly lease: number | undefined;
+  readonly owner: OwnerRecord | undefined;
+}
+
+interface Noted {
+  readonly place: Place;
+  readonly mark: Mark;
+}
+
+/** Clients that note their calls now. */
+let noting = 0;
+
+export class BareCalls {
+  readonly #clock: Clock;
+  /** How many more calls are noted; as long as there are some, this client is among those that note. */
+  #left = 0;
+  #notedSince = Number.NEGATIVE_INFINITY;
+  /** Holds that are to be watched if they are not given back soon, and where they were taken, if that was noted. */
+  #young: [hold: Hold, place: Place | undefined][] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Runs one call, which wants a hold; to be called before its first `await`. `isBare`: one of `lock()` or `tryLock()`.
+   * `called`: what the user called.
+   */
+  watch<R extends Watched, H extends Hold>(
+    lockKey: string,
+    request: R,
+    called: Called,
+    isBare: boolean,
+    acquire: (request: R) => Promise<H | undefined>,
+  ): Promise<H | undefined> {
+    const { owner, lease } = request;
+    const own = ownHold(lockKey);
+    const noted = isBare ? this.#note(lockKey, called) : undefined;
+    let work = acquire(request);
+    // Its owner re-enters.
+    if (own && (owner === undefined || own.owner !== owner))
+      work = this.#warnIfStuck(own, new Place(called), work);
+    // What an owner took it can give back without the Hold, and a lease ends by itself.
+    const mayBeDropped = isBare && owner === undefined && lease === undefined;
+    if (!noted && !mayBeDropped) return work;
+    return work.then((hold) => {
+      if (!hold) return hold;
+      if (noted) noted.mark.held = new WeakRef(partsOfHold(hold).record);
+      if (mayBeDropped) this.#watchSoon(hold, noted?.place);
+      return hold;
+    });
+  }
+
+  /** The client is closed. */
+  close(): void {
+    this.#young = [];
+    this.#stopNoting();
+  }
+
+  #note(lockKey: string, called: Called): Noted | undefined {
+    if (this.#left === 0) {
+      const now = this.#clock.mono();
+      if (now - this.#notedSince < NOTED_AGAIN) return undefined;
+      this.#notedSince = now;
+      this.#left = NOTED;
+      noting++;
+    }
+    const noted = { place: new Place(called), mark: markBareCall(lockKey) };
+    if (--this.#left === 0) this.#countOut();
+    return noted;
+  }
+
+  #stopNoting(): void {
+    if (this.#left === 0) return;
+    this.#left = 0;
+    this.#countOut();
+  }
+
+  #countOut(): void {
+    if (--noting === 0) forgetMarks();
+  }
+
+  #warnIfStuck<T>(own: HoldRecord, place: Place, work: Promise<T>): Promise<T> {
+    const cancel = this.#clock.after(PATIENCE, () => {
+      if (!own.isHeld) return;
+      warnOnce(
+        place,
+        "HOLDFAST_OWN_HOLD",
+        `lock "${own.lockName}": a call has waited ${PATIENCE / 1_000} s for a bare hold of its own async tree, which may ` +
+          "be waiting for itself. Bare calls do not re-enter: use run() or client.scope(), or name { owner: hold }.",
+      );
+    });
+    return work.finally(cancel);
+  }
+
+  #watchSoon(hold: Hold, place: Place | undefined): void {
+    if (this.#young.push([hold, place]) > 1) return;
+    outside(() => this.#clock.after(YOUTH, () => this.#watchYoung()));
+  }
+
+  #watchYoung(): void {
+    const young = this.#young;
+    this.#young = [];
+    for (const [hold, place] of young) {
+      const parts = partsOfHold(hold);
+      if (parts.record.state === "live" && parts.record.drop === "young") watchForDrop(hold, parts, place);
+    }
+  }
+}
