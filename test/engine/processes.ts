@@ -182,7 +182,7 @@ class Process {
 
 /** One call for the lock, as the locks make it. */
 class Call extends Acquisition<string> {
-  override readonly lockName = "lock";
+  override readonly lockName: string = "lock";
   override readonly queueName: string = queueNameOf(BACKEND);
   override readonly traits = TRAITS;
   override readonly away = false;
