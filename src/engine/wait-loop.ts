@@ -111,7 +111,7 @@ export class WaitLoop {
     if (call.over) return;
     let cancel: (() => void) | undefined;
     // A promise, so that the call goes on in the async context that it was made in.
-    new Promise<void>((resolve) => {
+    void new Promise<void>((resolve) => {
       if (call.resumed) {
         call.resumed = false;
         return resolve();

@@ -242,6 +242,14 @@ describe("where the server keeps a queue", () => {
     await scene.expectNothingLeft();
   });
 
+  test("a call that stood behind others survives an outage, also in its first try", async () => {
+    const scene = new Scene();
+    await scene.waiting(fair("1"));
+    const second = await scene.acquire(fair("2"));
+    await second.silence();
+    expect(second.outcome).toBe("pending");
+  });
+
   test("the tries of the first refresh the tickets of all, twice in a poll cap", async () => {
     const scene = new Scene();
     const first = await scene.waiting(fair("1"));
