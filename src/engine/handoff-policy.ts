@@ -72,7 +72,7 @@ export class HandoffPolicy {
   /** The first waiter is to try in `ms`, unless it has reason to do so before. */
   tryIn(ms: number, now: number): void {
     this.#wanted = true;
-    this.#tryAt = ms > 0 ? now + ms : NEVER;
+    this.#tryAt = now + ms;
   }
 
   /** The next waiter tries as soon as it is the first. */
@@ -102,7 +102,7 @@ export class HandoffPolicy {
   message(backoff: number, now: number): void {
     const own = this.#ownUntil - now;
     this.#ownUntil = NEVER;
-    if (!(own > 0)) this.changed(backoff, now);
+    if (own <= 0) this.changed(backoff, now);
     else if (!this.#wanted) this.tryIn(own, now);
   }
 

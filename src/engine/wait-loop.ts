@@ -110,6 +110,7 @@ export class WaitLoop {
   #sleep(call: Acquisition<unknown>, ms: number): void {
     call.hasWaited = true;
     this.#announce(call);
+    if (call.over) return;
     let cancel: (() => void) | undefined;
     // A promise, so that the call goes on in the async context that it was made in.
     void new Promise<void>((resolve) => {
@@ -169,6 +170,7 @@ export class WaitLoop {
     }
     call.hasWaited = true;
     this.#announce(call);
+    if (call.over) return;
     const ms = this.#untilNextTry(ttl);
     const reenters = call.reenters();
     const queue = this.#queues.join(call);
@@ -179,6 +181,7 @@ export class WaitLoop {
     else this.#step(call);
   }
 
+  /** Whoever is told that the call waits may end it at once. */
   #announce(call: Acquisition<unknown>): void {
     if (call.announced) return;
     call.announced = true;

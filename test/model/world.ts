@@ -9,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { INTERNALS } from "../../src/client-options.js";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
+import { VirtualClock } from "../support/virtual-clock.js";
 import { Traffic } from "./traffic.js";
-import { VirtualClock } from "./virtual-clock.js";
 
 /** Milliseconds. */
 export const WATCHDOG = 30_000;
@@ -176,7 +176,9 @@ export class World {
     const end = this.#now + ms;
     const clocks = this.inhabitants.map(({ clock }) => clock);
     const punctual = clocks.filter((_, i) => i !== late);
-    const nextOf = (of: VirtualClock[]) => Math.max(this.#now, Math.min(...of.map(({ nextAt }) => nextAt)));
+    // The server's times are whole milliseconds.
+    const nextOf = (of: VirtualClock[]) =>
+      Math.max(this.#now, Math.ceil(Math.min(...of.map(({ nextAt }) => nextAt))));
     let steps = 0;
     for (let next = nextOf(punctual); next <= end; next = nextOf(punctual)) {
       if (++steps > MOST_STEPS) throw new Error("timers fire again and again");

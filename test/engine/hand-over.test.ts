@@ -1,0 +1,256 @@
+/** A lock that goes from hand to hand in one process: what the queue does with what the policy decides. */
+import { describe, expect, test } from "vitest";
+import type { WaitQueue } from "../../src/engine/wait-queue.js";
+import { settled } from "../support/virtual-clock.js";
+import { KEPT, POLL_CAP, Scene, type ScriptedCall } from "./scene.js";
+
+interface Crowd {
+  readonly scene: Scene;
+  readonly queue: WaitQueue;
+  /** It has the lock. */
+  readonly holder: ScriptedCall;
+  /** They wait, in this order. */
+  readonly second: ScriptedCall;
+  readonly third: ScriptedCall;
+  /** The subscription of the queue hears of something. */
+  readonly message: () => Promise<void>;
+}
+
+/** The lock came 1 ms ago by a try of the first of three. */
+async function crowd(): Promise<Crowd> {
+  const scene = new Scene();
+  const holder = await scene.waiting({ name: "holder" });
+  const second = await scene.acquire({ name: "second" });
+  const third = await scene.acquire({ name: "third" });
+  await holder.message();
+  await holder.grant();
+  await scene.clock.advance(1);
+  const queue = scene.engine.queue("queue") as WaitQueue;
+  return { scene, queue, holder, second, third, message: () => holder.message() };
+}
+
+/** What a lock asks when it is given back; with `passes` the first waiter takes part in the command. */
+function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; offered: boolean } | undefined {
+  let asked: { to: unknown; offered: boolean } | undefined;
+  queue.handOver((to, offered) => {
+    asked = { to, offered };
+    return passes;
+  });
+  return asked;
+}
+
+describe("a lock that is given back", () => {
+  test("is passed to the first waiter, whose try awaits the giver's command", async () => {
+    const { scene, queue, second, third } = await crowd();
+    expect(giveBack(queue, true)).toEqual({ to: second, offered: false });
+    await settled();
+    expect([second.tries.length, third.tries.length]).toEqual([1, 0]);
+    await second.grant();
+    expect(second.outcome).toEqual({ value: "second" });
+    expect(giveBack(queue, true)).toEqual({ to: third, offered: false });
+    await settled();
+    await third.grant();
+    expect(giveBack(queue, true)).toBeUndefined();
+    await scene.expectNothingLeft();
+  });
+
+  test("is offered to others when the turn is over, and goes to the first waiter if nobody takes it", async () => {
+    const { scene, queue, second, third } = await crowd();
+    await scene.clock.advance(50);
+    expect(giveBack(queue, true)).toEqual({ to: second, offered: true });
+    await settled();
+    await second.grant();
+    // A new turn has begun.
+    await scene.clock.advance(1);
+    expect(giveBack(queue, true)).toEqual({ to: third, offered: false });
+  });
+
+  test("is left to others who heard of the offer; the first waiter tries when they have had their turn", async () => {
+    const { scene, queue, second, message } = await crowd();
+    await scene.clock.advance(9);
+    // The turn was shorter than the waiters are many.
+    for (let i = 0; i < 3; i++) expect(giveBack(queue, false)?.offered).toBe(false);
+    expect(giveBack(queue, true)).toEqual({ to: second, offered: true });
+    await settled();
+    await second.refuse(-1, { others: 2 });
+    // Of the offer itself.
+    await message();
+    await scene.clock.advance(39);
+    expect(second.tries).toHaveLength(1);
+    await scene.clock.advance(1);
+    expect(second.tries).toHaveLength(2);
+  });
+
+  test("is tried for as soon as the last of the others has given it back", async () => {
+    const { scene, queue, second, message } = await crowd();
+    await scene.clock.advance(50);
+    giveBack(queue, true);
+    await settled();
+    await second.refuse(-1, { others: 2 });
+    await message();
+    await message();
+    expect(second.tries).toHaveLength(1);
+    await message();
+    expect(second.tries).toHaveLength(2);
+  });
+
+  test("is tried for at once if the offer came to nothing", async () => {
+    const { scene, queue, second, message } = await crowd();
+    await scene.clock.advance(50);
+    giveBack(queue, true);
+    await settled();
+    await second.refuse(0);
+    expect(second.tries).toHaveLength(2);
+    await second.refuse();
+    // So no message of it comes, and this one is another's.
+    await message();
+    expect(second.tries).toHaveLength(3);
+  });
+
+  test("is released after a second, and nobody here is asked", async () => {
+    const { scene, queue, second } = await crowd();
+    await scene.clock.advance(1_001);
+    expect(giveBack(queue, true)).toBeUndefined();
+    await settled();
+    expect(second.tries).toHaveLength(0);
+  });
+
+  test("is tried for after a message, if the command could not be shared", async () => {
+    const { queue, second, message } = await crowd();
+    expect(giveBack(queue, false)).toEqual({ to: second, offered: false });
+    queue.released(false);
+    await settled();
+    expect(second.tries).toHaveLength(0);
+    await message();
+    expect(second.tries).toHaveLength(1);
+  });
+
+  test("is tried for after a while, if an offer could not be shared: one of the others is to have it", async () => {
+    const { scene, queue, second } = await crowd();
+    await scene.clock.advance(50);
+    expect(giveBack(queue, false)?.offered).toBe(true);
+    queue.released(true);
+    await scene.clock.advance(49);
+    expect(second.tries).toHaveLength(0);
+    await scene.clock.advance(1);
+    expect(second.tries).toHaveLength(1);
+  });
+
+  test("is tried for at once by a queue that does not listen", async () => {
+    const scene = new Scene();
+    const holder = await scene.acquire({ name: "holder" });
+    const next = await scene.acquire({ name: "next" });
+    await holder.grant();
+    const queue = scene.engine.queue("queue") as WaitQueue;
+    giveBack(queue, false);
+    expect(next.tries).toHaveLength(0);
+    queue.released(false);
+    await settled();
+    expect(next.tries).toHaveLength(1);
+  });
+
+  test("is tried for at once by who comes when it was given back, and nobody waited", async () => {
+    const scene = new Scene();
+    const holder = await scene.acquire({ name: "holder" });
+    const next = await scene.acquire({ name: "next" });
+    await holder.grant();
+    const queue = scene.engine.queue("queue") as WaitQueue;
+    giveBack(queue, true);
+    await settled();
+    await next.grant();
+    expect(giveBack(queue, true)).toBeUndefined();
+    queue.released(false);
+    const back = await scene.acquire({ name: "back" });
+    expect(back.tries).toHaveLength(1);
+  });
+});
+
+describe("the successor", () => {
+  test("that gives up while the command is on its way has the next one try", async () => {
+    const { scene, queue, second, third } = await crowd();
+    giveBack(queue, true);
+    await settled();
+    scene.engine.end(second, new Error("enough"));
+    await settled();
+    expect(third.tries).toHaveLength(1);
+    await second.grant();
+    expect(second.told.at(-1)).toBe("not taken");
+  });
+
+  test("that gives up before it comes to its try has the next one try", async () => {
+    const { scene, queue, second, third } = await crowd();
+    giveBack(queue, true);
+    scene.engine.end(second, new Error("enough"));
+    await settled();
+    expect([second.tries.length, third.tries.length]).toEqual([0, 1]);
+  });
+
+  test("that gets no answer goes on waiting", async () => {
+    const { scene, queue, second, message } = await crowd();
+    giveBack(queue, true);
+    await settled();
+    await second.silence();
+    expect(second.outcome).toBe("pending");
+    await message();
+    expect(second.tries).toHaveLength(2);
+    await second.silence();
+    await scene.clock.advance(POLL_CAP);
+    expect(second.tries).toHaveLength(3);
+  });
+
+  test("is the one that begins no streak: after a second from the first arrival the lock is released", async () => {
+    const { scene, queue, second } = await crowd();
+    await scene.clock.advance(990);
+    giveBack(queue, true);
+    await settled();
+    await second.grant();
+    await scene.clock.advance(5);
+    expect(giveBack(queue, true)).toBeDefined();
+    await scene.clock.advance(6);
+    expect(giveBack(queue, true)).toBeUndefined();
+  });
+});
+
+describe("a queue that has become empty", () => {
+  test("goes with its subscription after a moment", async () => {
+    const { scene, queue, holder, second, third } = await crowd();
+    for (const call of [second, third]) {
+      giveBack(queue, true);
+      await settled();
+      await call.grant();
+    }
+    expect(holder.listeners.size).toBe(1);
+    await scene.clock.advance(KEPT - 1);
+    expect(scene.engine.queue("queue")).toBe(queue);
+    await scene.clock.advance(1);
+    expect(scene.engine.queue("queue")).toBeUndefined();
+    expect(holder.listeners.size).toBe(0);
+    await scene.expectNothingLeft();
+  });
+
+  test("knows still who has the lock: who comes back waits to be passed it", async () => {
+    const { scene, queue, second, third } = await crowd();
+    for (const call of [second, third]) {
+      giveBack(queue, true);
+      await settled();
+      await call.grant();
+    }
+    await scene.clock.advance(2);
+    const back = await scene.acquire({ name: "back" });
+    expect(back.tries).toHaveLength(0);
+    expect(giveBack(queue, true)).toMatchObject({ to: back });
+    await settled();
+    await back.grant();
+    await scene.clock.advance(KEPT);
+    await scene.expectNothingLeft();
+  });
+
+  test("goes at once if its last waiter has given up", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting();
+    scene.engine.end(call, new Error("enough"));
+    expect(call.listeners.size).toBe(0);
+    expect(scene.engine.queue("queue")).toBeUndefined();
+    await scene.expectNothingLeft();
+  });
+});

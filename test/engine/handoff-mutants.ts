@@ -1,0 +1,160 @@
+/** Ways to break the policy of hand-overs: each changes one constant, field, rule or condition in its text. */
+
+/** What stands in the file once, and what is put there instead. */
+export type Mutant = readonly [text: string, by: string];
+
+const AHEAD = "this.tryIn(this.#ahead * this.#backoff, now);";
+
+export const MUTANTS: readonly Mutant[] = [
+  // Constants.
+  ["MOST = 16", "MOST = 15"],
+  ["MOST = 16", "MOST = 17"],
+  ["SHORTEST_TURN = 8", "SHORTEST_TURN = 7"],
+  ["SHORTEST_TURN = 8", "SHORTEST_TURN = 9"],
+  ["LONGEST_TURN = 50", "LONGEST_TURN = 49"],
+  ["LONGEST_TURN = 50", "LONGEST_TURN = 51"],
+  ["LONGEST_STREAK = 1_000", "LONGEST_STREAK = 999"],
+  ["LONGEST_STREAK = 1_000", "LONGEST_STREAK = 1_001"],
+  ["SHORTEST_BACKOFF = 4", "SHORTEST_BACKOFF = 3"],
+  ["SHORTEST_BACKOFF = 4", "SHORTEST_BACKOFF = 5"],
+  // How a policy begins.
+  ["  #since = NEVER", "  #since = 0"],
+  ["  #offeredAt = NEVER", "  #offeredAt = 0"],
+  ["  #ahead = 0", "  #ahead = 1"],
+  ["  #backoff = SHORTEST_BACKOFF", "  #backoff = LONGEST_TURN"],
+  ["  #noTaker = false", "  #noTaker = true"],
+  ["  #ownUntil = NEVER", "  #ownUntil = -NEVER"],
+  ["  #wanted = true", "  #wanted = false"],
+  ["  #tryAt = NEVER", "  #tryAt = -NEVER"],
+  ["  #quietUntil = NEVER", "  #quietUntil = -NEVER"],
+  ["advertised ? SHORTEST_BACKOFF : LONGEST_TURN", "LONGEST_TURN"],
+  ["advertised ? SHORTEST_BACKOFF : LONGEST_TURN", "SHORTEST_BACKOFF"],
+  ["advertised ? SHORTEST_BACKOFF : LONGEST_TURN", "advertised ? LONGEST_TURN : SHORTEST_BACKOFF"],
+  ["return this.#since !== NEVER;", "return true;"],
+  ["return this.#since !== NEVER;", "return false;"],
+  // due
+  ["Math.max(0, (this.#wanted", "Math.max(1, (this.#wanted"],
+  ["Math.max(0, (this.#wanted ? this.#tryAt : this.#quietUntil) - now)", "this.#tryAt - now"],
+  ["this.#wanted ? this.#tryAt : this.#quietUntil", "this.#tryAt"],
+  ["this.#wanted ? this.#tryAt : this.#quietUntil", "this.#quietUntil"],
+  ["this.#wanted ? this.#tryAt : this.#quietUntil", "this.#wanted ? this.#quietUntil : this.#tryAt"],
+  // trying, tryIn, want, quiet
+  ["this.#wanted = false;", ""],
+  ["this.#tryAt = NEVER;", ""],
+  ["this.#wanted = true;\n    this.#tryAt = now + ms;", "this.#tryAt = now + ms;"],
+  ["this.#tryAt = now + ms;", ""],
+  ["this.#tryAt = now + ms;", "this.#tryAt = ms;"],
+  ["want(): void {\n    this.#wanted = true;", "want(): void {"],
+  ["this.#quietUntil = now + ms;", ""],
+  ["this.#quietUntil = now + ms;", "this.#quietUntil = ms;"],
+  // changed
+  ["this.#noTaker = false;", ""],
+  ["if (this.#ahead > 0)", "if (this.#ahead >= 0)"],
+  ["if (this.#ahead > 0)", "if (this.#ahead > 1)"],
+  ["if (this.#ahead > 0)", "if (false)"],
+  ["this.#ahead--;", ""],
+  [`this.#ahead--;\n      ${AHEAD}`, "this.#ahead--;\n      this.tryIn(this.#backoff, now);"],
+  [`this.#ahead--;\n      ${AHEAD}`, "this.#ahead--;\n      this.tryIn(0, now);"],
+  [`this.#ahead--;\n      ${AHEAD}`, "this.#ahead--;"],
+  ["this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff", "backoff"],
+  ["this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff", "0"],
+  ["this.#wanted ? Math.min(backoff", "true ? Math.min(backoff"],
+  ["Math.min(backoff, this.#tryAt - now)", "this.#tryAt - now"],
+  ["Math.min(backoff, this.#tryAt - now)", "Math.max(backoff, this.#tryAt - now)"],
+  // message
+  ["this.#ownUntil = NEVER;\n    if", "if"],
+  ["if (own <= 0)", "if (own < 0)"],
+  ["if (own <= 0)", "if (own <= 1)"],
+  ["if (own <= 0)", "if (true)"],
+  ["else if (!this.#wanted) this.tryIn(own, now);", ""],
+  ["else if (!this.#wanted) this.tryIn(own, now);", "else this.tryIn(own, now);"],
+  ["this.tryIn(own, now);", "this.tryIn(0, now);"],
+  ["this.tryIn(own, now);", "this.changed(backoff, now);"],
+  // arrived, granted
+  ["this.#since = now;\n    this.#run(waiters, now);", "this.#run(waiters, now);"],
+  ["this.#since = now;\n    this.#run(waiters, now);", "this.#since = now;"],
+  ["this.#ahead = 0;", ""],
+  // giveBack
+  ["if (!this.active) this.#since = now;", ""],
+  ["if (!this.active) this.#since = now;", "this.#since = now;"],
+  ['if (now - this.#since > LONGEST_STREAK) return "release";', ""],
+  ["> LONGEST_STREAK", ">= LONGEST_STREAK"],
+  ["turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN)", "false"],
+  ["turn > SHORTEST_TURN && (", "("],
+  ["turn > SHORTEST_TURN &&", "turn >= SHORTEST_TURN &&"],
+  ["turn > SHORTEST_TURN &&", "turn > SHORTEST_TURN ||"],
+  ["this.#left <= 0 ||", ""],
+  ["this.#left <= 0 ||", "this.#left < 0 ||"],
+  ["this.#left <= 0 ||", "this.#left <= 1 ||"],
+  ["this.#left <= 0 ||", "this.#left <= 0 &&"],
+  ["|| turn > LONGEST_TURN", ""],
+  ["|| turn > LONGEST_TURN", "|| turn >= LONGEST_TURN"],
+  ["this.#left--;", ""],
+  // offered, notOffered
+  ["this.#noTaker || this.#offeredAt === NEVER ? 0 :", "this.#noTaker ? 0 :"],
+  ["this.#noTaker || this.#offeredAt === NEVER ? 0 :", "this.#offeredAt === NEVER ? 0 :"],
+  ["2 * turn, SHORTEST_BACKOFF", "turn, SHORTEST_BACKOFF"],
+  ["2 * turn, SHORTEST_BACKOFF", "3 * turn, SHORTEST_BACKOFF"],
+  ["Math.max(2 * turn, SHORTEST_BACKOFF)", "2 * turn"],
+  ["Math.max(2 * turn, SHORTEST_BACKOFF)", "Math.min(2 * turn, SHORTEST_BACKOFF)"],
+  [
+    "Math.min(Math.max(2 * turn, SHORTEST_BACKOFF), this.#longestBackoff)",
+    "Math.max(2 * turn, SHORTEST_BACKOFF)",
+  ],
+  ["this.#run(waiters, now);\n    if", "if"],
+  ["if (listening) ", ""],
+  ["if (listening) ", "if (!listening) "],
+  ["now + 2 * LONGEST_TURN", "now + LONGEST_TURN"],
+  ["now + 2 * LONGEST_TURN", "now + 2 * LONGEST_TURN + 1"],
+  ["notOffered(): void {\n    this.#ownUntil = NEVER;", "notOffered(): void {"],
+  // backOff
+  ["if (!this.active) return this.tryIn(0, now);", ""],
+  ["if (!this.active) return this.tryIn(0, now);", "if (!this.active) return;"],
+  ["Math.min(others, MOST)", "others"],
+  ["Math.min(others, MOST)", "1"],
+  ["this.#noTaker = true;", ""],
+  [`this.#noTaker = true;\n    ${AHEAD}`, "this.#noTaker = true;"],
+  [`this.#noTaker = true;\n    ${AHEAD}`, "this.#noTaker = true;\n    this.tryIn(this.#backoff, now);"],
+  // Turns.
+  ["this.#offeredAt = now;", ""],
+  ["this.#left = Math.min(waiters, MOST);", ""],
+  ["Math.min(waiters, MOST)", "waiters"],
+  ["Math.min(waiters, MOST)", "MOST"],
+];
+
+/** Nothing that is decided depends on these. */
+export const EQUIVALENT: readonly (readonly [...Mutant, because: string])[] = [
+  [
+    "  #left = 0",
+    "  #left = 1",
+    "before the first turn `giveBack` offers for its length alone, and each turn sets it",
+  ],
+  [
+    "  #tryAt = NEVER",
+    "  #tryAt = 0",
+    "a monotonic clock is never before 0, so a try is due at once either way",
+  ],
+];
+
+/** Where several processes with such a policy do not do what they promise. */
+export const SELFISH: readonly Mutant[] = [
+  // Others are asked too late, or never.
+  ["turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN)", "false"],
+  ["LONGEST_TURN = 50", "LONGEST_TURN = 500"],
+  // Who has let others go first is back before them.
+  ["this.#ahead = Math.min(others, MOST);", "this.#ahead = 0;"],
+];
+
+export const ENDLESS: readonly Mutant[] = [
+  ['if (now - this.#since > LONGEST_STREAK) return "release";', ""],
+  ["LONGEST_STREAK = 1_000", "LONGEST_STREAK = 2_000"],
+  ["if (!this.active) this.#since = now;", "this.#since = now;"],
+];
+
+export const SLEEPY: readonly Mutant[] = [
+  // What changed is forgotten.
+  ["this.tryIn(this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff, now);", ""],
+  // Whoever is waited for never comes.
+  [`this.#noTaker = true;\n    ${AHEAD}`, "this.#noTaker = true;"],
+  ["Math.max(2 * turn, SHORTEST_BACKOFF), this", "Math.max(2 * turn, SHORTEST_BACKOFF), 40 * this"],
+];

@@ -1,0 +1,247 @@
+/** An engine in virtual time, and calls whose tries are answered by the test. */
+import { getEventListeners } from "node:events";
+import { expect } from "vitest";
+import { RedisUnavailableError } from "../../src/base/errors.js";
+import {
+  Acquisition,
+  type Attempt,
+  type CoWaiters,
+  type Listener,
+  type QueueTraits,
+  type Successor,
+} from "../../src/engine/acquisition.js";
+import { Engine } from "../../src/engine/engine.js";
+import { settled, VirtualClock } from "../support/virtual-clock.js";
+
+/** Milliseconds. */
+export const POLL_CAP = 10_000;
+export const COMMAND_TIMEOUT = 3_000;
+export const FOREVER: number = Number.POSITIVE_INFINITY;
+/** For which an empty queue is kept. */
+export const KEPT = 8;
+
+export const PLAIN: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
+export const COUNTED: QueueTraits = { ...PLAIN, handoff: false };
+export const SHARED: QueueTraits = { ...COUNTED, shared: true };
+export const FAIR: QueueTraits = { ...COUNTED, serverQueued: true };
+export const ADVERTISED: QueueTraits = { ...PLAIN, advertised: true };
+
+type Refusal = Attempt<never> & { readonly granted: false };
+
+/** A try on its way. */
+interface Try {
+  readonly within: number;
+  readonly coWaiters: CoWaiters;
+  answer(attempt: Attempt<string>): void;
+  fail(error: unknown): void;
+}
+
+export interface CallOptions {
+  readonly name?: string;
+  readonly queueName?: string;
+  readonly traits?: QueueTraits;
+  readonly permits?: number;
+  readonly ticket?: string;
+  readonly backoff?: number;
+}
+
+export type Outcome = "pending" | { readonly value: unknown } | { readonly error: unknown };
+
+export class ScriptedCall extends Acquisition<string> {
+  override readonly lockName: string = "lock";
+  override readonly queueName: string;
+  override readonly traits: QueueTraits;
+  /** Names it in what it is granted. */
+  readonly name: string;
+  /** What it said and was told, in order. */
+  readonly told: string[] = [];
+  /** All its tries; the last one may be on its way. */
+  readonly tries: Try[] = [];
+  /** Its subscriptions. */
+  readonly listeners: Set<Listener> = new Set();
+  outcome: Outcome = "pending";
+  away = false;
+  /** Whether it is its turn. */
+  turn = true;
+  /** Whether its owner has the lock already. */
+  nested = false;
+  /** Told that it waits. */
+  onWaiting: () => void = () => undefined;
+  successor: Successor | undefined;
+  readonly #options: CallOptions;
+
+  constructor(options: CallOptions = {}) {
+    super();
+    this.#options = options;
+    this.name = options.name ?? "a";
+    this.queueName = options.queueName ?? "queue";
+    this.traits = options.traits ?? PLAIN;
+  }
+
+  override get permits(): number {
+    return this.#options.permits ?? 1;
+  }
+
+  override get ticket(): string | undefined {
+    return this.#options.ticket;
+  }
+
+  override get backoff(): number {
+    return this.#options.backoff ?? 0;
+  }
+
+  override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<string>> {
+    return new Promise((answer, fail) => this.tries.push({ within, coWaiters, answer, fail }));
+  }
+
+  override listen(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  override begun(): void {
+    this.told.push("begun");
+  }
+
+  override waiting(): void {
+    this.told.push("waiting");
+    this.onWaiting();
+  }
+
+  override withdraw(): void {
+    this.told.push("withdraw");
+  }
+
+  override ended(taken: boolean): void {
+    this.told.push(taken ? "taken" : "not taken");
+  }
+
+  override admitted(): boolean {
+    return this.turn;
+  }
+
+  override reenters(): boolean {
+    return this.nested;
+  }
+
+  override succeed(): Successor | undefined {
+    return this.successor;
+  }
+
+  /** Its last try is granted. */
+  async grant(lease = 30_000, remaining?: number): Promise<void> {
+    const counted = remaining === undefined ? {} : { remaining };
+    this.#last.answer({ granted: true, value: this.name, lease, ...counted });
+    await settled();
+  }
+
+  /** Its last try is refused. */
+  async refuse(ttl = -1, more: Omit<Refusal, "granted" | "ttl"> = {}): Promise<void> {
+    this.#last.answer({ granted: false, ttl, ...more });
+    await settled();
+  }
+
+  /** There is no answer to its last try. */
+  async silence(): Promise<void> {
+    this.#last.fail(new RedisUnavailableError("lock"));
+    await settled();
+  }
+
+  async fail(error: unknown): Promise<void> {
+    this.#last.fail(error);
+    await settled();
+  }
+
+  /** A message arrives, or the confirmation of its subscription. */
+  async message(): Promise<void> {
+    for (const listener of [...this.listeners]) listener.hint();
+    await settled();
+  }
+
+  get #last(): Try {
+    const last = this.tries.at(-1);
+    if (!last) throw new Error(`${this.name} has not tried`);
+    return last;
+  }
+}
+
+export class Scene {
+  readonly clock: VirtualClock = new VirtualClock();
+  readonly engine: Engine;
+  readonly calls: ScriptedCall[] = [];
+  readonly #signals: AbortSignal[] = [];
+  readonly #onReady = new Set<() => void>();
+
+  constructor(random: () => number = () => 0) {
+    const link = {
+      commandTimeout: COMMAND_TIMEOUT,
+      onReady: (callback: () => void) => {
+        this.#onReady.add(callback);
+        return () => this.#onReady.delete(callback);
+      },
+    };
+    const { clock } = this;
+    this.engine = new Engine({ clock, link, pollCap: POLL_CAP, random, outside: (fn) => fn() });
+  }
+
+  /** A call begins. */
+  async acquire(
+    options: CallOptions | ScriptedCall = {},
+    wait: number = FOREVER,
+    signal?: AbortSignal,
+  ): Promise<ScriptedCall> {
+    const call = options instanceof ScriptedCall ? options : new ScriptedCall(options);
+    if (signal) this.#signals.push(signal);
+    return this.#watch(call, this.engine.acquire(call, wait, signal));
+  }
+
+  /** A call that tries once. */
+  async once(call: ScriptedCall, within: number, signal?: AbortSignal): Promise<ScriptedCall> {
+    if (signal) this.#signals.push(signal);
+    return this.#watch(call, this.engine.once(call, within, signal));
+  }
+
+  /** The first one waits, and listens: it was refused, tried again when that was confirmed, and was refused again. */
+  async waiting(
+    options: CallOptions | ScriptedCall = {},
+    ttl = -1,
+    signal?: AbortSignal,
+  ): Promise<ScriptedCall> {
+    const call = await this.acquire(options, FOREVER, signal);
+    await call.refuse(ttl);
+    await call.message();
+    await call.refuse(ttl);
+    return call;
+  }
+
+  /** Redis is back. */
+  async ready(): Promise<void> {
+    for (const callback of this.#onReady) callback();
+    await settled();
+  }
+
+  /** Nothing runs, listens or stands in line any more, once what was kept for those who come back is gone. */
+  async expectNothingLeft(): Promise<void> {
+    await this.clock.advance(KEPT);
+    expect(this.clock.timers, "timers").toBe(0);
+    for (const { name, listeners, queueName } of this.calls) {
+      expect(listeners.size, `subscriptions of ${name}`).toBe(0);
+      expect(this.engine.queue(queueName), `queue of ${name}`).toBeUndefined();
+    }
+    for (const signal of this.#signals) expect(getEventListeners(signal, "abort")).toEqual([]);
+  }
+
+  async #watch(call: ScriptedCall, result: Promise<unknown>): Promise<ScriptedCall> {
+    this.calls.push(call);
+    result.then(
+      (value) => {
+        call.outcome = { value };
+      },
+      (error: unknown) => {
+        call.outcome = { error };
+      },
+    );
+    await settled();
+    return call;
+  }
+}

@@ -1,0 +1,379 @@
+/** Several calls that want the same: who stands where, who tries, and who is let past. */
+import { describe, expect, test } from "vitest";
+import { settled } from "../support/virtual-clock.js";
+import { ADVERTISED, COUNTED, FAIR, POLL_CAP, Scene, ScriptedCall, SHARED } from "./scene.js";
+
+const reason = new Error("enough");
+
+describe("calls that want the same", () => {
+  test("are granted in the order in which they came; only the first one tries", async () => {
+    const scene = new Scene();
+    const calls = [
+      await scene.waiting({ name: "1" }),
+      await scene.acquire({ name: "2" }),
+      await scene.acquire(),
+    ];
+    const [first, second, third] = calls as [ScriptedCall, ScriptedCall, ScriptedCall];
+    expect(calls.map(({ told }) => told)).toEqual(calls.map(() => ["begun", "waiting"]));
+    await first.message();
+    await first.grant();
+    expect([second.tries.length, third.tries.length]).toEqual([0, 0]);
+    await first.message();
+    expect([second.tries.length, third.tries.length]).toEqual([1, 0]);
+    await second.grant();
+    await first.message();
+    await third.grant();
+    expect(calls.map(({ told }) => told.at(-1))).toEqual(["taken", "taken", "taken"]);
+    await scene.expectNothingLeft();
+  });
+
+  test("stand behind one that came before them, though it has no answer yet", async () => {
+    const scene = new Scene();
+    const first = await scene.acquire({ name: "first" });
+    const second = await scene.acquire({ name: "second" });
+    expect(scene.engine.queue("queue")?.first).toBe(first);
+    await first.refuse();
+    await first.message();
+    expect([first.tries.length, second.tries.length]).toEqual([2, 0]);
+  });
+
+  test("look soon, if the holder is of this process, and nobody listens", async () => {
+    const scene = new Scene();
+    const first = await scene.acquire({ name: "first" });
+    const second = await scene.acquire({ name: "second" });
+    await first.grant();
+    expect(second.listeners.size).toBe(0);
+    await scene.clock.advance(7);
+    expect(second.tries).toHaveLength(0);
+    await scene.clock.advance(1);
+    expect(second.tries).toHaveLength(1);
+  });
+
+  test("do not look before the lease ends, if somebody listens", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first" });
+    const second = await scene.acquire({ name: "second" });
+    await first.message();
+    await first.grant(300);
+    await scene.clock.advance(299);
+    expect(second.tries).toHaveLength(0);
+    await scene.clock.advance(1);
+    expect(second.tries).toHaveLength(1);
+  });
+
+  test("try one after the other at once, where no message and no hand-over tells them", async () => {
+    const scene = new Scene();
+    const first = await scene.acquire({ name: "first", traits: COUNTED });
+    const second = await scene.acquire({ name: "second", traits: COUNTED });
+    await first.grant();
+    expect(second.tries).toHaveLength(1);
+  });
+
+  test("try once each where the server is to know who is the first", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first", traits: ADVERTISED });
+    const second = await scene.acquire({ name: "second", traits: ADVERTISED });
+    scene.engine.end(first, reason);
+    await settled();
+    expect(second.tries).toHaveLength(1);
+  });
+
+  test("try when one goes that wanted more than the next", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first", traits: COUNTED, permits: 5 });
+    const second = await scene.acquire({ name: "second", traits: COUNTED, permits: 4 });
+    const third = await scene.acquire({ name: "third", traits: COUNTED, permits: 4 });
+    scene.engine.end(first, reason);
+    await settled();
+    expect(second.tries).toHaveLength(1);
+    await second.refuse();
+    scene.engine.end(second, reason);
+    await settled();
+    expect(third.tries).toHaveLength(0);
+  });
+});
+
+describe("a call that has to wait for its turn", () => {
+  const away = (name: string) => {
+    const call = new ScriptedCall({ name });
+    call.turn = false;
+    return call;
+  };
+
+  test("does not try before, and is in nobody's way", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire(away("it"));
+    expect(call.told).toEqual(["begun", "withdraw", "waiting"]);
+    expect(call.tries).toHaveLength(0);
+    const other = await scene.acquire({ name: "other" });
+    expect(other.tries).toHaveLength(1);
+    await other.grant();
+    expect(other.outcome).toEqual({ value: "other" });
+  });
+
+  test("tries when it is resumed and has it", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire(away("it"));
+    call.resume();
+    await settled();
+    expect(call.tries).toHaveLength(0);
+    call.turn = true;
+    call.resume();
+    await settled();
+    expect(call.tries).toHaveLength(1);
+    await call.grant();
+    await scene.expectNothingLeft();
+  });
+
+  test("stands behind those who came meanwhile", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire(away("it"));
+    const other = await scene.waiting({ name: "other" });
+    call.turn = true;
+    call.resume();
+    await settled();
+    expect(call.tries).toHaveLength(0);
+    expect(scene.engine.queue("queue")?.first).toBe(other);
+  });
+
+  test("leaves its place when it loses its turn, and the next one is the first", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting({ name: "it" });
+    const other = await scene.acquire({ name: "other" });
+    call.turn = false;
+    await call.message();
+    expect(call.told.at(-1)).toBe("withdraw");
+    expect(scene.engine.queue("queue")?.first).toBe(other);
+    // The message was for whoever is the first.
+    expect(other.tries).toHaveLength(1);
+    await other.grant();
+    call.turn = true;
+    call.resume();
+    await settled();
+    // The other one of this process has it.
+    expect(call.tries).toHaveLength(2);
+    await call.message();
+    expect(call.tries).toHaveLength(3);
+    await call.grant();
+    await scene.expectNothingLeft();
+  });
+
+  test("is not put to sleep, if it was resumed before that", async () => {
+    const scene = new Scene();
+    const call = away("it");
+    call.onWaiting = () => {
+      call.turn = true;
+      call.resume();
+    };
+    await scene.acquire(call);
+    expect(call.tries).toHaveLength(1);
+  });
+});
+
+describe("a call whose owner has the lock already", () => {
+  const nested = () => {
+    const call = new ScriptedCall({ name: "nested" });
+    call.nested = true;
+    return call;
+  };
+
+  test("goes past those that wait", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first" });
+    const call = await scene.acquire(nested());
+    expect(call.tries).toHaveLength(1);
+    await call.grant();
+    expect(scene.engine.queue("queue")?.first).toBe(first);
+    expect(first.tries).toHaveLength(2);
+  });
+
+  test("tries again by itself when it is refused, and does not listen", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire(nested());
+    await call.refuse(98);
+    await scene.clock.advance(99);
+    expect(call.tries).toHaveLength(1);
+    await scene.clock.advance(1);
+    expect(call.tries).toHaveLength(2);
+    expect(call.listeners.size).toBe(0);
+    await call.grant();
+    await scene.expectNothingLeft();
+  });
+
+  test("leaves the line when its owner gets the lock by another call", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first" });
+    const second = await scene.acquire({ name: "second" });
+    second.nested = true;
+    second.resume();
+    await settled();
+    expect(second.tries).toHaveLength(1);
+    await second.grant();
+    expect(second.outcome).toEqual({ value: "second" });
+    expect(first.outcome).toBe("pending");
+  });
+
+  test("stands in line when its owner gives the lock back meanwhile", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire(nested());
+    call.nested = false;
+    await call.refuse();
+    expect(scene.engine.queue("queue")?.first).toBe(call);
+    expect(call.listeners.size).toBe(1);
+  });
+});
+
+describe("where the server keeps a queue", () => {
+  const fair = (ticket: string) => ({ name: ticket, ticket, traits: FAIR });
+
+  test("each call tries once for its ticket, and is woken by messages of its own", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting(fair("1"));
+    const second = await scene.acquire(fair("2"));
+    expect(second.tries).toHaveLength(1);
+    await second.refuse();
+    expect(second.listeners.size).toBe(1);
+    expect(second.tries).toHaveLength(1);
+    await second.message();
+    expect([first.tries.length, second.tries.length]).toEqual([2, 2]);
+    await second.refuse();
+    scene.engine.end(second, reason);
+    scene.engine.end(first, reason);
+    await scene.expectNothingLeft();
+  });
+
+  test("a call that stood behind others survives an outage, also in its first try", async () => {
+    const scene = new Scene();
+    await scene.waiting(fair("1"));
+    const second = await scene.acquire(fair("2"));
+    await second.silence();
+    expect(second.outcome).toBe("pending");
+  });
+
+  test("the tries of the first refresh the tickets of all, twice in a poll cap", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting(fair("1"));
+    for (const ticket of ["2", "3"]) await (await scene.acquire(fair(ticket))).refuse();
+    await (await scene.acquire({ name: "none", traits: FAIR })).refuse();
+    await scene.clock.advance(POLL_CAP / 2 - 1);
+    await first.message();
+    expect(first.tries.at(-1)?.coWaiters).toEqual([]);
+    await first.refuse();
+    await scene.clock.advance(1);
+    await first.message();
+    expect(first.tries.at(-1)?.coWaiters).toEqual(["2", "3"]);
+    await first.refuse();
+    await first.message();
+    expect(first.tries.at(-1)?.coWaiters).toEqual([]);
+  });
+
+  test("calls try themselves whose tickets are lost", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting(fair("1"));
+    const calls = [];
+    for (const ticket of ["2", "3", "4"]) calls.push(await scene.acquire(fair(ticket)));
+    for (const call of calls) await call.refuse();
+    await first.message();
+    await first.refuse(-1, { mustRetry: ["2", "4", "unknown"] });
+    expect(calls.map(({ tries }) => tries.length)).toEqual([2, 1, 2]);
+  });
+
+  test("a call that is told to try at once does so in its place", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting(fair("1"));
+    const second = await scene.acquire(fair("2"));
+    await second.refuse(0);
+    expect(second.tries).toHaveLength(2);
+    expect(first.tries).toHaveLength(2);
+  });
+
+  test("the next one does not try before its message when the first one has gone", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting(fair("1"));
+    const second = await scene.acquire(fair("2"));
+    await second.refuse();
+    scene.engine.end(first, reason);
+    await scene.clock.advance(POLL_CAP - 1);
+    expect(second.tries).toHaveLength(1);
+    await scene.clock.advance(1);
+    expect(second.tries).toHaveLength(2);
+  });
+});
+
+describe("what can be had by several", () => {
+  const queue = async (scene: Scene, wants: readonly number[], traits = COUNTED) => {
+    const calls: ScriptedCall[] = [];
+    for (const [i, permits] of wants.entries()) {
+      const options = { name: `${i}`, permits, traits };
+      calls.push(await (i === 0 ? scene.waiting(options) : scene.acquire(options)));
+    }
+    return calls as [ScriptedCall, ScriptedCall, ScriptedCall, ScriptedCall];
+  };
+  const triesOf = (calls: readonly ScriptedCall[]) => calls.map(({ tries }) => tries.length);
+
+  test("shared: the grant of one wakes all", async () => {
+    const scene = new Scene();
+    const calls = await queue(scene, [1, 1, 1, 1], SHARED);
+    await calls[0].message();
+    await calls[0].grant();
+    expect(triesOf(calls)).toEqual([3, 1, 1, 1]);
+    for (const call of calls.slice(1)) await call.grant();
+    await scene.expectNothingLeft();
+  });
+
+  test("shared: who comes between tries as soon as it is the first", async () => {
+    const scene = new Scene();
+    const [first] = await queue(scene, [1], SHARED);
+    await first.message();
+    const late = await scene.acquire({ name: "late", traits: SHARED });
+    expect(late.tries).toHaveLength(0);
+    await first.grant();
+    expect(late.tries).toHaveLength(1);
+  });
+
+  test("counted: as many are woken as what is left goes round for, none of them passed over", async () => {
+    const scene = new Scene();
+    const calls = await queue(scene, [1, 2, 3, 1]);
+    await calls[0].message();
+    await calls[0].grant(POLL_CAP, 4);
+    expect(triesOf(calls)).toEqual([3, 1, 0, 0]);
+  });
+
+  test("counted: what is promised already is not promised again", async () => {
+    const scene = new Scene();
+    const calls = await queue(scene, [1, 1, 1, 1]);
+    await calls[0].message();
+    await calls[0].grant(POLL_CAP, 2);
+    expect(triesOf(calls)).toEqual([3, 1, 1, 0]);
+    // One of the two that are left is the third one's.
+    await calls[1].grant(POLL_CAP, 1);
+    expect(triesOf(calls)).toEqual([3, 1, 1, 0]);
+    await calls[2].grant(POLL_CAP, 1);
+    expect(triesOf(calls)).toEqual([3, 1, 1, 1]);
+  });
+
+  test("counted: a promise is over when its call has gone, and the next one tries instead", async () => {
+    const scene = new Scene();
+    const calls = await queue(scene, [1, 1, 1, 1]);
+    await calls[0].message();
+    await calls[0].grant(POLL_CAP, 1);
+    expect(triesOf(calls)).toEqual([3, 1, 0, 0]);
+    scene.engine.end(calls[1], reason);
+    await settled();
+    expect(triesOf(calls)).toEqual([3, 1, 1, 0]);
+    await calls[2].grant(POLL_CAP, 1);
+    expect(triesOf(calls)).toEqual([3, 1, 1, 1]);
+  });
+
+  test("counted: a promise is over when its call was refused", async () => {
+    const scene = new Scene();
+    const calls = await queue(scene, [1, 1, 1, 1]);
+    await calls[0].message();
+    await calls[0].grant(POLL_CAP, 1);
+    await calls[1].refuse();
+    expect(triesOf(calls)).toEqual([3, 1, 0, 0]);
+    await calls[0].message();
+    await calls[1].grant(POLL_CAP, 2);
+    expect(triesOf(calls)).toEqual([3, 2, 1, 1]);
+  });
+});

@@ -1,0 +1,248 @@
+/** A call that is refused: it listens, and tries again when there is reason to. */
+import { describe, expect, test } from "vitest";
+import { QuorumError } from "../../src/base/errors.js";
+import { COMMAND_TIMEOUT, FOREVER, KEPT, POLL_CAP, Scene, ScriptedCall } from "./scene.js";
+
+/** Milliseconds until it tries again by itself, up to `most`. */
+async function untilNextTry({ clock }: Scene, call: ScriptedCall, most = 2 * POLL_CAP): Promise<number> {
+  const { length } = call.tries;
+  for (let ms = 1; ms <= most; ms++) {
+    await clock.advance(1);
+    if (call.tries.length > length) return ms;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+describe("a call that is refused", () => {
+  test("waits, listens, tries again when that is confirmed, then sleeps until a message", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire();
+    await call.refuse();
+    expect(call.told).toEqual(["begun", "waiting"]);
+    expect(call.listeners.size).toBe(1);
+    expect(call.tries).toHaveLength(1);
+
+    await call.message();
+    expect(call.tries).toHaveLength(2);
+    await call.refuse();
+    expect(call.tries).toHaveLength(2);
+    expect(call.listeners.size).toBe(1);
+    expect(scene.clock.timers).toBe(1);
+
+    await call.message();
+    expect(call.tries).toHaveLength(3);
+    await call.grant();
+    expect(call.outcome).toEqual({ value: "a" });
+    expect(call.told).toEqual(["begun", "waiting", "taken"]);
+    await scene.expectNothingLeft();
+  });
+
+  test("stands first in the queue of its name", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire();
+    await call.refuse();
+    expect(scene.engine.queue("queue")?.first).toBe(call);
+    expect(scene.engine.queue("queue")?.calls).toBe(1);
+    expect(scene.engine.queue("other")).toBeUndefined();
+  });
+
+  test.each([
+    ["a moment after the end of the holder's lease", 500, 0, 502],
+    ["so that not all come at the same time: a tenth of it later at most", 400, 0.5, 422],
+    ["and 50 ms later at most", 5_000, 0.999, 5_052],
+    ["no sooner than after 5 ms", 1, 0, 5],
+    ["no later than the poll cap", 60_000, 0.5, POLL_CAP],
+    ["at the poll cap if the lease has no end", -1, 0.5, POLL_CAP],
+  ])("tries again %s", async (_, ttl, random, ms) => {
+    const scene = new Scene(() => random);
+    const call = await scene.waiting({}, ttl);
+    expect(await untilNextTry(scene, call)).toBe(ms);
+    await call.refuse(ttl);
+    expect(await untilNextTry(scene, call)).toBe(ms);
+  });
+
+  test("tries again if a message came while it tried", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting();
+    await call.message();
+    await call.message();
+    expect(call.tries).toHaveLength(3);
+    await call.refuse();
+    expect(call.tries).toHaveLength(4);
+    await call.refuse();
+    expect(call.tries).toHaveLength(4);
+  });
+
+  test("lets others go first for as long as it says", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire({ backoff: 20 });
+    await call.refuse();
+    await call.message();
+    expect(await untilNextTry(scene, call)).toBe(20);
+    await call.refuse();
+    await call.message();
+    await scene.clock.advance(12);
+    // A further message does not make it later.
+    await call.message();
+    expect(await untilNextTry(scene, call)).toBe(8);
+  });
+
+  test("tries at once when Redis is back", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting();
+    await scene.ready();
+    expect(call.tries).toHaveLength(3);
+  });
+
+  test("tries at once if it is told to, in its place", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting();
+    await call.message();
+    await call.refuse(0);
+    expect(call.tries).toHaveLength(4);
+    expect(scene.engine.queue("queue")?.first).toBe(call);
+  });
+
+  test("says once that it waits", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting();
+    await scene.clock.advance(3 * POLL_CAP);
+    expect(call.told).toEqual(["begun", "waiting"]);
+  });
+
+  test("survives an outage: silence is a refusal, and so is the lack of a quorum", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting();
+    await call.message();
+    expect(call.tries[2]?.within).toBe(COMMAND_TIMEOUT);
+    await call.silence();
+    expect(call.outcome).toBe("pending");
+    expect(await untilNextTry(scene, call)).toBe(POLL_CAP);
+    await call.fail(new QuorumError("lock", 1, 3, []));
+    expect(await untilNextTry(scene, call)).toBe(POLL_CAP);
+    await call.grant();
+    expect(call.outcome).toEqual({ value: "a" });
+  });
+
+  test("has all the time of a command once it waited, however little it had for its first try", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire({}, 100);
+    expect(call.tries[0]?.within).toBe(100);
+    await call.refuse();
+    await call.message();
+    expect(call.tries[1]?.within).toBe(COMMAND_TIMEOUT);
+  });
+
+  test("fails for any other reason", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting();
+    await call.message();
+    const error = new Error("WRONGTYPE");
+    await call.fail(error);
+    expect(call.outcome).toEqual({ error });
+    await scene.expectNothingLeft();
+  });
+
+  test("survives from the beginning if what it is a part of has waited", async () => {
+    const scene = new Scene();
+    const call = new ScriptedCall();
+    void scene.engine.acquire(call, FOREVER, undefined, true);
+    await call.silence();
+    expect(call.over).toBe(false);
+    expect(call.listeners.size).toBe(1);
+  });
+
+  test("ends, and all that wait with it, if the server forbids the channel", async () => {
+    const scene = new Scene();
+    const calls = [
+      await scene.waiting({ name: "a" }),
+      await scene.acquire({ name: "b" }),
+      await scene.acquire(),
+    ];
+    for (const listener of calls[0]?.listeners ?? []) listener.refused(new Error("NOPERM no channel"));
+    await scene.clock.advance(0);
+    for (const { outcome } of calls) {
+      expect(outcome).toMatchObject({
+        error: { code: "UNSUPPORTED", message: expect.stringContaining("NOPERM no channel") },
+      });
+    }
+    await scene.expectNothingLeft();
+  });
+});
+
+describe("when the wait is over", () => {
+  test("a call that was refused gets nothing", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire({}, 1_000);
+    await call.refuse();
+    await call.message();
+    await call.refuse();
+    await scene.clock.advance(999);
+    expect(call.outcome).toBe("pending");
+    await scene.clock.advance(1);
+    expect(call.outcome).toEqual({ value: undefined });
+    expect(call.told.at(-1)).toBe("not taken");
+    await scene.expectNothingLeft();
+  });
+
+  test("a call that stood behind others gets nothing", async () => {
+    const scene = new Scene();
+    await scene.waiting();
+    const call = await scene.acquire({}, 1_000);
+    await scene.clock.advance(1_000);
+    expect(call.tries).toHaveLength(0);
+    expect(call.outcome).toEqual({ value: undefined });
+  });
+
+  test("a call that Redis never answered fails", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire({}, 1_000);
+    await scene.clock.advance(1_000);
+    expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
+    await scene.expectNothingLeft();
+  });
+
+  test("a call fails if Redis does not answer at that moment", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire({}, 1_000);
+    await call.refuse();
+    call.away = true;
+    await scene.clock.advance(1_000);
+    expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
+    await scene.expectNothingLeft();
+  });
+
+  test("a try that is granted later changes nothing", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire({}, 1_000);
+    await call.refuse();
+    await call.message();
+    await scene.clock.advance(1_000);
+    await call.grant();
+    expect(call.outcome).toEqual({ value: undefined });
+    expect(call.told.filter((word) => word.endsWith("taken"))).toEqual(["not taken"]);
+    await scene.expectNothingLeft();
+  });
+});
+
+test("the queue of one that was granted stays for those who come back, if the lock went from hand to hand", async () => {
+  const scene = new Scene();
+  const one = await scene.waiting({ name: "one" });
+  const two = await scene.acquire({ name: "two" });
+  await one.message();
+  await one.grant();
+  // What the first one listened to is the queue's.
+  await one.message();
+  await two.grant();
+  const { clock, engine } = scene;
+  await clock.advance(KEPT - 1);
+  expect(engine.queue("queue")).toBeDefined();
+
+  const back = await scene.acquire({ name: "back" });
+  expect(back.tries).toHaveLength(0);
+  await clock.advance(KEPT);
+  expect(one.listeners.size).toBe(1);
+  engine.end(back, new Error("over"));
+  expect(one.listeners.size).toBe(0);
+  await scene.expectNothingLeft();
+});
