@@ -7,7 +7,7 @@ import { isMarker } from "../contract/wire.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
-  hasShardedPubSub,
+  isSharded,
   needSharded,
   type RedisCluster,
   startCluster,
@@ -178,8 +178,7 @@ test.for(SHARDED)("connections that listen, with shardedPubSub %s", async (shard
   const now = await listeners();
   expect(before).toEqual(cluster.nodes.map(() => 0));
   const total = now.reduce((sum, each) => sum + each, 0);
-  const sharded = shardedPubSub !== false && (await hasShardedPubSub());
-  if (sharded) expect(now).toEqual(cluster.nodes.map(() => members.length));
+  if (await isSharded(shardedPubSub)) expect(now).toEqual(cluster.nodes.map(() => members.length));
   else expect(total).toBe(members.length);
   await Promise.all(holds.map((hold) => hold.unlock()));
   await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
