@@ -170,10 +170,13 @@ test("waiters keep their order through a stall of Redis while the lock is held",
 });
 
 test("a read hold that is over by the clock stands in nobody's way to write", async () => {
-  const sides = connect().getReadWriteLock(freshName());
-  await connect().scope(async () => {
-    const read = await sides.readLock().lock({ lease: 200 });
-    stall(400);
+  const client = connect();
+  // The lease counts from when the command is sent: not while a connection is made.
+  await client.ready();
+  const sides = client.getReadWriteLock(freshName());
+  await client.scope(async () => {
+    const read = await sides.readLock().lock({ lease: 1_000 });
+    stall(read.remaining + 100);
     const write = await sides.writeLock().lock();
     expect(read.isHeld).toBe(false);
     await write.unlock();
