@@ -13,12 +13,6 @@ const LOCK_FILES = [
   "test/package/versions/package-lock.json",
 ];
 
-/** Builds for other systems that the registry of this version's lock file did not have; a newer version needs its hashes. */
-const HASH_UNKNOWN = [
-  { builds: "node_modules/@biomejs/cli-", version: "2.6.8" },
-  { builds: "node_modules/@rollup/rollup-", version: "4.68.7" },
-];
-
 function mistakesOf({ packages }) {
   const paths = Object.keys(packages);
   const isListed = (name) => paths.some((path) => path.endsWith(`node_modules/${name}`));
@@ -32,11 +26,8 @@ function mistakesOf({ packages }) {
 }
 
 /** The project itself and what lies inside of it or of another package has none. */
-function lacksHash(path, { integrity, link, inBundle, optional, version }) {
-  if (integrity || link || inBundle || !path.includes("node_modules/")) return false;
-  return !(
-    optional && HASH_UNKNOWN.some((known) => path.startsWith(known.builds) && version === known.version)
-  );
+function lacksHash(path, { integrity, link, inBundle }) {
+  return path.includes("node_modules/") && !integrity && !link && !inBundle;
 }
 
 const { values } = parseArgs({ options: { root: { type: "string" } } });

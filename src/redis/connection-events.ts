@@ -4,19 +4,21 @@
  */
 import type { Connection } from "./connection.js";
 
+type Callback = (...args: readonly unknown[]) => void;
+
 interface Relay {
-  readonly callbacks: Set<() => void>;
-  readonly listener: () => void;
+  readonly callbacks: Set<Callback>;
+  readonly listener: Callback;
 }
 
 /** By connection and event. */
-const RELAYS = new WeakMap<Connection, Map<string, Relay>>();
+const RELAYS = new WeakMap<Connection, Map<string | symbol, Relay>>();
 
 /** Calls back at each of these events, in the order of the calls of this function. Returns the way to stop that. */
 export function onEvents(
   connection: Connection,
-  events: readonly string[],
-  callback: () => void,
+  events: readonly (string | symbol)[],
+  callback: Callback,
 ): () => void {
   const stops = events.map((event) => onEvent(connection, event, callback));
   return () => {
@@ -24,13 +26,13 @@ export function onEvents(
   };
 }
 
-function onEvent(connection: Connection, event: string, callback: () => void): () => void {
+function onEvent(connection: Connection, event: string | symbol, callback: Callback): () => void {
   const relays = RELAYS.get(connection) ?? new Map<string, Relay>();
   RELAYS.set(connection, relays);
   const relay = relays.get(event) ?? startRelay(connection, event);
   relays.set(event, relay);
   // The same function may listen twice, and each is to stop by itself.
-  const own = () => callback();
+  const own: Callback = (...args) => callback(...args);
   relay.callbacks.add(own);
   return () => {
     relay.callbacks.delete(own);
@@ -40,11 +42,11 @@ function onEvent(connection: Connection, event: string, callback: () => void): (
   };
 }
 
-function startRelay(connection: Connection, event: string): Relay {
-  const callbacks = new Set<() => void>();
-  const listener = () => {
+function startRelay(connection: Connection, event: string | symbol): Relay {
+  const callbacks = new Set<Callback>();
+  const listener: Callback = (...args) => {
     // Who stops listening meanwhile is not called any more, who begins is not called yet.
-    for (const callback of [...callbacks]) if (callbacks.has(callback)) callback();
+    for (const callback of [...callbacks]) if (callbacks.has(callback)) callback(...args);
   };
   connection.on(event, listener);
   return { callbacks, listener };

@@ -87,7 +87,6 @@ export function isShebangRefused(error: unknown): boolean {
 }
 
 /**
-/**
  * The typed error of a failure that will not pass by itself; undefined where trying again may help. `vital`: what has to be
  * done in the end, so it is not given up for an answer that nobody has listed, of a proxy or of a server to come.
  * `forbidden`: the keys that the user may not use, where that is known.

@@ -1,29 +1,28 @@
 /** What is wrong with a connection, as far as is known: the cause of calls that got no answer. */
 import { errorMonitor } from "node:events";
 import { addressOf, type Connection, isCluster } from "./connection.js";
+import { onEvents } from "./connection-events.js";
 import { scrubbed } from "./failures.js";
 
 export class Trouble {
   readonly #connection: Connection;
   /** Its last error; undefined once it is ready again. */
   #last: Error | undefined;
-  readonly #listeners: readonly [event: string | symbol, listener: (...args: never[]) => void][] = [
-    // Not `error`, since a listener of that keeps ioredis from telling who listens to none.
-    [errorMonitor, (error: unknown) => this.#blame(error)],
-    // An error that nobody listens to is not emitted, but the socket remembers why it was closed.
-    ["close", () => this.#blame(this.#connection.stream?.errored)],
-    ["node error", (error: unknown, address: unknown) => this.#blame(error, String(address))],
-    [
-      "ready",
-      () => {
-        this.#last = undefined;
-      },
-    ],
-  ];
+  readonly #stopListening: readonly (() => void)[];
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    for (const [event, listener] of this.#listeners) connection.on(event, listener);
+    const ready = () => {
+      this.#last = undefined;
+    };
+    this.#stopListening = [
+      // Not `error`, since a listener of that keeps ioredis from telling who listens to none.
+      onEvents(connection, [errorMonitor], (error) => this.#blame(error)),
+      // An error that nobody listens to is not emitted, but the socket remembers why it was closed.
+      onEvents(connection, ["close"], () => this.#blame(connection.stream?.errored)),
+      onEvents(connection, ["node error"], (error, address) => this.#blame(error, String(address))),
+      onEvents(connection, ["ready"], ready),
+    ];
   }
 
   /** Why a call got no answer. */
@@ -36,7 +35,7 @@ export class Trouble {
   }
 
   close(): void {
-    for (const [event, listener] of this.#listeners) this.#connection.off(event, listener);
+    for (const stop of this.#stopListening) stop();
   }
 
   /** Where the connection leads to. */

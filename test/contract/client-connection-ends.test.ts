@@ -1,7 +1,8 @@
 /** Contract section 1: the subscriber connection goes with the one it was made from, and comes with it again. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
+  needSharded,
   type RedisCluster,
   type RedisServer,
   startCluster,
@@ -35,17 +36,18 @@ const NEVER = { pollCap: 3_600_000, watchdogTimeout: 3_600_000 };
 const STANDALONE = {
   connect: () => server.connect(),
   servers: () => [server],
-  options: NEVER,
+  shardedPubSub: "auto" as const,
 };
-const classic = { ...NEVER, shardedPubSub: false };
-const sharded = { ...NEVER, shardedPubSub: true };
 const CLUSTER = { connect: () => cluster.connect(), servers: () => cluster.nodes };
 
 describe.each([
   { where: "standalone", ...STANDALONE },
-  { where: "on a cluster with sharded pub/sub", ...CLUSTER, options: sharded },
-  { where: "on a cluster with classic pub/sub", ...CLUSTER, options: classic },
-])("$where", ({ where, connect, servers, options }) => {
+  { where: "on a cluster with sharded pub/sub", ...CLUSTER, shardedPubSub: true },
+  { where: "on a cluster with classic pub/sub", ...CLUSTER, shardedPubSub: false },
+])("$where", ({ where, connect, servers, shardedPubSub }) => {
+  const options = { ...NEVER, shardedPubSub };
+  beforeEach((context) => needSharded(shardedPubSub, context));
+
   test.each(["quit", "disconnect"] as const)("after %s() nobody listens for it any more", async (end) => {
     const redis = connect();
     const client = new LockClient(redis, options);

@@ -1,7 +1,7 @@
 /** Wake-ups on a cluster: sharded and classic pub/sub, lost connections of nodes, and a slot that moves. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
-import { type Endpoint, type RedisServer, until } from "../support/index.js";
+import { type Endpoint, isSharded, needSharded, type RedisServer, until } from "../support/index.js";
 import { type Bed, failOnUnhandledRejections, Stage, script, turn, watch } from "./harness.js";
 import { expectNothingLeft } from "./remains.js";
 
@@ -17,10 +17,14 @@ beforeAll(async () => {
 });
 afterAll(() => stage[Symbol.asyncDispose]());
 
+const SHARDED: readonly LockClientOptions["shardedPubSub"][] = ["auto", true, false];
+
 const tries = (bed: Bed): number => bed.proxy.count(script("acquire", bed.name));
 
-/** The nodes where somebody listens to the lock's channel. */
-async function listening(own: Stage, name: string, command: "CHANNELS" | "SHARDCHANNELS"): Promise<number[]> {
+/** The nodes where somebody listens to the lock's channel, a sharded or a classic one. */
+async function listening(own: Stage, name: string, sharded: boolean): Promise<number[]> {
+  if (sharded && !(await isSharded(sharded))) return [];
+  const command = sharded ? "SHARDCHANNELS" : "CHANNELS";
   const found = await Promise.all(
     own.cluster.nodes.map(async (node) => {
       const channels = await node.call("PUBSUB", command, `*${name}*`);
@@ -31,54 +35,55 @@ async function listening(own: Stage, name: string, command: "CHANNELS" | "SHARDC
 }
 
 describe.concurrent("a waiter of another client is woken", () => {
-  test.each<[LockClientOptions["shardedPubSub"], boolean]>([
-    ["auto", true],
-    [true, true],
-    [false, false],
-  ])("with shardedPubSub %s", async (shardedPubSub, sharded) => {
+  test.for(SHARDED)("with shardedPubSub %s", async (shardedPubSub, context) => {
+    await needSharded(shardedPubSub, context);
+    const sharded = await isSharded(shardedPubSub);
     const client = { shardedPubSub, pollCap: NEVER };
     await using other = await stage.bed({ topology, client });
     await using bed = await stage.bed({ topology, client });
     const theirs = await other.client.getLock(bed.name).lock();
     const waiting = watch(bed.lock.lock());
-    const [on, off] = sharded
-      ? (["SHARDCHANNELS", "CHANNELS"] as const)
-      : (["CHANNELS", "SHARDCHANNELS"] as const);
-    await until("it listens", async () => (await listening(stage, bed.name, on)).length === 1);
+    await until("it listens", async () => (await listening(stage, bed.name, sharded)).length === 1);
     await until("it has asked again", () => tries(bed) >= 2);
     if (sharded) {
       const master = await stage.cluster.masterFor(bed.name);
-      expect(await listening(stage, bed.name, on)).toEqual([master.port]);
+      expect(await listening(stage, bed.name, sharded)).toEqual([master.port]);
     }
-    expect(await listening(stage, bed.name, off)).toEqual([]);
+    expect(await listening(stage, bed.name, !sharded)).toEqual([]);
     await theirs.unlock();
     await until("it has the lock", () => waiting.state !== "pending", { timeout: SOON });
     expect(waiting.error).toBeUndefined();
     await waiting.value?.unlock();
-    await until("nobody listens", async () => (await listening(stage, bed.name, on)).length === 0);
+    await until("nobody listens", async () => (await listening(stage, bed.name, sharded)).length === 0);
     await expectNothingLeft(bed, 20_000);
   });
 
-  test.each([true, false])("for locks all over the slots (shardedPubSub %s)", async (shardedPubSub) => {
-    const client = { shardedPubSub, pollCap: NEVER };
-    await using other = await stage.bed({ topology, client });
-    await using bed = await stage.bed({ topology, client });
-    const names = Array.from({ length: 60 }, (_, i) => `${bed.name}${i}`);
-    const masters = await Promise.all(names.map(async (name) => (await stage.cluster.masterFor(name)).port));
-    expect(new Set(masters).size).toBe(3);
-    const theirs = await Promise.all(names.map((name) => other.client.getLock(name).lock()));
-    let waits = 0;
-    bed.client.on("waiting", () => waits++);
-    const waiting = names.map((name) => watch(bed.client.getLock(name).lock()));
-    await until("all wait", () => waits === names.length);
-    await Promise.all(theirs.map((hold) => hold.unlock()));
-    await until("all have theirs", () => waiting.every(({ state }) => state !== "pending"), {
-      timeout: SOON,
-    });
-    expect(waiting.map(({ error }) => error)).toEqual(names.map(() => undefined));
-    await Promise.all(waiting.map(({ value }) => value?.unlock()));
-    await expectNothingLeft(bed, 20_000);
-  });
+  test.for([true, false])(
+    "for locks all over the slots (shardedPubSub %s)",
+    async (shardedPubSub, context) => {
+      await needSharded(shardedPubSub, context);
+      const client = { shardedPubSub, pollCap: NEVER };
+      await using other = await stage.bed({ topology, client });
+      await using bed = await stage.bed({ topology, client });
+      const names = Array.from({ length: 60 }, (_, i) => `${bed.name}${i}`);
+      const masters = await Promise.all(
+        names.map(async (name) => (await stage.cluster.masterFor(name)).port),
+      );
+      expect(new Set(masters).size).toBe(3);
+      const theirs = await Promise.all(names.map((name) => other.client.getLock(name).lock()));
+      let waits = 0;
+      bed.client.on("waiting", () => waits++);
+      const waiting = names.map((name) => watch(bed.client.getLock(name).lock()));
+      await until("all wait", () => waits === names.length);
+      await Promise.all(theirs.map((hold) => hold.unlock()));
+      await until("all have theirs", () => waiting.every(({ state }) => state !== "pending"), {
+        timeout: SOON,
+      });
+      expect(waiting.map(({ error }) => error)).toEqual(names.map(() => undefined));
+      await Promise.all(waiting.map(({ value }) => value?.unlock()));
+      await expectNothingLeft(bed, 20_000);
+    },
+  );
 
   test("though ioredis was told stringNumbers and so knows only some of the slots", async () => {
     const redis = stage.cluster.connect({ redisOptions: { stringNumbers: true } });
@@ -147,19 +152,19 @@ describe.concurrent("the first call of a client, which has to ask the server abo
 });
 
 describe.concurrent("subscribers", () => {
-  test.each([true, false])(
+  test.for([true, false])(
     "killed on every node at the moment of the release: no wake-up is lost (shardedPubSub %s)",
-    async (shardedPubSub) => {
+    async (shardedPubSub, context) => {
+      await needSharded(shardedPubSub, context);
       await using own = await Stage.start(["cluster"]);
       const client = { shardedPubSub, pollCap: NEVER };
       await using other = await own.bed({ topology, client });
       await using bed = await own.bed({ topology, client });
-      const channels = shardedPubSub ? "SHARDCHANNELS" : "CHANNELS";
       for (let round = 0; round < 12; round++) {
         const name = `${bed.name}${round}`;
         const theirs = await other.client.getLock(name).lock();
         const waiting = watch(bed.client.getLock(name).lock());
-        await until("it listens", async () => (await listening(own, name, channels)).length === 1);
+        await until("it listens", async () => (await listening(own, name, shardedPubSub)).length === 1);
         const kills = own.cluster.nodes.map((node) => node.call("CLIENT", "KILL", "TYPE", "pubsub"));
         await Promise.all(round % 2 ? [...kills, theirs.unlock()] : [theirs.unlock(), ...kills]);
         await until("it has the lock", () => waiting.state !== "pending", { timeout: SOON });
@@ -186,8 +191,8 @@ describe.concurrent("the lock's slot moves to another master while a waiter wait
       const lease = when === "after the holder died" ? { lease: 1_500 } : {};
       const theirs = await other.client.getLock(bed.name).lock(lease);
       const waiting = watch(bed.lock.lock());
-      const channels = shardedPubSub === false ? "CHANNELS" : "SHARDCHANNELS";
-      await until("it listens", async () => (await listening(own, bed.name, channels)).length === 1);
+      const sharded = await isSharded(shardedPubSub);
+      await until("it listens", async () => (await listening(own, bed.name, sharded)).length === 1);
       await migrate(own, bed.name);
       if (when === "before the release") await theirs.unlock();
       await until("it has the lock", () => waiting.state !== "pending", { timeout: 1_500 + SOON });

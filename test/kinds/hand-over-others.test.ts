@@ -3,14 +3,14 @@
  * number of hand-overs, whoever that is; and over several processes nobody comes off badly.
  */
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { lockChannel, readWriteChannel } from "../../src/base/names.js";
 import type { Lock } from "../../src/index.js";
 import type { Kind } from "../contract/kinds.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections, Stage, script } from "../faults/harness.js";
 import { PASS, PASSED } from "../faults/passing.js";
-import { startWorker, until } from "../support/index.js";
+import { needSharded, startWorker, until } from "../support/index.js";
 import type { Loops } from "./hand-over-worker.js";
 import { NEVER, Scene } from "./helpers.js";
 
@@ -187,6 +187,8 @@ describe.each([
   ["sharded", true],
   ["classic", false],
 ])("on a cluster with %s pub/sub", (_name, shardedPubSub) => {
+  beforeEach((context) => needSharded(shardedPubSub, context));
+
   test.each(PASSED.map((kind) => [kind.name, kind] as const))(
     "%s: others get their turn",
     async (_kind, kind) => {

@@ -29,8 +29,9 @@ function connect(options: LockClientOptions = {}, through: RedisServer | FaultPr
 }
 
 /** Commands that run this script. */
-function runs({ modern }: { readonly modern: { readonly sha1: string; readonly text: string } }) {
-  return (command: readonly string[]) => command.includes(modern.sha1) || command.includes(modern.text);
+function runs({ modern, legacy }: Pick<typeof lockRenew, "modern" | "legacy">) {
+  const { sha1, text } = server.hasFeaturesOf("7.0.0") ? modern : legacy;
+  return (command: readonly string[]) => command.includes(sha1) || command.includes(text);
 }
 
 const freshName = (): string => `name ${++names}`;
@@ -112,7 +113,7 @@ test("a copy of the writer's acquire that comes after its downgrade marks nobody
   const keys = { lock: name, tombstone: `none of ${name}`, writers: waitingWriters(name) };
   const args = { owner, field: writeField(owner), lease: 30_000, patience: 9_000 };
   const { keys: keyed, argv } = encode(writeAcquire, keys, args);
-  await server.call("EVAL", writeAcquire.modern.text, keyed.length, ...keyed, ...argv);
+  await server.call("EVAL", writeAcquire.legacy.text, keyed.length, ...keyed, ...argv);
   const other = await connect().getReadWriteLock(name).readLock().tryLock();
   expect(other?.isHeld).toBe(true);
   await Promise.all([other?.unlock(), reading.unlock()]);
@@ -169,10 +170,13 @@ test("waiters keep their order through a stall of Redis while the lock is held",
 });
 
 test("a read hold that is over by the clock stands in nobody's way to write", async () => {
-  const sides = connect().getReadWriteLock(freshName());
-  await connect().scope(async () => {
-    const read = await sides.readLock().lock({ lease: 200 });
-    stall(400);
+  const client = connect();
+  // The lease counts from when the command is sent: not while a connection is made.
+  await client.ready();
+  const sides = client.getReadWriteLock(freshName());
+  await client.scope(async () => {
+    const read = await sides.readLock().lock({ lease: 1_000 });
+    stall(read.remaining + 100);
     const write = await sides.writeLock().lock();
     expect(read.isHeld).toBe(false);
     await write.unlock();

@@ -1,8 +1,8 @@
 /** Each kind on a cluster: all its keys share a slot, and its messages arrive, sharded or classic. */
 import type { Cluster } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Hold, type Lock, LockClient } from "../../src/index.js";
-import { type RedisCluster, startCluster } from "../support/index.js";
+import { needSharded, type RedisCluster, startCluster } from "../support/index.js";
 
 let cluster: RedisCluster;
 const clients: LockClient[] = [];
@@ -42,6 +42,8 @@ function connect(shardedPubSub: boolean): LockClient {
 }
 
 describe.each([true, false])("with sharded pub/sub %s", (sharded) => {
+  beforeEach((context) => needSharded(sharded, context));
+
   test.each(KINDS)("a waiter for the %s lock is woken by a message", async (kind, make, rival) => {
     const [ours, theirs] = [connect(sharded), connect(sharded)];
     for (const name of NAMES.map((each) => `${kind} ${sharded} ${each}`)) {

@@ -190,7 +190,8 @@ describe.concurrent("await", () => {
 
   test("whose wait ends while Redis is away is UNAVAILABLE", async () => {
     await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { pollCap: 200 });
+    // Away is who has been silent for a tenth of it.
+    await using site = await Site.of(own, { pollCap: 200, commandTimeout: 3_000 });
     await site.latch().trySetCount(1);
     const waiting = await site.parked(0, () => site.latch().await(1_500));
     own.server.pause();

@@ -94,6 +94,9 @@ describe.concurrent("no call may be run when its marker has lapsed", () => {
     const byMaster = new Map<FaultProxy, string>();
     for (const name of names) byMaster.set(await proxies.proxyFor(name), name);
     expect(byMaster.size).toBe(3);
+    // A server before Redis 7 has refused the first text of a script by then, and is not asked again.
+    await client.ready();
+    for (const proxy of byMaster.keys()) proxy.clear();
     for (const [proxy, name] of byMaster) {
       await client.getSemaphore(name).release(1);
       await client.getSemaphore(name).release(1);

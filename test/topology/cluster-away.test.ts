@@ -12,6 +12,8 @@ import {
 } from "../support/index.js";
 import { namesOn } from "./cluster-crew.js";
 
+/** An owner that no client here knows. */
+const STRANGER = "b0e5b1a2-0000-4000-8000-000000000000:1";
 /** Milliseconds: longer than any test. */
 const LONG = 600_000;
 
@@ -45,7 +47,7 @@ async function scene(options: LockClientOptions): Promise<Scene> {
     masters.slice(0, 2).map(async (master) => {
       const [warm = "", name = ""] = await namesOn(master, "away", 2);
       await warmUpAtLast(client.getLock(warm));
-      await master.call("HSET", name, "stranger:1", "1");
+      await master.call("HSET", name, STRANGER, "1");
       await master.call("PEXPIRE", name, LONG);
       return name;
     }),

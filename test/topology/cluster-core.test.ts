@@ -1,7 +1,7 @@
 /** The core of the contract on a real cluster, whose masters all have some of the locks and a replica each. */
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
-import { type RedisCluster, startCluster } from "../support/index.js";
+import { needSharded, type RedisCluster, startCluster } from "../support/index.js";
 import { coreOfTheContract } from "./core.js";
 
 let cluster: RedisCluster;
@@ -13,9 +13,8 @@ afterAll(() => cluster?.stop());
 
 const SHARDED: LockClientOptions["shardedPubSub"][] = ["auto", true, false];
 
-for (const shardedPubSub of SHARDED) {
-  coreOfTheContract(`shardedPubSub ${shardedPubSub}`, {
-    connect: () => cluster.connect(),
-    options: { shardedPubSub },
-  });
-}
+describe.each(SHARDED)("shardedPubSub %s", (shardedPubSub) => {
+  beforeEach((context) => needSharded(shardedPubSub, context));
+
+  coreOfTheContract("on a cluster", { connect: () => cluster.connect(), options: { shardedPubSub } });
+});

@@ -6,7 +6,7 @@ import { slotOf } from "../../src/redis/slots.js";
 import { recordEvents, type SeenEvent, warmUpAtLast } from "../contract/helpers.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisCluster, type RedisServer, startCluster, until } from "../support/index.js";
+import { isSharded, type RedisCluster, type RedisServer, startCluster, until } from "../support/index.js";
 
 export type Sharded = Exclude<LockClientOptions["shardedPubSub"], undefined>;
 
@@ -146,7 +146,7 @@ export async function untilListening(
   lockNames: readonly string[],
   sharded: Sharded,
 ): Promise<void> {
-  const command = sharded === false ? "CHANNELS" : "SHARDCHANNELS";
+  const command = (await isSharded(sharded)) ? "SHARDCHANNELS" : "CHANNELS";
   await until("all listen", async () => {
     const lists = await Promise.all(cluster.nodes.map((node) => node.call("PUBSUB", command, "*")));
     const channels = lists.flatMap((list) => (Array.isArray(list) ? list.map(String) : []));

@@ -1,10 +1,11 @@
 /** A master is replaced by its replica while locks are held, awaited and worked under. */
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
 import {
   type Failover,
   hardFailover,
+  needSharded,
   politeFailover,
   type RedisServer,
   rejoin,
@@ -83,6 +84,8 @@ const rounded = (times: readonly number[]): string => {
 };
 
 describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
+  beforeEach((context) => needSharded(shardedPubSub, context));
+
   test("asked for: holds, waiters and tasks go on, and nothing at all is lost", async () => {
     const scene = new Scene();
     await using _ = scene.crew;

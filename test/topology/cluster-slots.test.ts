@@ -1,5 +1,5 @@
 /** Slots that move while locks are held, awaited and worked under: nothing is lost but time. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
@@ -7,6 +7,7 @@ import {
   closeMove,
   moveKeys,
   moveSlot,
+  needSharded,
   openMove,
   type RedisCluster,
   startCluster,
@@ -41,6 +42,8 @@ async function freshNames(title: string): Promise<string[]> {
 }
 
 describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
+  beforeEach((context) => needSharded(shardedPubSub, context));
+
   test("to and fro under load: no update is lost, no hold, no wake-up", async () => {
     await using crew = new Crew(cluster);
     const load = new Load();

@@ -1,5 +1,5 @@
 /** Many clients on one connection of the user: its emitter has no more listeners than one client needs. */
-import type { EventEmitter } from "node:events";
+import { type EventEmitter, errorMonitor } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
 import { failOnUnhandledRejections, freshName, Stage, turn } from "../faults/harness.js";
@@ -29,7 +29,9 @@ afterAll(async () => {
 
 /** How many listen to the events that clients listen to. */
 function counts(emitter: EventEmitter): number[] {
-  return ["close", "ready", "refresh", "-node", "node error"].map((event) => emitter.listenerCount(event));
+  return [errorMonitor, "close", "ready", "refresh", "-node", "node error"].map((event) =>
+    emitter.listenerCount(event),
+  );
 }
 
 describe.each(["standalone", "cluster"] as const)("%s", (topology) => {

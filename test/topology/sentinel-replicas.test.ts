@@ -98,7 +98,8 @@ test("with min-replicas-to-write, a master without a replica in touch grants not
     const client = connect({ commandTimeout: 500 });
     await client.ready();
     const master = await all.master();
-    await master.call("CONFIG", "SET", "min-replicas-to-write", 1, "min-replicas-max-lag", 1);
+    await master.call("CONFIG", "SET", "min-replicas-max-lag", 1);
+    await master.call("CONFIG", "SET", "min-replicas-to-write", 1);
     const lock = client.getLock("order");
     await (await until("the replica is in touch", () => lock.lock(), PATIENCE)).unlock();
     const replica = await replicaOf(all);

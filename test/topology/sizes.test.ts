@@ -6,7 +6,15 @@ import { KINDS, type Kind } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisCluster, startCluster, startWorker, until, type Worker } from "../support/index.js";
+import {
+  isSharded,
+  needSharded,
+  type RedisCluster,
+  startCluster,
+  startWorker,
+  until,
+  type Worker,
+} from "../support/index.js";
 import { Crew, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
 import type { Figures, Named } from "./sizes-worker.js";
 
@@ -155,7 +163,8 @@ function sortOf(key: string): string {
   return /:rwlock_timeout:\d+$/.test(key) ? "rwlock_timeout" : (key.split(":")[0] ?? "");
 }
 
-test.each(SHARDED)("connections that listen, with shardedPubSub %s", async (shardedPubSub) => {
+test.for(SHARDED)("connections that listen, with shardedPubSub %s", async (shardedPubSub, context) => {
+  await needSharded(shardedPubSub, context);
   await using crew = new Crew(cluster);
   const options: LockClientOptions = { shardedPubSub };
   const members = await Promise.all([1, 2, 3].map(() => crew.join(options)));
@@ -169,8 +178,8 @@ test.each(SHARDED)("connections that listen, with shardedPubSub %s", async (shar
   const now = await listeners();
   expect(before).toEqual(cluster.nodes.map(() => 0));
   const total = now.reduce((sum, each) => sum + each, 0);
-  if (shardedPubSub === false) expect(total).toBe(members.length);
-  else expect(now).toEqual(cluster.nodes.map(() => members.length));
+  if (await isSharded(shardedPubSub)) expect(now).toEqual(cluster.nodes.map(() => members.length));
+  else expect(total).toBe(members.length);
   await Promise.all(holds.map((hold) => hold.unlock()));
   await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
 });

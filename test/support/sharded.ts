@@ -1,0 +1,23 @@
+/** Sharded pub/sub, which Redis has since 7.0. */
+import type { TestContext } from "vitest";
+import type { LockClientOptions } from "../../src/index.js";
+import { findRedis, hasFeaturesOf } from "./redis-binary.js";
+
+type Option = LockClientOptions["shardedPubSub"];
+
+/** Whether the tests' servers have it. */
+export async function hasShardedPubSub(): Promise<boolean> {
+  return hasFeaturesOf(await findRedis(), "7.0.0");
+}
+
+/** Whether clients with this option listen to sharded channels there. */
+export async function isSharded(shardedPubSub: Option): Promise<boolean> {
+  return shardedPubSub !== false && (await hasShardedPubSub());
+}
+
+/** Skips the test, and says why, if its clients insist on it (`shardedPubSub: true`) and the servers lack it. */
+export async function needSharded(shardedPubSub: Option, { skip }: Pick<TestContext, "skip">): Promise<void> {
+  if (shardedPubSub !== true || (await hasShardedPubSub())) return;
+  const { engine, version } = await findRedis();
+  skip(`${engine} ${version} has no sharded pub/sub`);
+}
