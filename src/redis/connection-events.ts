@@ -27,7 +27,7 @@ export function onEvents(
 }
 
 function onEvent(connection: Connection, event: string | symbol, callback: Callback): () => void {
-  const relays = RELAYS.get(connection) ?? new Map<string, Relay>();
+  const relays = RELAYS.get(connection) ?? new Map<string | symbol, Relay>();
   RELAYS.set(connection, relays);
   const relay = relays.get(event) ?? startRelay(connection, event);
   relays.set(event, relay);

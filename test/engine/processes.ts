@@ -2,6 +2,7 @@
  * Several processes that share one lock, in virtual time. Real are the engine of each, its queue, its policy and what it
  * asks when a lock is given back; simulated are the server, its messages and the times that both take to arrive.
  */
+import { RedisUnavailableError } from "../../src/base/errors.js";
 import { Acquisition, type Attempt, type Listener, type QueueTraits } from "../../src/engine/acquisition.js";
 import type { Engine } from "../../src/engine/engine.js";
 import type { Backend } from "../../src/locks/backend.js";
@@ -134,8 +135,9 @@ class Process {
 
   constructor(EngineOf: EngineClass, server: Server, number: number, random: () => number) {
     const { clock } = server;
-    const link = { commandTimeout: LEASE, onReady: () => () => undefined };
-    this.engine = new EngineOf({ clock, link, pollCap: LEASE, random, outside: (fn) => fn() });
+    const unavailable = (lockName: string) => new RedisUnavailableError(lockName);
+    const runner = { commandTimeout: LEASE, onReady: () => () => undefined, unavailable };
+    this.engine = new EngineOf({ clock, runner, pollCap: LEASE, random, outside: (fn) => fn() });
     this.server = server;
     this.number = number;
     const router = { audience: () => (this.listening ? 1 : 0) };
@@ -222,7 +224,7 @@ class Call extends Acquisition<string> {
     const sent = { mono: 0, wall: 0 };
     const { lockName, wireId } = this;
     this.#successor = new LocalSuccessor({
-      lockName,
+      unavailable: () => new RedisUnavailableError(lockName),
       wireId,
       lease: LEASE,
       own,

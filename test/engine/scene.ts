@@ -173,7 +173,8 @@ export class Scene {
   readonly #onReady = new Set<() => void>();
 
   constructor(random: () => number = () => 0) {
-    const link = {
+    const runner = {
+      unavailable: (lockName: string) => new RedisUnavailableError(lockName),
       commandTimeout: COMMAND_TIMEOUT,
       onReady: (callback: () => void) => {
         this.#onReady.add(callback);
@@ -181,7 +182,7 @@ export class Scene {
       },
     };
     const { clock } = this;
-    this.engine = new Engine({ clock, link, pollCap: POLL_CAP, random, outside: (fn) => fn() });
+    this.engine = new Engine({ clock, runner, pollCap: POLL_CAP, random, outside: (fn) => fn() });
   }
 
   /** A call begins. */

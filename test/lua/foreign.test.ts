@@ -91,6 +91,7 @@ const LISTS: Record<string, readonly unknown[]> = {
 };
 const KEYS: Record<string, readonly string[]> = {
   locks: [LOCK],
+  tombstones: ["tombstone:{job}"],
   theirs: ["tombstone:{job}", `{job}:${ME}:rwlock_timeout:1`],
 };
 

@@ -93,7 +93,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a reader enters beside a writer",
     kind: "read-write lock, writers first",
-    plant: () => inScript(readAcquire, "mode ~= 'read' and not again", "false"),
+    plant: () => inScript(readAcquire, "if mode ~= 'read' then", "if false then"),
   },
   {
     title: "readers do not mind a writer that waits",

@@ -84,11 +84,14 @@ export const MUTANTS = {
 
   // A reader looks whether the lock is there, and not for what.
   "reader-beside-writer": () => [
-    { script: "read/acquire", from: "if mode ~= 'read' and not again", to: "if not mode and not again" },
+    { script: "read/acquire", from: "if mode ~= 'read' then", to: "if not mode then" },
   ],
 
   // The last to come is taken for the last to go.
-  "frees-other-readers": () => [{ script: "read/release", from: "if longest > 0 then", to: "if false then" }],
+  "frees-other-readers": () => [
+    { script: "read/release", from: "and sees_other_reader(lock, owner) then", to: "and false then" },
+    { script: "read/release", from: "longest = all_reads_left(lock)", to: "longest = 0" },
+  ],
 
   // The nested read of a writer sets the TTL of the whole lock to that of the reads.
   "read-cuts-write": () => [
@@ -137,7 +140,10 @@ export const MUTANTS = {
 
   // A reader may come to write, beside the others that read.
   "upgrade-admitted": () => [
-    { from: "if (blocked) throw new LockUpgradeError(lockName);\n\treturn !reads;", to: "return true;" },
+    {
+      from: "if (blocked) throw new LockUpgradeError(backend.lockName);\n\treturn !reads;",
+      to: "return true;",
+    },
     {
       script: "lock/reenter",
       from: "if not current then\nreturn absence(lock)\nend",
