@@ -1,5 +1,5 @@
 // What was aimed at, and what a run reached.
-import { entryOf, isPeer, medianOf, ratioOf } from "./found.mjs";
+import { entryOf, isPeer, medianOf, ratioBeside, ratioOf } from "./found.mjs";
 import { number } from "./tables.mjs";
 
 const times = (floor) => ` × ${floor}`;
@@ -10,10 +10,17 @@ const atMost = (limit) => ({ says: `≤ ${limit}`, holds: (value) => value <= li
 const median = (id, variant, key, peer) => (results) => medianOf(results, [id, variant, key], peer);
 const ratio = (id, variant, key, peer) => (results) => ratioOf(results, [id, variant, key], peer);
 
+const besideWire = (id, variant, key) => (results) => ratioBeside(results, [id, variant, key], "wire");
+
 /** `[what, limit, unit, measure(results)]` */
 const GOALS = [
   ["serial: cycles/s", atLeast(0.97), times("raw"), ratio("serial", "", "ops")],
   ["nested: cycles/s", atLeast(0.97), times("raw"), ratio("nested", "", "ops")],
+  ["serial: cycles/s", atLeast(0.97), times("wire"), besideWire("serial", "", "ops")],
+  ["serial: client CPU of a cycle", atMost(1.1), times("wire"), besideWire("serial", "", "cpuUs")],
+  ["nested: cycles/s", atLeast(0.97), times("wire"), besideWire("nested", "", "ops")],
+  ["a cold service: p50", atMost(1.2), times("raw"), ratio("cold", "", "p50")],
+  ["a cold service: client CPU of a cycle", atMost(1.5), times("raw"), ratio("cold", "", "cpuUs")],
   ["64 in flight: cycles/s", atLeast(1), times("raw"), ratio("in-flight", "64 ", "ops")],
   ...["16", "128"].flatMap((n) => [
     [

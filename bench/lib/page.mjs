@@ -9,6 +9,8 @@ import { markdown, number, table } from "./tables.mjs";
 const HEADLINES = [
   ["serial", "", "ops", "serial: cycles/s"],
   ["serial", "", "cpuUs", "client CPU µs / cycle"],
+  ["cold", "", "p50", "a cold service: cycle p50 ms"],
+  ["cold", "", "cpuUs", "client CPU µs / cycle"],
   ["nested", "", "ops", "nested: cycles/s"],
   ["in-flight", "64 ", "ops", "64 in flight: cycles/s"],
   ["in-flight", "1024 ", "ops", "1 024 in flight: cycles/s"],

@@ -37,7 +37,7 @@ export default {
   id: "in-flight",
   title: "locks in flight",
   order: 3,
-  floors: ["raw", "raw-autopipe"],
+  floors: ["raw", "raw-autopipe", "wire"],
   finer: 2,
   audit: true,
   variants: [64, 1_024].map((flight) => ({ label: `${flight} locks`, flight })),

@@ -14,7 +14,7 @@ export default {
   id: "nested",
   title: "nested take + give back",
   order: 2,
-  floors: ["raw"],
+  floors: ["raw", "wire"],
   pin: true,
   finer: 2,
   peers: ({ can = [] }) => can.includes("nest"),

@@ -4,7 +4,7 @@ export default {
   id: "serial",
   title: "take + give back, one after the other",
   order: 1,
-  floors: ["raw"],
+  floors: ["raw", "wire"],
   pin: true,
   finer: 2,
   audit: true,

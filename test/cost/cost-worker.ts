@@ -2,12 +2,15 @@
  * A process that counts what the library costs: commands, round trips, timers, listeners, subscriptions, and bytes. It
  * measures no time. It can make a mistake on purpose, to show that the counting would notice.
  */
+// Before the library, which takes the timers as they are at its import.
+import "./timers.js";
 import { getEventListeners } from "node:events";
 import { Redis } from "ioredis";
 import { type Hold, LockClient, type LockClientOptions } from "../../src/index.js";
 import { HashBackend } from "../../src/kinds/hash.js";
 import { LockAcquisition } from "../../src/locks/acquire.js";
 import { until } from "../support/until.js";
+import { timers } from "./timers.js";
 
 /** The mistakes that can be made. */
 export type Mistake = "a signal for each hold" | "a timer for each hold" | "a command more";
@@ -18,23 +21,6 @@ export type Figures = Readonly<Record<string, number>>;
 const FEW = 1_000;
 const MANY = 4_000;
 const LONG = 120_000;
-
-/** Timers that run now; those that keep no process alive too, which Node does not list. */
-const timers = new Set<unknown>();
-const { setTimeout: set, clearTimeout: clear } = globalThis;
-globalThis.setTimeout = ((callback: (...args: unknown[]) => void, ms: number, ...args: unknown[]) => {
-  const fire = (): void => {
-    timers.delete(timer);
-    callback(...args);
-  };
-  const timer = set(fire, ms);
-  timers.add(timer);
-  return timer;
-}) as typeof set;
-globalThis.clearTimeout = (timer) => {
-  timers.delete(timer);
-  clear(timer);
-};
 
 let sent = 0;
 let unanswered = 0;

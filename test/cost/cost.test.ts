@@ -2,8 +2,10 @@
  * What the library costs, by count, against the figures in `figures.json`: nothing may cost more than 1.3 times as much.
  * `HOLDFAST_COST=write npx vitest run test/cost` measures them anew and writes them.
  */
+import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { type RedisServer, startRedis, startWorker } from "../support/index.js";
@@ -14,7 +16,12 @@ const TOLERANCE = 1.3;
 const PARTS: readonly Part[] = ["free", "leased", "renewed", "renewals", "waiting", "handOver"];
 const writes = process.env.HOLDFAST_COST === "write";
 
+const PATH = fileURLToPath(new URL("../../tools/path.mjs", import.meta.url));
+/** So much room for new objects that none of a measurement are collected before its end. */
+const ROOM = ["--min-semi-space-size=64", "--max-semi-space-size=64"];
+
 const bundle = bundledWorker(fileURLToPath(new URL("cost-worker.ts", import.meta.url)));
+const cycleBundle = bundledWorker(fileURLToPath(new URL("cycle-worker.ts", import.meta.url)));
 let server: RedisServer;
 let committed: Figures;
 
@@ -30,6 +37,29 @@ async function count(part: Part, mistake?: Mistake): Promise<Figures> {
   return (await worker.request("count", { port: server.port, part, mistake })) as Figures;
 }
 
+/** What a warm take and give back makes, in a process of its own. */
+async function countCycle(isWasteful = false): Promise<Figures> {
+  await using worker = await startWorker(cycleBundle(), { execArgv: ["--expose-gc", ...ROOM] });
+  return (await worker.request("count", { port: server.port, isWasteful })) as Figures;
+}
+
+/** What of `src` a warm take and give back executes. */
+async function countPath(...flags: string[]): Promise<Figures> {
+  const { stdout } = await promisify(execFile)(process.execPath, [PATH, "--json", ...flags], {
+    maxBuffer: Number.POSITIVE_INFINITY,
+  });
+  const { totals } = JSON.parse(stdout) as { totals: Figures };
+  return Object.fromEntries(
+    Object.entries(totals).map(([title, n]) => [`${title} executed: take and give back`, n]),
+  );
+}
+
+const COUNTS: readonly (readonly [string, () => Promise<Figures>])[] = [
+  ...PARTS.map((part) => [part, () => count(part)] as const),
+  ["cycle", () => countCycle()],
+  ["path", () => countPath()],
+];
+
 /** What costs too much, or is not in the list. */
 function excess(counted: Figures): string[] {
   return Object.entries(counted)
@@ -40,8 +70,8 @@ function excess(counted: Figures): string[] {
 describe("what is counted stays within 1.3 times the committed figures", () => {
   const seen: Record<string, number> = {};
 
-  test.each(PARTS)("%s", { timeout: 60_000 }, async (part) => {
-    const counted = await count(part);
+  test.each(COUNTS)("%s", { timeout: 60_000 }, async (_, act) => {
+    const counted = await act();
     Object.assign(seen, counted);
     if (!writes) expect({ counted, excess: excess(counted) }).toEqual({ counted, excess: [] });
   });
@@ -62,5 +92,14 @@ describe("a mistake is noticed", () => {
 
   test.each(mistakes)("%s", { timeout: 60_000 }, async (mistake, part, title) => {
     expect(excess(await count(part, mistake))).toContain(title);
+  });
+
+  test("waste in a take", { timeout: 60_000 }, async () => {
+    const counted = await countCycle(true);
+    expect(excess(counted)).toEqual(Object.keys(counted));
+  });
+
+  test("waiting, in the path of a take", { timeout: 60_000 }, async () => {
+    expect(excess(await countPath("--waits"))).toContain("functions executed: take and give back");
   });
 });

@@ -67,7 +67,7 @@ describe("a run of few scenarios", () => {
   beforeAll(() => {
     const variants = ["one lock", "16 waiters, bursts", "1 masters", "3 masters"].join(",");
     const scenarios = ["--scenarios", "serial,hand-over,growth-masters", "--variants", variants];
-    run = bench(...scenarios, "--peers", "holdfast,redlock5");
+    run = bench(...scenarios, "--peers", "holdfast,wire,redlock5");
   }, LONG_MS);
 
   const entry = (id: string): Entry => {
@@ -91,6 +91,15 @@ describe("a run of few scenarios", () => {
     const [curve = []] = entry("hand-over").peers.holdfast?.curve ?? [];
     expect(curve.length).toBeGreaterThan(5);
     expect(curve).toEqual([...curve].sort((a, b) => a - b));
+  });
+
+  test("measures the least scripts with the same effects beside the library's own", async () => {
+    const { wire } = entry("serial").peers;
+    expect(wire?.metrics.executedPer?.med).toBeGreaterThan(
+      entry("serial").peers.raw?.metrics.executedPer?.med ?? 0,
+    );
+    const { ratioBeside } = await import(pathToFileURL(join(ROOT, "bench/lib/found.mjs")).href);
+    expect(ratioBeside(run.results, ["serial", "", "ops"], "wire")).toBeGreaterThan(0);
   });
 
   test("says who, where and when", () => {

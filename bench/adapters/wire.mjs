@@ -1,0 +1,72 @@
+// The bound of the format: the least scripts that leave in Redis what a take and give back of this library leaves, and reply what
+// its scripts reply, sent by plain ioredis.
+import { createHash } from "node:crypto";
+import { ownerId } from "../lib/raw.mjs";
+import { sleep } from "../lib/stats.mjs";
+
+export const meta = {
+  name: "wire",
+  floor: true,
+  client: "ioredis",
+  notes:
+    "a hash with the owner's count, a message at the release, a tombstone: the effects and replies of this library's scripts, by EVALSHA. Refused: again after 1 ms",
+};
+
+const script = (text) => ({ text, sha: createHash("sha1").update(text).digest("hex") });
+
+const TAKE = script(`if redis.call('exists', KEYS[1], KEYS[2]) == 0 then
+  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return {1, 0}
+end
+if redis.call('exists', KEYS[2]) == 1 then return {2, 0} end
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then return {1, 0} end
+return {0, redis.call('pttl', KEYS[1])}`);
+const GIVE_BACK = script(`if redis.call('hdel', KEYS[1], ARGV[1]) == 1 then
+  redis.call('set', KEYS[3], '1', 'PX', ARGV[2])
+  redis.call('publish', KEYS[2], '0')
+  return 1
+end
+if redis.call('exists', KEYS[3]) == 1 then return 1 end
+return -redis.call('exists', KEYS[1])`);
+/** A nested take and its give back: the count and the TTL, unless this call is over. */
+const NEST =
+  script(`if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -redis.call('exists', KEYS[1]) end
+redis.call('hset', KEYS[1], ARGV[1], ARGV[2])
+redis.call('pexpire', KEYS[1], ARGV[3])
+return 1`);
+
+const TOMBSTONE_MS = 60_000;
+
+export async function create(env) {
+  const redis = await env.connect(0);
+  await Promise.all([TAKE, GIVE_BACK, NEST].map(({ text }) => redis.script("LOAD", text)));
+  const keysOf = (key) => ({
+    key,
+    channel: `redisson_lock__channel:{${key}}`,
+    over: `redisson_unlock_latch:{${key}}:`,
+  });
+  return {
+    async acquire(key, ttl) {
+      const owner = ownerId();
+      const { channel, over } = keysOf(key);
+      const tombstone = over + owner;
+      while ((await redis.evalsha(TAKE.sha, 2, key, tombstone, owner, ttl))[0] !== 1) await sleep(1);
+      return { key, channel, tombstone, owner };
+    },
+    release: ({ key, channel, tombstone, owner }) =>
+      redis.evalsha(GIVE_BACK.sha, 3, key, channel, tombstone, owner, TOMBSTONE_MS),
+    async inside(key, ttl, act) {
+      const owner = ownerId();
+      const { over } = keysOf(key);
+      const count = (n) => redis.evalsha(NEST.sha, 2, key, `${over}${owner}:${n}`, owner, n, ttl);
+      await redis.hset(key, owner, 1);
+      await redis.pexpire(key, ttl);
+      await act(
+        () => count(2),
+        () => count(1),
+      );
+    },
+    close: () => redis.disconnect(),
+  };
+}

@@ -1,0 +1,145 @@
+/**
+ * A process that counts what a warm take and give back of a free lock makes: bytes, promises, and objects that live while it is
+ * held. It can waste of each on purpose, to show that the counting would notice.
+ */
+import { createHook } from "node:async_hooks";
+import { once } from "node:events";
+import { getHeapSnapshot, getHeapStatistics } from "node:v8";
+import { Redis } from "ioredis";
+import { type Hold, LockClient } from "../../src/index.js";
+import type { Figures } from "./cost-worker.js";
+
+/** Until the compiler has settled, too. */
+const WARM = 2_000;
+const FEW = 200;
+const MANY = 1_200;
+const SLICES = 9;
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+/** What is left to do after a call has been answered, such as to collect its garbage. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+async function repeat(times: number, act: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < times; i++) await act();
+}
+
+/** Bytes for each run of `act`. No garbage is collected in a slice: the young generation is larger. */
+async function bytes(act: () => Promise<unknown>): Promise<number> {
+  const slices: number[] = [];
+  for (let i = 0; i < SLICES; i++) {
+    globalThis.gc?.();
+    await settled();
+    const before = getHeapStatistics().used_heap_size;
+    await repeat(FEW, act);
+    slices.push((getHeapStatistics().used_heap_size - before) / FEW);
+  }
+  return median(slices);
+}
+
+/** Promises for each run of `act`, those of ioredis and of `act` itself among them. */
+async function promises(act: () => Promise<unknown>): Promise<number> {
+  let made = 0;
+  const hook = createHook({
+    init(_id, type) {
+      if (type === "PROMISE") made++;
+    },
+  }).enable();
+  await repeat(FEW, act);
+  hook.disable();
+  return made / FEW;
+}
+
+/** Objects, functions, arrays, strings and numbers on the heap. */
+async function objects(): Promise<number> {
+  await settled();
+  globalThis.gc?.();
+  const snapshot = getHeapSnapshot();
+  let text = "";
+  snapshot.setEncoding("utf8").on("data", (part: string) => {
+    text += part;
+  });
+  await once(snapshot, "end");
+  const { snapshot: about, nodes } = JSON.parse(text) as {
+    snapshot: { meta: { node_fields: string[]; node_types: [string[]] } };
+    nodes: number[];
+  };
+  const { node_fields: fields, node_types: types } = about.meta;
+  const counted = ["object", "closure", "array", "string", "concatenated string", "number"].map((type) =>
+    types[0].indexOf(type),
+  );
+  return nodes.filter((value, i) => i % fields.length === 0 && counted.includes(value)).length;
+}
+
+async function wasted(hold: Promise<Hold>): Promise<Hold> {
+  for (let i = 0; i < 20; i++) await hold;
+  const copies = Array.from({ length: 3_000 }, () => hold);
+  const kept = copies.slice(0, 30).map((copy) => ({ copy }));
+  return Object.assign(await hold, { kept });
+}
+
+class Cycle {
+  readonly #redis: Redis;
+  readonly #client: LockClient;
+  readonly #isWasteful: boolean;
+  #names = 0;
+
+  constructor(redis: Redis, isWasteful: boolean) {
+    this.#redis = redis;
+    this.#isWasteful = isWasteful;
+    // Nothing is renewed meanwhile.
+    this.#client = new LockClient(redis, { watchdogTimeout: 600_000 });
+  }
+
+  take(name = "cycle"): Promise<Hold> {
+    const hold = this.#client.getLock(name).lock();
+    return this.#isWasteful ? wasted(hold) : hold;
+  }
+
+  readonly whole = async (): Promise<void> => {
+    const hold = await this.take();
+    await hold.unlock();
+  };
+
+  /** Two commands that ioredis sends without the library. */
+  readonly plain = async (): Promise<void> => {
+    await this.#redis.eval("return 1", 1, "cycle", "owner", "30000");
+    await this.#redis.eval("return 1", 1, "cycle", "owner");
+  };
+
+  async objectsOfHold(): Promise<number> {
+    const holds: Hold[] = [];
+    const take = async (): Promise<void> => {
+      holds.push(await this.take(`cycle:${++this.#names}`));
+    };
+    await repeat(FEW, take);
+    const before = await objects();
+    await repeat(MANY - FEW, take);
+    const made = (await objects()) - before;
+    for (const hold of holds) await hold.unlock();
+    return made / (MANY - FEW);
+  }
+}
+
+interface Order {
+  readonly port: number;
+  readonly isWasteful: boolean;
+}
+
+export const handlers: { count(order: Order): Promise<Figures> } = {
+  async count({ port, isWasteful }) {
+    const redis = new Redis(port, "127.0.0.1");
+    const cycle = new Cycle(redis, isWasteful);
+    await repeat(WARM, cycle.whole);
+    await repeat(WARM, cycle.plain);
+    const [own, plain] = [await bytes(cycle.whole), await bytes(cycle.plain)];
+    const figures = {
+      "bytes allocated: take and give back": own,
+      "bytes allocated: take and give back, by those of two commands": own / plain,
+      "promises made: take and give back": await promises(cycle.whole),
+      "objects on the heap: a hold": await cycle.objectsOfHold(),
+    };
+    redis.disconnect();
+    return figures;
+  },
+};

@@ -1,0 +1,37 @@
+// `npm run path`: the way of one `lock()` and `unlock()` through `src`, in the order in which its functions are entered: to be read
+// beside them. It is measured, by the coverage of V8, on a Redis server of its own.
+//
+//   npm run path               a lock that is free, taken and given back by a warm process
+//   npm run path -- --waits    a second call of the process waits for it, too
+//   npm run path -- --json     `{ totals, steps }`, with the numbers of all lines
+import { parseArgs } from "node:util";
+import { stepsOf, totalsOf } from "./path/walk.mjs";
+
+const { waits, json } = parseArgs({
+  options: { waits: { type: "boolean" }, json: { type: "boolean" } },
+}).values;
+
+const steps = await stepsOf(waits ? "waits" : "free");
+const totals = totalsOf(steps);
+console.log(json ? JSON.stringify({ totals, steps }) : page());
+
+function page() {
+  const where = ({ file, from, to }) => `${file}:${from}${to > from ? `-${to}` : ""}`;
+  const indented = ({ depth, name }) => "  ".repeat(depth) + name;
+  const width = (column) => Math.max(...steps.map((step) => column(step).length));
+  const [places, names] = [width(where), width(indented)];
+  const rows = steps.map(
+    (step) =>
+      `${indented(step).padEnd(names)}  ${where(step).padEnd(places)}  ${String(step.lines.length).padStart(3)}`,
+  );
+  const call = waits
+    ? "lock(), a second lock() that waits for it, and unlock() of both"
+    : "lock() and unlock() of a free lock";
+  return [
+    `${call}, warm: each function when it is first entered, under its caller; its place; how many of its lines run.`,
+    "",
+    ...rows,
+    "",
+    `${totals.files} files, ${totals.functions} functions, ${totals.lines} lines`,
+  ].join("\n");
+}
