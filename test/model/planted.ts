@@ -34,7 +34,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "an unlock is announced to nobody",
     kind: "plain lock",
-    plant: () => inScript(lockRelease, "announce(publish, channel, '0')", ""),
+    plant: () => inScript(lockRelease, "redis.pcall(publish, channel, '0')", ""),
   },
   {
     title: "an unlock ends the outer holds, too",
@@ -93,7 +93,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a reader enters beside a writer",
     kind: "read-write lock, writers first",
-    plant: () => inScript(readAcquire, "mode ~= 'read' and not again", "false"),
+    plant: () => inScript(readAcquire, "if mode ~= 'read' then", "if false then"),
   },
   {
     title: "readers do not mind a writer that waits",
@@ -116,6 +116,6 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a downgrade is announced to nobody",
     kind: "read-write lock, nobody first",
-    plant: () => inScript(writeRelease, "announce(publish, channel, '1')", ""),
+    plant: () => inScript(writeRelease, "redis.pcall(publish, channel, '1')", ""),
   },
 ];

@@ -84,11 +84,13 @@ export const MUTANTS = {
 
   // A reader looks whether the lock is there, and not for what.
   "reader-beside-writer": () => [
-    { script: "read/acquire", from: "if mode ~= 'read' and not again", to: "if not mode and not again" },
+    { script: "read/acquire", from: "if mode ~= 'read' then", to: "if not mode then" },
   ],
 
   // The last to come is taken for the last to go.
-  "frees-other-readers": () => [{ script: "read/release", from: "if longest > 0 then", to: "if false then" }],
+  "frees-other-readers": () => [
+    { script: "read/release", from: "if longest > 0 then\nredis", to: "if false then\nredis" },
+  ],
 
   // The nested read of a writer sets the TTL of the whole lock to that of the reads.
   "read-cuts-write": () => [
@@ -103,8 +105,8 @@ export const MUTANTS = {
   "silent-downgrade": () => [
     {
       script: "write/release",
-      from: "announce(publish, channel, '1')",
-      to: "if redis.call('EXISTS', lock) == 0 then announce(publish, channel, '1') end",
+      from: "redis.pcall(publish, channel, '1')",
+      to: "if redis.call('EXISTS', lock) == 0 then redis.pcall(publish, channel, '1') end",
     },
   ],
 
@@ -137,10 +139,13 @@ export const MUTANTS = {
 
   // A reader may come to write, beside the others that read.
   "upgrade-admitted": () => [
-    { from: "if (blocked) throw new LockUpgradeError(lockName);\n\treturn !reads;", to: "return true;" },
+    {
+      from: "if (blocked) throw new LockUpgradeError(backend.lockName);\n\treturn !reads;",
+      to: "return true;",
+    },
     {
       script: "lock/reenter",
-      from: "if not current then\nreturn absence(lock)\nend",
+      from: "if not current then\nreturn -redis.call('EXISTS', lock)\nend",
       to: "current = current or 0\nredis.call('HSET', lock, 'mode', 'write')",
     },
   ],
