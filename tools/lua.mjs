@@ -9,6 +9,7 @@ import { parseHeader } from "./lua/header.mjs";
 import { generate } from "./lua/typescript.mjs";
 
 /** @typedef {import("./lua/typescript.mjs").Script} Script */
+/** @typedef {import("./lua/code.mjs").Snippet} Snippet */
 
 const OUTPUT = "src/scripts/generated.ts";
 const KEBAB_CASE = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
@@ -22,15 +23,16 @@ function main() {
   const { values } = parseArgs({ options: { check: { type: "boolean" }, root: { type: "string" } } });
   const root = values.root ?? join(dirname(fileURLToPath(import.meta.url)), "..");
   const mistakes = [];
-  const generated = generate(readScripts(root, mistakes));
+  const { scripts, snippets } = readFiles(root, mistakes);
+  const generated = generate(scripts, snippets);
   if (values.check && mistakes.length === 0) mistakes.push(...findStale(root, generated));
   for (const mistake of mistakes) console.error(mistake);
   if (mistakes.length > 0) process.exitCode = 1;
   else if (!values.check) write(join(root, OUTPUT), generated);
 }
 
-/** Reads and checks every file; one mistake a file is reported. @returns {Script[]} */
-function readScripts(root, mistakes) {
+/** Reads and checks every file; one mistake a file is reported. @returns {{ scripts: Script[], snippets: Snippet[] }} */
+function readFiles(root, mistakes) {
   const snippets = new Map();
   const scripts = [];
   const attempt = (name, use) => {
@@ -57,7 +59,7 @@ function readScripts(root, mistakes) {
   for (const name of listKinds(root).flatMap((kind) => list(root, kind))) {
     attempt(name, (source, fail) => scripts.push(readScript(name, source, snippets, fail)));
   }
-  return scripts;
+  return { scripts, snippets: [...snippets.values()] };
 }
 
 /** @returns {Script} */
@@ -67,11 +69,10 @@ function readScript(name, source, snippets, fail) {
   const header = parseHeader(source.split("\n"), fail);
   const included = findSnippets(header.includes, snippets, fail);
   const body = checkScript(source, header, included, fail);
-  const parts = new Set(included.flatMap((snippet) => [...snippet.needs, snippet]));
-  return { ...header, name, text: [...[...parts].map(({ text }) => text), body].join("\n") };
+  return { ...header, name, body };
 }
 
-/** A snippet may include others, whose names come before its own: one level, without circles. */
+/** A snippet may include others, whose names come before its own, so that there are no circles. */
 function findSnippets(includes, snippets, fail) {
   return includes.map(({ text, line }, index) => {
     const isRepeated = includes.findIndex((other) => other.text === text) < index;

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { transform } from "esbuild";
+import { build } from "esbuild";
 import luaparse from "luaparse";
 import { createVitest } from "vitest/node";
 import { reasonFor } from "./mutate-lua/equivalents.mjs";
@@ -45,21 +45,6 @@ const STRINGS = {
 
 /** @typedef {{ script: string, body: string, what: string }} Mutant */
 
-/** The statements of a body without functions that nothing calls: of a shared file, a script may need only some. */
-function alive(statements) {
-  const isFunction = ({ type }) => type === "FunctionDeclaration";
-  const called = new Set();
-  const call = (node) =>
-    visit(node, ({ type, name }) => {
-      if (type !== "Identifier" || called.has(name)) return;
-      called.add(name);
-      for (const { body } of statements.filter((each) => isFunction(each) && each.identifier.name === name))
-        call(body);
-    });
-  call(statements.filter((each) => !isFunction(each)));
-  return statements.filter((each) => !isFunction(each) || called.has(each.identifier.name));
-}
-
 /** All mutants of one script's body. @returns {Mutant[]} */
 function mutate(script, body) {
   const mutants = new Map();
@@ -69,7 +54,7 @@ function mutate(script, body) {
   };
   const source = ({ range }) => body.slice(...range);
   const chunk = luaparse.parse(body, { ranges: true, luaVersion: "5.1" });
-  visit(alive(chunk.body), (node) => {
+  visit(chunk.body, (node) => {
     const { type, range } = node;
     if (type === "BinaryExpression" || type === "LogicalExpression") {
       for (const operator of BINARY[node.operator] ?? []) {
@@ -136,10 +121,16 @@ function describe(before, after, at) {
 }
 
 async function readScripts() {
-  const generated = readFileSync(join(ROOT, "src/scripts/generated.ts"), "utf8");
-  const { code } = await transform(generated, { loader: "ts" });
-  const standalone = code.replace(/^import .*$/m, "const defineScript = (source) => source;");
-  const module = await import(`data:text/javascript;base64,${Buffer.from(standalone).toString("base64")}`);
+  const entryPoints = [join(ROOT, "src/scripts/generated.ts")];
+  const { outputFiles } = await build({
+    entryPoints,
+    bundle: true,
+    write: false,
+    platform: "node",
+    format: "esm",
+  });
+  const code = Buffer.from(outputFiles[0].contents).toString("base64");
+  const module = await import(`data:text/javascript;base64,${code}`);
   return Object.entries(module).map(([exported, source]) => ({ exported, ...source }));
 }
 

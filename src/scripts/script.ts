@@ -3,22 +3,34 @@
  * Knows nothing of Redis connections; the registry sends what `encode` returns.
  */
 
+import { createHash } from "node:crypto";
+
 export type KeyType = "hash" | "string" | "list" | "zset" | "set" | "channel";
 
 /** `int` is a whole number from 0, `ms` one from 1: PEXPIRE 0 "succeeds" and deletes the key. */
 export type ArgumentType = "text" | "int" | "ms";
 
-export interface KeyEntry {
+/** Any number of values: the last key, or all arguments that follow the others. */
+type Variadic<T extends string> = `${T}...`;
+
+/** The header of a Lua file: its keys and arguments in their order. */
+export interface Header {
   readonly name: string;
-  readonly type: KeyType;
-  readonly variadic?: true;
+  readonly keys: Readonly<Record<string, KeyType | Variadic<KeyType>>>;
+  readonly args: Readonly<Record<string, ArgumentType | Variadic<ArgumentType>>>;
+  /** Of the first line that servers which know `#!lua` (Redis 7, Valkey) get besides. */
+  readonly flags?: string;
 }
 
-export interface ArgumentEntry {
-  readonly name: string;
-  readonly type: ArgumentType;
-  readonly variadic?: true;
-}
+type ValueOf<T extends string> =
+  T extends Variadic<infer One> ? readonly ValueOf<One>[] : T extends "int" | "ms" ? number : string;
+
+type ValuesOf<E extends Readonly<Record<string, string>>> = keyof E extends never
+  ? Record<string, never>
+  : { readonly [Name in keyof E]: ValueOf<E[Name]> };
+
+/** A script with the keys and arguments of its header. */
+export type ScriptOf<H extends Header> = Script<ValuesOf<H["keys"]>, ValuesOf<H["args"]>>;
 
 export interface ScriptText {
   readonly text: string;
@@ -31,19 +43,10 @@ export type ArgumentValues = Readonly<
   Record<string, string | number | readonly string[] | readonly number[]>
 >;
 
-/** What the generated module says about one script. */
-export interface ScriptSource extends ScriptText {
-  readonly name: string;
-  readonly keys: readonly KeyEntry[];
-  readonly args: readonly ArgumentEntry[];
-  /** The first line that servers which know `#!lua` (Redis 7, Valkey) get besides, and the hash with it. */
-  readonly flagged?: { readonly shebang: string; readonly sha1: string };
-}
-
 declare const types: unique symbol;
 
 /** A script, whatever its keys and arguments. */
-export interface AnyScript extends ScriptSource {
+export interface AnyScript extends Header {
   /** For servers that know `#!lua`. */
   readonly modern: ScriptText;
   /** For older ones; the same without flags. */
@@ -60,9 +63,14 @@ export interface Script<K extends KeyValues, A extends ArgumentValues> extends A
 interface Layout {
   readonly keys: readonly string[];
   readonly restKey: string | undefined;
-  readonly args: readonly ArgumentEntry[];
+  readonly args: readonly Argument[];
   /** Parallel arrays that travel interleaved: a1, b1, a2, b2, … */
-  readonly group: readonly ArgumentEntry[];
+  readonly group: readonly Argument[];
+}
+
+interface Argument {
+  readonly name: string;
+  readonly type: ArgumentType;
 }
 
 /** The two parts of an EVALSHA: fresh arrays, which the caller may keep or change. */
@@ -71,19 +79,42 @@ export interface Encoded {
   readonly argv: string[];
 }
 
-export function defineScript<K extends KeyValues, A extends ArgumentValues>(
-  source: ScriptSource,
-): Script<K, A> {
-  const layout: Layout = {
-    keys: source.keys.filter((key) => !key.variadic).map((key) => key.name),
-    restKey: source.keys.find((key) => key.variadic)?.name,
-    args: source.args.filter((argument) => !argument.variadic),
-    group: source.args.filter((argument) => argument.variadic),
+/** Its hash is worked out when it is asked for: a process runs few of the scripts. */
+class LuaText implements ScriptText {
+  readonly text: string;
+  #sha1: string | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get sha1(): string {
+    this.#sha1 ??= createHash("sha1").update(this.text).digest("hex");
+    return this.#sha1;
+  }
+}
+
+export function defineScript<const H extends Header>(header: H, text: string): ScriptOf<H> {
+  const legacy = new LuaText(text);
+  const modern = header.flags ? new LuaText(`#!lua flags=${header.flags}\n${text}`) : legacy;
+  return { ...header, modern, legacy, layout: layoutOf(header) };
+}
+
+function layoutOf({ keys, args }: Header): Layout {
+  const names = Object.keys(keys);
+  const restKey = names.find((name) => keys[name]?.endsWith("..."));
+  const entries = Object.entries(args);
+  const group = entries.filter(([, type]) => type.endsWith("..."));
+  return {
+    keys: names.filter((name) => name !== restKey),
+    restKey,
+    args: entries.slice(0, entries.length - group.length).map(argumentOf),
+    group: group.map(argumentOf),
   };
-  const { text, sha1, flagged } = source;
-  const legacy = { text, sha1 };
-  const modern = flagged ? { text: flagged.shebang + text, sha1: flagged.sha1 } : legacy;
-  return { ...source, modern, legacy, layout };
+}
+
+function argumentOf([name, type]: [string, string]): Argument {
+  return { name, type: type.replace("...", "") as ArgumentType };
 }
 
 /**
@@ -131,7 +162,7 @@ function encodeArguments(script: AnyScript, values: ArgumentValues): string[] {
   return encoded;
 }
 
-function encodeArgument(script: ScriptSource, argument: ArgumentEntry, value: unknown): string {
+function encodeArgument(script: AnyScript, argument: Argument, value: unknown): string {
   if (argument.type === "text") return encodeText(script, argument.name, value);
   const least = argument.type === "ms" ? 1 : 0;
   if (Number.isSafeInteger(value) && (value as number) >= least) return String(value);
@@ -140,12 +171,12 @@ function encodeArgument(script: ScriptSource, argument: ArgumentEntry, value: un
   );
 }
 
-function encodeText(script: ScriptSource, name: string, value: unknown): string {
+function encodeText(script: AnyScript, name: string, value: unknown): string {
   if (typeof value === "string") return value;
   throw new TypeError(`${script.name}: '${name}' must be a string, not ${typeof value}`);
 }
 
-function arrayOf(script: ScriptSource, name: string, value: unknown): readonly unknown[] {
+function arrayOf(script: AnyScript, name: string, value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw new TypeError(`${script.name}: '${name}' must be an array, not ${typeof value}`);
 }

@@ -148,6 +148,12 @@ const BAD_CODE: Case[] = [
     "",
     "18: 'announce' is an unknown global",
   ],
+  [
+    "a name that hides a shared function",
+    "return 1",
+    "local announce = 1\nreturn announce",
+    "20: 'announce' would hide the shared function of that name",
+  ],
   ["no return", "return 1\n", "", "19: the script has no return"],
   [
     "a return in a function only",
@@ -190,6 +196,11 @@ const BAD_SNIPPETS: [title: string, snippet: string, error: string][] = [
   ],
   ["a read of ARGV", SNIPPET.replace("'0'", "ARGV[1]"), "3: ARGV is for the header's locals only"],
   ["a global", SNIPPET.replace("'0'", "message"), "3: 'message' is an unknown global"],
+  [
+    "a parameter that is not used",
+    SNIPPET.replace("(channel)", "(channel, message)"),
+    "2: the parameter 'message' is never used",
+  ],
 ];
 
 test.each(BAD_SNIPPETS)("%s in a snippet is a mistake", (_title, snippet, error) => {

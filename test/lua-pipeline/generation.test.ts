@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import * as generated from "../../src/scripts/generated.js";
 import { counterAdd, counterRenewMany } from "./fixtures/src/scripts/generated.js";
 import { FIXTURES, GENERATED, runTool, TempRoot } from "./tool.js";
 
@@ -16,11 +17,8 @@ test("the fixtures' module is as the tool writes it", () => {
   expect(runTool(FIXTURES, "--check")).toEqual({ status: 0, errors: "" });
 });
 
-test("a script is sent without comments, blank lines and indentation, behind its snippets", () => {
+test("a script is sent without comments, blank lines and indentation", () => {
   expect(counterAdd.legacy.text.split("\n")).toEqual([
-    "local function announce(channel, message)",
-    "redis.pcall('PUBLISH', channel, message)",
-    "end",
     "local counter, channel = KEYS[1], KEYS[2]",
     "local owner, amount, lease = ARGV[1], ARGV[2], ARGV[3]",
     "if amount == '0' then",
@@ -28,7 +26,7 @@ test("a script is sent without comments, blank lines and indentation, behind its
     "end",
     "local count = redis.call('HINCRBY', counter, owner, amount)",
     "redis.call('PEXPIRE', counter, lease)",
-    "announce(channel, '`$" + "{count}\\\\n')",
+    "redis.pcall('PUBLISH', channel, '`$" + "{count}\\\\n')",
     "return {1, count}",
   ]);
 });
@@ -46,13 +44,97 @@ test.each([counterAdd.modern, counterAdd.legacy, counterRenewMany.modern])(
   },
 );
 
+/** The text of the only script of these files, as it is in the generated module. */
+function generatedBody(shared: string, code: string): string {
+  const includes = [...shared.matchAll(/function (\w+)/g)].length > 0 ? "-- INCLUDE shared/help\n" : "";
+  const header = "-- Does.\n-- KEYS\n--   k  hash\n-- REPLY\n--   1\n";
+  root.write({
+    "lua/shared/help.lua": shared,
+    "lua/a/b.lua": `${header}${includes}local k = KEYS[1]\n${code}`,
+  });
+  expect(runTool(root.path)).toEqual({ status: 0, errors: "" });
+  return /Header,\n {2}`local k = KEYS\[1\]\n(.*)`,\n/s.exec(root.read(GENERATED))?.[1] ?? "";
+}
+
+const COUNTS = `local function one(key)
+  local n = redis.call('GET', key)
+  return tonumber(n)
+end
+local function two(key)
+  return one(key) + one(key)
+end
+local function three(key)
+  return one(key) + two(key)
+end
+`;
+
+/** Where a function of lua/shared/help.lua is put into the text. */
+const defined = (name: string): string => `$${`{sharedHelp${name}}`}`;
+
+test("a script has the functions that it calls, those that they call, and no others", () => {
+  expect(generatedBody(COUNTS, "return two(k)\n")).toBe(
+    `${defined("One")}\n${defined("Two")}\nreturn two(k)`,
+  );
+  expect(root.read(GENERATED)).not.toContain("local function three");
+});
+
+test("a function is defined where only those paths that call it come by, and not in each round of a loop", () => {
+  const code = `if one(k) == 1 then
+  for i = 1, 2 do
+    redis.call('SET', k, two(k))
+  end
+  return 1
+elseif k == '' then
+  return 2
+else
+  if k == 'a' then
+    return three(k)
+  end
+  return 3
+end
+`;
+  const expected = code.replaceAll(/^ +/gm, "").trim();
+  expect(generatedBody(COUNTS, code)).toBe(
+    `${defined("One")}\n${defined("Two")}\n` +
+      expected.replace("return three", `${defined("Three")}\nreturn three`),
+  );
+  const branch = generatedBody(COUNTS, "if k == 'a' then return two(k) end\nreturn 1\n");
+  expect(branch).toBe(`if k == 'a' then\n${defined("One")}\n${defined("Two")}\nreturn two(k) end\nreturn 1`);
+});
+
+test("a function that is one command is written out where that is the same", () => {
+  const shared = `local function there(key)
+  return -redis.call('EXISTS', key)
+end
+local function drop(a, b)
+  redis.call('HDEL', b, a, 'x')
+end
+`;
+  expect(generatedBody(shared, "drop('f', k)\nreturn {1, k == '' and there(k)}\n")).toBe(
+    "redis.call('HDEL', k, 'f', 'x')\nreturn {1, k == '' and -redis.call('EXISTS', k)}",
+  );
+  const kept = `${defined("There")}\n`;
+  for (const code of ["return 1 -there(k)", "return there(k .. 'a')", "return there(redis.call('GET', k))"]) {
+    expect(generatedBody(shared, `${code}\n`)).toBe(kept + code);
+  }
+});
+
+describe("of the scripts that are sent", () => {
+  const scripts = Object.values(generated).map(({ name, legacy }) => [name, legacy.text] as const);
+  test.each(scripts)("%s has no function that it does not call", (_name, text) => {
+    for (const [, name] of text.matchAll(/local function (\w+)/g)) {
+      expect(text.split(new RegExp(`\\b${name}\\(`)).length, name).toBeGreaterThan(2);
+    }
+  });
+});
+
 test("keys and arguments are described in the order of the header", () => {
   expect(counterRenewMany.name).toBe("counter/renew-many");
-  expect(counterRenewMany.keys).toEqual([{ name: "counters", type: "hash", variadic: true }]);
-  expect(counterRenewMany.args).toEqual([
-    { name: "limit", type: "int" },
-    { name: "owners", type: "text", variadic: true },
-    { name: "leases", type: "ms", variadic: true },
+  expect(counterRenewMany.keys).toEqual({ counters: "hash..." });
+  expect(Object.entries(counterRenewMany.args)).toEqual([
+    ["limit", "int"],
+    ["owners", "text..."],
+    ["leases", "ms..."],
   ]);
 });
 
@@ -64,7 +146,7 @@ test("writing is repeatable, and a stale or missing module is found", () => {
   expect(runTool(root.path, "--check")).toEqual({ status: 0, errors: "" });
   const written = root.read(GENERATED);
 
-  root.write({ [GENERATED]: written.replace("\n/**", "\n// edited\n/**") });
+  root.write({ [GENERATED]: written.replace("\nconst", "\n// edited\nconst") });
   expect(runTool(root.path, "--check")).toEqual({
     status: 1,
     errors: `${GENERATED}:4: is stale; run \`npm run lua\`\n`,

@@ -11,8 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => bench?.stop());
 
-const scripts = (Object.values(generated) as unknown as AnyScript[]).filter(({ keys }) =>
-  keys.some(({ name }) => name === "lock" || name === "locks"),
+const scripts = (Object.values(generated) as unknown as AnyScript[]).filter(
+  ({ keys }) => "lock" in keys || "locks" in keys,
 );
 
 /** Those that somebody calls who holds nothing. */
@@ -97,13 +97,13 @@ const KEYS: Record<string, readonly string[]> = {
 
 /** Arguments as the library may send them. */
 function inputs(script: AnyScript, number: number): { keys: never; args: never } {
-  const keys = script.keys.map(({ name, variadic }) => [
+  const keys = Object.entries(script.keys).map(([name, type]) => [
     name,
-    variadic ? KEYS[name] : name === "lock" ? LOCK : `${name}:{job}`,
+    type.endsWith("...") ? KEYS[name] : name === "lock" ? LOCK : `${name}:{job}`,
   ]);
-  const args = script.args.map(({ name, type, variadic }) => [
+  const args = Object.entries(script.args).map(([name, type]) => [
     name,
-    variadic ? LISTS[name] : type === "text" ? TEXTS[name] : type === "ms" ? 5_000 : number,
+    type.endsWith("...") ? LISTS[name] : type === "text" ? TEXTS[name] : type === "ms" ? 5_000 : number,
   ]);
   return { keys: Object.fromEntries(keys) as never, args: Object.fromEntries(args) as never };
 }

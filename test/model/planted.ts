@@ -34,7 +34,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "an unlock is announced to nobody",
     kind: "plain lock",
-    plant: () => inScript(lockRelease, "announce(publish, channel, '0')", ""),
+    plant: () => inScript(lockRelease, "redis.pcall(publish, channel, '0')", ""),
   },
   {
     title: "an unlock ends the outer holds, too",
@@ -116,6 +116,6 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a downgrade is announced to nobody",
     kind: "read-write lock, nobody first",
-    plant: () => inScript(writeRelease, "announce(publish, channel, '1')", ""),
+    plant: () => inScript(writeRelease, "redis.pcall(publish, channel, '1')", ""),
   },
 ];

@@ -1,30 +1,23 @@
 // Checks the Lua code of a script or a shared snippet (against its header), and strips it for sending.
 import luaparse from "luaparse";
+import { callsIn, edited, inlineCalls, inlineOf, placeDefinitions } from "./functions.mjs";
 import { GLOBALS } from "./header.mjs";
+import { walk } from "./tree.mjs";
 
 /** @typedef {import("./header.mjs").Header} Header */
 /** @typedef {import("./header.mjs").Fail} Fail */
-/** @typedef {{ include: string, needs: Snippet[], functions: string[], text: string }} Snippet */
+/** @typedef {import("./functions.mjs").SharedFunction} SharedFunction */
+/** @typedef {{ include: string, functions: SharedFunction[] }} Snippet */
 
-/** Fields that hold a name which is declared or is a field of a table, and so is no use of a variable. */
-const NAMES_ONLY = {
-  MemberExpression: ["identifier"],
-  TableKeyString: ["key"],
-  LocalStatement: ["variables"],
-  FunctionDeclaration: ["parameters"],
-  ForNumericStatement: ["variable"],
-  ForGenericStatement: ["variables"],
-};
-
-/** @param {string} source @param {Header} header @param {Snippet[]} snippets @param {Fail} fail @returns {string} */
+/** @param {string} source @param {Header} header @param {Snippet[]} snippets @param {Fail} fail @returns {string} the code to send */
 export function checkScript(source, header, snippets, fail) {
   const chunk = parse(source, fail);
   const body = chunk.body.slice(checkBindings(source, chunk, header, fail));
   const fixedArgs = header.args.filter(({ variadic }) => !variadic);
   const isVariadic = fixedArgs.length < header.args.length;
-  const known = new Set([...GLOBALS, ...snippets.flatMap(({ functions }) => functions)]);
-  if (isVariadic) known.add("ARGV");
-  const used = checkVariables(body, known, fail);
+  const shared = byName(snippets.flatMap(({ functions }) => functions));
+  checkFunctions(chunk.body, shared, fail);
+  const used = checkVariables(body, [...shared.keys(), ...(isVariadic ? ["ARGV"] : [])], fail);
 
   for (const { name, line } of [...header.keys, ...fixedArgs]) {
     if (!used.has(name)) fail(line, `'${name}' is declared but never used`);
@@ -32,10 +25,11 @@ export function checkScript(source, header, snippets, fail) {
   if (isVariadic && !used.has("ARGV")) fail(header.args.at(-1).line, "ARGV is variadic but never read");
   for (const [index, { include, functions }] of snippets.entries()) {
     const line = header.includes[index].line;
-    if (!functions.some((name) => used.has(name))) fail(line, `nothing of '${include}' is used`);
+    if (!functions.some(({ name }) => used.has(name))) fail(line, `nothing of '${include}' is used`);
   }
   if (!returns(body)) fail(chunk.loc.end.line, "the script has no return");
-  return strip(source);
+  const { edits, inlined } = inlineCalls(chunk.body, source, shared);
+  return strip(edited(source, [...edits, ...placeDefinitions(chunk.body, shared, inlined)]));
 }
 
 /** @param {string} include @param {string} source @param {Snippet[]} needs @param {Fail} fail @returns {Snippet} */
@@ -45,8 +39,38 @@ export function checkSnippet(include, source, needs, fail) {
     const isLocalFunction = type === "FunctionDeclaration" && isLocal;
     if (!isLocalFunction) fail(loc.start.line, "a snippet holds local functions only");
   }
-  checkVariables(body, new Set([...GLOBALS, ...needs.flatMap(({ functions }) => functions)]), fail);
-  return { include, needs, functions: body.map(({ identifier }) => identifier.name), text: strip(source) };
+  const shared = byName(needs.flatMap(({ functions }) => functions));
+  checkFunctions(body, shared, fail);
+  checkVariables(body, [...shared.keys()], fail);
+  for (const declaration of body) {
+    const { name } = declaration.identifier;
+    const { edits, inlined } = inlineCalls([declaration], source, shared);
+    const text = strip(edited(source, edits, ...declaration.range));
+    const calls = callsIn(declaration.body, shared, inlined);
+    const inline = inlineOf(declaration, source);
+    shared.set(name, { name, include, text, calls, inline });
+  }
+  return { include, functions: [...shared.values()].filter((each) => each.include === include) };
+}
+
+/** @param {SharedFunction[]} functions */
+function byName(functions) {
+  return new Map(functions.map((each) => [each.name, each]));
+}
+
+/** Fails at a parameter that is not used, and at a name that hides a shared function. */
+function checkFunctions(body, shared, fail) {
+  for (const node of walk(body)) {
+    const { type, parameters, variables, variable, loc } = node;
+    const declared = [...(parameters ?? []), ...(variables ?? []), ...(variable ? [variable] : [])];
+    const isAssignment = type === "AssignmentStatement";
+    const hiding = isAssignment ? undefined : declared.find(({ name }) => shared.has(name));
+    if (hiding) fail(loc.start.line, `'${hiding.name}' would hide the shared function of that name`);
+    if (type !== "FunctionDeclaration") continue;
+    const used = new Set([...walk(node.body)].map(({ name }) => name));
+    const idle = parameters.find(({ type, name }) => type === "Identifier" && !used.has(name));
+    if (idle) fail(loc.start.line, `the parameter '${idle.name}' is never used`);
+  }
 }
 
 /** Parses, and rejects what `strip` would damage: comments beside code, and strings over several lines. */
@@ -99,7 +123,8 @@ function bindings({ keys, args }) {
 }
 
 /** Fails at an unknown global; returns the names that are used. */
-function checkVariables(body, known, fail) {
+function checkVariables(body, names, fail) {
+  const known = new Set([...GLOBALS, ...names]);
   const used = new Set();
   for (const { type, name, isLocal, loc } of walk(body)) {
     if (type !== "Identifier") continue;
@@ -115,20 +140,6 @@ function checkVariables(body, known, fail) {
 function returns(body) {
   const outer = walk(body, (node) => node.type !== "FunctionDeclaration");
   return [...outer].some(({ type }) => type === "ReturnStatement");
-}
-
-/** Every node below `node` but names that are only declared; `enters` says which nodes to look into. */
-function* walk(node, enters = (_node) => true) {
-  if (Array.isArray(node)) {
-    for (const child of node) yield* walk(child, enters);
-  } else if (typeof node?.type === "string") {
-    yield node;
-    if (!enters(node)) return;
-    for (const [field, child] of Object.entries(node)) {
-      const isLocalName = node.type === "FunctionDeclaration" && field === "identifier" && node.isLocal;
-      if (!isLocalName && !NAMES_ONLY[node.type]?.includes(field)) yield* walk(child, enters);
-    }
-  }
 }
 
 function strip(source) {

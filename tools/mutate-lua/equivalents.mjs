@@ -26,8 +26,9 @@ const ENDERS = "read/force read/reenter read/renew";
 const MODAL = "read/extend read/reenter read/release read/renew read/undo write/acquire write/force";
 const GONE = [/.*/, ""];
 const SERVER_TIME = "return time[1] * 1000 + math.floor(time[2] / 1000)";
-const KEEP = "return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)";
-const OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)";
+const KEEP = "return keep(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock)";
+const OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or -redis.call('EXISTS', lock)";
+const READ_OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or read_absence(lock, owner)";
 const BEFORE = "local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0";
 const OTHERS = "others = redis.call('HEXISTS', lock, owner .. ':write') == 0";
 const SHORT = "if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then";
@@ -96,7 +97,9 @@ const EQUIVALENT = new Map([
     BEFORE,
     OTHERS,
     OVER,
-    OVER.replace("absence(lock)", "read_absence(lock, owner)"),
+    READ_OVER,
+    KEEP,
+    KEEP.replace("owner", "field"),
     UPDATE,
     SHORT,
   ),
@@ -108,10 +111,7 @@ const EQUIVALENT = new Map([
   ...same("Redis replies 1 for true", "*", KEEP, [" and 1", ""]),
   ...same("Redis replies 1 for true", "*", KEEP.replace("owner", "field"), [" and 1", ""]),
   ...same("Redis replies 1 for true", "*", OVER, [" and 1", ""]),
-  ...same("Redis replies 1 for true", "*", OVER.replace("absence(lock)", "read_absence(lock, owner)"), [
-    " and 1",
-    "",
-  ]),
+  ...same("Redis replies 1 for true", "*", READ_OVER, [" and 1", ""]),
   ...same(TICK, "*", SERVER_TIME, ["/ 1000", "/ 1001"], ["/ 1000", "/ 999"]),
   ...same(TICK, "*", "if deadline and deadline > now then", ["> now", ">= now"]),
   ...same(TICK, "*", "if wait > 0 then", ["0", "1"]),

@@ -91,7 +91,7 @@ export const CROWD_MUTANTS = {
   "counts-again": [{ script: "latch/count-down", from: "mark(marker, '1', markerTtl)", to: "" }],
 
   // Nobody hears of the opening.
-  "silent-opening": [{ script: "latch/count-down", from: "announce(publish, channel, '0')", to: "" }],
+  "silent-opening": [{ script: "latch/count-down", from: "redis.pcall(publish, channel, '0')", to: "" }],
 
   // Who set the count is told that somebody else did, when the call is sent again.
   "forgets-setting": [{ script: "counter/try-set", from: "mark(marker, '1', markerTtl)", to: "" }],

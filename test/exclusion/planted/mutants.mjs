@@ -89,8 +89,7 @@ export const MUTANTS = {
 
   // The last to come is taken for the last to go.
   "frees-other-readers": () => [
-    { script: "read/release", from: "and sees_other_reader(lock, owner) then", to: "and false then" },
-    { script: "read/release", from: "longest = all_reads_left(lock)", to: "longest = 0" },
+    { script: "read/release", from: "if longest > 0 then\nredis", to: "if false then\nredis" },
   ],
 
   // The nested read of a writer sets the TTL of the whole lock to that of the reads.
@@ -106,8 +105,8 @@ export const MUTANTS = {
   "silent-downgrade": () => [
     {
       script: "write/release",
-      from: "announce(publish, channel, '1')",
-      to: "if redis.call('EXISTS', lock) == 0 then announce(publish, channel, '1') end",
+      from: "redis.pcall(publish, channel, '1')",
+      to: "if redis.call('EXISTS', lock) == 0 then redis.pcall(publish, channel, '1') end",
     },
   ],
 
@@ -146,7 +145,7 @@ export const MUTANTS = {
     },
     {
       script: "lock/reenter",
-      from: "if not current then\nreturn absence(lock)\nend",
+      from: "if not current then\nreturn -redis.call('EXISTS', lock)\nend",
       to: "current = current or 0\nredis.call('HSET', lock, 'mode', 'write')",
     },
   ],

@@ -8,14 +8,7 @@
  * @property {string} from without the indentation that the build takes off
  * @property {string} to
  */
-import { createHash } from "node:crypto";
-
 const PACKAGE = "/dist/index.js";
-/** A script's text, as the build leaves it, and its hashes, by which the server knows it: as it is, and behind a first line. */
-const EDITION =
-  /text: `([^`]*)`,(\s*)sha1: "[0-9a-f]{40}"(?:(,\s*flagged: \{\s*shebang: )("[^"]*")(,\s*sha1: )"[0-9a-f]{40}")?/g;
-
-const hashOf = (text) => JSON.stringify(createHash("sha1").update(text).digest("hex"));
 
 /** @type {Edit[]} */
 let edits = [];
@@ -28,30 +21,30 @@ export function initialize(data) {
 export async function load(url, context, nextLoad) {
   const loaded = await nextLoad(url, context);
   if (!url.endsWith(PACKAGE)) return loaded;
-  return { ...loaded, source: edits.reduce(apply, String(loaded.source)) };
+  const source = edits.filter(({ script }) => script === undefined).reduce(replaced, String(loaded.source));
+  return { ...loaded, source: source + editing() };
 }
 
-/**
- * @param {string} source
- * @param {Edit} edit
- */
-function apply(source, edit) {
-  if (edit.script === undefined) return replaced(source, edit);
-  const start = source.indexOf(`name: "${edit.script}"`);
-  if (start < 0) throw new Error(`there is no script ${edit.script} any more`);
-  const next = source.indexOf("defineScript(", start);
-  const end = next < 0 ? source.length : next;
-  let editions = 0;
-  const mutated = source.slice(start, end).replace(EDITION, (_, text, space, flagged, shebang, hash) => {
-    editions++;
-    const wrong = replaced(text, edit);
-    if (wrong.includes("\\")) throw new Error(`script ${edit.script} has escapes, and so another hash`);
-    const edition = `text: \`${wrong}\`,${space}sha1: ${hashOf(wrong)}`;
-    if (!flagged) return edition;
-    return edition + flagged + shebang + hash + hashOf(JSON.parse(shebang) + wrong);
-  });
-  if (editions === 0) throw new Error(`script ${edit.script} does not look as it used to`);
-  return source.slice(0, start) + mutated + source.slice(end);
+/** Code at the end of the package that edits its scripts, once they are put together. */
+function editing() {
+  const inScripts = edits.filter(({ script }) => script !== undefined);
+  const rows = inScripts.map((edit) => `[${constantOf(edit.script)}, ${JSON.stringify(edit)}]`);
+  return `
+import { createHash as hashOfMutant } from "node:crypto";
+const textOfMutant = (text) => ({ text, sha1: hashOfMutant("sha1").update(text).digest("hex") });
+const replacedInMutant = ${replaced};
+for (const [script, edit] of [${rows.join(", ")}]) {
+  if (script.name !== edit.script) throw new Error("another script has the name of " + edit.script);
+  const { modern, legacy } = script;
+  script.modern = textOfMutant(replacedInMutant(modern.text, edit));
+  script.legacy = textOfMutant(replacedInMutant(legacy.text, edit));
+}
+`;
+}
+
+/** `fair/acquire` is `fairAcquire`. */
+function constantOf(script) {
+  return script.replaceAll(/[/-](.)/g, (_, letter) => letter.toUpperCase());
 }
 
 /**

@@ -130,7 +130,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "the opening is announced to nobody",
     kind: "latch",
-    plant: () => inScript(latchCountDown, "announce(publish, channel, '0')", ""),
+    plant: () => inScript(latchCountDown, "redis.pcall(publish, channel, '0')", ""),
   },
   {
     title: "whoever sets the count does not hear of it when the call is sent again",

@@ -1,0 +1,151 @@
+// Shared functions: which of them a script calls, by itself or through others, and where in it they are defined. A function
+// is a new closure each time its definition is reached, so one that is a single command is written out where it is called,
+// and the others stand where only the path that calls them comes by.
+import { walk } from "./tree.mjs";
+
+/** @typedef {import("./header.mjs").Fail} Fail */
+/** @typedef {{ name: string, include: string, text: string, calls: SharedFunction[], inline?: Inline }} SharedFunction */
+/** @typedef {{ parameters: string[], pieces: (string | number)[], isStatement: boolean }} Inline pieces: text, or the place of a parameter */
+/** @typedef {{ range: [number, number], text: string }} Edit */
+
+/** A line that stands for the definition of the shared function that it names. */
+export const DEFINITION = "\u0000";
+
+const COMMANDS = ["redis.call", "redis.pcall", "error"];
+const SIMPLE = ["Identifier", "StringLiteral", "NumericLiteral"];
+/** What a call may be a part of, for an expression to take its place without parentheses. */
+const PLAIN = [
+  "ReturnStatement",
+  "LocalStatement",
+  "AssignmentStatement",
+  "LogicalExpression",
+  "CallExpression",
+  "TableValue",
+];
+
+/** How to write a function out where it is called: if all it does is one command with its parameters. @returns {Inline | undefined} */
+export function inlineOf(declaration, source) {
+  const [statement, ...others] = declaration.body;
+  const isReturn = statement?.type === "ReturnStatement" && statement.arguments.length === 1;
+  const whole = isReturn ? statement.arguments[0] : statement?.expression;
+  const call = whole?.type === "UnaryExpression" ? whole.argument : whole;
+  const isCommand = call?.type === "CallExpression" && COMMANDS.includes(source.slice(...call.base.range));
+  if (others.length > 0 || !isCommand || !call.arguments.every(({ type }) => SIMPLE.includes(type)))
+    return undefined;
+  const parameters = declaration.parameters.map(({ name }) => name);
+  const pieces = [];
+  let at = whole.range[0];
+  for (const { type, name, range } of call.arguments) {
+    if (type !== "Identifier") continue;
+    pieces.push(source.slice(at, range[0]), parameters.indexOf(name));
+    at = range[1];
+  }
+  pieces.push(source.slice(at, whole.range[1]));
+  return pieces.includes(-1) ? undefined : { parameters, pieces, isStatement: !isReturn };
+}
+
+/** Writes out what can be. @param {Map<string, SharedFunction>} known @returns {{ edits: Edit[], inlined: Set<unknown> }} */
+export function inlineCalls(nodes, source, known) {
+  const edits = [];
+  const inlined = new Set();
+  const visit = (node, parent) => {
+    const inline = node.type === "CallExpression" ? known.get(node.base.name)?.inline : undefined;
+    if (inline && fits(inline, node, parent)) {
+      const values = node.arguments.map(({ range }) => source.slice(...range));
+      const text = inline.pieces.map((piece) => (typeof piece === "number" ? values[piece] : piece)).join("");
+      edits.push({ range: node.range, text });
+      inlined.add(node.base);
+    }
+    for (const child of Object.values(node).flat()) if (typeof child?.type === "string") visit(child, node);
+  };
+  for (const node of nodes) visit(node, undefined);
+  return { edits, inlined };
+}
+
+function fits({ parameters, isStatement }, call, parent) {
+  const isPlain = isStatement ? parent?.type === "CallStatement" : PLAIN.includes(parent?.type);
+  const values = call.arguments;
+  return (
+    isPlain &&
+    parent.base !== call &&
+    values.length === parameters.length &&
+    values.every(({ type }) => SIMPLE.includes(type))
+  );
+}
+
+/** The functions that these nodes call by themselves. @returns {SharedFunction[]} */
+export function callsIn(nodes, known, inlined) {
+  const found = new Set();
+  for (const node of walk(nodes)) {
+    const called = node.type === "Identifier" && !inlined.has(node) ? known.get(node.name) : undefined;
+    if (called) found.add(called);
+  }
+  return [...found];
+}
+
+/** These functions and those that they call, each behind what it calls. @returns {Set<SharedFunction>} */
+export function withCalled(functions, all = new Set()) {
+  for (const each of functions) {
+    withCalled(each.calls, all);
+    all.add(each);
+  }
+  return all;
+}
+
+/**
+ * A line for each function that a script calls, before the first statement that needs it; inside a branch, if only this
+ * branch does. Never in a loop, where it would be made in each round.
+ * @returns {Edit[]}
+ */
+export function placeDefinitions(body, known, inlined) {
+  /** @type {Map<SharedFunction, { block: object[], index: number }[][]>} from the outermost block to the innermost */
+  const sites = new Map();
+  const note = (nodes, path) => {
+    for (const each of withCalled(callsIn(nodes, known, inlined)))
+      sites.set(each, [...(sites.get(each) ?? []), path]);
+  };
+  const look = (block, outer) => {
+    for (const [index, statement] of block.entries()) {
+      const path = [...outer, { block, index }];
+      if (statement.type !== "IfStatement") note(statement, path);
+      else {
+        for (const { condition, body: branch } of statement.clauses) {
+          if (condition) note(condition, path);
+          look(branch, path);
+        }
+      }
+    }
+  };
+  look(body, []);
+  const inOrder = [...withCalled(sites.keys())];
+  return inOrder.map((each) => {
+    const at = firstCommon(sites.get(each)).range[0];
+    return { range: [at, at], text: `\n${DEFINITION}${each.include}/${each.name}\n` };
+  });
+}
+
+/** The statement before which something stands before all these places, as far inside as possible. */
+function firstCommon(paths) {
+  let depth = 0;
+  const at = (path) => path[depth];
+  const isShared = () => paths.every((path) => at(path)?.block === at(paths[0]).block);
+  while (paths.every((path) => at(path).index === at(paths[0]).index) && paths[0][depth + 1]) {
+    depth++;
+    if (isShared()) continue;
+    depth--;
+    break;
+  }
+  const { block } = at(paths[0]);
+  return block[Math.min(...paths.map((path) => at(path).index))];
+}
+
+/** Applies edits that do not overlap; those at one place in their order. @param {Edit[]} edits */
+export function edited(source, edits, from = 0, to = source.length) {
+  let text = "";
+  let at = from;
+  for (const edit of [...edits].sort((a, b) => a.range[0] - b.range[0])) {
+    text += source.slice(at, edit.range[0]) + edit.text;
+    at = edit.range[1];
+  }
+  return text + source.slice(at, to);
+}
