@@ -72,6 +72,10 @@ export interface Successor {
   silent(): void;
 }
 
+function notBegun(): void {
+  // The engine has put the ways to settle the promise in its place before anybody calls one.
+}
+
 /** `G`: what it is granted. A kind of call says how it tries and what it leaves behind; the engine does the waiting. */
 export abstract class Acquisition<G> implements Item {
   // Kept by the engine.
@@ -109,8 +113,8 @@ export abstract class Acquisition<G> implements Item {
   /** Takes its time-out, and its listener off its AbortSignal. */
   dispose: (() => void) | undefined;
   /** Of its promise. */
-  resolve!: (value: unknown) => void;
-  reject!: (reason: unknown) => void;
+  resolve: (value: unknown) => void = notBegun;
+  reject: (reason: unknown) => void = notBegun;
 
   // What the engine asks.
 
