@@ -206,8 +206,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     if (!this.successor) runner.backlog.assertRoom(lockName);
     this.number ??= env.mint();
     const { number, successor } = this;
-    const wireId = env.wireId(number);
     const { connectionEpoch } = runner;
+    const wireId = env.wireId(number);
     const sent = this.since ?? successor?.sent ?? instant(clock);
     this.successor = undefined;
     this.inFlight = true;
@@ -225,8 +225,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     // A command that lived through a lost connection may arrive once more.
     this.outcomeUnknown ||= runner.connectionEpoch !== connectionEpoch;
     if (!reply.granted) {
-      const { serverQueued, advertised } = this.traits;
-      this.outcomeUnknown ||= coWaiters !== undefined && (serverQueued || advertised);
+      this.outcomeUnknown ||= coWaiters !== undefined && (this.traits.serverQueued || this.traits.advertised);
       if (this.over) this.withdraw();
       return successor ? reply : { ...reply, ttl: reply.ttl || 1 };
     }
