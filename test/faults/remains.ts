@@ -69,6 +69,8 @@ export async function expectNothingLeft(bed: Bed, longest = 60_000): Promise<voi
 /** As {@link expectNothingLeft}, as soon as what goes on in the background is done, and still after a close. */
 export async function expectNothingLeftSoon(bed: Bed, timeout: number = PATIENCE): Promise<void> {
   await untilFree(bed, timeout);
+  // A close that ends all at once does not wait for a server that is away.
+  await until("Redis answers", () => bed.redis.ping());
   await bed.client.close({ timeout: 0 });
   await until("Redis answers", () => bed.redis.ping()); // what stood in the client's queues has been executed
   await expectNothingLeft(bed);
