@@ -9,8 +9,7 @@ import type { Clock } from "../base/clock.js";
 import { Place, warnOnce } from "../base/warnings.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
 import { watchForDrop } from "./dropped.js";
-import { type Hold, partsOfHold } from "./hold.js";
-import type { HoldRecord } from "./hold-record.js";
+import type { HoldParts, HoldRecord } from "./hold-record.js";
 import { forgetMarks, type Mark, markBareCall, ownHold } from "./own-holds.js";
 
 /** Milliseconds after which a call that waits for a bare hold of its own async tree is warned of. */
@@ -30,6 +29,13 @@ interface Watched {
   readonly owner: OwnerRecord | undefined;
 }
 
+/** A hold that was granted a moment ago. */
+interface Young {
+  readonly view: object;
+  readonly parts: HoldParts;
+  readonly place: Place | undefined;
+}
+
 interface Noted {
   readonly place: Place;
   readonly mark: Mark;
@@ -43,8 +49,8 @@ export class BareCalls {
   /** How many more calls are noted; as long as there are some, this client is among those that note. */
   #left = 0;
   #notedSince = Number.NEGATIVE_INFINITY;
-  /** Holds that are to be watched if they are not given back soon, and where they were taken, if that was noted. */
-  #young: [hold: Hold, place: Place | undefined][] = [];
+  /** Are watched if they are not given back soon. */
+  #young: Young[] = [];
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -52,14 +58,15 @@ export class BareCalls {
 
   /**
    * Runs one call, which wants a hold; to be called before its first `await`. `isBare`: one of `lock()` or `tryLock()`.
-   * `called`: what the user called.
+   * `called`: what the user called. `partsOf`: of a hold of the copy of this library that makes it.
    */
-  watch<R extends Watched, H extends Hold>(
+  watch<R extends Watched, H extends object>(
     lockKey: string,
     request: R,
     called: Called,
     isBare: boolean,
     acquire: (request: R) => Promise<H | undefined>,
+    partsOf: (hold: H) => HoldParts,
   ): Promise<H | undefined> {
     const { owner, lease } = request;
     const own = ownHold(lockKey);
@@ -73,8 +80,9 @@ export class BareCalls {
     if (!noted && !mayBeDropped) return work;
     return work.then((hold) => {
       if (!hold) return hold;
-      if (noted) noted.mark.held = new WeakRef(partsOfHold(hold).record);
-      if (mayBeDropped) this.#watchSoon(hold, noted?.place);
+      const parts = partsOf(hold);
+      if (noted) noted.mark.held = new WeakRef(parts.record);
+      if (mayBeDropped) this.#watchSoon({ view: hold, parts, place: noted?.place });
       return hold;
     });
   }
@@ -121,17 +129,16 @@ export class BareCalls {
     return work.finally(cancel);
   }
 
-  #watchSoon(hold: Hold, place: Place | undefined): void {
-    if (this.#young.push([hold, place]) > 1) return;
+  #watchSoon(young: Young): void {
+    if (this.#young.push(young) > 1) return;
     outside(() => this.#clock.after(YOUTH, () => this.#watchYoung()));
   }
 
   #watchYoung(): void {
     const young = this.#young;
     this.#young = [];
-    for (const [hold, place] of young) {
-      const parts = partsOfHold(hold);
-      if (parts.record.state === "live" && parts.record.drop === "young") watchForDrop(hold, parts, place);
+    for (const { view, parts, place } of young) {
+      if (parts.record.state === "live" && parts.record.drop === "young") watchForDrop(view, parts, place);
     }
   }
 }

@@ -147,7 +147,7 @@ export abstract class LockFace<H extends Hold> {
   async #watched(request: LockRequest, called: Called, isBare: boolean): Promise<H | undefined> {
     const acquire = (checked: LockRequest) => this.acquire(checked);
     try {
-      return await this.#bareCalls.watch(this.#key, request, called, isBare, acquire);
+      return await this.#bareCalls.watch(this.#key, request, called, isBare, acquire, partsOfHold);
     } catch (error) {
       return tellCaller(error);
     }
