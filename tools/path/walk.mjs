@@ -98,7 +98,14 @@ function mapped(sources, { functions, noted }) {
     const { file, line: from } = start;
     const { line: to } = sources.atOffset(endOffset - 1);
     const lines = linesOf(sources, ranges, functions);
-    steps.set(index, { file, name: nameOf(functionName), from, to, depth: 0, lines });
+    steps.set(index, {
+      file,
+      name: nameOf(functionName, sources.lines.get(file)[from - 1]),
+      from,
+      to,
+      depth: 0,
+      lines,
+    });
   }
   return inOrder(sources, steps, noted);
 }
@@ -123,9 +130,11 @@ function inOrder(sources, steps, noted) {
   return [...ordered, ...left.values()];
 }
 
-function nameOf(functionName) {
+/** Where two modules have a function of one name, the bundler has put a number behind that of one. */
+function nameOf(functionName, line) {
   if (functionName === "<instance_members_initializer>") return "(fields)";
-  return functionName || "(callback)";
+  const name = functionName || "(callback)";
+  return line.includes(name) ? name : name.replace(/(?<=[a-z])\d+$/, "");
 }
 
 /** Of the calls that have led to a function those of the library, without itself. */
