@@ -110,6 +110,8 @@ export abstract class Acquisition<G> implements Item {
   resumed = false;
   /** Ends its own subscription, if it has one. */
   unsubscribe: (() => void) | undefined;
+  /** Ends waiting for an answer that is late, if it does. */
+  stopAwaiting: (() => void) | undefined;
   /** Takes its time-out, and its listener off its AbortSignal. */
   dispose: (() => void) | undefined;
   /** Of its promise. */
@@ -137,6 +139,11 @@ export abstract class Acquisition<G> implements Item {
   abstract waiting(): void;
   /** The call is over. With `taken` false nobody receives what it was or is granted: it is to be undone. */
   abstract ended(taken: boolean): void;
+
+  /** Calls back once when Redis, which gave no answer in time, gives one after all. Returns the way to stop that. */
+  whenAnswered(_callback: () => void): (() => void) | undefined {
+    return undefined;
+  }
 
   /** How much it wants of what is counted. */
   get permits(): number {

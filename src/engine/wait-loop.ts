@@ -135,8 +135,11 @@ export class WaitLoop {
       (error: unknown) => {
         // A call that has waited before takes silence for a refusal, and goes on when Redis is back.
         const isSilence = isLockError(error, "UNAVAILABLE") || isLockError(error, "QUORUM");
-        if (survives && isSilence) this.#answered(call, NO_ANSWER);
-        else this.end(call, error);
+        if (!survives || !isSilence) return this.end(call, error);
+        call.stopAwaiting?.();
+        // What the try asked for may be free by now, and whoever announced that was not heard.
+        call.stopAwaiting = call.over ? undefined : call.whenAnswered(() => call.hint());
+        this.#answered(call, NO_ANSWER);
       },
     );
   }
@@ -199,6 +202,7 @@ export class WaitLoop {
   #finish(call: Acquisition<unknown>): void {
     call.over = true;
     call.dispose?.();
+    call.stopAwaiting?.();
     if (call.single) this.#single.remove(call);
     else this.#queues.end(call);
     call.ended(call.granted);

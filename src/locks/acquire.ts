@@ -11,7 +11,7 @@ import {
 } from "../engine/acquisition.js";
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
-import { type Acquired, type Backend, eventOf, NOTHING_LEFT, type Side } from "./backend.js";
+import { type Acquired, type Backend, eventOf, NOTHING_LEFT } from "./backend.js";
 import { awhile, changed, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
 import { queueNameOf } from "./handoff.js";
 import { addHold, closeCall, openCall, pushOpen } from "./holds.js";
@@ -83,10 +83,6 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     return this.outcomeUnknown ? this.wireId : undefined;
   }
 
-  get side(): Side {
-    return this.backend.side;
-  }
-
   get wireId(): string | undefined {
     return this.number === undefined ? undefined : this.own.table.env.wireId(this.number);
   }
@@ -110,6 +106,10 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   override reenters(): boolean {
     return holds(this.own);
+  }
+
+  override whenAnswered(callback: () => void): () => void {
+    return this.own.table.env.runner.servers.healthOf(this.backend.key).onAnswer(callback);
   }
 
   override listen(listener: Listener): () => void {

@@ -29,7 +29,7 @@ export interface LockTable {
 export interface OpenCall extends TurnTaker {
   nextOfOwner: OpenCall | undefined;
   prevOfOwner: OpenCall | undefined;
-  readonly side: Side;
+  readonly backend: Backend;
   /** Of `lock()` or `tryLock()`. */
   readonly isBare: boolean;
 }

@@ -41,7 +41,7 @@ export function releaseInnermost(own: OwnerLock, { lockName, side }: Backend): P
 
 function isWanted(own: OwnerLock, side: Side): boolean {
   for (let call = own.firstCall; call; call = call.nextOfOwner) {
-    if (call.isBare && call.side === side) return true;
+    if (call.isBare && call.backend.side === side) return true;
   }
   return false;
 }

@@ -82,6 +82,10 @@ class Request<G> extends Acquisition<G> {
     return this.#number.env.runner.servers.isAway(this.#number.key);
   }
 
+  override whenAnswered(callback: () => void): () => void {
+    return this.#number.env.runner.servers.healthOf(this.#number.key).onAnswer(callback);
+  }
+
   override listen(listener: Listener): () => void {
     return this.#number.env.router.subscribe(this.#number.channel, listener);
   }
