@@ -138,7 +138,7 @@ export class WaitLoop {
         if (!survives || !isSilence) return this.end(call, error);
         call.stopAwaiting?.();
         // What the try asked for may be free by now, and whoever announced that was not heard.
-        call.stopAwaiting = call.over ? undefined : call.whenAnswered(() => call.hint());
+        if (!call.over) call.stopAwaiting = call.whenAnswered(() => call.hint());
         this.#answered(call, NO_ANSWER);
       },
     );

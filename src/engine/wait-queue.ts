@@ -148,7 +148,6 @@ export class WaitQueue implements Timed {
       this.#permits ??= new PromisedPermits(this.#waiters);
       this.#permits.promise(call, shared ? Number.POSITIVE_INFINITY : remaining);
     }
-    call.granted = true;
     if (this.first !== call) return;
     const now = this.#now;
     const wasHandedOver = this.#successor === call;

@@ -203,7 +203,7 @@ export class CommandRunner implements CommandHost {
     this.#onReady.clear();
   }
 
-  /** Sends what is spec until it is answered, fails for good, or `within` milliseconds are over. */
+  /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */
   send<T>(spec: CommandSpec<T>, within: number): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!spec.onSilence && !spec.vital) this.backlog.assertRoom(spec.lockName);

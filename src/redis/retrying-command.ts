@@ -32,7 +32,7 @@ export interface CommandHost {
   goOn(command: AnyCommand): void;
 }
 
-/** What is spec, and how. */
+/** What is sent, and how. */
 export interface CommandSpec<T> {
   readonly lockName: string;
   /** Sends it once. `anew`: the server did not know the script. */
@@ -76,7 +76,7 @@ export class RetryingCommand<T> implements AnyCommand {
   /** Undefined once it has ended: ioredis keeps the rest for as long as it has the command. */
   #work: Work<T> | undefined;
   /** ioredis has the command. */
-  #flying = false;
+  #inFlight = false;
   /** Of the server that owes the answer. */
   #health: ServerHealth | undefined;
   #cause: Error | undefined;
@@ -99,7 +99,7 @@ export class RetryingCommand<T> implements AnyCommand {
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
   send(anew = false): void {
     if (!this.#work) return;
-    this.#flying = true;
+    this.#inFlight = true;
     this.#address(this.#work.spec.keys);
     this.#work.spec.send(anew).then(
       (reply) => this.#succeeded(reply),
@@ -123,7 +123,7 @@ export class RetryingCommand<T> implements AnyCommand {
     }
     const ended = this.#end();
     if (!ended) return;
-    if (this.#flying) this.#host.backlog.abandoned.add(this);
+    if (this.#inFlight) this.#host.backlog.abandoned.add(this);
     ended.reject(this.#host.unavailable(lockName, this.#cause));
   }
 
@@ -156,7 +156,7 @@ export class RetryingCommand<T> implements AnyCommand {
   }
 
   #failed(error: unknown): void {
-    this.#flying = false;
+    this.#inFlight = false;
     if (!this.#work) {
       this.#host.backlog.abandoned.delete(this);
       return;

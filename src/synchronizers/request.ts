@@ -55,9 +55,9 @@ class Request<G> extends Acquisition<G> {
   readonly #number: SharedNumber;
   readonly #want: Want<G>;
   /** A try is on its way. */
-  #flying = false;
+  #inFlight = false;
   /** The server has granted something, or may yet do so. */
-  #doubtful = false;
+  #outcomeUnknown = false;
 
   constructor(number: SharedNumber, want: Want<G>) {
     super();
@@ -96,18 +96,18 @@ class Request<G> extends Acquisition<G> {
     if (this.over) return { granted: false, ttl: 0 };
     runner.backlog.assertRoom(this.lockName);
     const { connectionEpoch } = runner;
-    this.#flying = true;
+    this.#inFlight = true;
     try {
       const attempt = await this.#want.attempt(left);
       // A command that lived through a lost connection may arrive once more.
-      this.#doubtful ||= attempt.granted || runner.connectionEpoch !== connectionEpoch;
+      this.#outcomeUnknown ||= attempt.granted || runner.connectionEpoch !== connectionEpoch;
       return attempt;
     } catch (error) {
-      this.#doubtful = true;
+      this.#outcomeUnknown = true;
       if (isLockError(error, "REPLICAS")) await quietly(runner.withTimeout(this.lockName, this.#undo()));
       throw error;
     } finally {
-      this.#flying = false;
+      this.#inFlight = false;
       if (this.over) void this.#undo();
     }
   }
@@ -118,13 +118,13 @@ class Request<G> extends Acquisition<G> {
 
   override ended(taken: boolean): void {
     if (taken) return;
-    if (!this.#flying) void this.#undo();
+    if (!this.#inFlight) void this.#undo();
   }
 
   /** In the background. */
   #undo(): Promise<void> {
-    if (!this.#doubtful || !this.#want.undo) return Promise.resolve();
-    this.#doubtful = false;
+    if (!this.#outcomeUnknown || !this.#want.undo) return Promise.resolve();
+    this.#outcomeUnknown = false;
     const undone = quietly(this.#want.undo());
     this.#number.env.settle(undone);
     return undone;
