@@ -54,6 +54,10 @@ export class HashBackend implements Backend {
   readonly lockName: string;
   readonly key: string;
   readonly env: Env;
+  /** Worked out when they are first asked for: each call needs them, and most locks of a program are idle. */
+  #channel: string | undefined;
+  #queueName: string | undefined;
+  #tombstones: string | undefined;
 
   constructor({ env, lockName, key }: BackendParts) {
     this.env = env;
@@ -78,7 +82,13 @@ export class HashBackend implements Backend {
   }
 
   get channel(): string {
-    return lockChannel(this.key);
+    this.#channel ??= this.channelOf(this.key);
+    return this.#channel;
+  }
+
+  get queueName(): string {
+    this.#queueName ??= `${this.side}/${this.traits.advertised}/${this.key}`;
+    return this.#queueName;
   }
 
   get renewer(): Renewer {
@@ -119,7 +129,7 @@ export class HashBackend implements Backend {
       const left = rest();
       if (successor && !successor.gone) return this.passing(wireId, successor);
       // The wire id is over unless holds are left.
-      const over = left.left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
+      const over = left.left > 0 ? callTombstone(this.key, callId) : this.tombstone(wireId);
       return this.releasing({ wireId, over, rest: left });
     };
     const read = successor ? (reply: unknown) => this.#readPassed(reply, successor) : word;
@@ -152,7 +162,7 @@ export class HashBackend implements Backend {
   // The calls themselves, as the plain lock makes them
 
   protected acquiring({ wireId, lease }: Try): AnyCall {
-    const keys = { lock: this.key, tombstone: tombstone(this.key, wireId) };
+    const keys = { lock: this.key, tombstone: this.tombstone(wireId) };
     return this.call({ script: lockAcquire, keys, args: { owner: this.field(wireId), lease } });
   }
 
@@ -214,6 +224,16 @@ export class HashBackend implements Backend {
   ): AnyCall {
     const { script, keys, args } = call;
     return { lockName: this.lockName, script, keys, args } as unknown as AnyCall;
+  }
+
+  protected channelOf(key: string): string {
+    return lockChannel(key);
+  }
+
+  /** The key that says that this wire id is over. */
+  protected tombstone(wireId: string): string {
+    this.#tombstones ??= tombstone(this.key, "");
+    return this.#tombstones + wireId;
   }
 
   /** The keys of all scripts that give something back, `over` being the tombstone's. */

@@ -8,8 +8,8 @@ export class ReadWriteBackend extends HashBackend {
     return "readwrite";
   }
 
-  override get channel(): string {
-    return readWriteChannel(this.key);
+  protected override channelOf(key: string): string {
+    return readWriteChannel(key);
   }
 
   protected override get undoesTogether(): boolean {

@@ -13,7 +13,6 @@ import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import { type Acquired, type Backend, eventOf, NOTHING_LEFT } from "./backend.js";
 import { awhile, changed, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
-import { queueNameOf } from "./handoff.js";
 import { addHold, closeCall, openCall, pushOpen } from "./holds.js";
 import { dropExpired, holds, wireIdOf } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
@@ -68,7 +67,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override get queueName(): string {
-    return queueNameOf(this.backend);
+    return this.backend.queueName;
   }
 
   override get traits(): QueueTraits {

@@ -82,6 +82,8 @@ export interface Backend {
   readonly key: string;
   /** Where releases are announced to waiters. */
   readonly channel: string;
+  /** Calls that want the same side of the same lock wait in one queue: that of this name. */
+  readonly queueName: string;
   readonly renewer: Renewer;
   /** Which side of the lock it is: holds on one side are counted together. */
   readonly side: Side;

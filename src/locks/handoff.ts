@@ -17,15 +17,10 @@ export interface Handoff {
 /** For holds that stay, and locks that are not handed over. */
 export const NO_HANDOFF: Handoff = { successor: undefined, backsOff: false };
 
-/** Calls that want the same side of the same lock wait in one queue. */
-export function queueNameOf({ key, side, traits }: Backend): string {
-  return `${side}/${traits.advertised}/${key}`;
-}
-
 /** Chooses the successor of a final release, just before it is sent. */
 export function handoffOf(env: Env, backend: Backend, choose?: ChooseSuccessor): Handoff {
   if (!backend.traits.handoff) return NO_HANDOFF;
-  const queueName = queueNameOf(backend);
+  const { queueName } = backend;
   if (choose) return { successor: choose(), backsOff: false, queueName };
   // A grant that replicas must acknowledge travels with its WAIT.
   if (env.replicas) return { successor: undefined, backsOff: false, queueName };

@@ -10,8 +10,8 @@ import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, lookForMasters, masterAddress } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
-import { type Acknowledged, type Prepared, Sender } from "../redis/sender.js";
-import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import { type Acknowledged, Sender } from "../redis/sender.js";
+import type { ArgumentValues, EvalArguments, KeyValues } from "../scripts/script.js";
 
 export interface ReplicasOptions {
   readonly runner: CommandRunner;
@@ -24,7 +24,7 @@ export interface ReplicasOptions {
 
 /** A grant that waits for its turn to be sent. */
 interface Grant {
-  readonly script: Prepared;
+  readonly script: EvalArguments;
   readonly resolve: (answer: Acknowledged) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -93,7 +93,7 @@ export class Replicas {
     });
   }
 
-  #enqueue(key: string, script: Prepared): Promise<Acknowledged> {
+  #enqueue(key: string, script: EvalArguments): Promise<Acknowledged> {
     // One pipeline, and one WAIT, are for one server.
     const server = masterAddress(this.#options.connection, key);
     let batch = this.#batches.get(server);

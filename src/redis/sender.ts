@@ -3,8 +3,13 @@
  * add methods to the user's client.
  */
 import { nextTick } from "../base/platform.js";
-import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
-import { encode } from "../scripts/script.js";
+import {
+  type ArgumentValues,
+  type EvalArguments,
+  encode,
+  type KeyValues,
+  type Script,
+} from "../scripts/script.js";
 import type { Connection, Stream } from "./connection.js";
 import { isShebangRefused } from "./failures.js";
 
@@ -14,13 +19,6 @@ const COMMANDS_PER_WRITE = 16;
 export interface Acknowledged {
   readonly reply: unknown;
   readonly acknowledged: number;
-}
-
-/** An EVAL that is ready to be sent. */
-export interface Prepared {
-  readonly text: string;
-  readonly keys: number;
-  readonly rest: readonly string[];
 }
 
 export class Sender {
@@ -47,15 +45,18 @@ export class Sender {
   ): Promise<unknown> {
     const { sha1 } = this.#legacy ? script.legacy : script.modern;
     if (anew || !this.#known.has(sha1)) return this.#teach(script, keys, args);
-    const encoded = encode(script, keys, args);
+    const command = encode(sha1, script, keys, args);
     this.#cork();
-    return this.#connection.evalsha(sha1, encoded.keys.length, ...encoded.keys, ...encoded.argv);
+    return this.#connection.evalsha(...command);
   }
 
-  prepare<K extends KeyValues, A extends ArgumentValues>(script: Script<K, A>, keys: K, args: A): Prepared {
-    const encoded = encode(script, keys, args);
-    const { text } = this.#legacy ? script.legacy : script.modern;
-    return { text, keys: encoded.keys.length, rest: encoded.keys.concat(encoded.argv) };
+  /** An EVAL that is ready to be sent. */
+  prepare<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    keys: K,
+    args: A,
+  ): EvalArguments {
+    return encode((this.#legacy ? script.legacy : script.modern).text, script, keys, args);
   }
 
   /**
@@ -64,12 +65,12 @@ export class Sender {
    * how many replicas acknowledged all of them.
    */
   async sendAndWait(
-    scripts: readonly Prepared[],
+    scripts: readonly EvalArguments[],
     replicas: number,
     timeout: number,
   ): Promise<{ replies: [Error | null, unknown][]; acknowledged: number }> {
     const pipeline = this.#connection.pipeline();
-    for (const { text, keys, rest } of scripts) pipeline.eval(text, keys, ...rest);
+    for (const script of scripts) pipeline.eval(...script);
     const replies = (await pipeline.wait(replicas, timeout).exec()) ?? [];
     const waited = replies.pop();
     // What a script says of itself tells more: a replica refuses both.
@@ -84,11 +85,10 @@ export class Sender {
     args: A,
   ): Promise<unknown> {
     const sent = this.#legacy ? script.legacy : script.modern;
-    const { text, sha1 } = sent;
-    const encoded = encode(script, keys, args);
+    const command = encode(sent.text, script, keys, args);
     try {
-      const reply = await this.#connection.eval(text, encoded.keys.length, ...encoded.keys, ...encoded.argv);
-      this.#known.add(sha1);
+      const reply = await this.#connection.eval(...command);
+      this.#known.add(sent.sha1);
       return reply;
     } catch (error) {
       // By what was sent: that of another call may have been refused meanwhile.

@@ -8,6 +8,8 @@ export class Servers {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #commandTimeout: number;
+  /** Where it is not a cluster. */
+  readonly #only: ServerHealth | undefined;
   /** By address. */
   readonly #servers = new Map<string, ServerHealth>();
 
@@ -16,6 +18,7 @@ export class Servers {
     this.#connection = connection;
     this.#clock = clock;
     this.#commandTimeout = commandTimeout;
+    if (!isCluster(connection)) this.#only = this.healthOf(undefined);
   }
 
   get connected(): boolean {
@@ -40,6 +43,7 @@ export class Servers {
 
   /** The server of this key, as far as is known where that is; what needs no key may go to any. */
   healthOf(key: string | undefined): ServerHealth {
+    if (this.#only) return this.#only;
     const address = key === undefined ? "" : masterAddress(this.#connection, key);
     let health = this.#servers.get(address);
     if (!health) {
@@ -51,6 +55,6 @@ export class Servers {
 
   /** All keys of a script are on one server; without a cluster there is only one. */
   of(keys: KeyValues | undefined): ServerHealth {
-    return this.healthOf(isCluster(this.#connection) && keys ? Object.values(keys).flat()[0] : undefined);
+    return this.#only ?? this.healthOf(keys && Object.values(keys).flat()[0]);
   }
 }

@@ -73,11 +73,8 @@ interface Argument {
   readonly type: ArgumentType;
 }
 
-/** The two parts of an EVALSHA: fresh arrays, which the caller may keep or change. */
-export interface Encoded {
-  readonly keys: string[];
-  readonly argv: string[];
-}
+/** What EVAL and EVALSHA take: the text or its hash, the number of keys, the keys, the arguments. */
+export type EvalArguments = [text: string, keys: number, ...rest: string[]];
 
 /** Its hash is worked out when it is asked for: a process runs few of the scripts. */
 class LuaText implements ScriptText {
@@ -118,61 +115,63 @@ function argumentOf([name, type]: [string, string]): Argument {
 }
 
 /**
- * Puts keys and arguments in the order of the script's header.
+ * The arguments of the EVAL or EVALSHA that runs `text`, the script's text or its hash: a fresh array, with keys and
+ * arguments in the order of the script's header.
  *
  * Numbers travel as decimal text and Lua hands them on as they came: Lua's own conversion of a number to text turns
  * 2^53−1 into `9.007199254741e+15`. Everything is checked here, before anything is sent, because a script that fails
  * half-way is not rolled back.
  */
 export function encode<K extends KeyValues, A extends ArgumentValues>(
+  text: string,
   script: Script<K, A>,
   keys: NoInfer<K>,
   args: NoInfer<A>,
-): Encoded {
-  return { keys: encodeKeys(script, keys), argv: encodeArguments(script, args) };
-}
-
-function encodeKeys(script: AnyScript, values: KeyValues): string[] {
-  const { keys, restKey } = script.layout;
-  const encoded: string[] = [];
-  for (const name of keys) encoded.push(encodeText(script, name, values[name]));
-  if (restKey === undefined) return encoded;
-  for (const value of arrayOf(script, restKey, values[restKey]))
-    encoded.push(encodeText(script, restKey, value));
+): EvalArguments {
+  const { layout } = script;
+  const encoded: EvalArguments = [text, layout.keys.length];
+  for (const name of layout.keys) {
+    const key = keys[name];
+    encoded.push(typeof key === "string" ? key : refuseText(script, name, key));
+  }
+  if (layout.restKey !== undefined) encodeRest(encoded, script, layout.restKey, keys);
+  for (const argument of layout.args) encoded.push(encodeArgument(script, argument, args[argument.name]));
+  if (layout.group.length > 0) encodeGroup(encoded, script, args);
   return encoded;
 }
 
-function encodeArguments(script: AnyScript, values: ArgumentValues): string[] {
-  const { args, group } = script.layout;
-  const encoded: string[] = [];
-  for (const argument of args) encoded.push(encodeArgument(script, argument, values[argument.name]));
-  const first = group[0];
-  if (first === undefined) return encoded;
+/** The last key stands for any number of them. */
+function encodeRest(encoded: EvalArguments, script: AnyScript, name: string, values: KeyValues): void {
+  const rest = arrayOf(script, name, values[name]);
+  for (const key of rest) encoded.push(typeof key === "string" ? key : refuseText(script, name, key));
+  encoded[1] += rest.length;
+}
 
-  const { length } = arrayOf(script, first.name, values[first.name]);
+function encodeGroup(encoded: EvalArguments, script: AnyScript, values: ArgumentValues): void {
+  const { group } = script.layout;
+  const first = group[0]?.name ?? "";
+  const { length } = arrayOf(script, first, values[first]);
   const columns = group.map((argument) => {
     const column = arrayOf(script, argument.name, values[argument.name]);
     if (column.length === length) return { argument, column };
-    const lengths = `'${argument.name}' has ${column.length} values, but '${first.name}' has ${length}`;
+    const lengths = `'${argument.name}' has ${column.length} values, but '${first}' has ${length}`;
     throw new RangeError(`${script.name}: ${lengths}`);
   });
   for (let row = 0; row < length; row++) {
     for (const { argument, column } of columns) encoded.push(encodeArgument(script, argument, column[row]));
   }
-  return encoded;
 }
 
-function encodeArgument(script: AnyScript, argument: Argument, value: unknown): string {
-  if (argument.type === "text") return encodeText(script, argument.name, value);
-  const least = argument.type === "ms" ? 1 : 0;
+function encodeArgument(script: AnyScript, { name, type }: Argument, value: unknown): string {
+  if (type === "text") return typeof value === "string" ? value : refuseText(script, name, value);
+  const least = type === "ms" ? 1 : 0;
   if (Number.isSafeInteger(value) && (value as number) >= least) return String(value);
   throw new RangeError(
-    `${script.name}: '${argument.name}' must be a safe integer of at least ${least}, not ${String(value)}`,
+    `${script.name}: '${name}' must be a safe integer of at least ${least}, not ${String(value)}`,
   );
 }
 
-function encodeText(script: AnyScript, name: string, value: unknown): string {
-  if (typeof value === "string") return value;
+function refuseText(script: AnyScript, name: string, value: unknown): never {
   throw new TypeError(`${script.name}: '${name}' must be a string, not ${typeof value}`);
 }
 

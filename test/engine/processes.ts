@@ -7,7 +7,7 @@ import { Acquisition, type Attempt, type Listener, type QueueTraits } from "../.
 import type { Engine } from "../../src/engine/engine.js";
 import type { Backend } from "../../src/locks/backend.js";
 import type { Env } from "../../src/locks/env.js";
-import { concludeHandoff, type Handoff, handoffOf, queueNameOf } from "../../src/locks/handoff.js";
+import { concludeHandoff, type Handoff, handoffOf } from "../../src/locks/handoff.js";
 import { LocalSuccessor } from "../../src/locks/successor.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
@@ -52,7 +52,7 @@ export interface Outcome {
 const LEASE = 1_000_000;
 const WAIT = Number.POSITIVE_INFINITY;
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
-const BACKEND = { key: "lock", channel: "channel", side: "only", traits: TRAITS } as Backend;
+const BACKEND = { key: "lock", channel: "channel", side: "only", queueName: "lock", traits: TRAITS } as Backend;
 
 /** The server: who has the lock, and who listens. */
 class Server {
@@ -185,7 +185,7 @@ class Process {
 /** One call for the lock, as the locks make it. */
 class Call extends Acquisition<string> {
   override readonly lockName: string = "lock";
-  override readonly queueName: string = queueNameOf(BACKEND);
+  override readonly queueName: string = BACKEND.queueName;
   override readonly traits = TRAITS;
   override readonly away = false;
   readonly wireId: string;

@@ -199,13 +199,12 @@ export class Bench {
   ): Run<K, A> {
     const { text: lua, sha1 } = scriptText(script, form);
     return async (keys, args) => {
-      const encoded = encode(script, keys as NoInfer<K>, args as NoInfer<A>);
-      const rest = [...encoded.keys, ...encoded.argv];
+      const [hash, ...rest] = encode(sha1, script, keys as NoInfer<K>, args as NoInfer<A>);
       try {
-        return await redis.evalsha(sha1, encoded.keys.length, ...rest);
+        return await redis.evalsha(hash, ...rest);
       } catch (error) {
         if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-        return await redis.eval(lua, encoded.keys.length, ...rest);
+        return await redis.eval(lua, ...rest);
       }
     };
   }
