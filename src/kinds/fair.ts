@@ -3,7 +3,7 @@
  * format, with a key of ours that says which waiters are alive: Redisson's word alone takes minutes.
  */
 import type { LockKind } from "../base/events.js";
-import { fairAlive, fairQueue, fairTimeouts } from "../base/names.js";
+import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js";
 import type { QueueTraits } from "../engine/acquisition.js";
 import type { Try } from "../locks/backend.js";
 import { Lock } from "../locks/lock.js";
@@ -42,7 +42,7 @@ export class FairBackend extends HashBackend {
 
   protected override acquiring({ wireId, lease, coWaiters }: Try): AnyCall {
     const { settings } = this.env;
-    const keys = this.keysWith(this.tombstone(wireId));
+    const keys = this.keysWith(tombstone(this.key, wireId));
     const args = {
       owner: wireId,
       lease,

@@ -1,6 +1,6 @@
 /** The fenced lock: as the plain one, and each outermost grant draws a token from a counter beside it. */
 import type { LockKind } from "../base/events.js";
-import { tokenCounter } from "../base/names.js";
+import { tokenCounter, tombstone } from "../base/names.js";
 import type { Passed, Successor } from "../engine/acquisition.js";
 import { type Acquired, DONE, type Try } from "../locks/backend.js";
 import { Hold } from "../locks/hold.js";
@@ -18,7 +18,7 @@ export class FencedBackend extends HashBackend {
 
   protected override acquiring({ wireId, lease }: Try): AnyCall {
     const { key } = this;
-    const keys = { lock: key, tombstone: this.tombstone(wireId), counter: tokenCounter(key) };
+    const keys = { lock: key, tombstone: tombstone(key, wireId), counter: tokenCounter(key) };
     return this.call({ script: fencedAcquire, keys, args: { owner: wireId, lease } });
   }
 

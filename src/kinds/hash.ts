@@ -54,10 +54,8 @@ export class HashBackend implements Backend {
   readonly lockName: string;
   readonly key: string;
   readonly env: Env;
-  /** Worked out when they are first asked for: each call needs them, and most locks of a program are idle. */
-  #channel: string | undefined;
+  /** Kept, since a text that is made anew for each call is hashed anew as well. Joined, which costs less memory than `+`. */
   #queueName: string | undefined;
-  #tombstones: string | undefined;
 
   constructor({ env, lockName, key }: BackendParts) {
     this.env = env;
@@ -82,12 +80,11 @@ export class HashBackend implements Backend {
   }
 
   get channel(): string {
-    this.#channel ??= this.channelOf(this.key);
-    return this.#channel;
+    return lockChannel(this.key);
   }
 
   get queueName(): string {
-    this.#queueName ??= `${this.side}/${this.traits.advertised}/${this.key}`;
+    this.#queueName ??= [this.side, this.traits.advertised, this.key].join("/");
     return this.#queueName;
   }
 
@@ -124,12 +121,17 @@ export class HashBackend implements Backend {
     return replicas.call(this.key, call, word, (reply) => reply === DONE);
   }
 
-  release(wireId: string, callId: string, { rest, onSilence, successor }: Giving): Promise<number> {
+  release(
+    wireId: string,
+    callId: string | undefined,
+    { rest, onSilence, successor }: Giving,
+  ): Promise<number> {
     const call = () => {
       const left = rest();
       if (successor && !successor.gone) return this.passing(wireId, successor);
       // The wire id is over unless holds are left.
-      const over = left.left > 0 ? callTombstone(this.key, callId) : this.tombstone(wireId);
+      const hasMore = callId !== undefined && left.left > 0;
+      const over = hasMore ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
       return this.releasing({ wireId, over, rest: left });
     };
     const read = successor ? (reply: unknown) => this.#readPassed(reply, successor) : word;
@@ -162,7 +164,7 @@ export class HashBackend implements Backend {
   // The calls themselves, as the plain lock makes them
 
   protected acquiring({ wireId, lease }: Try): AnyCall {
-    const keys = { lock: this.key, tombstone: this.tombstone(wireId) };
+    const keys = { lock: this.key, tombstone: tombstone(this.key, wireId) };
     return this.call({ script: lockAcquire, keys, args: { owner: this.field(wireId), lease } });
   }
 
@@ -224,16 +226,6 @@ export class HashBackend implements Backend {
   ): AnyCall {
     const { script, keys, args } = call;
     return { lockName: this.lockName, script, keys, args } as unknown as AnyCall;
-  }
-
-  protected channelOf(key: string): string {
-    return lockChannel(key);
-  }
-
-  /** The key that says that this wire id is over. */
-  protected tombstone(wireId: string): string {
-    this.#tombstones ??= tombstone(this.key, "");
-    return this.#tombstones + wireId;
   }
 
   /** The keys of all scripts that give something back, `over` being the tombstone's. */

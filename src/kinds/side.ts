@@ -8,8 +8,8 @@ export class ReadWriteBackend extends HashBackend {
     return "readwrite";
   }
 
-  protected override channelOf(key: string): string {
-    return readWriteChannel(key);
+  override get channel(): string {
+    return readWriteChannel(this.key);
   }
 
   protected override get undoesTogether(): boolean {

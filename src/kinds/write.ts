@@ -1,5 +1,5 @@
 /** The write side of a read-write lock: exclusive; where writers go first, those who wait are marked on the server. */
-import { waitingWriters, writeField } from "../base/names.js";
+import { tombstone, waitingWriters, writeField } from "../base/names.js";
 import type { QueueTraits, Successor } from "../engine/acquisition.js";
 import type { Side, Try } from "../locks/backend.js";
 import {
@@ -43,7 +43,7 @@ export class WriteBackend extends ReadWriteBackend {
 
   protected override acquiring({ wireId, lease, coWaiters }: Try): AnyCall {
     const { key: lock, traits } = this;
-    const keys = { lock, tombstone: this.tombstone(wireId), writers: waitingWriters(lock) };
+    const keys = { lock, tombstone: tombstone(lock, wireId), writers: waitingWriters(lock) };
     const args = {
       owner: wireId,
       field: writeField(wireId),

@@ -101,10 +101,10 @@ export interface Backend {
   /** Adds the `count`-th hold. `callId` names this call alone. */
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number>;
   /**
-   * Until answered.
+   * Until answered. `callId` names this call alone, where holds are left.
    * @throws CLIENT_CLOSED if the client is closed before
    */
-  release(wireId: string, callId: string, giving: Giving): Promise<number>;
+  release(wireId: string, callId: string | undefined, giving: Giving): Promise<number>;
   /** As release, for a call whose outcome is unknown; `callId` for a nested one. */
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown>;
   /** Sets the owner's holds to these terms. */

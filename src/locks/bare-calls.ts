@@ -6,9 +6,10 @@
  * has lived for a moment: most are given back by then.
  */
 import type { Clock } from "../base/clock.js";
+import { List } from "../base/list.js";
 import { Place, warnOnce } from "../base/warnings.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
-import { watchForDrop } from "./dropped.js";
+import { watchForDrop, YoungHold } from "./dropped.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
 import { forgetMarks, type Mark, markBareCall, ownHold } from "./own-holds.js";
 
@@ -29,13 +30,6 @@ interface Watched {
   readonly owner: OwnerRecord | undefined;
 }
 
-/** A hold that was granted a moment ago. */
-interface Young {
-  readonly view: object;
-  readonly parts: HoldParts;
-  readonly place: Place | undefined;
-}
-
 interface Noted {
   readonly place: Place;
   readonly mark: Mark;
@@ -50,7 +44,9 @@ export class BareCalls {
   #left = 0;
   #notedSince = Number.NEGATIVE_INFINITY;
   /** Are watched if they are not given back soon. */
-  #young: Young[] = [];
+  readonly #young = new List<YoungHold>();
+  /** A timer for them runs. */
+  #watchesSoon = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -82,14 +78,17 @@ export class BareCalls {
       if (!hold) return hold;
       const parts = partsOf(hold);
       if (noted) noted.mark.held = new WeakRef(parts.record);
-      if (mayBeDropped) this.#watchSoon({ view: hold, parts, place: noted?.place });
+      if (mayBeDropped) {
+        new YoungHold(this.#young, hold, parts, noted?.place);
+        if (!this.#watchesSoon) this.#watchSoon();
+      }
       return hold;
     });
   }
 
   /** The client is closed. */
   close(): void {
-    this.#young = [];
+    for (const young of this.#young.all()) this.#young.remove(young);
     this.#stopNoting();
   }
 
@@ -129,16 +128,13 @@ export class BareCalls {
     return work.finally(cancel);
   }
 
-  #watchSoon(young: Young): void {
-    if (this.#young.push(young) > 1) return;
-    outside(() => this.#clock.after(YOUTH, () => this.#watchYoung()));
-  }
-
-  #watchYoung(): void {
-    const young = this.#young;
-    this.#young = [];
-    for (const { view, parts, place } of young) {
-      if (parts.record.state === "live" && parts.record.drop === "young") watchForDrop(view, parts, place);
-    }
+  #watchSoon(): void {
+    this.#watchesSoon = true;
+    outside(() =>
+      this.#clock.after(YOUTH, () => {
+        this.#watchesSoon = false;
+        for (const young of this.#young.all()) watchForDrop(young);
+      }),
+    );
   }
 }

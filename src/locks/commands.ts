@@ -86,9 +86,9 @@ export async function once<T>(
 
 /** Releases all holds of a side but the rest: the wire id lives on while any hold does. */
 export function letGo(own: OwnerLock, backend: Backend, wireId: string, giving: Giving): Promise<number> {
+  if (giving.rest().left === 0) return backend.release(wireId, undefined, giving);
   const callId = own.table.env.callId(wireId);
-  const command = () => backend.release(wireId, callId, giving);
-  return giving.rest().left > 0 ? once(own, backend, callId, command) : command();
+  return once(own, backend, callId, () => backend.release(wireId, callId, giving));
 }
 
 /** Waits for work to settle, as long as one command may take. */

@@ -2,6 +2,8 @@
  * Bare holds whose `Hold` is garbage: nobody can give them back any more, and the watchdog would renew them for the life
  * of the process. They are given back, and the process is warned.
  */
+
+import type { Item, List } from "../base/list.js";
 import { type Place, warnOnce } from "../base/warnings.js";
 import { outside } from "../owners/context.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
@@ -13,18 +15,45 @@ interface Taken extends HoldParts {
   readonly place: Place | undefined;
 }
 
+/** A bare hold that was granted a moment ago: it goes without a trace if it is given back soon, as most are. */
+export class YoungHold implements Item {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  readonly among: List<YoungHold>;
+  readonly view: object;
+  readonly parts: HoldParts;
+  readonly place: Place | undefined;
+
+  constructor(among: List<YoungHold>, view: object, parts: HoldParts, place: Place | undefined) {
+    this.among = among;
+    this.view = view;
+    this.parts = parts;
+    this.place = place;
+    parts.record.drop = this;
+    among.add(this);
+  }
+
+  forget(): void {
+    this.among.remove(this);
+  }
+}
+
 const registry = new FinalizationRegistry(giveBack);
+const WATCHED = { forget: (record: HoldRecord): void => void registry.unregister(record) };
 
 /** Gives a hold back should its view, the user's only way to do so, become garbage before. */
-export function watchForDrop(view: object, parts: HoldParts, place: Place | undefined): void {
+export function watchForDrop(young: YoungHold): void {
+  young.forget();
+  const { view, parts, place } = young;
   registry.register(view, { ...parts, place }, parts.record);
-  parts.record.drop = "watched";
+  parts.record.drop = WATCHED;
 }
 
 /** It was given back, or is in use by more than its view: by its signal or its owner. */
 export function leaveAlone(record: HoldRecord): void {
-  if (record.drop === "watched") registry.unregister(record);
-  record.drop = "unwatched";
+  record.drop?.forget(record);
+  record.drop = undefined;
 }
 
 function giveBack({ record, verbs, place }: Taken): void {

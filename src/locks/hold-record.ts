@@ -23,8 +23,8 @@ export abstract class HoldRecord {
   outcome: Promise<void> | undefined;
   /** Its `acquired` event was sent, so its `released` is owed. */
   announced = false;
-  /** Whether it is given back should its view become garbage; kept by `dropped.ts`. */
-  drop: "young" | "watched" | "unwatched" = "young";
+  /** It is, or may soon be, given back should its view become garbage; kept by `dropped.ts`. */
+  drop: { forget(record: HoldRecord): void } | undefined;
   /** What only a hold has that somebody watches, or that is lost. */
   #fate: Fate | undefined;
 

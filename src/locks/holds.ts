@@ -1,5 +1,5 @@
 /** The holds that one owner has on one lock: the list, and what a command is to leave of them. */
-import type { Backend, Rest, Side } from "./backend.js";
+import { type Backend, NOTHING_LEFT, type Rest, type Side } from "./backend.js";
 import type { Grant, OpenCall, OwnerLock } from "./owner-lock.js";
 
 /** Asked for at each call, and nearly always so. */
@@ -126,6 +126,7 @@ export function closeCall(own: OwnerLock, call: OpenCall): void {
 
 /** The holds but for one, as a command on this side is to leave them. */
 export function restOf(own: OwnerLock, backend: Backend, without?: Grant): Rest {
+  if (own.firstHold === without && !without?.next) return NOTHING_LEFT;
   return terms(own, backend, (grant) => (grant === without ? undefined : leftOf(own, grant)));
 }
 

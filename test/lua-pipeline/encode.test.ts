@@ -78,8 +78,8 @@ test("what is not text is refused, in keys and in arguments", () => {
   expect(() => encode("text", counterAdd, { counter: "k" }, args)).toThrow(
     new TypeError("counter/add: 'channel' must be a string, not undefined"),
   );
-  // @ts-expect-error a variadic key is an array
   expect(() =>
+    // @ts-expect-error a variadic key is an array
     encode("text", counterRenewMany, { counters: "k" }, { limit: 0, owners: [], leases: [] }),
   ).toThrow(new TypeError("counter/renew-many: 'counters' must be an array, not string"));
 });
