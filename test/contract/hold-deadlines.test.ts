@@ -10,7 +10,7 @@ interface More {
   take: (lease: number, owner?: Hold) => Promise<Hold>;
   /** The key's TTL is that of a lease of `ms` that was set within the last seconds. */
   expectTtl: (ms: number, slack?: number) => Promise<void>;
-  /** Its watchdog renews every 300 ms. */
+  /** Its watchdog renews every 600 ms. */
   brisk: LockClient;
 }
 
@@ -24,7 +24,7 @@ eachKind("deadlines and extend", (base, kind) => {
         expect(ttl).toBeLessThanOrEqual(ms);
       }),
     brisk: async ({ redis }, use) => {
-      const brisk = new LockClient(redis, { watchdogTimeout: 900 });
+      const brisk = new LockClient(redis, { watchdogTimeout: 1_800 });
       await use(brisk);
       await brisk.close({ timeout: 0 });
     },
@@ -121,7 +121,7 @@ eachKind("deadlines and extend", (base, kind) => {
     }) => {
       const events = recordEvents(brisk);
       const mine = kind.make(brisk, lockName);
-      const leased = await mine.lock({ lease: 800 });
+      const leased = await mine.lock({ lease: 2_000 });
       const watched = await mine.lock({ owner: leased });
       await until("the leased one is lost", () => leased.signal.aborted);
       await until("the other one is renewed", () => events.some(({ name }) => name === "renewed"));
@@ -196,7 +196,7 @@ eachKind("deadlines and extend", (base, kind) => {
       const events = recordEvents(brisk);
       const hold = await kind.make(brisk, lockName).lock();
       await hold.extend(1);
-      await expectTtl(900, 800);
+      await expectTtl(1_800, 1_700);
       expect(hold.remaining).toBeGreaterThan(100);
       await until("renewals", () => events.filter(({ name }) => name === "renewed").length >= 4);
       expect(hold.isHeld).toBe(true);

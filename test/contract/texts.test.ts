@@ -35,13 +35,13 @@ describe("the text of an error", () => {
       "WAIT_TIMEOUT",
       async () => {
         await client.getLock("a").lock({ lease: 60_000 });
-        await client.getLock("a").lock({ wait: 20 });
+        await client.getLock("a").lock({ wait: 1_000 });
       },
       /was not free within \d+ ms; wait longer/,
     ],
     [
       "WAIT_TIMEOUT",
-      () => client.getSemaphore("a").run(() => {}, { wait: 20 }),
+      () => client.getSemaphore("a").run(() => {}, { wait: 1_000 }),
       /semaphore "a" had too few free permits.*trySetPermits\(\)/,
     ],
     ["NOT_OWNER", () => client.getLock("a").unlock(), /hold\.unlock\(\)/],

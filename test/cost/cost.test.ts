@@ -9,6 +9,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { type RedisServer, startRedis, startWorker } from "../support/index.js";
+import { PATIENCE } from "../support/patience.js";
 import type { Figures, Mistake, Part } from "./cost-worker.js";
 
 const FIGURES = new URL("figures.json", import.meta.url);
@@ -19,6 +20,8 @@ const PARTS: readonly Part[] = ["free", "leased", "renewed", "renewals", "waitin
 const writes = process.env.HOLDFAST_COST === "write";
 
 const PATH = fileURLToPath(new URL("../../tools/path.mjs", import.meta.url));
+/** A process that counts is slow beside others; nothing that it counts is a time. */
+const LIMIT = 15 * PATIENCE;
 /** So much room for new objects that none of a measurement are collected before its end. */
 const ROOM = ["--min-semi-space-size=64", "--max-semi-space-size=64"];
 
@@ -77,7 +80,7 @@ function excess(counted: Figures): string[] {
 describe("what is counted stays within 1.3 times the committed figures", () => {
   const seen: Record<string, number> = {};
 
-  test.each(COUNTS)("%s", { timeout: 60_000 }, async (_, act) => {
+  test.each(COUNTS)("%s", { timeout: LIMIT }, async (_, act) => {
     const counted = await act();
     Object.assign(seen, counted);
     if (!writes) expect({ counted, excess: excess(counted) }).toEqual({ counted, excess: [] });
@@ -97,16 +100,16 @@ describe("a mistake is noticed", () => {
     ["a command more", "free", "commands: take a free lock"],
   ];
 
-  test.each(mistakes)("%s", { timeout: 60_000 }, async (mistake, part, title) => {
+  test.each(mistakes)("%s", { timeout: LIMIT }, async (mistake, part, title) => {
     expect(excess(await count(part, mistake))).toContain(title);
   });
 
-  test("waste in a take", { timeout: 60_000 }, async () => {
+  test("waste in a take", { timeout: LIMIT }, async () => {
     const counted = await countCycle(true);
     expect(excess(counted)).toEqual(Object.keys(counted));
   });
 
-  test("waiting, in the path of a take", { timeout: 60_000 }, async () => {
+  test("waiting, in the path of a take", { timeout: LIMIT }, async () => {
     expect(excess(await countPath("--waits"))).toContain("functions executed: take and give back");
   });
 });

@@ -1,5 +1,6 @@
 /** The types as the compilers of users see them, the oldest that works to the newest. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { PATIENCE } from "../support/patience.js";
 import { type Consumer, PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
 import { installVersions, versionFolder } from "./versions/install.js";
@@ -25,7 +26,7 @@ afterAll(async () => {
 
 test.for(["typescript5.2", "typescript5.9", "typescript6", "typescript7"])(
   "%s compiles what users write, and narrows an error by isLockError, by its code and by its class",
-  { timeout: 60_000 },
+  { timeout: 15 * PATIENCE },
   async (compiler, { skip }) => {
     if (missing) skip(missing);
     expect(await project.tsc(versionFolder(compiler))).toBe("");
