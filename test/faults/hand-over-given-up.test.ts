@@ -2,7 +2,7 @@
  * A lock on its way from hand to hand inside one process, and no answer comes: what the giver hears, and that an heir which
  * ends meanwhile leaves nothing on the server, wherever the command was.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/index.js";
 import {
   atLast,
@@ -15,7 +15,7 @@ import {
   turn,
   watch,
 } from "./harness.js";
-import { type Line, lineUp, NEVER, PASS, PASSED, parked } from "./passing.js";
+import { type Line, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectNothingLeft, expectNothingLeftSoon, ttlOf, untilFree, untilMarked } from "./remains.js";
 
 /** A delay that only `restore` ends. */
@@ -69,6 +69,8 @@ const table = PASSED.flatMap((kind) =>
 );
 
 describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
+  beforeEach((context) => needCounted(topology, context));
+
   describe.each(Object.entries(places))("while the command %s", (_place, stop) => {
     test.each(Object.entries(ends))(
       "the heir %s: nothing is left of it, and the next one gets the lock",

@@ -1,5 +1,5 @@
 /** A lock that goes from hand to hand inside one process: order, cost, leases, events; and its one command counts once. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";
 import { PLAIN } from "../contract/kinds.js";
 import { seize } from "../contract/wire.js";
@@ -16,7 +16,7 @@ import {
   type Version,
   watch,
 } from "./harness.js";
-import { lineUp, NEVER, PASS, PASSED, parked } from "./passing.js";
+import { lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, ttlOf, untilFree } from "./remains.js";
 
 const WAITERS = 12;
@@ -95,6 +95,8 @@ describe.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
 });
 
 describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
+  beforeEach((context) => needCounted(topology, context));
+
   test.each<[string, (bed: Bed) => Fault]>([
     ["the reply is lost", (bed) => bed.proxy.cutReplyOf(PASS)],
     ["the reply is lost twice", (bed) => bed.proxy.cutReplyOf(PASS, 2)],

@@ -1,8 +1,9 @@
 /** What the tests of the hand-over inside one process share: which kinds have it, and how its waiters come to stand in line. */
+import type { TestContext } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
-import { type Matcher, until } from "../support/index.js";
-import { atLast, type Bed, script, turn, type Watched, watch } from "./harness.js";
+import { type Matcher, needSharded, until } from "../support/index.js";
+import { atLast, type Bed, script, type Topology, turn, type Watched, watch } from "./harness.js";
 
 /** Nobody is woken by the poll. */
 export const NEVER = 60_000;
@@ -13,6 +14,11 @@ export const PASSED: readonly Kind[] = KINDS.filter(({ name }) =>
 );
 
 export const PASS: Matcher = script("pass");
+
+/** Skips what needs the first release to be a hand-over: a cluster has none while it cannot count who else listens. */
+export async function needCounted(topology: Topology, context: TestContext): Promise<void> {
+  if (topology === "cluster") await needSharded(true, context);
+}
 
 /** Resolves when the first one in line has been refused and listens: from then on nobody here tries without a reason. */
 export async function parked(bed: Bed, tries = 2): Promise<void> {
