@@ -141,7 +141,7 @@ describe.concurrent("the first call of a client, which has to ask the server abo
   });
 
   test("does not get its `wait` twice", async () => {
-    await using it = await fresh(4_000);
+    await using it = await fresh(4_000, 20_000);
     const theirs = await it.bed.lock.lock();
     const call = watch(it.lock.tryLock(7_000));
     await until("the call is over", () => call.state !== "pending");
