@@ -6,8 +6,8 @@ import { Redis } from "ioredis";
 import { freePort, start, startServer } from "../server.mjs";
 
 export const NAME = "orders";
-export const PASSWORD = "of the servers";
-export const SENTINEL_PASSWORD = "of the sentinels";
+export const PASSWORD = "of-the-servers";
+export const SENTINEL_PASSWORD = "of-the-sentinels";
 const QUORUM = 2;
 
 /** Resolves with { master, replica, sentinels } when the sentinels know each other and the replica is in step. */
