@@ -15,9 +15,9 @@
 --   {0, time}   there is one already
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- INCLUDE shared/announce
+-- INCLUDE shared/check_deadline
 -- INCLUDE shared/counts
--- INCLUDE shared/late
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -26,15 +26,15 @@ local earlier = redis.call('GET', marker)
 if earlier then
   return answer(tonumber(earlier))
 end
-if too_late(latest) then
+if not check_deadline(latest) then
   return answer(-1)
 end
 if redis.call('EXISTS', number) == 1 then
   number_in(number)
-  mark(marker, '0', markerTtl)
+  write_marker(marker, '0', markerTtl)
   return answer(0)
 end
 redis.call('SET', number, count)
-mark(marker, '1', markerTtl)
+write_marker(marker, '1', markerTtl)
 announce(publish, channel, message)
 return answer(1)

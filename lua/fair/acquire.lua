@@ -1,24 +1,24 @@
--- Takes a free lock for a fresh wire id if nobody is before it in the queue. Refused, a call that waits gets a place at
--- the end, or keeps the one that it has; it keeps those of its fellow waiters of the same process as well. Running it
+-- Takes a free lock for a fresh wire id if nobody is before it in the queue. Refused, a call that waits gets a ticket
+-- at the end, or keeps the one that it has; it keeps those of the waiters beside it in its process as well. Running it
 -- again is as good as once.
 --
 -- KEYS
---   lock        hash     owner -> hold count
---   queue       list     waiters in their order
---   timeouts    zset     waiter -> ms of the server's clock at which its place lapses
---   alive       zset     waiter of this library -> ms of the server's clock until which it counts as alive
---   tombstone   string   exists once this wire id is over
---   channel     channel  with ":" and a waiter's name: where it is woken
+--   lock          hash     owner -> hold count
+--   queue         list     waiters in their order
+--   timeouts      zset     waiter -> ms of the server's clock at which its ticket lapses
+--   alive         zset     waiter of this library -> ms of the server's clock until which it counts as alive
+--   tombstone     string   exists once this wire id is over
+--   channel       channel  with ":" and a waiter's name: where it is woken
 -- ARGV
---   owner       text     clientId:n
---   lease       ms       TTL of the lock
---   grace       ms       what Redisson grants each waiter to take its turn
---   patience    int      ms for which a waiter that is not heard of counts as alive; 0 if this one does not wait
---   publish     text     PUBLISH or SPUBLISH
---   fellows...  text     waiters whose places are to be kept
+--   owner         text     clientId:n
+--   lease         ms       TTL of the lock
+--   grace         ms       what Redisson grants each waiter to take its turn
+--   patience      int      ms for which a waiter that is not heard of counts as alive; 0 if this one does not wait
+--   publish       text     PUBLISH or SPUBLISH
+--   coWaiters...  text     waiters whose tickets are to be kept
 -- REPLY
 --   {1, 0}         granted
---   {0, ms, i...}  refused; when it may be free, -1 if never; fellows, counted from 1, that lost their place or are next
+--   {0, ms, i...}  refused; when it may be free, -1 if never; coWaiters (from 1) that lost their ticket or are next
 --   {2, 0}         this wire id is over
 -- INCLUDE shared/clock
 -- INCLUDE shared/create
@@ -45,9 +45,9 @@ if not free then
 end
 local now = server_time()
 local term = now + math.max(0, redis.call('PTTL', lock)) + grace
--- Marks a waiter as alive; false if it has no place. Its time with Redisson is never lowered: that takes its own grace
--- off every place at each grant.
-local function hear_of(waiter)
+-- Counts a waiter as alive from now on; false if it has no ticket. Its time with Redisson is never lowered: Redisson
+-- takes its own grace off every ticket at each grant.
+local function refresh(waiter)
   if not redis.call('ZSCORE', timeouts, waiter) then
     return false
   end
@@ -55,18 +55,18 @@ local function hear_of(waiter)
   redis.call('ZADD', alive, now + patience, waiter)
   return true
 end
--- The word on who is alive lasts as long as the last place: without it a dead waiter would look like Redisson's.
-local function keep_word()
+-- Keeps `alive` as long as the last ticket: without it a dead waiter would look like Redisson's.
+local function keep_alive()
   local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
   raise_ttl(alive, math.max(patience, math.min((latest or now) - now, 2 ^ 52)))
 end
 
--- First of all, so that nobody who is heard of is taken for dead. While the lock is held nobody is dropped at all:
--- after a stall of the server all have the time to be heard of.
-local placed = patience ~= '0' and hear_of(owner)
+-- First of all, so that no waiter of this process is taken for dead. While the lock is held nobody is dropped at all:
+-- after a stall of the server all have the time to say that they are alive.
+local has_ticket = patience ~= '0' and refresh(owner)
 local reply = {0, 0}
 for i = 6, #ARGV do
-  if not hear_of(ARGV[i]) then
+  if not refresh(ARGV[i]) then
     reply[#reply + 1] = i - 5
   end
 end
@@ -78,14 +78,14 @@ if free and (not head or head == owner) then
   if failure then
     return failure
   end
-  if placed then
+  if has_ticket then
     redis.call('LPOP', queue)
     redis.call('ZREM', timeouts, owner)
     redis.call('ZREM', alive, owner)
     move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
   end
   if patience ~= '0' then
-    keep_word()
+    keep_alive()
   end
   return {1, 0}
 end
@@ -102,7 +102,7 @@ if free then
     end
   end
 end
-if patience ~= '0' and not placed then
+if patience ~= '0' and not has_ticket then
   local last = redis.call('LINDEX', queue, -1)
   local before = last and redis.call('ZSCORE', timeouts, last)
   redis.call('ZADD', timeouts, before and before + grace or term, owner)
@@ -110,6 +110,6 @@ if patience ~= '0' and not placed then
   redis.call('ZADD', alive, now + patience, owner)
 end
 if patience ~= '0' then
-  keep_word()
+  keep_alive()
 end
 return reply

@@ -3,7 +3,7 @@
 -- KEYS
 --   lock          hash     owner -> hold count
 --   queue         list     waiters in their order
---   timeouts      zset     waiter -> ms of the server's clock at which its place lapses
+--   timeouts      zset     waiter -> ms of the server's clock at which its ticket lapses
 --   alive         zset     waiter of this library -> ms of the server's clock until which it counts as alive
 --   channel       channel  with ":" and a waiter's name: where it is woken
 --   tombstone     string   exists once this call is over
@@ -15,10 +15,10 @@
 --   1             it was held
 --   0             it was free
 -- FLAGS allow-oom
--- INCLUDE shared/bury
 -- INCLUDE shared/clock
 -- INCLUDE shared/foreign
 -- INCLUDE shared/queue
+-- INCLUDE shared/write_tombstone
 
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
@@ -28,7 +28,7 @@ if redis.call('EXISTS', lock) == 0 then
   return redis.call('EXISTS', tombstone)
 end
 -- Sent again, it must not take the lock from the next holder.
-if bury(tombstone, tombstoneTtl) then
+if write_tombstone(tombstone, tombstoneTtl) then
   redis.call('DEL', lock)
   prune(queue, timeouts, alive, server_time(), grace)
   wake_next(queue, channel, publish)

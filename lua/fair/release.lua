@@ -4,7 +4,7 @@
 -- KEYS
 --   lock          hash     owner -> hold count
 --   queue         list     waiters in their order
---   timeouts      zset     waiter -> ms of the server's clock at which its place lapses
+--   timeouts      zset     waiter -> ms of the server's clock at which its ticket lapses
 --   alive         zset     waiter of this library -> ms of the server's clock until which it counts as alive
 --   channel       channel  with ":" and a waiter's name: where it is woken
 --   tombstone     string   exists once this wire id, or this call that leaves holds, is over
@@ -20,16 +20,16 @@
 --   0             the lock is gone
 --   -1            another holds it
 -- FLAGS allow-oom
--- INCLUDE shared/absence
 -- INCLUDE shared/clock
--- INCLUDE shared/keep
 -- INCLUDE shared/queue
+-- INCLUDE shared/update_hold
+-- INCLUDE shared/why_not_held
 
 local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 if count ~= '0' and left ~= '0' then
-  return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
+  return update_hold(lock, tombstone, owner, count, left) and 1 or why_not_held(lock)
 end
 local held = redis.call('HDEL', lock, owner) == 1
 if held then
@@ -42,4 +42,4 @@ end
 if held or redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
-return absence(lock)
+return why_not_held(lock)

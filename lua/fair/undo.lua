@@ -1,11 +1,11 @@
--- Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that refuses
--- it should it arrive later still. Waiters that give up leave the queue by it, many in one pass: each that left alone would
--- move all behind it. A nested call is undone alone: the owner's other holds stay as they are.
+-- Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that
+-- refuses it should it arrive later still. Waiters that give up leave the queue by it, many in one pass: each that left
+-- alone would move all behind it. A nested call is undone alone: the owner's other holds stay as they are.
 --
 -- KEYS
 --   lock           hash     owner -> hold count
 --   queue          list     waiters in their order
---   timeouts       zset     waiter -> ms of the server's clock at which its place lapses
+--   timeouts       zset     waiter -> ms of the server's clock at which its ticket lapses
 --   alive          zset     waiter of this library -> ms of the server's clock until which it counts as alive
 --   channel        channel  with ":" and a waiter's name: where it is woken
 --   tombstones...  string   of each wire id, or of the nested call
@@ -20,9 +20,9 @@
 --   1              there was something to undo
 --   0              there was not, or an earlier run has undone it
 -- FLAGS allow-oom
--- INCLUDE shared/bury
 -- INCLUDE shared/clock
 -- INCLUDE shared/queue
+-- INCLUDE shared/write_tombstone
 
 local lock, queue, timeouts, alive, channel, tombstones =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
@@ -31,21 +31,21 @@ local count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARG
 -- Waiters that are read or written by one command.
 local CHUNK = 500
 
--- Takes waiters out, each from its last place, and moves those behind them up. Reads no further than to the first of them,
--- and writes anew what stays of that part.
+-- Takes waiters out, each from its last position, and moves those behind them up. Reads no further than to the first of
+-- them, and writes anew what stays of that part.
 local function withdraw(waiters)
   local leaving, missing = {}, #waiters
   for _, waiter in ipairs(waiters) do
     leaving[waiter] = true
   end
-  -- From the last place on: who leaves; who stays, and how many leave behind it.
+  -- From the last position on: who leaves; who stays, and how many leave behind it.
   local left_by, staying, behind = {}, {}, {}
-  local place = redis.call('LLEN', queue)
-  while place > 0 and missing > 0 do
-    local chunk = redis.call('LRANGE', queue, math.max(0, place - CHUNK), place - 1)
+  local position = redis.call('LLEN', queue)
+  while position > 0 and missing > 0 do
+    local chunk = redis.call('LRANGE', queue, math.max(0, position - CHUNK), position - 1)
     for i = #chunk, 1, -1 do
       local waiter = chunk[i]
-      place = place - 1
+      position = position - 1
       if leaving[waiter] then
         leaving[waiter] = nil
         missing = missing - 1
@@ -69,10 +69,10 @@ local function withdraw(waiters)
     end
   end
   -- LTRIM cannot leave nothing.
-  if place == 0 then
+  if position == 0 then
     redis.call('DEL', queue)
   else
-    redis.call('LTRIM', queue, 0, place - 1)
+    redis.call('LTRIM', queue, 0, position - 1)
   end
   local again = {}
   for i = #staying, 1, -1 do
@@ -88,14 +88,14 @@ local function withdraw(waiters)
 end
 
 -- All of them before anything else can fail.
-local buried = {}
+local ended = {}
 for i = 6, #tombstones do
-  if bury(tombstones[i], tombstoneTtl) then
-    buried[#buried + 1] = ARGV[i]
+  if write_tombstone(tombstones[i], tombstoneTtl) then
+    ended[#ended + 1] = ARGV[i]
   end
 end
-local undone = withdraw(buried) and 1 or 0
-for _, owner in ipairs(buried) do
+local undone = withdraw(ended) and 1 or 0
+for _, owner in ipairs(ended) do
   local current = redis.call('HGET', lock, owner)
   if current and tonumber(current) > tonumber(count) then
     if count ~= '0' and left ~= '0' then

@@ -1,4 +1,4 @@
--- Takes a free lock for a fresh wire id and draws a fencing token. Running it again is as good as once: an owner that has
+-- Takes a free lock for a fresh wire id and the next fencing token. Running it again is as good as once: an owner that has
 -- the lock keeps its count and its token, and the TTL is only raised.
 --
 -- KEYS
@@ -13,15 +13,15 @@
 --   {0, pttl}   held by another; its remaining time in ms, -1 if it has no end
 --   {2, 0}      this wire id is over
 -- INCLUDE shared/create
--- INCLUDE shared/draw
 -- INCLUDE shared/foreign
+-- INCLUDE shared/next_token
 -- INCLUDE shared/raise_ttl
 
 local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], ARGV[2]
 
 if redis.call('EXISTS', lock, tombstone) == 0 then
-  draw(counter)
+  next_token(counter)
   return create(lock, lease, owner, 1) or {1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 1 then
@@ -31,7 +31,7 @@ if redis.call('HEXISTS', lock, owner) == 1 then
   raise_ttl(lock, lease)
   -- The counter has not moved since: nobody else can have had the lock.
   if redis.call('EXISTS', counter) == 0 then
-    draw(counter)
+    next_token(counter)
   end
   return {1, redis.call('GET', counter)}
 end

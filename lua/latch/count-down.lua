@@ -14,9 +14,9 @@
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/late
--- INCLUDE shared/mark
+-- INCLUDE shared/check_deadline
 -- INCLUDE shared/counts
+-- INCLUDE shared/write_marker
 
 local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
@@ -24,11 +24,11 @@ local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('EXISTS', marker) == 1 then
   return answer(1)
 end
-if too_late(latest) then
+if not check_deadline(latest) then
   return answer(-1)
 end
 local left = number_in(count)
-mark(marker, '1', markerTtl)
+write_marker(marker, '1', markerTtl)
 if left > 1 then
   redis.call('DECRBY', count, 1)
 else

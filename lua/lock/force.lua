@@ -12,8 +12,8 @@
 --   0             it was free
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/bury
 -- INCLUDE shared/foreign
+-- INCLUDE shared/write_tombstone
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
@@ -23,7 +23,7 @@ if redis.call('EXISTS', lock) == 0 then
   return redis.call('EXISTS', tombstone)
 end
 -- Sent again, it must not take the lock from the next holder.
-if bury(tombstone, tombstoneTtl) then
+if write_tombstone(tombstone, tombstoneTtl) then
   redis.call('DEL', lock)
   announce(publish, channel, '0')
 end

@@ -1,46 +1,47 @@
--- Gives a lock back and grants it in the same step to one who waits for it in the giver's process, its heir (lock
+-- Gives a lock back and grants it in the same step to the successor, a waiter in the process of the giver (lock
 -- cohorting: Dice, Marathe and Shavit 2012). No other process comes between, so now and then the others are asked: then
--- the release is announced, and the heir gets nothing if anybody outside its process hears of it.
+-- the release is announced, and the successor gets nothing if anybody outside its process hears of it.
 --
 -- KEYS
---   lock           hash     owner -> hold count
---   channel        channel  where releases are announced
---   tombstone      string   exists once the giver's wire id is over
---   heirTombstone  string   exists once the heir's is
+--   lock                hash     owner -> hold count
+--   channel             channel  where releases are announced
+--   tombstone           string   exists once the giver's wire id is over
+--   successorTombstone  string   exists once the successor's is
 -- ARGV
---   owner          text     the giver, clientId:n
---   heir           text     clientId:n
---   lease          ms       of the heir
---   ask            int      1 if others go before the heir
---   own            int      how many subscribers of the channel are of this process
---   tombstoneTtl   ms       how long a command may be sent again
---   publish        text     PUBLISH or SPUBLISH
+--   owner               text     the giver, clientId:n
+--   successor           text     clientId:n
+--   lease               ms       of the successor
+--   ask                 int      1 if others go before the successor
+--   own                 int      how many subscribers of the channel are of this process
+--   tombstoneTtl        ms       how long a command may be sent again
+--   publish             text     PUBLISH or SPUBLISH
 -- REPLY
---   {1, 1, 0}       given back, now or by an earlier run, and the heir has it
---   {1, 0, others}  given back; the heir has nothing, and so many others heard of it
+--   {1, 1, 0}       given back, now or by an earlier run, and the successor has it
+--   {1, 0, others}  given back; the successor has nothing, and so many others heard of it
 --   {0, 0, 0}       the lock was gone
 --   {-1, 0, 0}      another held it
 -- FLAGS allow-oom
--- INCLUDE shared/absence
 -- INCLUDE shared/create
 -- INCLUDE shared/others
 -- INCLUDE shared/raise_ttl
+-- INCLUDE shared/why_not_held
 
-local lock, channel, tombstone, heirTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, heir, lease, ask, own, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, successor, lease, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local own, tombstoneTtl, publish = ARGV[5], ARGV[6], ARGV[7]
 
 if redis.call('HDEL', lock, owner) == 1 then
   redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-  local others = others_first(lock, heirTombstone, channel, '0', ask, own, publish)
+  local others = others_first(lock, successorTombstone, channel, '0', ask, own, publish)
   if others then
     return {1, 0, others}
   end
-  return create(lock, lease, heir, 1) or {1, 1, 0}
+  return create(lock, lease, successor, 1) or {1, 1, 0}
 end
 if redis.call('EXISTS', tombstone) == 0 then
-  return {absence(lock), 0, 0}
+  return {why_not_held(lock), 0, 0}
 end
-if redis.call('HEXISTS', lock, heir) == 0 then
+if redis.call('HEXISTS', lock, successor) == 0 then
   return {1, 0, 0}
 end
 raise_ttl(lock, lease)

@@ -13,8 +13,8 @@
 --   0          the lock is gone
 --   -1         another holds it
 --   2          this call is over, or came out of order
--- INCLUDE shared/absence
 -- INCLUDE shared/raise_ttl
+-- INCLUDE shared/why_not_held
 
 local lock, tombstone = KEYS[1], KEYS[2]
 local owner, count, lease = ARGV[1], ARGV[2], ARGV[3]
@@ -24,7 +24,7 @@ if redis.call('EXISTS', tombstone) == 1 then
 end
 local current = redis.call('HGET', lock, owner)
 if not current then
-  return absence(lock)
+  return why_not_held(lock)
 end
 local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then

@@ -17,14 +17,14 @@
 --   -1            another holds it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/absence
--- INCLUDE shared/keep
+-- INCLUDE shared/update_hold
+-- INCLUDE shared/why_not_held
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if count ~= '0' and left ~= '0' then
-  return keep(lock, tombstone, owner, count, left) and 1 or absence(lock)
+  return update_hold(lock, tombstone, owner, count, left) and 1 or why_not_held(lock)
 end
 if redis.call('HDEL', lock, owner) == 1 then
   redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
@@ -34,4 +34,4 @@ end
 if redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
-return absence(lock)
+return why_not_held(lock)

@@ -8,8 +8,8 @@
 --   owners...  text  clientId:n, one for each lock
 -- REPLY
 --   {r, ...}   for each lock 1 renewed, 0 gone, -1 taken by another
--- INCLUDE shared/absence
 -- INCLUDE shared/raise_ttl
+-- INCLUDE shared/why_not_held
 
 local locks = KEYS
 local lease = ARGV[1]
@@ -20,7 +20,7 @@ for i, lock in ipairs(locks) do
     raise_ttl(lock, lease)
     replies[i] = 1
   else
-    replies[i] = absence(lock)
+    replies[i] = why_not_held(lock)
   end
 end
 return replies

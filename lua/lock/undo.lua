@@ -1,5 +1,5 @@
--- Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that refuses
--- it should it arrive later still. A nested call is undone alone: the owner's other holds stay as they are.
+-- Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that
+-- refuses it should it arrive later still. A nested call is undone alone: the owner's other holds stay as they are.
 --
 -- KEYS
 --   lock           hash     owner -> hold count
@@ -16,20 +16,20 @@
 --   0              there was not, or an earlier run has undone it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/bury
+-- INCLUDE shared/write_tombstone
 
 local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
 local count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 -- All of them before anything else can fail.
-local buried = {}
+local ended = {}
 for i = 3, #tombstones do
-  if bury(tombstones[i], tombstoneTtl) then
-    buried[#buried + 1] = ARGV[i + 2]
+  if write_tombstone(tombstones[i], tombstoneTtl) then
+    ended[#ended + 1] = ARGV[i + 2]
   end
 end
 local undone = 0
-for _, owner in ipairs(buried) do
+for _, owner in ipairs(ended) do
   local current = redis.call('HGET', lock, owner)
   if current and tonumber(current) > tonumber(count) then
     undone = 1

@@ -17,7 +17,7 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -29,7 +29,7 @@ end
 local member = raw(id)
 prune(permits, leases, server_time(), publish, channel)
 local out = redis.call('ZSCORE', leases, member)
-mark(tombstone, out and call or 'over', tombstoneTtl)
+write_marker(tombstone, out and call or 'over', tombstoneTtl)
 if not out then
   return 0
 end

@@ -14,10 +14,10 @@
 -- REPLY
 --   {1, time}   done, now or by an earlier run
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
+-- INCLUDE shared/check_deadline
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
--- INCLUDE shared/late
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local count, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -25,11 +25,11 @@ local count, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('EXISTS', marker) == 1 then
   return answer(1)
 end
-if too_late(latest) then
+if not check_deadline(latest) then
   return answer(-1)
 end
 local before = prune(permits, leases, server_time(), publish, channel) + redis.call('ZCARD', leases)
-mark(marker, '1', markerTtl)
+write_marker(marker, '1', markerTtl)
 if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then
   redis.call('INCRBY', permits, count - before)
   redis.pcall(publish, channel, count)

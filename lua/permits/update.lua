@@ -17,10 +17,10 @@
 --   {0, time}   no such permit, or its lease had ended
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- FLAGS allow-oom
+-- INCLUDE shared/check_deadline
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
--- INCLUDE shared/late
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -28,7 +28,7 @@ local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('EXISTS', marker) == 1 then
   return answer(1)
 end
-if too_late(latest) then
+if not check_deadline(latest) then
   return answer(-1)
 end
 local now = server_time()
@@ -39,7 +39,7 @@ if not ends then
   return answer(0)
 end
 redis.call('ZADD', leases, now + lease, member)
-mark(marker, '1', markerTtl)
+write_marker(marker, '1', markerTtl)
 if now + lease < tonumber(ends) then
   redis.pcall(publish, channel, 1)
 end

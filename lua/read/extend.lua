@@ -20,7 +20,7 @@ if redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
-  return read_absence(lock, owner)
+  return why_not_reading(lock, owner)
 end
 change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1

@@ -12,9 +12,9 @@
 --   0             it was free
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/bury
 -- INCLUDE shared/foreign
 -- INCLUDE shared/reads
+-- INCLUDE shared/write_tombstone
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
@@ -24,7 +24,7 @@ if all_reads_left(lock) == 0 then
   return redis.call('EXISTS', tombstone)
 end
 -- Sent again, it must not take the lock from the next holder.
-if not bury(tombstone, tombstoneTtl) then
+if not write_tombstone(tombstone, tombstoneTtl) then
   return 1
 end
 local mode = redis.call('HGET', lock, 'mode')

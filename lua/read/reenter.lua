@@ -28,7 +28,7 @@ local current = redis.call('HGET', lock, owner) or 0
 local left, last = reads_left(lock, owner, current)
 if left == 0 then
   if redis.call('HEXISTS', lock, field) == 0 then
-    return read_absence(lock, owner)
+    return why_not_reading(lock, owner)
   end
   set_reads(lock, owner, {}, last)
   if count ~= '1' then

@@ -18,21 +18,21 @@
 --   -1            another holds it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/bury
 -- INCLUDE shared/reads
+-- INCLUDE shared/write_tombstone
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
 
 if redis.call('HEXISTS', lock, owner) == 0 then
-  return redis.call('EXISTS', tombstone) == 1 and 1 or read_absence(lock, owner)
+  return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_reading(lock, owner)
 end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
 if #terms == 0 then
-  bury(tombstone, tombstoneTtl)
+  write_tombstone(tombstone, tombstoneTtl)
 end
 if change_reads(lock, owner, terms, left) then
   announce(publish, channel, '0')

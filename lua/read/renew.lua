@@ -26,7 +26,7 @@ for i = 1, owners do
   if other then
     replies[i] = -1
   elseif left == 0 then
-    replies[i] = read_absence(lock, owner)
+    replies[i] = why_not_reading(lock, owner)
     if count then
       set_reads(lock, owner, {}, last)
     end

@@ -16,14 +16,14 @@
 --   0             there was not, or an earlier run has undone it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/bury
 -- INCLUDE shared/reads
+-- INCLUDE shared/write_tombstone
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
 
-if not bury(tombstone, tombstoneTtl) then
+if not write_tombstone(tombstone, tombstoneTtl) then
   return 0
 end
 if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then

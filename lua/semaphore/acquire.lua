@@ -11,7 +11,7 @@
 --   {0, 0}     not so many are free
 --   {2, 0}     this call is over
 -- INCLUDE shared/counts
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local permits, marker = KEYS[1], KEYS[2]
 local count, markerTtl = ARGV[1], ARGV[2]
@@ -28,5 +28,5 @@ if free < tonumber(count) then
   return {0, 0}
 end
 redis.call('DECRBY', permits, count)
-mark(marker, count, markerTtl)
+write_marker(marker, count, markerTtl)
 return {1, free - count}

@@ -8,7 +8,7 @@
 -- REPLY
 --   n          how many it took, now or by an earlier run
 -- INCLUDE shared/counts
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local permits, marker = KEYS[1], KEYS[2]
 local markerTtl = ARGV[1]
@@ -21,5 +21,5 @@ local free = math.max(0, number_in(permits))
 if free > 0 then
   redis.call('DECRBY', permits, free)
 end
-mark(marker, free, markerTtl)
+write_marker(marker, free, markerTtl)
 return free

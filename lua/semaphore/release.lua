@@ -14,9 +14,9 @@
 --   {1, time}   done, now or by an earlier run
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- FLAGS allow-oom
+-- INCLUDE shared/check_deadline
 -- INCLUDE shared/counts
--- INCLUDE shared/late
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -24,10 +24,10 @@ local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], AR
 if redis.call('EXISTS', marker) == 1 then
   return answer(1)
 end
-if too_late(latest) then
+if not check_deadline(latest) then
   return answer(-1)
 end
 number_in(permits)
-mark(marker, '1', markerTtl)
+write_marker(marker, '1', markerTtl)
 give_back(permits, count, publish, channel, message)
 return answer(1)

@@ -11,13 +11,13 @@
 --   1          done
 -- FLAGS allow-oom
 -- INCLUDE shared/counts
--- INCLUDE shared/mark
+-- INCLUDE shared/write_marker
 
 local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, publish = ARGV[1], ARGV[2]
 
 local taken = redis.call('GET', marker)
-mark(marker, 'over', markerTtl)
+write_marker(marker, 'over', markerTtl)
 if taken and taken ~= 'over' and taken ~= '0' then
   give_back(permits, taken, publish, channel)
 end

@@ -1,8 +1,8 @@
--- How many others are to have a lock that was given back before the heir, who waits in the giver's process: undefined if
--- the heir may have it now. Unless they are to be asked, nobody is told. `own` of those who hear of it are of that process;
--- who may not be told cannot be counted, and counts as one.
-local function others_first(lock, heirTombstone, channel, message, ask, own, publish)
-  local possible = redis.call('EXISTS', lock, heirTombstone) == 0
+-- How many other processes go before the successor, a waiter in the process of the last holder; nil if the successor may
+-- have the lock now. With `ask` '0' the release is announced only if there is no successor any more. `own` of those who
+-- hear of it are of that process. Without the right to announce nobody can be counted: that counts as one.
+local function others_first(lock, successorTombstone, channel, message, ask, own, publish)
+  local possible = redis.call('EXISTS', lock, successorTombstone) == 0
   if possible and ask == '0' then
     return nil
   end

@@ -1,7 +1,7 @@
--- A fair lock's waiters: `queue` is their order, `timeouts` what Redisson knows of each (the time at which its place
+-- A fair lock's waiters: `queue` is their order, `timeouts` what Redisson knows of each (the time at which its ticket
 -- lapses), `alive` what this library knows of its own (the time until which it counts as alive).
 
--- When a waiter's place lapses; nil for one that has no time, which nobody would ever drop.
+-- When a waiter's ticket lapses; nil for one that has no time, which nobody would ever drop.
 local function deadline_of(timeouts, alive, waiter)
   local timeout = redis.call('ZSCORE', timeouts, waiter)
   return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
@@ -16,15 +16,15 @@ end
 
 -- As move_up, for all that are left; but each keeps a whole turn from now for itself and for each one before it.
 local function close_ranks(queue, timeouts, now, grace, unused)
-  for place, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
-    local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - place * grace
+  for position, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+    local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - position * grace
     if spare > 0 then
       move_up(timeouts, {waiter}, math.min(spare, unused))
     end
   end
 end
 
--- Drops the dead at the head of the queue; returns how many. Whoever is dropped before its place lapses leaves the rest of
+-- Drops the dead at the head of the queue; returns how many. Whoever is dropped before its ticket lapses leaves the rest of
 -- its turn to those behind, as one that gives up does: else a dead Java waiter would hold up the queue for all these turns.
 local function prune(queue, timeouts, alive, now, grace)
   local dropped, unused = 0, 0

@@ -135,7 +135,7 @@ local function change_reads(lock, owner, terms, left)
 end
 
 -- Why an owner does not read: -1 if others hold the lock, 0 if nobody does. What is left of the dead is cleared away.
-local function read_absence(lock, owner)
+local function why_not_reading(lock, owner)
   local mode = redis.call('HGET', lock, 'mode')
   local others
   if mode == 'read' then

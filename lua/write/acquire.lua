@@ -1,5 +1,5 @@
 -- Takes the write side of a free lock for a fresh wire id. A lock whose readers have all lapsed is free, though its key
--- may be there. Refused, a call that waits is marked as a waiting writer. Running it again is as good as once.
+-- may be there. Refused, a call that waits is advertised as a waiting writer. Running it again is as good as once.
 --
 -- KEYS
 --   lock       hash    "mode" -> read or write; owner -> read holds; owner:write -> write holds
@@ -9,7 +9,7 @@
 --   owner      text    clientId:n
 --   field      text    clientId:n:write
 --   lease      ms      TTL of the lock
---   patience   int     ms for which a waiter that is not heard of counts as alive; 0 if this one is not to be marked
+--   patience   int     ms for which a waiter that is not heard of counts as alive; 0 if this one is not advertised
 -- REPLY
 --   {1, 0}     granted
 --   {0, pttl}  held by others; ms until the lock lapses, -1 if never
@@ -19,6 +19,7 @@
 -- INCLUDE shared/foreign
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/reads
+-- INCLUDE shared/writers
 
 local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, lease, patience = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -44,7 +45,6 @@ refuse_foreign(lock)
 if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
   local now = server_time()
   redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
-  redis.call('ZADD', writers, now + patience, owner)
-  raise_ttl(writers, patience)
+  advertise(writers, owner, now, patience)
 end
 return {0, redis.call('PTTL', lock)}

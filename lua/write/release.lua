@@ -18,26 +18,26 @@
 --   0             the lock is gone
 --   -1            another holds it
 -- FLAGS allow-oom
--- INCLUDE shared/absence
 -- INCLUDE shared/announce
--- INCLUDE shared/bury
 -- INCLUDE shared/end_write
--- INCLUDE shared/keep
 -- INCLUDE shared/reads
+-- INCLUDE shared/update_hold
+-- INCLUDE shared/why_not_held
+-- INCLUDE shared/write_tombstone
 
 local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
 if count ~= '0' then
-  return keep(lock, tombstone, field, count, left) and 1 or absence(lock)
+  return update_hold(lock, tombstone, field, count, left) and 1 or why_not_held(lock)
 end
 if redis.call('HEXISTS', lock, field) == 0 then
-  return redis.call('EXISTS', tombstone) == 1 and 1 or absence(lock)
+  return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_held(lock)
 end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
-bury(tombstone, tombstoneTtl)
+write_tombstone(tombstone, tombstoneTtl)
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 announce(publish, channel, '1')
 return 1

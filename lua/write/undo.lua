@@ -1,6 +1,6 @@
 -- Undoes one acquire or nested acquire of the write side whose outcome is unknown or unwanted, and leaves a tombstone
--- that refuses it should it arrive later still. A waiting writer that gives up loses its mark by it, and when it was the
--- last the readers are told. A nested call is undone alone: the owner's other holds stay.
+-- that refuses it should it arrive later still. A waiting writer that gives up is not advertised any more, and when it
+-- was the last the readers are told. A nested call is undone alone: the owner's other holds stay.
 --
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
@@ -19,25 +19,25 @@
 --   0             there was not, or an earlier run has undone it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
--- INCLUDE shared/bury
 -- INCLUDE shared/clock
 -- INCLUDE shared/end_write
 -- INCLUDE shared/reads
+-- INCLUDE shared/write_tombstone
 
 local lock, channel, tombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 
-if not bury(tombstone, tombstoneTtl) then
+if not write_tombstone(tombstone, tombstoneTtl) then
   return 0
 end
-local unmarked = redis.call('ZREM', writers, owner)
+local withdrawn = redis.call('ZREM', writers, owner)
 redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
-if unmarked == 1 and redis.call('EXISTS', writers) == 0 then
+if withdrawn == 1 and redis.call('EXISTS', writers) == 0 then
   announce(publish, channel, '1')
 end
 local current = redis.call('HGET', lock, field)
 if not current or tonumber(current) <= tonumber(count) then
-  return unmarked
+  return withdrawn
 end
 if count ~= '0' then
   redis.call('PEXPIRE', lock, left)

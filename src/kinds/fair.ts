@@ -49,7 +49,7 @@ export class FairBackend extends HashBackend {
       grace: this.#grace,
       patience: coWaiters ? patience(settings) : 0,
       publish: this.publish,
-      fellows: coWaiters ?? [],
+      coWaiters: coWaiters ?? [],
     };
     return this.call({ script: fairAcquire, keys, args });
   }

@@ -5,12 +5,12 @@ import { type Backend, DONE, TOMBSTONE_TTL } from "../locks/backend.js";
 import type { ReleaseKeys } from "./calls.js";
 
 interface PassKeys extends ReleaseKeys {
-  readonly heirTombstone: string;
+  readonly successorTombstone: string;
 }
 
 interface PassArguments {
   readonly owner: string;
-  readonly heir: string;
+  readonly successor: string;
   readonly lease: number;
   readonly ask: number;
   readonly own: number;
@@ -23,7 +23,7 @@ export function passKeys({ key, channel }: Backend, wireId: string, successor: S
     lock: key,
     channel,
     tombstone: tombstone(key, wireId),
-    heirTombstone: tombstone(key, successor.wireId),
+    successorTombstone: tombstone(key, successor.wireId),
   };
 }
 
@@ -31,7 +31,7 @@ export function passArguments(publish: string, wireId: string, successor: Succes
   const { lease, own } = successor;
   return {
     owner: wireId,
-    heir: successor.wireId,
+    successor: successor.wireId,
     lease,
     ask: own === undefined ? 0 : 1,
     own: own ?? 0,

@@ -1,4 +1,4 @@
-/** The write side of a read-write lock: exclusive; where writers go first, those who wait are marked on the server. */
+/** The write side of a read-write lock: exclusive; where writers go first, those who wait are advertised on the server. */
 import { tombstone, waitingWriters, writeField } from "../base/names.js";
 import type { QueueTraits, Successor } from "../engine/acquisition.js";
 import type { Side, Try } from "../locks/backend.js";
@@ -63,7 +63,7 @@ export class WriteBackend extends ReadWriteBackend {
     const args = {
       ...passArguments(this.publish, wireId, successor),
       field: writeField(wireId),
-      heirField: writeField(successor.wireId),
+      successorField: writeField(successor.wireId),
       patience: this.traits.advertised ? patience(this.env.settings) : 0,
     };
     return this.call({ script: writePass, keys, args });

@@ -59,7 +59,7 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: granted or refused for good
   test("sent again, it keeps count and queue, and only raises the TTL", async () => {
     const waiting = inLine([OTHER, { due: 330_000, alive: 5_000 }], [JAVA, { due: -1 }]);
     await bench.put({ ...mine(90_000, "12"), ...waiting });
-    expect(await acquire({ fellows: [OTHER] })).toEqual([1, 0]);
+    expect(await acquire({ coWaiters: [OTHER] })).toEqual([1, 0]);
     await bench.expect({ ...mine(90_000, "12"), ...waiting });
     expect(await acquire({ lease: 120_000 })).toEqual([1, 0]);
     await bench.expect({ ...mine(120_000, "12"), ...waiting });
@@ -84,9 +84,9 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: granted or refused for good
     await bench.expect(mine(60_000));
   });
 
-  test("a grant heeds what it hears of fellows before it takes the grace off", async () => {
+  test("a grant heeds what it hears of co-waiters before it takes the grace off", async () => {
     await bench.put(inLine([ME, { due: 400_000, alive: 9_000 }], [OTHER, { due: 5_000, alive: 1_000 }]));
-    expect(await acquire({ fellows: [OTHER] })).toEqual([1, 0]);
+    expect(await acquire({ coWaiters: [OTHER] })).toEqual([1, 0]);
     await bench.expect({ ...mine(60_000), ...inLine([OTHER, heard(later(0))]) });
   });
 
@@ -122,13 +122,13 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: granted or refused for good
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("the word on who is alive does not stay without TTL when a fellow's was gone", async () => {
+  test("the key of who is alive does not stay without TTL when that of a co-waiter was gone", async () => {
     const places: [string, Place][] = [
       [ME, { due: 400_000 }],
       [OTHER, { due: 700_000 }],
     ];
     await bench.put(inLine(...places));
-    expect(await acquire({ fellows: [OTHER] })).toEqual([1, 0]);
+    expect(await acquire({ coWaiters: [OTHER] })).toEqual([1, 0]);
     expect(await bench.redis.pttl(ALIVE)).not.toBe(-1);
   });
 
@@ -140,7 +140,7 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: granted or refused for good
   ])("{2, 0}: a wire id that is over does not get %s, nor a place", async (_, before) => {
     const states = { ...before, [TOMBSTONE]: text("1", 40_000) };
     await bench.put(states);
-    expect(await acquire({ fellows: [OTHER] })).toEqual([2, 0]);
+    expect(await acquire({ coWaiters: [OTHER] })).toEqual([2, 0]);
     await bench.expect(states);
     expect(await bench.heard()).toEqual([]);
   });

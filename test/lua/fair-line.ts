@@ -45,7 +45,7 @@ export interface Attempt {
   readonly grace: number;
   readonly patience: number;
   readonly publish: string;
-  readonly fellows: string[];
+  readonly coWaiters: string[];
 }
 
 export function attempt(changes: Partial<Attempt> = {}): Attempt {
@@ -55,7 +55,7 @@ export function attempt(changes: Partial<Attempt> = {}): Attempt {
     grace: GRACE,
     patience: PATIENCE,
     publish: "PUBLISH",
-    fellows: [],
+    coWaiters: [],
   };
   return { ...usual, ...changes };
 }

@@ -44,10 +44,10 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
   const acquire = (changes?: Partial<Attempt>) =>
     bench.runner(fairAcquire, form)(FAIR_KEYS, attempt(changes)) as Promise<number[]>;
 
-  /** Refused, with about this many ms, and these fellows. */
-  async function expectRefused(reply: Promise<number[]>, ms: number, ...fellows: number[]): Promise<void> {
+  /** Refused, with about this many ms, and these coWaiters. */
+  async function expectRefused(reply: Promise<number[]>, ms: number, ...coWaiters: number[]): Promise<void> {
     const [granted, found, ...indices] = await reply;
-    expect([granted, indices]).toEqual([0, fellows]);
+    expect([granted, indices]).toEqual([0, coWaiters]);
     expectTtl(found, ms);
   }
 
@@ -221,25 +221,25 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
     expect(await bench.heard()).toEqual([]);
   });
 
-  test("fellows are kept by the same call, each with its own time", async () => {
+  test("co-waiters are kept by the same call, each with its own time", async () => {
     const before: [string, Place][] = [
       [OTHER, { due: 500_000, alive: 100 }],
       [THIRD, { due: 100_000, alive: 100 }],
       [ME, { due: 900_000, alive: 100 }],
     ];
     await bench.put({ ...theirs(30_000), ...inLine(...before) });
-    await expectRefused(acquire({ fellows: [OTHER, THIRD] }), 30_000);
+    await expectRefused(acquire({ coWaiters: [OTHER, THIRD] }), 30_000);
     await bench.expect({
       ...theirs(30_000),
       ...inLine([OTHER, heard(500_000)], [THIRD, heard(later(330_000))], [ME, heard(900_000)]),
     });
   });
 
-  test("fellows that have lost their place are named, and get none by this call", async () => {
+  test("co-waiters that have lost their ticket are named, and get none by this call", async () => {
     await bench.put({ ...theirs(30_000), ...inLine([OTHER, { due: 500_000, alive: 100 }], [THIRD, {}]) });
     await expectRefused(
       acquire({
-        fellows: [
+        coWaiters: [
           "6e3814a1-e847-452b-a982-45baf93a1df2:8",
           OTHER,
           THIRD,
@@ -264,13 +264,13 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
     });
   });
 
-  test("the fellow whose turn it is at a free lock is named", async () => {
+  test("the co-waiter whose turn it is at a free lock is named", async () => {
     const places = (alive: Place["alive"]): [string, Place][] => [
       [OTHER, { due: 500_000, alive }],
       [ME, heard(900_000)],
     ];
     await bench.put(inLine(...places(later(PATIENCE))));
-    expect(await acquire({ fellows: [THIRD, OTHER] })).toEqual([0, 1_000, 1, 2]);
+    expect(await acquire({ coWaiters: [THIRD, OTHER] })).toEqual([0, 1_000, 1, 2]);
     await bench.expect(inLine(...places(later(PATIENCE))));
     expect(await bench.heard()).toEqual([]);
   });
@@ -335,7 +335,7 @@ describe.each(forms(fairAcquire))("fair/acquire, %s: {0, ms, i...}, refused for 
       });
       await bench.redis.del(name);
       expect(
-        await bench.runner(fairAcquire, form)(keys, attempt({ owner: OTHER, fellows: [owner] })),
+        await bench.runner(fairAcquire, form)(keys, attempt({ owner: OTHER, coWaiters: [owner] })),
       ).toEqual([0, 1_000, 1]);
       expect(await bench.runner(fairAcquire, form)(keys, attempt({ owner }))).toEqual([1, 0]);
       expect(await bench.redis.hgetall(name)).toEqual({ [owner]: "1" });

@@ -79,15 +79,15 @@ const foreign = fc.record({
 const TEXTS: Record<string, string> = {
   owner: ME,
   field: `${ME}:write`,
-  heir: ME.replace(/\d+$/, "9"),
-  heirField: ME.replace(/\d+$/, "9:write"),
+  successor: ME.replace(/\d+$/, "9"),
+  successorField: ME.replace(/\d+$/, "9:write"),
   publish: "PUBLISH",
 };
 const LISTS: Record<string, readonly unknown[]> = {
   owners: [ME],
   leases: [5_000],
   terms: [0, 5_000],
-  fellows: [OTHER],
+  coWaiters: [OTHER],
 };
 const KEYS: Record<string, readonly string[]> = {
   locks: [LOCK],

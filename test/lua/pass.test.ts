@@ -21,8 +21,8 @@ import {
 } from "./bench.js";
 import { CHANNEL as BOTH_SIDES, holds, WRITERS, writing } from "./sides.js";
 
-const HEIR = "6e3814a1-e847-452b-a982-45baf93a1df2:9";
-const HEIR_TOMBSTONE = "redisson_unlock_latch:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:9";
+const SUCCESSOR = "6e3814a1-e847-452b-a982-45baf93a1df2:9";
+const SUCCESSOR_TOMBSTONE = "redisson_unlock_latch:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:9";
 const COUNTER = "redisson_lock_token:{job}";
 const LAST = "9223372036854775000";
 const TOKEN = "9223372036854775001";
@@ -42,12 +42,12 @@ interface Kind {
   readonly message: "0" | "1";
   /** The lock in an owner's hand. */
   readonly lock: (owner: string, ttl: number) => States;
-  /** What is beside the lock before, and after the heir has it. */
+  /** What is beside the lock before, and after the successor has it. */
   readonly beside: States;
   readonly granted: States;
   /** Likewise when others were asked and nobody wanted it, if that is not the same. */
   readonly unwanted?: States;
-  /** What is beside it when others go before the heir. */
+  /** What is beside it when others go before the successor. */
   readonly passedBy: States;
   readonly token: string | number;
 }
@@ -83,13 +83,13 @@ const kinds: Record<string, Kind> = {
     script: writePass as unknown as Kind["script"],
     channel: BOTH_SIDES,
     keys: { writers: WRITERS },
-    args: { field: `${ME}:write`, heirField: `${HEIR}:write`, patience: 20_000 },
+    args: { field: `${ME}:write`, successorField: `${SUCCESSOR}:write`, patience: 20_000 },
     message: "1",
     lock: (owner, ttl) => writing(ttl, "1", [], owner),
-    beside: { [WRITERS]: scored({ [HEIR]: 9_000, [OTHER]: 9_000 }, 9_000) },
+    beside: { [WRITERS]: scored({ [SUCCESSOR]: 9_000, [OTHER]: 9_000 }, 9_000) },
     granted: { [WRITERS]: scored({ [OTHER]: 9_000 }, 9_000) },
     unwanted: { [WRITERS]: scored({ [OTHER]: 9_000 }, 20_000) },
-    passedBy: { [WRITERS]: scored({ [HEIR]: later(20_000), [OTHER]: 9_000 }, 20_000) },
+    passedBy: { [WRITERS]: scored({ [SUCCESSOR]: later(20_000), [OTHER]: 9_000 }, 20_000) },
     token: 0,
   },
 };
@@ -101,11 +101,25 @@ const cases = Object.entries(kinds).flatMap(([name, kind]) =>
 describe.each(cases)("$title", ({ kind, form }) => {
   const { channel, message, beside, granted, passedBy, token } = kind;
   const mine = kind.lock(ME, 30_000);
-  const theirs = kind.lock(HEIR, 20_000);
+  const theirs = kind.lock(SUCCESSOR, 20_000);
   const over = { [TOMBSTONE]: text("1", 40_000) };
-  const keys = { lock: LOCK, channel, tombstone: TOMBSTONE, heirTombstone: HEIR_TOMBSTONE, ...kind.keys };
+  const keys = {
+    lock: LOCK,
+    channel,
+    tombstone: TOMBSTONE,
+    successorTombstone: SUCCESSOR_TOMBSTONE,
+    ...kind.keys,
+  };
   const args = (more = {}) => ({
-    ...{ owner: ME, heir: HEIR, lease: 20_000, ask: 0, own: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
+    ...{
+      owner: ME,
+      successor: SUCCESSOR,
+      lease: 20_000,
+      ask: 0,
+      own: 0,
+      tombstoneTtl: 40_000,
+      publish: "PUBLISH",
+    },
     ...kind.args,
     ...more,
   });
@@ -114,7 +128,7 @@ describe.each(cases)("$title", ({ kind, form }) => {
     { command: publish, channel, payload: message },
   ];
 
-  test("{1, 1}: the heir has it, and nobody is told", async () => {
+  test("{1, 1}: the successor has it, and nobody is told", async () => {
     await bench.put({ ...mine, ...beside });
     expect(await pass()).toEqual([1, 1, token]);
     await bench.expect({ ...theirs, ...over, ...granted });
@@ -127,7 +141,7 @@ describe.each(cases)("$title", ({ kind, form }) => {
     expect(await pass({ ask: 1, lease: 10_000, tombstoneTtl: 90_000 })).toEqual([1, 1, token]);
     await bench.expect({ ...theirs, ...over, ...granted });
     expect(await pass({ lease: 60_000 })).toEqual([1, 1, token]);
-    await bench.expect({ ...kind.lock(HEIR, 60_000), ...over, ...granted });
+    await bench.expect({ ...kind.lock(SUCCESSOR, 60_000), ...over, ...granted });
     expect(await bench.heard()).toEqual([]);
   });
 
@@ -154,8 +168,8 @@ describe.each(cases)("$title", ({ kind, form }) => {
     ["asked", 1, 0, 1],
     ["not asked", 0, 0, 1],
     ["asked, but not there", 1, 1, 0],
-  ])("{1, 0}: an heir that is over gets nothing (others %s)", async (_, ask, own, others) => {
-    const ended = { [HEIR_TOMBSTONE]: text("1", 5_000) };
+  ])("{1, 0}: a successor that is over gets nothing (others %s)", async (_, ask, own, others) => {
+    const ended = { [SUCCESSOR_TOMBSTONE]: text("1", 5_000) };
     await bench.put({ ...mine, ...beside, ...ended });
     expect(await pass({ ask, own })).toEqual([1, 0, others]);
     await bench.expect({ ...over, ...beside, ...ended });
@@ -175,7 +189,7 @@ describe.each(cases)("$title", ({ kind, form }) => {
   test("the largest numbers survive as text", async () => {
     await bench.put({ ...mine, ...beside });
     expect(await pass({ lease: MOST, tombstoneTtl: MOST })).toEqual([1, 1, token]);
-    await bench.expect({ ...kind.lock(HEIR, MOST), [TOMBSTONE]: text("1", MOST), ...granted });
+    await bench.expect({ ...kind.lock(SUCCESSOR, MOST), [TOMBSTONE]: text("1", MOST), ...granted });
   });
 
   test("a key with other data stays as it is", async () => {
@@ -212,14 +226,21 @@ describe.each(forms(writePass))("write/pass, %s", (form) => {
     lock: LOCK,
     channel: BOTH_SIDES,
     tombstone: TOMBSTONE,
-    heirTombstone: HEIR_TOMBSTONE,
+    successorTombstone: SUCCESSOR_TOMBSTONE,
     writers: WRITERS,
   };
 
-  test("{1, 0}: a writer that reads goes on as a reader, and its heir gets nothing", async () => {
+  test("{1, 0}: a writer that reads goes on as a reader, and its successor gets nothing", async () => {
     await bench.put(writing(30_000, "1", [25_000]));
     const args = {
-      ...{ owner: ME, field: `${ME}:write`, heir: HEIR, heirField: `${HEIR}:write`, lease: 20_000, ask: 0 },
+      ...{
+        owner: ME,
+        field: `${ME}:write`,
+        successor: SUCCESSOR,
+        successorField: `${SUCCESSOR}:write`,
+        lease: 20_000,
+        ask: 0,
+      },
       ...{ own: 1, patience: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
     };
     expect(await bench.runner(writePass, form)(keys, args)).toEqual([1, 0, 0]);
@@ -232,13 +253,18 @@ describe.each(forms(writePass))("write/pass, %s", (form) => {
   });
 });
 
-test("a fenced heir's token is at least the server's clock", async () => {
+test("a fenced successor's token is at least the server's clock", async () => {
   const [seconds = 0] = (await bench.redis.time()).map(Number);
   await bench.put(lock(ME, 30_000));
-  const keys = { lock: LOCK, channel: CHANNEL, tombstone: TOMBSTONE, heirTombstone: HEIR_TOMBSTONE };
+  const keys = {
+    lock: LOCK,
+    channel: CHANNEL,
+    tombstone: TOMBSTONE,
+    successorTombstone: SUCCESSOR_TOMBSTONE,
+  };
   const args = {
     owner: ME,
-    heir: HEIR,
+    successor: SUCCESSOR,
     lease: 20_000,
     ask: 0,
     own: 0,

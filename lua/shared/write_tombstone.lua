@@ -1,6 +1,6 @@
 -- Leaves a tombstone; false if it stands already. A write that needs no memory comes first: before Redis 7 it lets the
 -- next one pass where memory is short.
-local function bury(tombstone, ttl)
+local function write_tombstone(tombstone, ttl)
   if redis.call('EXISTS', tombstone) == 1 then
     return false
   end
