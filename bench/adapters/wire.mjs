@@ -15,12 +15,12 @@ export const meta = {
 const script = (text) => ({ text, sha: createHash("sha1").update(text).digest("hex") });
 
 const TAKE = script(`if redis.call('exists', KEYS[1], KEYS[2]) == 0 then
-  redis.call('hset', KEYS[1], ARGV[1], 1)
+  redis.call('hset', KEYS[1], ARGV[1], '1')
   redis.call('pexpire', KEYS[1], ARGV[2])
-  return {1, 0}
+  return 1
 end
 if redis.call('exists', KEYS[2]) == 1 then return {2, 0} end
-if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then return {1, 0} end
+if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then return 1 end
 return {0, redis.call('pttl', KEYS[1])}`);
 const GIVE_BACK = script(`if redis.call('hdel', KEYS[1], ARGV[1]) == 1 then
   redis.call('set', KEYS[3], '1', 'PX', ARGV[2])
@@ -51,7 +51,7 @@ export async function create(env) {
       const owner = ownerId();
       const { channel, over } = keysOf(key);
       const tombstone = over + owner;
-      while ((await redis.evalsha(TAKE.sha, 2, key, tombstone, owner, ttl))[0] !== 1) await sleep(1);
+      while ((await redis.evalsha(TAKE.sha, 2, key, tombstone, owner, ttl)) !== 1) await sleep(1);
       return { key, channel, tombstone, owner };
     },
     release: ({ key, channel, tombstone, owner }) =>

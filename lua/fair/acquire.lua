@@ -17,7 +17,7 @@
 --   publish       text     PUBLISH or SPUBLISH
 --   coWaiters...  text     waiters whose tickets are to be kept
 -- REPLY
---   {1, 0}         granted
+--   1              granted
 --   {0, ms, i...}  refused; when it may be free, -1 if never; coWaiters (from 1) that lost their ticket or are next
 --   {2, 0}         this wire id is over
 -- INCLUDE shared/clock
@@ -37,7 +37,7 @@ if redis.call('EXISTS', tombstone) == 1 then
 end
 if redis.call('HEXISTS', lock, owner) == 1 then
   raise_ttl(lock, lease)
-  return {1, 0}
+  return 1
 end
 local free = redis.call('EXISTS', lock) == 0
 if not free then
@@ -74,7 +74,7 @@ local dropped = free and prune(queue, timeouts, alive, now, grace) or 0
 local head = redis.call('LINDEX', queue, 0)
 
 if free and (not head or head == owner) then
-  local failure = create(lock, lease, owner, 1)
+  local failure = create(lock, lease, owner, '1')
   if failure then
     return failure
   end
@@ -87,7 +87,7 @@ if free and (not head or head == owner) then
   if patience ~= '0' then
     keep_alive()
   end
-  return {1, 0}
+  return 1
 end
 
 reply[2] = redis.call('PTTL', lock)

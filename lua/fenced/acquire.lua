@@ -22,7 +22,7 @@ local owner, lease = ARGV[1], ARGV[2]
 
 if redis.call('EXISTS', lock, tombstone) == 0 then
   next_token(counter)
-  return create(lock, lease, owner, 1) or {1, redis.call('GET', counter)}
+  return create(lock, lease, owner, '1') or {1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 1 then
   return {2, 0}

@@ -39,7 +39,7 @@ if redis.call('HDEL', lock, owner) == 1 then
     return {1, 0, others}
   end
   next_token(counter)
-  return create(lock, lease, successor, 1) or {1, 1, redis.call('GET', counter)}
+  return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 0 then
   return {why_not_held(lock), 0, 0}

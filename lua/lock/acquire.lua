@@ -8,7 +8,7 @@
 --   owner      text    clientId:n
 --   lease      ms      TTL of the lock
 -- REPLY
---   {1, 0}     granted
+--   1          granted
 --   {0, pttl}  held by another; its remaining time in ms, -1 if it has no end
 --   {2, 0}     this wire id is over
 -- INCLUDE shared/create
@@ -19,14 +19,14 @@ local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
 
 if redis.call('EXISTS', lock, tombstone) == 0 then
-  return create(lock, lease, owner, 1) or {1, 0}
+  return create(lock, lease, owner, '1') or 1
 end
 if redis.call('EXISTS', tombstone) == 1 then
   return {2, 0}
 end
 if redis.call('HEXISTS', lock, owner) == 1 then
   raise_ttl(lock, lease)
-  return {1, 0}
+  return 1
 end
 refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}

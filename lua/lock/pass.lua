@@ -36,7 +36,7 @@ if redis.call('HDEL', lock, owner) == 1 then
   if others then
     return {1, 0, others}
   end
-  return create(lock, lease, successor, 1) or {1, 1, 0}
+  return create(lock, lease, successor, '1') or {1, 1, 0}
 end
 if redis.call('EXISTS', tombstone) == 0 then
   return {why_not_held(lock), 0, 0}

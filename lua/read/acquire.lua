@@ -51,10 +51,10 @@ local function admit(tombstone, hold, owner, lease)
     redis.call('SET', hold, '1', 'PX', lease)
   end
   if not mode then
-    return create(lock, lease, 'mode', 'read', owner, 1) or 1, 0
+    return create(lock, lease, 'mode', 'read', owner, '1') or 1, 0
   end
   if not again then
-    redis.call('HSET', lock, owner, 1)
+    redis.call('HSET', lock, owner, '1')
   end
   raise_ttl(lock, lease)
   return 1, 0

@@ -7,18 +7,19 @@ end
 
 -- Whether a lock in this mode, if it has one, can have this field.
 local function is_lock_field(mode, field, value)
-  local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
-  local OWNER = '^' .. UUID .. ':%-?%d+'
+  -- A UUID and a number; the rest is captured. One text, since it is looked for at each refused try.
+  local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
   -- Nobody nests that many read holds, and each is looked for.
   local MOST_DIGITS = 5
-  if is_shared(mode) and field == 'mode' then
+  local shared = is_shared(mode)
+  if shared and field == 'mode' then
     return true
   end
-  if is_shared(mode) and string.find(field, OWNER .. ':write$') then
-    return string.find(value, '^%d+$')
+  local rest = string.find(value, '^%d+$') and string.match(field, OWNER)
+  if rest == '' then
+    return not shared or #value <= MOST_DIGITS
   end
-  local possible = not is_shared(mode) or #value <= MOST_DIGITS
-  return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+  return shared and rest == ':write'
 end
 
 -- Ends the script by the error that Redis has for a key of another type.
@@ -29,7 +30,7 @@ end
 -- Refuses a hash that is no lock's: before anything is written, and where the caller has no field of its own. A key that
 -- does not exist is free. Of a large hash some fields are looked at, which chance picks: all of a lock's look alike.
 local function refuse_foreign(lock)
-  local SAMPLE = 10
+  local SAMPLE = '10'
   local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
   local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
   if #fields > 2 and not is_shared(mode) then

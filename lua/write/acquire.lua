@@ -11,7 +11,7 @@
 --   lease      ms      TTL of the lock
 --   patience   int     ms for which a waiter that is not heard of counts as alive; 0 if this one is not advertised
 -- REPLY
---   {1, 0}     granted
+--   1          granted
 --   {0, pttl}  held by others; ms until the lock lapses, -1 if never
 --   {2, 0}     this wire id is over
 -- INCLUDE shared/clock
@@ -32,11 +32,11 @@ if redis.call('EXISTS', tombstone) == 1 then
 end
 if redis.call('EXISTS', lock) == 0 then
   redis.call('ZREM', writers, owner)
-  return create(lock, lease, 'mode', 'write', field, 1) or {1, 0}
+  return create(lock, lease, 'mode', 'write', field, '1') or 1
 end
 if redis.call('HEXISTS', lock, field) == 1 then
   raise_ttl(lock, lease)
-  return {1, 0}
+  return 1
 end
 refuse_foreign(lock)
 

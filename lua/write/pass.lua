@@ -51,7 +51,7 @@ if redis.call('HEXISTS', lock, field) == 1 then
     return {1, 0, others}
   end
   redis.call('ZREM', writers, successor)
-  return create(lock, lease, 'mode', 'write', successorField, 1) or {1, 1, 0}
+  return create(lock, lease, 'mode', 'write', successorField, '1') or {1, 1, 0}
 end
 if redis.call('EXISTS', tombstone) == 0 then
   return {why_not_held(lock), 0, 0}

@@ -168,10 +168,10 @@ export class HashBackend implements Backend {
     return this.call({ script: lockAcquire, keys, args: { owner: this.field(wireId), lease } });
   }
 
-  /** `{1, …}` granted, `{_, ttl, i…}` refused; i: co-waiters, counted from 1, that must retry. */
+  /** 1 granted, `{_, ttl, i…}` refused; i: co-waiters, counted from 1, that must retry. */
   protected readAcquired(reply: unknown, { coWaiters = [] }: Try): Acquired {
-    const [granted, ttl = 0, ...indices] = words(reply);
-    if (granted === DONE) return GRANTED;
+    if (Number(reply) === DONE) return GRANTED;
+    const [, ttl = 0, ...indices] = words(reply);
     if (indices.length === 0) return { granted: false, ttl };
     return { granted: false, ttl, mustRetry: indices.flatMap((i) => coWaiters[i - 1] ?? []) };
   }

@@ -60,20 +60,20 @@ const sharedForeignIsShared = `local function is_shared(mode)
 return mode == 'read' or mode == 'write'
 end`;
 const sharedForeignIsLockField = `local function is_lock_field(mode, field, value)
-local UUID = string.rep('%x', 8) .. string.rep('%-%x%x%x%x', 4) .. string.rep('%x', 8)
-local OWNER = '^' .. UUID .. ':%-?%d+'
+local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
 local MOST_DIGITS = 5
-if is_shared(mode) and field == 'mode' then
+local shared = is_shared(mode)
+if shared and field == 'mode' then
 return true
 end
-if is_shared(mode) and string.find(field, OWNER .. ':write$') then
-return string.find(value, '^%d+$')
+local rest = string.find(value, '^%d+$') and string.match(field, OWNER)
+if rest == '' then
+return not shared or #value <= MOST_DIGITS
 end
-local possible = not is_shared(mode) or #value <= MOST_DIGITS
-return possible and string.find(field, OWNER .. '$') and string.find(value, '^%d+$')
+return shared and rest == ':write'
 end`;
 const sharedForeignRefuseForeign = `local function refuse_foreign(lock)
-local SAMPLE = 10
+local SAMPLE = '10'
 local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
 local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
 if #fields > 2 and not is_shared(mode) then
@@ -372,7 +372,7 @@ end
 ${sharedRaiseTtl}
 if redis.call('HEXISTS', lock, owner) == 1 then
 raise_ttl(lock, lease)
-return {1, 0}
+return 1
 end
 local free = redis.call('EXISTS', lock) == 0
 if not free then
@@ -411,7 +411,7 @@ local dropped = free and prune(queue, timeouts, alive, now, grace) or 0
 local head = redis.call('LINDEX', queue, 0)
 if free and (not head or head == owner) then
 ${sharedCreate}
-local failure = create(lock, lease, owner, 1)
+local failure = create(lock, lease, owner, '1')
 if failure then
 return failure
 end
@@ -424,7 +424,7 @@ end
 if patience ~= '0' then
 keep_alive()
 end
-return {1, 0}
+return 1
 end
 reply[2] = redis.call('PTTL', lock)
 if free then
@@ -652,7 +652,7 @@ ${sharedNextToken}
 if redis.call('EXISTS', lock, tombstone) == 0 then
 next_token(counter)
 ${sharedCreate}
-return create(lock, lease, owner, 1) or {1, redis.call('GET', counter)}
+return create(lock, lease, owner, '1') or {1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0}
@@ -708,7 +708,7 @@ end
 ${sharedNextToken}
 next_token(counter)
 ${sharedCreate}
-return create(lock, lease, successor, 1) or {1, 1, redis.call('GET', counter)}
+return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 0 then
 return {-redis.call('EXISTS', lock), 0, 0}
@@ -767,7 +767,7 @@ export const lockAcquire: ScriptOf<typeof lockAcquireHeader> = defineScript(
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock, tombstone) == 0 then
 ${sharedCreate}
-return create(lock, lease, owner, 1) or {1, 0}
+return create(lock, lease, owner, '1') or 1
 end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0}
@@ -775,7 +775,7 @@ end
 if redis.call('HEXISTS', lock, owner) == 1 then
 ${sharedRaiseTtl}
 raise_ttl(lock, lease)
-return {1, 0}
+return 1
 end
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
@@ -901,7 +901,7 @@ if others then
 return {1, 0, others}
 end
 ${sharedCreate}
-return create(lock, lease, successor, 1) or {1, 1, 0}
+return create(lock, lease, successor, '1') or {1, 1, 0}
 end
 if redis.call('EXISTS', tombstone) == 0 then
 return {-redis.call('EXISTS', lock), 0, 0}
@@ -1276,10 +1276,10 @@ if redis.call('PTTL', hold) < tonumber(lease) then
 redis.call('SET', hold, '1', 'PX', lease)
 end
 if not mode then
-return create(lock, lease, 'mode', 'read', owner, 1) or 1, 0
+return create(lock, lease, 'mode', 'read', owner, '1') or 1, 0
 end
 if not again then
-redis.call('HSET', lock, owner, 1)
+redis.call('HSET', lock, owner, '1')
 end
 raise_ttl(lock, lease)
 return 1, 0
@@ -1748,12 +1748,12 @@ end
 if redis.call('EXISTS', lock) == 0 then
 redis.call('ZREM', writers, owner)
 ${sharedCreate}
-return create(lock, lease, 'mode', 'write', field, 1) or {1, 0}
+return create(lock, lease, 'mode', 'write', field, '1') or 1
 end
 ${sharedRaiseTtl}
 if redis.call('HEXISTS', lock, field) == 1 then
 raise_ttl(lock, lease)
-return {1, 0}
+return 1
 end
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
@@ -1853,7 +1853,7 @@ return {1, 0, others}
 end
 redis.call('ZREM', writers, successor)
 ${sharedCreate}
-return create(lock, lease, 'mode', 'write', successorField, 1) or {1, 1, 0}
+return create(lock, lease, 'mode', 'write', successorField, '1') or {1, 1, 0}
 end
 if redis.call('EXISTS', tombstone) == 0 then
 return {-redis.call('EXISTS', lock), 0, 0}
