@@ -1,5 +1,6 @@
 // Tests the tests of the Lua scripts: changes each script in every small way that this file knows, one at a time, and
-// runs the tests of that script, which should notice. Slow, so a command of its own.
+// runs the tests of that script, which should notice. Slow, so a command of its own. `--list` runs nothing: it prints the
+// changes, and the equivalents that are none of them any more.
 // Usage: node tools/mutate-lua.mjs [--only lock | --only lock/acquire] [--list]
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +11,7 @@ import { parseArgs } from "node:util";
 import { build } from "esbuild";
 import luaparse from "luaparse";
 import { createVitest } from "vitest/node";
-import { reasonFor } from "./mutate-lua/equivalents.mjs";
+import { reasonFor, staleIn } from "./mutate-lua/equivalents.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const TESTS = join(ROOT, "test/lua");
@@ -114,6 +115,10 @@ function compiles(body) {
   }
 }
 
+function titleOf({ script, what }) {
+  return `${script}: ${what}`;
+}
+
 /** The line that was changed, before and after. */
 function describe(before, after, at) {
   const lineOf = (text) => text.split("\n")[before.slice(0, at).split("\n").length - 1]?.trim() ?? "";
@@ -138,34 +143,52 @@ function textOf(text) {
   return { text, sha1: createHash("sha1").update(text).digest("hex") };
 }
 
-/** The tests that run a script through the bench, where it can be replaced. No file may test two scripts. */
-function testsOf(exported) {
-  const found = readdirSync(TESTS).filter((name) => {
-    const source = name.endsWith(".test.ts") ? readFileSync(join(TESTS, name), "utf8") : "";
-    return source.includes("./bench.js") && new RegExp(`\\b${exported}\\b`).test(source);
-  });
-  if (found.length === 0) throw new Error(`${exported} has no tests`);
-  return found.map((name) => join(TESTS, name));
+/** The files of tests that run scripts through the bench, where they can be replaced. */
+const BENCHES = readdirSync(TESTS)
+  .filter((name) => name.endsWith(".test.ts"))
+  .map((name) => ({ file: join(TESTS, name), source: readFileSync(join(TESTS, name), "utf8") }))
+  .filter(({ source }) => source.includes("./bench.js"));
+
+/** The tests of one script: files of its own, and those that go over several or (`* as`) over all scripts with a lock. */
+function testsOf({ exported, keys }, all) {
+  const isNamed = (name, source) => new RegExp(`\\b${name}\\b`).test(source);
+  const own = [];
+  const shared = [];
+  for (const { file, source } of BENCHES) {
+    const goesOverAll = source.includes("import * as generated");
+    const isAlone = !goesOverAll && all.filter((script) => isNamed(script.exported, source)).length === 1;
+    const has = goesOverAll ? "lock" in keys || "locks" in keys : isNamed(exported, source);
+    if (has) (isAlone ? own : shared).push(file);
+  }
+  return { own, shared };
 }
 
 async function main() {
   const { values } = parseArgs({ options: { only: { type: "string" }, list: { type: "boolean" } } });
   const { only } = values;
-  const scripts = (await readScripts()).filter(
+  const all = await readScripts();
+  const scripts = all.filter(
     ({ name }) => only === undefined || name === only || name.startsWith(`${only}/`),
   );
   if (scripts.length === 0) throw new Error(`there is no script ${only}`);
-  const queues = scripts.map(({ exported, name, modern }) => {
+  const queues = scripts.flatMap((script) => {
+    const { name, modern } = script;
+    const tests = testsOf(script, all);
+    if (tests.own.length + tests.shared.length === 0) {
+      console.log(`${name} is not tested on the bench\n`);
+      return [];
+    }
     const [, shebang = "", body = ""] = /^(#!lua[^\n]*\n)?([\s\S]*)$/.exec(modern.text) ?? [];
     const mutants = mutate(name, body);
     // Without its flags a script must not pass either.
     const lines = mutants.map((mutant) => ({ ...mutant, shebang }));
     if (shebang) lines.push({ script: name, body, shebang: "#!lua\n", what: `${shebang.trim()} -> #!lua` });
-    return { exported, name, tests: testsOf(exported), mutants: lines };
+    return { name, ...tests, mutants: lines };
   });
   if (values.list) {
-    for (const { mutants } of queues)
-      for (const { script, what } of mutants) console.log(`${script}: ${what}`);
+    const lines = queues.flatMap(({ mutants }) => mutants.map(titleOf));
+    for (const line of lines) console.log(line);
+    if (only === undefined) for (const line of staleIn(lines)) console.log(`STALE       ${line}`);
     return;
   }
   await run(queues);
@@ -178,14 +201,29 @@ async function run(queues) {
   process.chdir(ROOT);
   const vitest = await createVitest("test", { watch: false, root: ROOT, reporters: [{}], silent: true });
   const specs = await vitest.globTestSpecifications();
-  const specsOf = ({ tests }) => specs.filter(({ moduleId }) => tests.includes(moduleId));
   const survivors = [];
   const known = [];
   let killed = 0;
+  /** Runs these files of these scripts, and returns the scripts of which a test has failed. */
+  const findKilled = async (active, filesOf) => {
+    const files = new Set(active.flatMap(filesOf));
+    const chosen = specs.filter(({ moduleId }) => files.has(moduleId));
+    if (chosen.length < files.size) throw new Error(`not all are tests of ${[...files].join(", ")}`);
+    if (files.size === 0) return [];
+    const { testModules } = await vitest.runTestSpecifications(chosen);
+    if (testModules.length < files.size) throw new Error(`not all were run of ${[...files].join(", ")}`);
+    return active.filter((queue) =>
+      testModules.some((module) => filesOf(queue).includes(module.moduleId) && hasFailed(module, queue)),
+    );
+  };
   try {
     writeFileSync(file, "{}");
-    await expectGreen(vitest, queues.flatMap(specsOf));
-    // One mutant of each script at a time: each has tests of its own.
+    const files = queues.flatMap(({ own, shared }) => [...own, ...shared]);
+    await expectGreen(
+      vitest,
+      specs.filter(({ moduleId }) => files.includes(moduleId)),
+    );
+    // One mutant of each script at a time. Files that scripts share are slow: they run for those that the own ones let pass.
     for (let round = 0; queues.some(({ mutants }) => round < mutants.length); round++) {
       const active = queues.filter(({ mutants }) => round < mutants.length);
       const overrides = active.map(({ name, mutants }) => {
@@ -193,13 +231,12 @@ async function run(queues) {
         return [name, { modern: textOf(shebang + body), legacy: textOf(body) }];
       });
       writeFileSync(file, JSON.stringify(Object.fromEntries(overrides)));
-      const { testModules } = await vitest.runTestSpecifications(active.flatMap(specsOf));
-      for (const { tests, mutants } of active) {
-        const { script, what } = mutants[round];
-        const line = `${script}: ${what}`;
-        const modules = testModules.filter(({ moduleId }) => tests.includes(moduleId));
-        if (modules.length < tests.length) throw new Error(`not all were run of ${tests.join(", ")}`);
-        if (modules.some((module) => !module.ok())) killed++;
+      const noticed = await findKilled(active, ({ own }) => own);
+      const others = active.filter((queue) => !noticed.includes(queue));
+      noticed.push(...(await findKilled(others, ({ shared }) => shared)));
+      for (const queue of active) {
+        const line = titleOf(queue.mutants[round]);
+        if (noticed.includes(queue)) killed++;
         else (reasonFor(line) ? known : survivors).push(line);
       }
       process.stderr.write(`\r${killed} killed, ${survivors.length} survived, ${known.length} equivalent `);
@@ -209,6 +246,14 @@ async function run(queues) {
     rmSync(directory, { recursive: true });
   }
   report(killed, survivors, known);
+}
+
+/** In a file that scripts share, the titles of a script's tests begin with its name. */
+function hasFailed(module, { name, own }) {
+  if (module.ok()) return false;
+  const failed = [...module.children.allTests("failed")];
+  const isOf = ({ fullName }) => fullName.startsWith(`${name},`);
+  return own.includes(module.moduleId) || failed.length === 0 || failed.some(isOf);
 }
 
 async function expectGreen(vitest, specs) {

@@ -284,6 +284,13 @@ type Texts = Readonly<Record<Form, ScriptText>>;
 const file = process.env.HOLDFAST_LUA_OVERRIDE;
 const overrides: Readonly<Record<string, Texts>> = file ? JSON.parse(readFileSync(file, "utf8")) : {};
 
+/** Of these scripts, the ones that are to be tested: all, or those that were replaced. */
+export function tested<S extends { readonly name: string }>(scripts: readonly S[]): readonly S[] {
+  return file && Object.keys(overrides).length > 0
+    ? scripts.filter(({ name }) => name in overrides)
+    : scripts;
+}
+
 function scriptText(script: Texts & { readonly name: string }, form: Form): ScriptText {
   return (overrides[script.name] ?? script)[form];
 }

@@ -3,7 +3,6 @@ const PTTL = "if redis.call('PTTL', key) < tonumber(ttl) then";
 const TOMBSTONE = "if redis.call('EXISTS', tombstone) == 1 then";
 const FREE = "if redis.call('EXISTS', lock, tombstone) == 0 then";
 const ABSENCE = "return -redis.call('EXISTS', lock)";
-const STATE = "tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}";
 const forbidden = "EXISTS fails by lack of permission only, and another EXISTS reports that";
 /** The changes of one line that `edits` make, each by a text and what takes its place, in these scripts ("*": in all). */
 function same(why, scripts, line, ...edits) {
@@ -26,13 +25,10 @@ const ENDERS = "read/force read/reenter read/renew";
 const MODAL = "read/extend read/reenter read/release read/renew read/undo write/acquire write/force";
 const GONE = [/.*/, ""];
 const SERVER_TIME = "return time[1] * 1000 + math.floor(time[2] / 1000)";
-const KEEP = "return keep(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock)";
+const LEFT = "return update_hold(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock)";
 const OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or -redis.call('EXISTS', lock)";
-const READ_OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or read_absence(lock, owner)";
-const BEFORE = "local before = tonumber(redis.call('HGET', lock, owner) or 0) or 0";
+const READ_OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_reading(lock, owner)";
 const OTHERS = "others = redis.call('HEXISTS', lock, owner .. ':write') == 0";
-const SHORT = "if most > 0 and before < most - 1 and redis.call('HLEN', lock) > 1 then";
-const MODES = "if mode ~= 'read' and mode ~= 'write' then";
 const UPDATE = "elseif redis.call('PEXPIRE', hold, term) == 0 then";
 const SET = "redis.call('SET', hold, '1', 'PX', term)";
 const HSET = "redis.call('HSET', lock, owner, #terms)";
@@ -61,7 +57,6 @@ const EQUIVALENT = new Map([
     "redis.call('ZADD', alive, now + patience, owner)",
     "local timeout = redis.call('ZSCORE', timeouts, waiter)",
     "local before = last and redis.call('ZSCORE', timeouts, last)",
-    "local before = reads_left(lock, owner, redis.call('HGET', lock, owner))",
     "local head = redis.call('LINDEX', queue, 0)",
     "head = redis.call('LINDEX', queue, 0)",
     "local last = redis.call('LINDEX', queue, -1)",
@@ -71,7 +66,6 @@ const EQUIVALENT = new Map([
     "local fields = redis.call('HGETALL', lock)",
     "local current = redis.call('HGET', lock, owner) or 0",
     "local count = tonumber(redis.call('HGET', lock, owner) or 0)",
-    "longest = math.max(longest, redis.call('PTTL', read_hold(lock, owner, number)))",
     "reply[2] = redis.call('PTTL', lock)",
     "if redis.call('PTTL', key) < tonumber(ttl) then",
     "if redis.call('PTTL', hold) < tonumber(lease) then",
@@ -82,8 +76,7 @@ const EQUIVALENT = new Map([
     "if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then",
     "if held or redis.call('EXISTS', tombstone) == 1 then",
     "if undone == 1 and redis.call('EXISTS', lock) == 0 then",
-    "if unmarked == 1 and redis.call('EXISTS', writers) == 0 then",
-    "if mode ~= 'read' and not again and redis.call('EXISTS', lock) == 1 then",
+    "if withdrawn == 1 and redis.call('EXISTS', writers) == 0 then",
     "if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then",
     "if redis.call('HEXISTS', lock, field) == 1 then",
     "if redis.call('HGET', lock, 'mode') == 'write' then",
@@ -94,29 +87,26 @@ const EQUIVALENT = new Map([
     "return {0, redis.call('PTTL', lock)}",
     "return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}",
     "return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}",
-    BEFORE,
     OTHERS,
     OVER,
     READ_OVER,
-    KEEP,
-    KEEP.replace("owner", "field"),
+    LEFT,
+    LEFT.replace("owner", "field"),
     UPDATE,
-    SHORT,
   ),
   ...same("the reply is the same error", "*", "return redis.call('EXISTS', tombstone)", ["call", "pcall"]),
   ...same("sets a TTL to what it is", "*", PTTL, ["<", "<="]),
   ...same("sets a TTL to what it is", "*", "if redis.call('PTTL', hold) < tonumber(lease) then", ["<", "<="]),
-  ...same("sets the counter to what it is", "*", "if drawn < floor then", ["<", "<="]),
+  ...same("sets the counter to what it is", "*", "if token < floor then", ["<", "<="]),
   ...same("counts the same two keys", "fenced/acquire", FREE, ["lock, tombstone", "tombstone, lock"]),
-  ...same("Redis replies 1 for true", "*", KEEP, [" and 1", ""]),
-  ...same("Redis replies 1 for true", "*", KEEP.replace("owner", "field"), [" and 1", ""]),
+  ...same("Redis replies 1 for true", "*", LEFT, [" and 1", ""]),
+  ...same("Redis replies 1 for true", "*", LEFT.replace("owner", "field"), [" and 1", ""]),
   ...same("Redis replies 1 for true", "*", OVER, [" and 1", ""]),
   ...same("Redis replies 1 for true", "*", READ_OVER, [" and 1", ""]),
   ...same(TICK, "*", SERVER_TIME, ["/ 1000", "/ 1001"], ["/ 1000", "/ 999"]),
   ...same(TICK, "*", "if deadline and deadline > now then", ["> now", ">= now"]),
   ...same(TICK, "*", "if wait > 0 then", ["0", "1"]),
   ...same(TICK, "*", "if longest > 0 then", ["0", "1"]),
-  ...same(TICK, "*", "others = all_reads_left(lock) > 0", ["0", "1"]),
   ...same(
     TICK,
     "*",
@@ -163,13 +153,12 @@ const EQUIVALENT = new Map([
   ]),
 
   // fair
-  ...same(ONLY_WHETHER, "*", "local dropped = 0", ["0", "1"]),
   ...same(ONLY_WHETHER, "*", "dropped = dropped + 1", GONE, ["1", "0"], ["1", "2"], ["+", "-"]),
   ...same(ONLY_WHETHER, "*", "return dropped", GONE, ["dropped", "false"]),
   ...same(
     ONLY_WHETHER,
     "*",
-    "local dropped = free and prune(queue, timeouts, alive, now) or 0",
+    "local dropped = free and prune(queue, timeouts, alive, now, grace) or 0",
     [" or 0", ""],
     ["or 0", "or 1"],
   ),
@@ -182,8 +171,8 @@ const EQUIVALENT = new Map([
   ...same(
     "who is granted a lock without a place is in none of these keys",
     "fair/acquire",
-    "if placed then",
-    ["placed", "true"],
+    "if has_ticket then",
+    ["has_ticket", "true"],
   ),
   ...same(
     "who is granted a lock without waiting leaves no queue",
@@ -192,12 +181,6 @@ const EQUIVALENT = new Map([
     ["patience ~= '0'", "true"],
     ["'0'", "'1'"],
     ["'0'", "''"],
-  ),
-  ...same(
-    "its own score goes in the next step",
-    "fair/undo",
-    "move_up(timeouts, redis.call('LRANGE', queue, place + 1, -1), grace)",
-    ["1,", "0,"],
   ),
   ...same(
     "it has just set the tombstone",
@@ -214,10 +197,6 @@ const EQUIVALENT = new Map([
     ["1,", "0,"],
   ),
   ...same(NO_SUCH, "*", "for number = 1, tonumber(count) or 0 do", ["= 1", "= 0"], ["or 0", "or 1"]),
-  ...same(NO_SUCH, "*", "for number = 1, tonumber(count) do", ["1", "0"]),
-  ...same(NO_SUCH, "*", "for number = 1, math.max(before, #terms) do", ["1", "0"]),
-  ...same(NO_SUCH, "*", BEFORE, ["or 0)", "or 1)"], [" or 0)", ")"], [") or 0", ") or 1"], [/ or 0$/, ""]),
-  ...same(NO_SUCH, "*", BEFORE, [/ or 0$/, " or 1"]),
   ...same(
     NO_SUCH,
     "read/state",
@@ -256,32 +235,9 @@ const EQUIVALENT = new Map([
     [/most < .* most/, "true"],
     ["longest < most", "longest <= most"],
   ),
-  ...same(
-    SHORTCUT,
-    "*",
-    SHORT,
-    [/most > .* 1/, "false"],
-    ["> 1", "> 2"],
-    ["HLEN", "EXISTS"],
-    ["- 1", "- 0"],
-    ["- 1", "- 2"],
-    ["before <", "before <="],
-    ["most > 0", "most > 1"],
-  ),
-  ...same(
-    "whoever comes here has looked at the mode",
-    "*",
-    MODES,
-    [/mode.*'write'/, "false"],
-    ["mode ~= 'write'", "mode == 'write'"],
-    [" and mode ~= 'write'", ""],
-    ["mode ~= 'read' and ", ""],
-    ["mode ~= 'read'", "mode == 'read'"],
-  ),
   ...same("whoever comes here has looked at the mode", MODAL, "return 0", GONE, ["0", "1"], ["0", "false"]),
   ...same(TICK, "*", "if most > 0 and longest >= most then", ["> 0", "> 1"], ["> 0", ">= 0"]),
   ...same(TICK, "*", "if most < 0 or longest < most then", ["< 0", "<= 0"], ["< 0", "< 1"]),
-  ...same(SHORTCUT, "*", SHORT, ["most > 0 and ", ""], ["> 0", ">= 0"], ["> 0", "<= 0"]),
   ...same("only asked whether it is 0", "read/state read/force write/acquire", "return longest", [
     "longest",
     "false",
@@ -344,17 +300,6 @@ const EQUIVALENT = new Map([
     "owner, number",
     "number, owner",
   ]),
-  ...same("the keys have lapsed", "read/reenter", "for number = 1, math.max(before, #terms) do", ["1", "2"]),
-  ...same(
-    "the keys have lapsed",
-    "read/reenter",
-    BEFORE,
-    [/tonumber.*/, "0"],
-    ["redis.call('HGET', lock, owner) or 0", "0"],
-    ["or 0)", "and 0)"],
-    [/or 0$/, "and 0"],
-    ["lock, owner", "owner, lock"],
-  ),
   ...same("there is no field to delete", "read/renew", "if count then", ["count", "true"]),
 
   ...["acquire", "reenter", "renew"].map((name) => [
@@ -374,18 +319,20 @@ const EQUIVALENT = new Map([
     `lock/${name}: ${ABSENCE} -> ${ABSENCE.replace("call", "pcall")}`,
     forbidden,
   ]),
-  [
-    "lock/acquire: return {1, 0} -> (removed)",
-    "the rest of the script finds the lock its own, and replies the same",
-  ],
   ["lock/release: return 1 -> (removed)", "the rest of the script finds the tombstone, and replies the same"],
-  [
-    `lock/state: return {redis.call('HLEN', lock) > 0 and 1 or 0, ${STATE} -> return {redis.call('HLEN', lock) > 0 or 0, ${STATE}`,
-    "Redis replies 1 for true",
-  ],
 ]);
+
+/** Of all equivalents, those that are none of these changes. @param {string[]} lines */
+export function staleIn(lines) {
+  const used = new Set(lines.flatMap((line) => [line, forAnyScript(line)]));
+  return [...EQUIVALENT.keys()].filter((line) => !used.has(line));
+}
+
+function forAnyScript(line) {
+  return line.replace(/^[^:]*/, "*");
+}
 
 /** Why a change cannot be noticed. */
 export function reasonFor(line) {
-  return EQUIVALENT.get(line) ?? EQUIVALENT.get(line.replace(/^[^:]*/, "*"));
+  return EQUIVALENT.get(line) ?? EQUIVALENT.get(forAnyScript(line));
 }
