@@ -108,6 +108,29 @@ function inputs(script: AnyScript, number: number): { keys: never; args: never }
   return { keys: Object.fromEntries(keys) as never, args: Object.fromEntries(args) as never };
 }
 
+/** Hashes of others, as Redisson and this library leave them. */
+const LOCKS: Record<string, Record<string, string>> = {
+  "a lock": { [OTHER]: "1" },
+  "a lock that is held many times, by a negative id": { [`${OTHER.replace(/\d+$/, "-3")}`]: "1234567" },
+  "a lock of two readers": { mode: "read", [OTHER]: "99999", [THIRD]: "1" },
+  "a lock of a writer": { mode: "write", [`${OTHER}:write`]: "1234567" },
+  "a lock of a writer that reads": { mode: "write", [`${OTHER}:write`]: "1", [OTHER]: "2" },
+};
+
+const NO_LOCKS: Record<string, Record<string, string>> = {
+  "a name that is no owner": { "sku:17": "1" },
+  "a count that is none": { [OTHER]: "one" },
+  "an owner with something before it": { [`x${OTHER}`]: "1" },
+  "an owner with something behind it": { [`${OTHER}x`]: "1" },
+  "two owners without a mode": { [OTHER]: "1", [THIRD]: "1" },
+  "two owners in some other mode": { mode: "shared", [OTHER]: "1", [THIRD]: "1" },
+  "a mode alone": { mode: "read" },
+  "a writer without a mode": { [`${OTHER}:write`]: "1" },
+  "a writer whose count is none": { mode: "write", [`${OTHER}:write`]: "1.5" },
+  "a reader of six digits": { mode: "read", [OTHER]: "100000" },
+  "a reader beside something else": { mode: "read", [OTHER]: "1", name: "1" },
+};
+
 /** How many commands the server has run since the last reset. */
 async function commands(): Promise<number> {
   const stats = await bench.redis.info("commandstats");
@@ -117,6 +140,23 @@ async function commands(): Promise<number> {
 describe.each(scripts.flatMap((script) => forms(script).map((form) => [script.name, form, script] as const)))(
   "%s, %s",
   (name, form, script) => {
+    const of = (hashes: typeof LOCKS, refused: boolean) =>
+      Object.entries(hashes).map(([title, hash]) => ({ title, hash, refused }));
+
+    test.each(REFUSING.test(name) ? [...of(LOCKS, false), ...of(NO_LOCKS, true)] : [])(
+      "$title, refused: $refused",
+      async ({ hash, refused }) => {
+        expect(isLock(Object.entries(hash))).toBe(!refused);
+        await bench.redis.flushall();
+        await bench.redis.hset(LOCK, hash);
+        const { keys, args } = inputs(script, 0);
+        const run = bench.runner(script as never, form)(keys, args);
+        if (refused) await expect(run).rejects.toThrow("WRONGTYPE");
+        else await run;
+        if (refused) expect(await bench.redis.hgetall(LOCK)).toEqual(hash);
+      },
+    );
+
     test("a hash that is no lock stays as it is, and costs no more than it shows", async () => {
       await fc.assert(
         fc.asyncProperty(foreign, async ({ hash, ttl, over, number }) => {
