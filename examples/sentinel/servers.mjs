@@ -6,15 +6,15 @@ import { Redis } from "ioredis";
 import { freePort, start, startServer } from "../server.mjs";
 
 export const NAME = "orders";
-export const PASSWORD = "of-the-servers";
-export const SENTINEL_PASSWORD = "of-the-sentinels";
+export const PASSWORD = "of the servers";
+export const SENTINEL_PASSWORD = "of the sentinels";
 const QUORUM = 2;
 
 /** Resolves with { master, replica, sentinels } when the sentinels know each other and the replica is in step. */
 export async function startServers(directory) {
   const auth = ["--requirepass", PASSWORD, "--masterauth", PASSWORD, "--repl-diskless-sync-delay", "0"];
   const master = await startServer(directory, auth);
-  const replica = await startServer(directory, [...auth, "--replicaof", `127.0.0.1 ${master.port}`]);
+  const replica = await startServer(directory, [...auth, "--replicaof", "127.0.0.1", master.port]);
   await until(replica, PASSWORD, async (redis) =>
     (await redis.info("replication")).includes("master_link_status:up"),
   );
