@@ -7,8 +7,8 @@
  * milliseconds, moments those of a monotonic clock.
  */
 
-/** Hand-overs in a row before others are asked, and others that this process backs off for: no more than so many. */
-const MOST = 16;
+/** So many hand-overs are a turn, whoever waits: processes are to have the lock as often as each other. */
+const TURN = 4;
 /**
  * What is shorter than this is not worth a message: others are not asked (it costs about as much to wake them all), waiters
  * behind a holder of this process do not subscribe, and an empty queue is kept.
@@ -16,7 +16,10 @@ const MOST = 16;
 export const SHORTEST_TURN = 8;
 /** After so long others are asked before each hand-over; nobody is backed off for longer. */
 const LONGEST_TURN = 50;
-/** After so long the lock is released all the same: whoever listens at a replica is not counted when others are asked. */
+/**
+ * After so long the lock is released all the same: whoever listens at a replica is not counted when others are asked. Nobody
+ * backs off for longer, however many go first.
+ */
 const LONGEST_STREAK = 1_000;
 /** For each of those that go first at least so long; twice this process's own turn if that is longer. */
 const SHORTEST_BACKOFF = 4;
@@ -58,6 +61,11 @@ export class HandoffPolicy {
     return this.#since !== NEVER;
   }
 
+  /** Whether others go first. */
+  get backsOff(): boolean {
+    return this.#ahead > 0;
+  }
+
   /** Milliseconds until the first waiter's next try is due; 0 when it is. */
   due(now: number): number {
     return Math.max(0, (this.#wanted ? this.#tryAt : this.#quietUntil) - now);
@@ -91,7 +99,7 @@ export class HandoffPolicy {
     if (this.#ahead > 0) {
       // One of those ahead has had its turn.
       this.#ahead--;
-      this.tryIn(this.#ahead * this.#backoff, now);
+      this.#wait(now);
     } else {
       // Never postpone a scheduled try.
       this.tryIn(this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff, now);
@@ -106,10 +114,10 @@ export class HandoffPolicy {
     else if (!this.#wanted) this.tryIn(own, now);
   }
 
-  /** The lock came from outside; `waiters` wait for it here. */
-  arrived(waiters: number, now: number): void {
+  /** The lock came from outside. */
+  arrived(now: number): void {
     this.#since = now;
-    this.#run(waiters, now);
+    this.#beginTurn(now);
   }
 
   /** The first waiter of this process has the lock. */
@@ -117,39 +125,39 @@ export class HandoffPolicy {
     this.#ahead = 0;
   }
 
-  /** The lock is about to be given back, and somebody waits here. */
-  giveBack(now: number): Handoff {
+  /**
+   * The lock is about to be given back, and somebody waits here. `listening`: this process will hear of it, too, if it is
+   * announced.
+   */
+  giveBack(listening: boolean, now: number): Handoff {
     if (!this.active) this.#since = now;
-    if (now - this.#since > LONGEST_STREAK) return "release";
     const turn = now - this.#offeredAt;
-    if (turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN)) return "offer";
-    this.#left--;
-    return "passLocal";
-  }
-
-  /** Others were asked. `listening`: this process will hear of that, too. */
-  offered(waiters: number, listening: boolean, now: number): void {
-    const turn = this.#noTaker || this.#offeredAt === NEVER ? 0 : now - this.#offeredAt;
-    this.#backoff = Math.min(Math.max(2 * turn, SHORTEST_BACKOFF), this.#longestBackoff);
-    this.#run(waiters, now);
+    const isLast = now - this.#since > LONGEST_STREAK;
+    const isOver = turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN);
+    if (!isLast && !isOver) {
+      this.#left--;
+      return "passLocal";
+    }
+    const length = this.#noTaker || this.#offeredAt === NEVER ? 0 : turn;
+    this.#backoff = Math.min(Math.max(2 * length, SHORTEST_BACKOFF), this.#longestBackoff);
+    this.#beginTurn(now);
     if (listening) this.#ownUntil = now + 2 * LONGEST_TURN;
-  }
-
-  /** The offer was never made, so no message of it will come. */
-  notOffered(): void {
-    this.#ownUntil = NEVER;
+    return isLast ? "release" : "offer";
   }
 
   /** So many others go first. */
   backOff(others: number, now: number): void {
-    if (!this.active) return this.tryIn(0, now);
-    this.#ahead = Math.min(others, MOST);
+    this.#ahead = others;
     this.#noTaker = true;
-    this.tryIn(this.#ahead * this.#backoff, now);
+    this.#wait(now);
   }
 
-  #run(waiters: number, now: number): void {
+  #wait(now: number): void {
+    this.tryIn(Math.min(this.#ahead * this.#backoff, LONGEST_STREAK), now);
+  }
+
+  #beginTurn(now: number): void {
     this.#offeredAt = now;
-    this.#left = Math.min(waiters, MOST);
+    this.#left = TURN;
   }
 }

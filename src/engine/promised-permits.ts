@@ -4,8 +4,9 @@ import type { Acquisition } from "./acquisition.js";
 
 export class PromisedPermits {
   readonly #waiters: List<Acquisition<unknown>>;
-  /** Promised to waiters that have not tried yet; they stand one behind the other. */
+  /** Promised to waiters that have not tried yet. */
   #promised = 0;
+  /** Of these the last one, if it is known: those behind it have no promise. */
   #last: Acquisition<unknown> | undefined;
 
   constructor(waiters: List<Acquisition<unknown>>) {
@@ -18,8 +19,8 @@ export class PromisedPermits {
    */
   promise(granted: Acquisition<unknown>, remaining: number): void {
     let left = remaining - this.#promised;
-    const start = this.#last ? this.#last.next : this.#firstBut(granted);
-    for (let next = start; next; next = next.next) {
+    for (let next = this.#last ? this.#last.next : this.#waiters.first; next; next = next.next) {
+      if (next === granted || next.promised) continue;
       left -= next.permits;
       if (left < 0) return;
       this.#promised += next.permits;
@@ -34,11 +35,6 @@ export class PromisedPermits {
     if (!waiter.promised) return;
     waiter.promised = false;
     this.#promised -= waiter.permits;
-    if (this.#last === waiter) this.#last = waiter.prev?.promised ? waiter.prev : undefined;
-  }
-
-  #firstBut(waiter: Acquisition<unknown>): Acquisition<unknown> | undefined {
-    const { first } = this.#waiters;
-    return first === waiter ? first.next : first;
+    if (this.#last === waiter) this.#last = undefined;
   }
 }

@@ -135,7 +135,6 @@ export class WaitQueue implements Timed {
 
   /** The outcome of a try does not count: another one is due at once. */
   again(call: Acquisition<unknown>): void {
-    if (call === this.#successor) this.#policy.notOffered();
     if (this.first === call || !call.traits.serverQueued) this.hint();
     else call.hinted = true;
   }
@@ -152,7 +151,7 @@ export class WaitQueue implements Timed {
     const now = this.#now;
     const wasHandedOver = this.#successor === call;
     if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) {
-      this.#policy.arrived(this.calls, now);
+      this.#policy.arrived(now);
     }
     this.#successor = undefined;
     this.#policy.granted();
@@ -193,25 +192,20 @@ export class WaitQueue implements Timed {
   handOver(pass: (call: Acquisition<unknown>, offered: boolean) => boolean): void {
     const { first } = this;
     if (!first) return;
-    const handoff = this.#policy.giveBack(this.#now);
-    if (handoff === "release") return;
-    const offered = handoff === "offer";
-    const isPassed = pass(first, offered);
-    if (offered) this.#policy.offered(this.calls, this.#listening, this.#now);
-    if (isPassed) {
+    const handoff = this.#policy.giveBack(this.#listening, this.#now);
+    if (handoff !== "release" && pass(first, handoff === "offer")) {
       this.#successor = first;
       first.hint();
-    } else if (offered) {
+    } else if (handoff !== "passLocal") {
       // Whoever is not granted by the same command must not try right behind it either.
       this.#backOff(1);
     }
   }
 
-  /** It was given back, and nobody here has it yet; others were to have it first if this process backs off. */
-  released(backOff: boolean): void {
-    if (backOff) this.#backOff(1);
+  /** It was given back, and nobody here has it yet. */
+  released(): void {
     // The next waiter need not wait for the message.
-    else if (!this.#listening || !this.first) this.hint();
+    if (!this.#policy.backsOff && !(this.#listening && this.first)) this.hint();
   }
 
   get #now(): number {

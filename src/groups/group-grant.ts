@@ -120,7 +120,7 @@ export class GroupGrant extends HoldRecord {
       throw error;
     } finally {
       // Who does not listen yet is told here.
-      if (successors === 0 && !inner) engine.queue(key)?.released(false);
+      if (successors === 0 && !inner) engine.queue(key)?.released();
     }
     this.#tellRelease();
   }

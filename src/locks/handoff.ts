@@ -6,39 +6,38 @@ import type { Env } from "./env.js";
 /** Asked who is to have a lock by the command that gives it back, where the lock's own queue is not asked. */
 export type ChooseSuccessor = () => Successor | undefined;
 
-/** The local successor, or none; with `backsOff` this process lets others go first. */
+/** The local successor, or none. */
 export interface Handoff {
   readonly successor: Successor | undefined;
-  readonly backsOff: boolean;
   /** Of the calls that wait for it here; absent where none of them is told. */
   readonly queueName?: string;
 }
 
 /** For holds that stay, and locks that are not handed over. */
-export const NO_HANDOFF: Handoff = { successor: undefined, backsOff: false };
+export const NO_HANDOFF: Handoff = { successor: undefined };
 
 /** Chooses the successor of a final release, just before it is sent. */
 export function handoffOf(env: Env, backend: Backend, choose?: ChooseSuccessor): Handoff {
   if (!backend.traits.handoff) return NO_HANDOFF;
   const { queueName } = backend;
-  if (choose) return { successor: choose(), backsOff: false, queueName };
+  if (choose) return { successor: choose(), queueName };
   // A grant that replicas must acknowledge travels with its WAIT.
-  if (env.replicas) return { successor: undefined, backsOff: false, queueName };
+  if (env.replicas) return { successor: undefined, queueName };
   let successor: Successor | undefined;
-  let backsOff = false;
   env.engine.queue(queueName)?.handOver((call, offered) => {
     const own = offered ? env.router.audience(backend.channel) : undefined;
-    backsOff = offered && own === undefined;
-    if (!backsOff) successor = call.succeed(env.lockKey(backend.key), own);
+    // Nobody can be counted, so all go first.
+    if (offered && own === undefined) return false;
+    successor = call.succeed(env.lockKey(backend.key), own);
     return successor !== undefined;
   });
-  return { successor, backsOff, queueName };
+  return { successor, queueName };
 }
 
 /** The command that gave the lock back was answered, or has failed. */
-export function concludeHandoff({ engine }: Env, { successor, backsOff, queueName }: Handoff): void {
+export function concludeHandoff({ engine }: Env, { successor, queueName }: Handoff): void {
   successor?.silent();
   if (queueName === undefined) return;
   if (successor?.late) engine.queue(queueName)?.hint();
-  else if (!successor?.settled) engine.queue(queueName)?.released(backsOff);
+  else if (!successor?.settled) engine.queue(queueName)?.released();
 }

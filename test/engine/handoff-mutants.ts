@@ -1,14 +1,17 @@
-/** Ways to break the policy of hand-overs: each changes one constant, field, rule or condition in its text. */
+/**
+ * Ways to break the policy of hand-overs, and the queue that asks it: each changes one constant, field, rule or condition
+ * in the text.
+ */
 
-/** What stands in the file once, and what is put there instead. */
+/** What stands in one of the files once, and what is put there instead. */
 export type Mutant = readonly [text: string, by: string];
 
-const AHEAD = "this.tryIn(this.#ahead * this.#backoff, now);";
+const WAIT = "this.#wait(now);";
 
 export const MUTANTS: readonly Mutant[] = [
   // Constants.
-  ["MOST = 16", "MOST = 15"],
-  ["MOST = 16", "MOST = 17"],
+  ["TURN = 4;", "TURN = 3;"],
+  ["TURN = 4;", "TURN = 5;"],
   ["SHORTEST_TURN = 8", "SHORTEST_TURN = 7"],
   ["SHORTEST_TURN = 8", "SHORTEST_TURN = 9"],
   ["LONGEST_TURN = 50", "LONGEST_TURN = 49"],
@@ -53,9 +56,9 @@ export const MUTANTS: readonly Mutant[] = [
   ["if (this.#ahead > 0)", "if (this.#ahead > 1)"],
   ["if (this.#ahead > 0)", "if (false)"],
   ["this.#ahead--;", ""],
-  [`this.#ahead--;\n      ${AHEAD}`, "this.#ahead--;\n      this.tryIn(this.#backoff, now);"],
-  [`this.#ahead--;\n      ${AHEAD}`, "this.#ahead--;\n      this.tryIn(0, now);"],
-  [`this.#ahead--;\n      ${AHEAD}`, "this.#ahead--;"],
+  [`this.#ahead--;\n      ${WAIT}`, "this.#ahead--;\n      this.tryIn(this.#backoff, now);"],
+  [`this.#ahead--;\n      ${WAIT}`, "this.#ahead--;\n      this.tryIn(0, now);"],
+  [`this.#ahead--;\n      ${WAIT}`, "this.#ahead--;"],
   ["this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff", "backoff"],
   ["this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff", "0"],
   ["this.#wanted ? Math.min(backoff", "true ? Math.min(backoff"],
@@ -71,15 +74,15 @@ export const MUTANTS: readonly Mutant[] = [
   ["this.tryIn(own, now);", "this.tryIn(0, now);"],
   ["this.tryIn(own, now);", "this.changed(backoff, now);"],
   // arrived, granted
-  ["this.#since = now;\n    this.#run(waiters, now);", "this.#run(waiters, now);"],
-  ["this.#since = now;\n    this.#run(waiters, now);", "this.#since = now;"],
+  ["this.#since = now;\n    this.#beginTurn(now);", "this.#beginTurn(now);"],
+  ["this.#since = now;\n    this.#beginTurn(now);", "this.#since = now;"],
   ["this.#ahead = 0;", ""],
   // giveBack
   ["if (!this.active) this.#since = now;", ""],
   ["if (!this.active) this.#since = now;", "this.#since = now;"],
-  ['if (now - this.#since > LONGEST_STREAK) return "release";', ""],
+  ["if (!isLast && !isOver)", "if (!isOver)"],
+  ["if (!isLast && !isOver)", "if (!isLast)"],
   ["> LONGEST_STREAK", ">= LONGEST_STREAK"],
-  ["turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN)", "false"],
   ["turn > SHORTEST_TURN && (", "("],
   ["turn > SHORTEST_TURN &&", "turn >= SHORTEST_TURN &&"],
   ["turn > SHORTEST_TURN &&", "turn > SHORTEST_TURN ||"],
@@ -90,36 +93,36 @@ export const MUTANTS: readonly Mutant[] = [
   ["|| turn > LONGEST_TURN", ""],
   ["|| turn > LONGEST_TURN", "|| turn >= LONGEST_TURN"],
   ["this.#left--;", ""],
-  // offered, notOffered
   ["this.#noTaker || this.#offeredAt === NEVER ? 0 :", "this.#noTaker ? 0 :"],
   ["this.#noTaker || this.#offeredAt === NEVER ? 0 :", "this.#offeredAt === NEVER ? 0 :"],
-  ["2 * turn, SHORTEST_BACKOFF", "turn, SHORTEST_BACKOFF"],
-  ["2 * turn, SHORTEST_BACKOFF", "3 * turn, SHORTEST_BACKOFF"],
-  ["Math.max(2 * turn, SHORTEST_BACKOFF)", "2 * turn"],
-  ["Math.max(2 * turn, SHORTEST_BACKOFF)", "Math.min(2 * turn, SHORTEST_BACKOFF)"],
+  ["2 * length, SHORTEST_BACKOFF", "length, SHORTEST_BACKOFF"],
+  ["2 * length, SHORTEST_BACKOFF", "3 * length, SHORTEST_BACKOFF"],
+  ["Math.max(2 * length, SHORTEST_BACKOFF)", "2 * length"],
+  ["Math.max(2 * length, SHORTEST_BACKOFF)", "Math.min(2 * length, SHORTEST_BACKOFF)"],
   [
-    "Math.min(Math.max(2 * turn, SHORTEST_BACKOFF), this.#longestBackoff)",
-    "Math.max(2 * turn, SHORTEST_BACKOFF)",
+    "Math.min(Math.max(2 * length, SHORTEST_BACKOFF), this.#longestBackoff)",
+    "Math.max(2 * length, SHORTEST_BACKOFF)",
   ],
-  ["this.#run(waiters, now);\n    if", "if"],
+  ["this.#beginTurn(now);\n    if", "if"],
   ["if (listening) ", ""],
   ["if (listening) ", "if (!listening) "],
+  ["if (listening) ", "if (listening && !isLast) "],
   ["now + 2 * LONGEST_TURN", "now + LONGEST_TURN"],
   ["now + 2 * LONGEST_TURN", "now + 2 * LONGEST_TURN + 1"],
-  ["notOffered(): void {\n    this.#ownUntil = NEVER;", "notOffered(): void {"],
+  ['isLast ? "release" : "offer"', '"offer"'],
+  ['isLast ? "release" : "offer"', '"release"'],
   // backOff
-  ["if (!this.active) return this.tryIn(0, now);", ""],
-  ["if (!this.active) return this.tryIn(0, now);", "if (!this.active) return;"],
-  ["Math.min(others, MOST)", "others"],
-  ["Math.min(others, MOST)", "1"],
+  ["return this.#ahead > 0;", "return true;"],
+  ["return this.#ahead > 0;", "return this.#ahead > 1;"],
+  ["this.#ahead = others;", ""],
+  ["this.#ahead = others;", "this.#ahead = 1;"],
   ["this.#noTaker = true;", ""],
-  [`this.#noTaker = true;\n    ${AHEAD}`, "this.#noTaker = true;"],
-  [`this.#noTaker = true;\n    ${AHEAD}`, "this.#noTaker = true;\n    this.tryIn(this.#backoff, now);"],
+  [`this.#noTaker = true;\n    ${WAIT}`, "this.#noTaker = true;"],
+  [`this.#noTaker = true;\n    ${WAIT}`, "this.#noTaker = true;\n    this.tryIn(this.#backoff, now);"],
+  ["Math.min(this.#ahead * this.#backoff, LONGEST_STREAK)", "this.#ahead * this.#backoff"],
   // Turns.
   ["this.#offeredAt = now;", ""],
-  ["this.#left = Math.min(waiters, MOST);", ""],
-  ["Math.min(waiters, MOST)", "waiters"],
-  ["Math.min(waiters, MOST)", "MOST"],
+  ["this.#left = TURN;", ""],
 ];
 
 /** Nothing that is decided depends on these. */
@@ -142,19 +145,21 @@ export const SELFISH: readonly Mutant[] = [
   ["turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN)", "false"],
   ["LONGEST_TURN = 50", "LONGEST_TURN = 500"],
   // Who has let others go first is back before them.
-  ["this.#ahead = Math.min(others, MOST);", "this.#ahead = 0;"],
+  ["this.#ahead = others;", "this.#ahead = 0;"],
 ];
 
 export const ENDLESS: readonly Mutant[] = [
-  ['if (now - this.#since > LONGEST_STREAK) return "release";', ""],
+  ["now - this.#since > LONGEST_STREAK", "false"],
   ["LONGEST_STREAK = 1_000", "LONGEST_STREAK = 2_000"],
   ["if (!this.active) this.#since = now;", "this.#since = now;"],
 ];
 
 export const SLEEPY: readonly Mutant[] = [
+  // Who has released it waits for its own message.
+  ['else if (handoff !== "passLocal")', 'else if (handoff === "offer")'],
   // What changed is forgotten.
   ["this.tryIn(this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff, now);", ""],
   // Whoever is waited for never comes.
-  [`this.#noTaker = true;\n    ${AHEAD}`, "this.#noTaker = true;"],
-  ["Math.max(2 * turn, SHORTEST_BACKOFF), this", "Math.max(2 * turn, SHORTEST_BACKOFF), 40 * this"],
+  [`this.#noTaker = true;\n    ${WAIT}`, "this.#noTaker = true;"],
+  ["Math.max(2 * length, SHORTEST_BACKOFF), this", "Math.max(2 * length, SHORTEST_BACKOFF), 40 * this"],
 ];

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { Engine } from "../../src/engine/engine.js";
-import { endsItsStreak, isFair, neverSleeps, type Property } from "./handoff-properties.js";
+import { endsItsStreak, isFair, isFairToAll, neverSleeps, type Property } from "./handoff-properties.js";
 import type { Load } from "./processes.js";
 
 const times = {
@@ -11,17 +11,23 @@ const times = {
   seed: fc.nat(1_000_000),
 };
 
-const equal: fc.Arbitrary<Load> = fc
-  .record({ ...times, processes: fc.integer({ min: 2, max: 8 }), each: fc.integer({ min: 2, max: 16 }) })
-  .map(({ processes, each, ...rest }) => ({
-    ...rest,
-    workers: Array.from({ length: processes }, () => each),
-    runs: 12 * processes,
-    time: 20_000,
-  }));
+const anySize: fc.Arbitrary<Load> = fc
+  .record({ ...times, workers: fc.array(fc.integer({ min: 2, max: 16 }), { minLength: 2, maxLength: 8 }) })
+  .map((load) => ({ ...load, runs: 12 * load.workers.length, time: 20_000 }));
+
+const withLoner: fc.Arbitrary<Load> = fc.record({
+  ...times,
+  hold: fc.constantFrom(1, 2, 3),
+  latency: fc.constant(0.3),
+  workers: fc.constant([16, 8, 2, 1]),
+  runs: fc.constant(80),
+  time: fc.constant(4_000),
+});
 
 const unequal: fc.Arbitrary<Load> = fc.record({
   ...times,
+  // On longer ways others may come too late: whoever releases it cannot know how long they take.
+  latency: fc.constantFrom(0.1, 0.3),
   workers: fc.array(fc.integer({ min: 2, max: 16 }), { minLength: 2, maxLength: 5 }),
   runs: fc.constant(4),
   time: fc.constant(4_000),
@@ -44,7 +50,9 @@ const holds = (property: Property, loads: fc.Arbitrary<Load>, numRuns: number) =
   );
 
 describe("processes that share a lock", () => {
-  test("take turns if their loads are equal", () => holds(isFair, equal, 80));
+  test("take turns, however many wait in each", () => holds(isFair, anySize, 40));
+
+  test("leave as much to one that waits alone in its process", () => holds(isFairToAll, withLoner, 10));
 
   test("keep it for a second and a hold at most, also if nobody counts who else waits", () =>
     holds(endsItsStreak, unequal, 40));

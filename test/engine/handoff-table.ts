@@ -7,12 +7,11 @@ export type PolicyClass = new (advertised: boolean) => HandoffPolicy;
 
 /** The moment in milliseconds, what happens, and with what; questions end with the answer. */
 type Step =
-  | readonly [number, "trying" | "want" | "granted" | "notOffered"]
-  | readonly [number, "tryIn" | "quiet" | "changed" | "message" | "arrived" | "backOff", number]
-  | readonly [number, "offered", waiters: number, listening: boolean]
-  | readonly [number, "giveBack", Handoff]
+  | readonly [number, "trying" | "want" | "granted" | "arrived"]
+  | readonly [number, "tryIn" | "quiet" | "changed" | "message" | "backOff", number]
+  | readonly [number, "giveBack", Handoff, "listening"?]
   | readonly [number, "due", number]
-  | readonly [number, "active", boolean];
+  | readonly [number, "active" | "backsOff", boolean];
 
 export interface Story {
   readonly rule: string;
@@ -25,10 +24,15 @@ const passes = (times: number, at: number): Step[] =>
 
 /** The lock came to this process; its first waiter has tried, and does not try again before it hears of something. */
 const SETTLED: readonly Step[] = [
-  [0, "arrived", 1],
+  [0, "arrived"],
   [0, "trying"],
   [0, "quiet", 10_000],
 ];
+
+/** It was offered to others after 10 ms. */
+const OFFERED: readonly Step[] = [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer"]];
+/** So it was, and this process will hear of it. */
+const HEARING: readonly Step[] = [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer", "listening"]];
 
 export const STORIES: readonly Story[] = [
   {
@@ -109,7 +113,7 @@ export const STORIES: readonly Story[] = [
     steps: [
       [5_000, "giveBack", "offer"],
       [5_000, "active", true],
-      [5_000, "offered", 1, false],
+      [5_000, "giveBack", "passLocal"],
       [5_900, "giveBack", "offer"],
       [6_000, "giveBack", "offer"],
       [6_001, "giveBack", "release"],
@@ -118,41 +122,31 @@ export const STORIES: readonly Story[] = [
   {
     rule: "an arrival begins a streak",
     steps: [
-      [5_000, "arrived", 3],
+      [5_000, "arrived"],
       [5_000, "active", true],
       [5_001, "giveBack", "passLocal"],
     ],
   },
   {
-    rule: "others are asked after as many hand-overs as waiters were there, once 8 ms are over",
+    rule: "others are asked after four hand-overs, once 8 ms are over",
     steps: [
-      [0, "arrived", 3],
-      ...passes(3, 9),
+      [0, "arrived"],
+      ...passes(4, 9),
       [9, "giveBack", "offer"],
-      [9, "offered", 2, false],
-      ...passes(2, 18),
+      ...passes(4, 18),
       [18, "giveBack", "offer"],
     ],
   },
   {
     rule: "within 8 ms nobody else is asked, however often the lock goes from hand to hand",
-    steps: [[0, "arrived", 1], ...passes(40, 8), [8.5, "giveBack", "offer"]],
-  },
-  {
-    rule: "others are asked after 16 hand-overs, even if more wait",
-    steps: [[0, "arrived", 200], ...passes(16, 9), [9, "giveBack", "offer"]],
-  },
-  {
-    rule: "others are asked after 16 hand-overs again when they were asked before",
-    steps: [[0, "arrived", 1], [5, "offered", 200, false], ...passes(16, 14), [14, "giveBack", "offer"]],
+    steps: [[0, "arrived"], ...passes(40, 8), [8.5, "giveBack", "offer"]],
   },
   {
     rule: "after 50 ms others are asked before each hand-over",
     steps: [
-      [0, "arrived", 16],
+      [0, "arrived"],
       [50, "giveBack", "passLocal"],
       [50.5, "giveBack", "offer"],
-      [50.5, "offered", 16, false],
       [100.5, "giveBack", "passLocal"],
       [101, "giveBack", "offer"],
     ],
@@ -160,8 +154,8 @@ export const STORIES: readonly Story[] = [
   {
     rule: "after a second the lock is released, however recently others were asked",
     steps: [
-      [0, "arrived", 16],
-      [995, "offered", 16, false],
+      [0, "arrived"],
+      [995, "giveBack", "offer"],
       [1_000, "giveBack", "passLocal"],
       [1_000.5, "giveBack", "release"],
       [1_100, "giveBack", "release"],
@@ -170,9 +164,9 @@ export const STORIES: readonly Story[] = [
   {
     rule: "the next arrival begins a new second",
     steps: [
-      [0, "arrived", 16],
+      [0, "arrived"],
       [1_100, "giveBack", "release"],
-      [1_200, "arrived", 16],
+      [1_200, "arrived"],
       [1_205, "giveBack", "passLocal"],
       [2_200, "giveBack", "offer"],
       [2_201, "giveBack", "release"],
@@ -184,45 +178,71 @@ export const STORIES: readonly Story[] = [
       [0, "trying"],
       [0, "quiet", 10_000],
       [5_000, "giveBack", "offer"],
-      [5_000, "offered", 1, false],
+      [5_000, "backsOff", false],
       [5_000, "backOff", 1],
+      [5_000, "backsOff", true],
       [5_000, "due", 4],
     ],
   },
   {
     rule: "a process backs off for twice its own turn",
-    steps: [...SETTLED, [10, "offered", 1, false], [10, "backOff", 1], [10, "due", 20]],
+    steps: [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer"], [10, "backOff", 1], [10, "due", 20]],
+  },
+  {
+    rule: "it does so as well after a release",
+    steps: [
+      [0, "giveBack", "offer"],
+      [0, "trying"],
+      [0, "quiet", 10_000],
+      [990, "giveBack", "offer"],
+      [1_001, "giveBack", "release"],
+      [1_001, "backOff", 1],
+      [1_001, "due", 22],
+    ],
   },
   {
     rule: "its own turn is what has passed since others were last asked",
     steps: [
       ...SETTLED,
-      [40, "offered", 1, false],
-      [50, "offered", 1, false],
-      [50, "backOff", 1],
-      [50, "due", 20],
+      [60, "giveBack", "offer"],
+      ...passes(4, 70),
+      [70, "giveBack", "offer"],
+      [70, "backOff", 1],
+      [70, "due", 20],
     ],
   },
   {
     rule: "a process backs off for 4 ms at least",
-    steps: [...SETTLED, [1.5, "offered", 1, false], [1.5, "backOff", 1], [1.5, "due", 4]],
+    steps: [
+      ...SETTLED,
+      [999.5, "giveBack", "offer"],
+      [1_001, "giveBack", "release"],
+      [1_001, "backOff", 1],
+      [1_001, "due", 4],
+    ],
   },
   {
     rule: "more than 4 ms are twice the turn",
-    steps: [...SETTLED, [2.5, "offered", 1, false], [2.5, "backOff", 1], [2.5, "due", 5]],
+    steps: [
+      ...SETTLED,
+      [998.5, "giveBack", "offer"],
+      [1_001, "giveBack", "release"],
+      [1_001, "backOff", 1],
+      [1_001, "due", 5],
+    ],
   },
   {
     rule: "less than 50 ms are twice the turn",
-    steps: [...SETTLED, [24, "offered", 1, false], [24, "backOff", 1], [24, "due", 48]],
+    steps: [...SETTLED, ...passes(4, 24), [24, "giveBack", "offer"], [24, "backOff", 1], [24, "due", 48]],
   },
   {
     rule: "a process backs off for 50 ms at most",
-    steps: [...SETTLED, [30, "offered", 1, false], [30, "backOff", 1], [30, "due", 50]],
+    steps: [...SETTLED, ...passes(4, 30), [30, "giveBack", "offer"], [30, "backOff", 1], [30, "due", 50]],
   },
   {
     rule: "a waiter that the server has to know of backs off for 4 ms at most",
     advertised: true,
-    steps: [...SETTLED, [30, "offered", 1, false], [30, "backOff", 1], [30, "due", 4]],
+    steps: [...SETTLED, ...passes(4, 30), [30, "giveBack", "offer"], [30, "backOff", 1], [30, "due", 4]],
   },
   {
     rule: "a process that has not offered anything yet backs off for 4 ms",
@@ -230,64 +250,55 @@ export const STORIES: readonly Story[] = [
   },
   {
     rule: "a process backs off for each of those ahead",
-    steps: [...SETTLED, [5, "offered", 1, false], [5, "backOff", 3], [5, "due", 30]],
+    steps: [...OFFERED, [10, "backOff", 3], [10, "due", 60]],
   },
   {
-    rule: "a process backs off for 16 others at most",
+    rule: "however many others go first, a process backs off for a second at most",
     steps: [
-      ...SETTLED,
-      [1, "offered", 1, false],
-      [1, "backOff", 16],
-      [1, "due", 64],
-      [1, "backOff", 200],
-      [1, "due", 64],
-    ],
-  },
-  {
-    rule: "a process that never handed over backs off for nobody",
-    steps: [
-      [0, "trying"],
-      [0, "quiet", 10_000],
-      [5, "backOff", 3],
-      [5, "due", 0],
-      [5, "trying"],
-      [6, "changed", 7],
-      [6, "due", 7],
+      ...OFFERED,
+      [10, "backOff", 200],
+      [10, "due", 1_000],
+      [11, "changed", 0],
+      [11, "due", 1_000],
+      [11, "backOff", 50],
+      [11, "due", 1_000],
+      [11, "backOff", 49],
+      [11, "due", 980],
     ],
   },
   {
     rule: "each change stands for one of those ahead, and the last one calls for a try at once",
     steps: [
-      ...SETTLED,
-      [5, "offered", 1, false],
-      [5, "backOff", 3],
-      [6, "changed", 7],
-      [6, "due", 20],
-      [8, "changed", 7],
-      [8, "due", 10],
-      [10, "changed", 7],
-      [10, "due", 0],
+      ...OFFERED,
+      [10, "backOff", 3],
+      [11, "changed", 7],
+      [11, "due", 40],
+      [13, "changed", 7],
+      [13, "due", 20],
+      [15, "changed", 7],
+      [15, "due", 0],
     ],
   },
   {
     rule: "who has the lock has nobody ahead any more",
     steps: [
-      ...SETTLED,
-      [5, "offered", 1, false],
-      [5, "backOff", 3],
-      [35, "trying"],
-      [35, "granted"],
-      [36, "changed", 7],
-      [36, "due", 7],
+      ...OFFERED,
+      [10, "backOff", 3],
+      [70, "trying"],
+      [70, "backsOff", true],
+      [70, "granted"],
+      [70, "backsOff", false],
+      [71, "changed", 7],
+      [71, "due", 7],
     ],
   },
   {
     rule: "where nobody came while a process backed off, it backs off for 4 ms the next time",
     steps: [
-      ...SETTLED,
-      [10, "offered", 1, false],
+      ...OFFERED,
       [10, "backOff", 1],
-      [30, "offered", 1, false],
+      ...passes(4, 30),
+      [30, "giveBack", "offer"],
       [30, "backOff", 1],
       [30, "due", 4],
     ],
@@ -295,39 +306,31 @@ export const STORIES: readonly Story[] = [
   {
     rule: "where somebody came, it backs off for twice its turn the next time as well",
     steps: [
-      ...SETTLED,
-      [10, "offered", 1, false],
+      ...OFFERED,
       [10, "backOff", 1],
       [15, "changed", 0],
-      [20, "offered", 1, false],
+      ...passes(4, 20),
+      [20, "giveBack", "offer"],
       [20, "backOff", 1],
       [20, "due", 20],
     ],
   },
   {
     rule: "the message of its own offer is no news until 100 ms are over",
-    steps: [...SETTLED, [10, "offered", 1, true], [11, "message", 0], [11, "due", 99], [110, "due", 0]],
+    steps: [...HEARING, [11, "message", 0], [11, "due", 99], [110, "due", 0]],
   },
   {
     rule: "the message of its own offer leaves a scheduled try alone",
-    steps: [
-      ...SETTLED,
-      [10, "offered", 1, true],
-      [10, "backOff", 1],
-      [12, "message", 0],
-      [12, "due", 18],
-      [30, "due", 0],
-    ],
+    steps: [...HEARING, [10, "backOff", 1], [12, "message", 0], [12, "due", 18], [30, "due", 0]],
   },
   {
     rule: "the message of its own offer leaves a try alone that is due already",
-    steps: [...SETTLED, [10, "offered", 1, true], [10, "want"], [12, "message", 0], [12, "due", 0]],
+    steps: [...HEARING, [10, "want"], [12, "message", 0], [12, "due", 0]],
   },
   {
     rule: "the message of its own offer is nobody's turn",
     steps: [
-      ...SETTLED,
-      [10, "offered", 1, true],
+      ...HEARING,
       [10, "backOff", 2],
       [12, "message", 0],
       [12, "due", 38],
@@ -337,23 +340,32 @@ export const STORIES: readonly Story[] = [
   },
   {
     rule: "the second message is another's",
-    steps: [...SETTLED, [10, "offered", 1, true], [11, "message", 0], [12, "message", 7], [12, "due", 7]],
+    steps: [...HEARING, [11, "message", 0], [12, "message", 7], [12, "due", 7]],
   },
   {
     rule: "a message just within 100 ms of an offer may be its own",
-    steps: [...SETTLED, [10, "offered", 1, true], [109, "message", 7], [109, "due", 1]],
+    steps: [...HEARING, [109, "message", 7], [109, "due", 1]],
   },
   {
     rule: "a message 100 ms after an offer is another's",
-    steps: [...SETTLED, [10, "offered", 1, true], [110, "message", 7], [110, "due", 7]],
+    steps: [...HEARING, [110, "message", 7], [110, "due", 7]],
+  },
+  {
+    rule: "the message of its own release is no news either",
+    steps: [
+      ...SETTLED,
+      [1_001, "giveBack", "release", "listening"],
+      [1_002, "message", 0],
+      [1_002, "due", 99],
+    ],
+  },
+  {
+    rule: "what is passed without an offer is not announced",
+    steps: [...SETTLED, [1, "giveBack", "passLocal", "listening"], [2, "message", 7], [2, "due", 7]],
   },
   {
     rule: "a process that does not listen hears nothing of its own offer",
-    steps: [...SETTLED, [10, "offered", 1, false], [11, "message", 7], [11, "due", 7]],
-  },
-  {
-    rule: "no message comes of an offer that was never made",
-    steps: [...SETTLED, [10, "offered", 1, true], [11, "notOffered"], [12, "message", 7], [12, "due", 7]],
+    steps: [...OFFERED, [11, "message", 7], [11, "due", 7]],
   },
 ];
 
@@ -367,7 +379,6 @@ export function tell(Policy: PolicyClass, { advertised = false, steps }: Story):
       case "trying":
       case "want":
       case "granted":
-      case "notOffered":
         policy[step[1]]();
         break;
       case "backOff":
@@ -375,20 +386,20 @@ export function tell(Policy: PolicyClass, { advertised = false, steps }: Story):
       case "quiet":
       case "changed":
       case "message":
-      case "arrived":
         policy[step[1]](step[2], now);
         break;
-      case "offered":
-        policy.offered(step[2], step[3], now);
+      case "arrived":
+        policy.arrived(now);
         break;
       case "giveBack":
-        expect(policy.giveBack(now), where).toBe(step[2]);
+        expect(policy.giveBack(step[3] === "listening", now), where).toBe(step[2]);
         break;
       case "due":
         expect(policy.due(now), where).toBeCloseTo(step[2], 6);
         break;
       case "active":
-        expect(policy.active, where).toBe(step[2]);
+      case "backsOff":
+        expect(policy[step[1]], where).toBe(step[2]);
         break;
     }
   }

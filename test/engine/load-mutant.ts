@@ -1,4 +1,4 @@
-/** The hand-over policy with another text, and the engine that goes with it. */
+/** The hand-over policy, or the queue that asks it, with another text, and the engine that goes with it. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import type { PolicyClass } from "./handoff-table.js";
 import type { EngineClass } from "./processes.js";
 
 const FOLDER = fileURLToPath(new URL("../../src/engine", import.meta.url));
-const SOURCE = readFileSync(`${FOLDER}/handoff-policy.ts`, "utf8");
+const FILES = ["handoff-policy.ts", "wait-queue.ts"];
 const ENTRY = `export { Engine } from "./engine.ts"; export { HandoffPolicy } from "./handoff-policy.ts";`;
 
 export interface Mutated {
@@ -17,11 +17,15 @@ export interface Mutated {
   readonly HandoffPolicy: PolicyClass;
 }
 
-/** @throws if what is to be replaced does not stand in the file exactly once */
+/** @throws if what is to be replaced does not stand in one of the files exactly once */
 export async function load([text, by]: Mutant): Promise<Mutated> {
-  const found = SOURCE.split(text).length - 1;
-  if (found !== 1) throw new Error(`stands ${found} times in handoff-policy.ts, not once: ${text}`);
-  const contents = SOURCE.replace(text, () => by);
+  const sources = FILES.map((file) => ({ file, source: readFileSync(`${FOLDER}/${file}`, "utf8") }));
+  const found = sources.filter(({ source }) => source.includes(text));
+  const [place] = found;
+  if (!place || found.length > 1 || place.source.split(text).length > 2)
+    throw new Error(`stands not once in ${FILES.join(" and ")}: ${text}`);
+  const contents = place.source.replace(text, () => by);
+  const filter = new RegExp(`[\\\\/]${place.file.replace(".", "\\.")}$`);
   const { outputFiles } = await build({
     stdin: { contents: ENTRY, resolveDir: FOLDER, loader: "ts" },
     bundle: true,
@@ -31,8 +35,7 @@ export async function load([text, by]: Mutant): Promise<Mutated> {
     plugins: [
       {
         name: "mutant",
-        setup: (hooks) =>
-          hooks.onLoad({ filter: /[\\/]handoff-policy\.ts$/ }, () => ({ contents, loader: "ts" })),
+        setup: (hooks) => hooks.onLoad({ filter }, () => ({ contents, loader: "ts" })),
       },
     ],
   });

@@ -42,8 +42,6 @@ export interface Outcome {
   /** Holds of each process. */
   readonly holds: readonly number[];
   readonly runs: readonly Run[];
-  /** The longest time from a try that was granted to the end of the last hold that was handed on from there. */
-  readonly longestStreak: number;
   /** The longest time for which the lock was free though somebody waited. */
   readonly longestFree: number;
 }
@@ -64,8 +62,6 @@ class Server {
   readonly #holds: number[];
   #holder: string | undefined;
   #freeSince = 0;
-  #streakSince = 0;
-  #longestStreak = 0;
   #longestFree = 0;
 
   constructor(load: Load) {
@@ -75,8 +71,7 @@ class Server {
   }
 
   get outcome(): Outcome {
-    const longestStreak = this.#longestStreak;
-    return { holds: this.#holds, runs: this.#runs, longestStreak, longestFree: this.#longestFree };
+    return { holds: this.#holds, runs: this.#runs, longestFree: this.#longestFree };
   }
 
   get isDone(): boolean {
@@ -89,11 +84,9 @@ class Server {
     return new Promise((resolve) => this.clock.after(ms, resolve));
   }
 
-  /** `handedOver`: by the command that gave it back. */
-  take(process: number, wireId: string, handedOver: boolean): boolean {
+  take(process: number, wireId: string): boolean {
     if (this.#holder !== undefined) return false;
     const now = this.clock.mono();
-    if (!handedOver) this.#streakSince = now;
     this.#longestFree = Math.max(this.#longestFree, now - this.#freeSince);
     this.#holder = wireId;
     this.#holds[process] = (this.#holds[process] as number) + 1;
@@ -107,7 +100,6 @@ class Server {
     const now = this.clock.mono();
     this.#holder = undefined;
     this.#freeSince = now;
-    this.#longestStreak = Math.max(this.#longestStreak, now - this.#streakSince);
     const last = this.#runs.at(-1);
     if (last) last.to = now;
   }
@@ -155,7 +147,7 @@ class Process {
       const call = new Call(this);
       await engine.acquire(call, WAIT, undefined);
       await new Promise<void>((resolve) => server.clock.after(hold, resolve));
-      void this.#giveBack(call.wireId);
+      await this.#giveBack(call.wireId);
     }
   }
 
@@ -174,7 +166,7 @@ class Process {
     if (successor && !successor.gone) {
       const { own } = successor;
       const others = own === undefined ? 0 : Math.max(0, this.server.publish() - own);
-      const granted = others === 0 && this.server.take(this.number, successor.wireId, true);
+      const granted = others === 0 && this.server.take(this.number, successor.wireId);
       return { word: 1, granted, others };
     }
     this.server.publish();
@@ -211,7 +203,7 @@ class Call extends Acquisition<string> {
         return acquired.granted ? { granted: true, value: wireId, lease: LEASE } : acquired;
       }
       await server.way();
-      const granted = server.take(number, wireId, false);
+      const granted = server.take(number, wireId);
       await server.way();
       return granted ? { granted: true, value: wireId, lease: LEASE } : { granted: false, ttl: LEASE };
     } finally {

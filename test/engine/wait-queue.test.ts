@@ -1,7 +1,7 @@
 /** Several calls that want the same: who stands where, who tries, and who is let past. */
 import { describe, expect, test } from "vitest";
 import { settled } from "../support/virtual-clock.js";
-import { ADVERTISED, COUNTED, FAIR, POLL_CAP, Scene, ScriptedCall, SHARED } from "./scene.js";
+import { ADVERTISED, COUNTED, FAIR, KEPT, POLL_CAP, Scene, ScriptedCall, SHARED } from "./scene.js";
 
 const reason = new Error("enough");
 
@@ -156,6 +156,24 @@ describe("a call that has to wait for its turn", () => {
     expect(call.tries).toHaveLength(3);
     await call.grant();
     await scene.expectNothingLeft();
+  });
+
+  test("starts afresh, if nobody stood behind it: what it knew of the lock and its subscription have gone", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting({ name: "it" });
+    call.turn = false;
+    call.resume();
+    await settled();
+    expect(call.listeners.size).toBe(0);
+    call.turn = true;
+    call.resume();
+    await settled();
+    expect(call.tries).toHaveLength(3);
+    const next = await scene.acquire({ name: "next" });
+    await call.grant();
+    // Nobody listens, so it will not be told of a release by others.
+    await scene.clock.advance(KEPT);
+    expect(next.tries).toHaveLength(1);
   });
 
   test("is not put to sleep, if it was resumed before that", async () => {
@@ -363,6 +381,23 @@ describe("what can be had by several", () => {
     expect(triesOf(calls)).toEqual([3, 1, 1, 0]);
     await calls[2].grant(POLL_CAP, 1);
     expect(triesOf(calls)).toEqual([3, 1, 1, 1]);
+  });
+
+  test("counted: what is promised to a try on its way stays promised, whoever has gone behind it", async () => {
+    const scene = new Scene();
+    const calls = await queue(scene, [1, 1, 1, 1, 1, 1]);
+    const [first, , third, fourth] = calls;
+    await first.message();
+    await first.grant(POLL_CAP, 3);
+    expect(triesOf(calls)).toEqual([3, 1, 1, 1, 0, 0]);
+    await third.refuse();
+    scene.engine.end(fourth, reason);
+    await settled();
+    // The second one's is among them.
+    third.hint();
+    await settled();
+    await third.grant(POLL_CAP, 2);
+    expect(triesOf(calls)).toEqual([3, 1, 2, 1, 1, 0]);
   });
 
   test("counted: a promise is over when its call was refused", async () => {
