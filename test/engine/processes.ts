@@ -50,7 +50,13 @@ export interface Outcome {
 const LEASE = 1_000_000;
 const WAIT = Number.POSITIVE_INFINITY;
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
-const BACKEND = { key: "lock", channel: "channel", side: "only", queueName: "lock", traits: TRAITS } as Backend;
+const BACKEND = {
+  key: "lock",
+  channel: "channel",
+  side: "only",
+  queueName: "lock",
+  traits: TRAITS,
+} as Backend;
 
 /** The server: who has the lock, and who listens. */
 class Server {
