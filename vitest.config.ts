@@ -24,6 +24,9 @@ const FLOOR = fileURLToPath(new URL("node_modules/.cache/holdfast-redis-6.2/redi
 const ON_FLOOR = ["test/contract/**/*.test.ts"];
 const FLOOR_ABSENT = ["test/floor/absent.test.ts"];
 
+/** For what does much: it only bounds, too. */
+const LONG = 15 * PATIENCE;
+
 const config: ViteUserConfig = {
   test: {
     pool: "forks",
@@ -71,8 +74,14 @@ const config: ViteUserConfig = {
           sequence: { groupOrder: 4 },
         },
       },
-      { extends: true, test: { name: "topologies", include: TOPOLOGIES, sequence: { groupOrder: 1 } } },
-      { extends: true, test: { name: "crowds", include: CROWDS, sequence: { groupOrder: 2 } } },
+      {
+        extends: true,
+        test: { name: "topologies", include: TOPOLOGIES, testTimeout: LONG, sequence: { groupOrder: 1 } },
+      },
+      {
+        extends: true,
+        test: { name: "crowds", include: CROWDS, testTimeout: LONG, sequence: { groupOrder: 2 } },
+      },
     ],
     coverage: {
       provider: "v8",

@@ -17,7 +17,7 @@ let cluster: RedisCluster;
 
 beforeAll(async () => {
   [server, cluster] = await Promise.all([startRedis(), startCluster()]);
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all([server?.stop(), cluster?.stop()]);
 });

@@ -51,7 +51,7 @@ const WAITED = `const first = await lock.lock(); const second = lock.lock(); awa
 
 const FINE = { code: 0, output: "end of program\n" };
 
-describe.skipIf(!isBuilt)("a process exits by itself", { timeout: 60_000 }, () => {
+describe.skipIf(!isBuilt)("a process exits by itself", () => {
   test.concurrent.each([
     [
       "a hold that the watchdog renews, when the user's connection is closed",

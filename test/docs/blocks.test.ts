@@ -35,7 +35,7 @@ describe("each block runs", () => {
 
 test(`all ${programs.length} programs have the types that a reader's compiler sees`, () => {
   expect(typeErrors(programs)).toEqual([]);
-}, 60_000);
+});
 
 const reasons = planned.flatMap(({ block, plan }) => (typeof plan === "object" ? [{ block, ...plan }] : []));
 const perReason = [...new Set(reasons.map(({ because }) => because))].map((because) => {

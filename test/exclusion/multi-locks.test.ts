@@ -44,12 +44,12 @@ async function check(figures: readonly Figures[], calls: number): Promise<void> 
   }
 }
 
-test("66 tasks of 3 processes, groups of up to 4 locks", { timeout: 90_000 }, async () => {
+test("66 tasks of 3 processes, groups of up to 4 locks", async () => {
   const part = { tasks: 22, stays: 4, most: 4 };
   await check(await work(part, part, part), 3 * 22 * 4);
 });
 
-test("a few tasks that want everything, among many that want one", { timeout: 90_000 }, async () => {
+test("a few tasks that want everything, among many that want one", async () => {
   const figures = await work({ tasks: 24, stays: 6, most: 1 }, { tasks: 3, stays: 4, most: 8 });
   await check(figures, 24 * 6 + 3 * 4);
 });

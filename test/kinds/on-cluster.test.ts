@@ -9,7 +9,7 @@ const clients: LockClient[] = [];
 
 beforeAll(async () => {
   cluster = await startCluster();
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
   await cluster?.stop();

@@ -68,4 +68,4 @@ test("a replica takes over from a killed master", async () => {
     { timeout: 15_000 },
   );
   expect(after && (await after.call("GET", "k"))).toBe("v");
-}, 20_000);
+});

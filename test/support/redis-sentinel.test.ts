@@ -36,7 +36,7 @@ test("a replica takes over by request, and from a killed master, and the dead on
   expect(await client.get("k")).toBe("v");
   await all.revive(second);
   await until("it has the key again", async () => (await second.call("GET", "k")) === "v");
-}, 40_000);
+});
 
 test("what the master does is lost on a replica that is cut off, and only on that", async () => {
   await using all = await startSentinel();
@@ -51,7 +51,7 @@ test("what the master does is lost on a replica that is cut off, and only on tha
   replica.resume();
   expect(await all.successor(master)).toBe(replica);
   expect(await client.mget("before", "after")).toEqual(["v", null]);
-}, 40_000);
+});
 
 test("nothing is left behind", async () => {
   const all = await startSentinel();

@@ -24,7 +24,7 @@ failOnUnhandledRejections();
 beforeAll(async () => {
   cluster = await startCluster();
   proxies = await startClusterProxy(cluster);
-}, 60_000);
+});
 afterAll(async () => {
   await proxies?.stop();
   await cluster?.stop();
@@ -76,7 +76,7 @@ test("a wait that ends while others hold the lock is null, though another master
     code: "WAIT_TIMEOUT",
   });
   expect(await failure(owed.promise)).toMatchObject({ code: "UNAVAILABLE" });
-}, 30_000);
+});
 
 test("a wait that ends while its own master is silent is UNAVAILABLE, whatever another one answers", async () => {
   await using set = await scene({ commandTimeout: 2_000, pollCap: 300 });
@@ -87,4 +87,4 @@ test("a wait that ends while its own master is silent is UNAVAILABLE, whatever a
     expect(await set.client.getLock(set.here).isLocked()).toBe(true);
   }
   expect(await failure(call.promise)).toMatchObject({ code: "UNAVAILABLE" });
-}, 30_000);
+});

@@ -8,7 +8,7 @@ let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await startCluster({ masters: 3, replicas: 1 });
-}, 60_000);
+});
 afterAll(() => cluster?.stop());
 
 const SHARDED: LockClientOptions["shardedPubSub"][] = ["auto", true, false];

@@ -110,7 +110,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     console.log(
       `shardedPubSub ${shardedPubSub}, asked for: work again after ${rounded(resumed)} ms; handed over in ${rounded(handed)} ms`,
     );
-  }, 60_000);
+  });
 
   test("by SIGKILL: what the replica had is kept, losses are told, no two reign at once", async () => {
     const scene = new Scene();
@@ -140,7 +140,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
         `${load.silences} unanswered, ${load.losses.length} told as lost`,
     );
     await rejoin(cluster(), failover.before);
-  }, 60_000);
+  });
 
   test("what is given back, given up or closed while there is no master comes to its end", async () => {
     await using crew = new Crew(cluster());
@@ -192,5 +192,5 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     );
     await crew.close();
     await rejoin(cluster(), failover.before);
-  }, 60_000);
+  });
 });

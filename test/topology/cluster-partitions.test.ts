@@ -83,7 +83,7 @@ test("a master that stands still is left for the one that took over: holds are k
   master.resume();
   await untilInStep(master);
   await crew.close();
-}, 60_000);
+});
 
 test("a grant that died with its master is told as lost, and the next one has it alone", async () => {
   const master = await cluster().masterFor("here");
@@ -107,7 +107,7 @@ test("a grant that died with its master is told as lost, and the next one has it
   expect(theirs.events.filter(({ name }) => name === "lost")).toEqual([]);
   await crew.close();
   await rejoin(cluster(), failover.before);
-}, 60_000);
+});
 
 test("what was given back to a master that died with it is free when its lease is over", async () => {
   const master = await cluster().masterFor("here");
@@ -126,4 +126,4 @@ test("what was given back to a master that died with it is free when its lease i
   expect([...ours.events, ...theirs.events].filter(({ name }) => name === "lost")).toEqual([]);
   await crew.close();
   await rejoin(cluster(), failover.before);
-}, 60_000);
+});

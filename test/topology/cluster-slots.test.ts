@@ -28,7 +28,7 @@ failOnUnhandledRejections();
 beforeAll(async () => {
   cluster = await startCluster({ masters: 3 });
   looker = cluster.connect();
-}, 60_000);
+});
 afterAll(() => cluster?.stop());
 
 /** A fresh name for each kind, all over the masters. */
@@ -88,7 +88,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
       `shardedPubSub ${shardedPubSub}: ${moves} moves, ${sections.length} sections, longest gap ${Math.round(gap)} ms, ` +
         `waiters woken after ${wakes.map(Math.round).join(", ")} ms`,
     );
-  }, 60_000);
+  });
 
   test.each([
     ["away", 1],

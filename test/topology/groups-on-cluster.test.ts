@@ -13,7 +13,7 @@ beforeAll(async () => {
   cluster = await startCluster();
   ours = new LockClient(cluster.connect());
   theirs = new LockClient(cluster.connect());
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all([ours, theirs].map((client) => client?.close({ timeout: 0 })));
   await cluster?.stop();

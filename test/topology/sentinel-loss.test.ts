@@ -107,7 +107,7 @@ test("what the replica missed is lost, and the holder is told; what it had is ke
     await taken.hold.unlock();
     await (await rivalOf(taken).lock({ wait: 5_000 })).unlock();
   }
-}, 60_000);
+});
 
 test("a client that does not ask the sentinels stays with a silent master until that one is cut off", async () => {
   await using silent = await startSentinel();
@@ -130,7 +130,7 @@ test("a client that does not ask the sentinels stays with a silent master until 
   await (await client.getLock("other").lock()).unlock();
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   await client.close();
-}, 60_000);
+});
 
 function tokenOf(hold: Hold): bigint {
   return (hold as FencedHold).token;

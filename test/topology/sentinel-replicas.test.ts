@@ -120,7 +120,7 @@ test("with min-replicas-to-write, a master without a replica in touch grants not
   } finally {
     await stop();
   }
-}, 40_000);
+});
 
 /** What a master says to a write; empty if it writes. */
 async function refusal(master: RedisServer): Promise<string> {
@@ -192,4 +192,4 @@ test("every grant that was told before the master was killed is known to the nex
   } finally {
     await stop();
   }
-}, 60_000);
+});

@@ -50,7 +50,7 @@ async function scene(client: LockClient, other: LockClient) {
 
 const options: LockClientOptions = { watchdogTimeout: 30_000 };
 
-test("Sentinel: a master that is killed", { timeout: 90_000 }, async () => {
+test("Sentinel: a master that is killed", async () => {
   const all = await startSentinel();
   const [client, other] = [new LockClient(all.connect(), options), new LockClient(all.connect(), options)];
   try {
@@ -81,7 +81,7 @@ test("Sentinel: a master that is killed", { timeout: 90_000 }, async () => {
   }
 });
 
-test("Cluster: a slot's master hands over", { timeout: 90_000 }, async () => {
+test("Cluster: a slot's master hands over", async () => {
   const cluster = await startCluster({ masters: 3, replicas: 1 });
   const [client, other] = [
     new LockClient(cluster.connect(), options),
