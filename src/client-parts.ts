@@ -13,7 +13,7 @@ import { Replicas } from "./locks/replicas.js";
 import { outside } from "./owners/context.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
-import { type Connection, isCluster } from "./redis/connection.js";
+import { type Connection, hearErrors, isCluster } from "./redis/connection.js";
 import { KnownMasters } from "./redis/known-masters.js";
 import { slotOf } from "./redis/slots.js";
 import { KeptPermits } from "./synchronizers/kept-permits.js";
@@ -74,7 +74,7 @@ function makeReplicas(
   const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
   if (required === 0) return undefined;
   const own = connection.duplicate();
-  own.on("error", () => {
+  hearErrors(own, () => {
     // The calls on it report what is wrong.
   });
   return new Replicas({ runner, connection: own, required, timeout, legacyServer });

@@ -19,7 +19,7 @@ import { hearOfForce } from "./locks/loss.js";
 import { checkServer } from "./locks/ready-check.js";
 import { Owner } from "./owners/owner.js";
 import { connect } from "./redis/connect.js";
-import { type Connection, checkConnection, type RedisConnection } from "./redis/connection.js";
+import { type Connection, checkConnection, hearErrors, type RedisConnection } from "./redis/connection.js";
 import { scrubbed } from "./redis/failures.js";
 import { CountDownLatch } from "./synchronizers/count-down-latch.js";
 import { type NumberParts, SharedNumber } from "./synchronizers/number.js";
@@ -63,7 +63,7 @@ export class LockClient {
     const redis = connect(target);
     OWNED.add(redis);
     const client = new LockClient(redis, options);
-    redis.on("error", (error: Error) => client.#env.events.emit("error", { cause: scrubbed(error) }));
+    hearErrors(redis, (error) => client.#env.events.emit("error", { cause: scrubbed(error) }));
     return client;
   }
 

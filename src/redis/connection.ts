@@ -27,6 +27,7 @@ export interface Stream {
   uncork(): void;
   ref(): void;
   unref(): void;
+  on(event: "error", listener: Listener): unknown;
   /** Why it was closed, if by an error. */
   readonly errored?: Error | null;
 }
@@ -126,4 +127,17 @@ export function checkConnection(value: unknown): Connection {
     throw new TypeError("redis must not use ioredis' keyPrefix; give the LockClient option `prefix` instead");
   }
   return connection;
+}
+
+/**
+ * Hears the errors of a connection that is the library's own. A TLS socket can fail twice, by the certificate and by what
+ * its peer says to that; ioredis hears the first error only, and one that nobody hears ends the process.
+ */
+export function hearErrors(connection: Connection, listener: (error: Error) => void): void {
+  let heard: Stream | undefined;
+  connection.on("error", (error: Error) => {
+    if (connection.stream !== heard) connection.stream?.on("error", () => {});
+    heard = connection.stream;
+    listener(error);
+  });
 }

@@ -3,6 +3,7 @@
  * to see what is on the server. `worker-child.mjs` is imported by the workers themselves.
  */
 
+export * from "./certificates.js";
 export * from "./cluster-failover.js";
 export * from "./cluster-proxy.js";
 export * from "./cluster-slots.js";
@@ -11,6 +12,7 @@ export type { RecordedCommand } from "./command-record.js";
 export * from "./fault-proxy.js";
 export { freePort, releasePort } from "./free-port.js";
 export * from "./key-state.js";
+export * from "./movable-clock.js";
 export * from "./patience.js";
 export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
 export type { RedisServerOptions } from "./redis-args.js";

@@ -12,6 +12,8 @@ export interface RedisServerOptions {
   readonly password?: string;
   /** Makes it a replica of that server (or proxy); the start then waits until it is in step. */
   readonly replicaOf?: { readonly host: string; readonly port: number };
+  /** Its own wall clock instead of the machine's. */
+  readonly clock?: { readonly env: Readonly<Record<string, string>> };
 }
 
 /** The arguments of redis-server that come before those of the test. */

@@ -68,6 +68,7 @@ export class RedisServer {
   readonly #binary: RedisBinary;
   readonly #directory: string;
   readonly #args: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
   readonly #clients = new TrackedClients();
   #child: ChildProcess | undefined;
   #log = "";
@@ -81,6 +82,7 @@ export class RedisServer {
     this.#binary = binary;
     this.#directory = directory;
     this.#args = [...serverArgs(binary, directory, port, options), ...(options.args ?? [])];
+    this.#env = options.clock?.env ?? {};
   }
 
   /** The process that runs now, or ran last. */
@@ -141,6 +143,7 @@ export class RedisServer {
     this.#log = "";
     const child = spawn(this.#binary.path, this.#args, {
       cwd: this.#directory,
+      env: { ...process.env, ...this.#env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;
