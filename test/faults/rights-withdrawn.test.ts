@@ -1,0 +1,90 @@
+/** Rights that are taken from a user while its client works: what it may not do is named, what it holds is not stuck. */
+import { describe, expect, test } from "vitest";
+import { type Lock, LockClient } from "../../src/index.js";
+import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
+import { type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { failOnUnhandledRejections } from "./harness.js";
+
+failOnUnhandledRejections();
+
+const ALL = ["on", ">secret", "allkeys", "allchannels", "allcommands"];
+const user = (server: RedisServer, ...rights: string[]) => server.call("ACL", "SETUSER", "shop", ...rights);
+const connect = (server: RedisServer, watchdogTimeout: number): LockClient =>
+  new LockClient(server.connect({ username: "shop", password: "secret" }), { ...UNHURRIED, watchdogTimeout });
+
+interface Withdrawn {
+  readonly what: string;
+  readonly rights: readonly string[];
+  /** Whether what is held can still be given back, and then whether a new lock can be had. */
+  readonly unlocks: boolean;
+  readonly locks: boolean;
+}
+
+const WITHDRAWN: readonly Withdrawn[] = [
+  { what: "to publish", rights: ["-publish"], unlocks: true, locks: true },
+  { what: "to use the channel", rights: ["resetchannels"], unlocks: true, locks: true },
+  { what: "to call a command of the scripts", rights: ["-hdel", "-del"], unlocks: false, locks: true },
+  { what: "to set a TTL", rights: ["-pexpire"], unlocks: true, locks: false },
+  { what: "to use the key", rights: ["resetkeys", "~else:*"], unlocks: false, locks: false },
+  { what: "to run scripts", rights: ["-eval", "-evalsha"], unlocks: false, locks: false },
+];
+
+/** Takes a lock and gives it back. */
+const cycle = async (lock: Lock): Promise<void> => (await lock.lock()).unlock();
+
+describe.concurrent.each(WITHDRAWN)("a user that may no longer: $what", ({ rights, unlocks, locks }) => {
+  test("is told what it may not do, or is not disturbed; with the right back all goes on", async () => {
+    await using server = await startRedis();
+    await user(server, ...ALL);
+    await using client = connect(server, 3_000);
+    const [held, other] = [client.getLock("held"), client.getLock("other")];
+    const hold = await held.lock();
+    await cycle(other);
+    await user(server, ...rights);
+
+    if (!locks) expect(await failure(cycle(other))).toMatchObject({ code: "UNSUPPORTED" });
+    if (unlocks) await hold.unlock();
+    else expect(await failure(hold.unlock())).toMatchObject({ code: "UNSUPPORTED" });
+    expect(hold.isHeld).toBe(false);
+    for (const name of ["held", "other"]) expect(await server.call("PTTL", name)).not.toBe(-1);
+
+    await user(server, ...ALL);
+    await cycle(other);
+    // What could not be given back is not renewed either.
+    await cycle(held);
+  });
+});
+
+test("a hold that may not be renewed any more is lost at its deadline, and says why", async () => {
+  await using server = await startRedis();
+  await user(server, ...ALL);
+  await using client = connect(server, 1_500);
+  const hold = await client.getLock("order").lock();
+  const [suspended, lost] = [nextEvent(client, "suspended"), nextEvent(client, "lost")];
+  await user(server, "-pexpire");
+  expect(await suspended).toMatchObject({ lockName: "order", cause: { code: "UNSUPPORTED" } });
+  expect(await lost).toMatchObject({ lockName: "order" });
+  expect([hold.isHeld, hold.signal.aborted]).toEqual([false, true]);
+  expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
+});
+
+test("a waiter whose channel is withdrawn gets the lock by its poll", async () => {
+  await using server = await startRedis();
+  await user(server, ...ALL);
+  await using theirs = new LockClient(server.connect(), UNHURRIED);
+  await using client = new LockClient(server.connect({ username: "shop", password: "secret" }), {
+    ...UNHURRIED,
+    pollCap: 500,
+  });
+  const hold = await theirs.getLock("order").lock();
+  const waiter = await untilWaiting(client, () => client.getLock("order").lock());
+  await until("it listens", async () => ((await server.call("PUBSUB", "CHANNELS")) as unknown[]).length > 0);
+  const outcome = waiter.done.then(
+    (next) => next.unlock().then(() => "granted"),
+    (error: { code?: string }) => error.code,
+  );
+  await user(server, "resetchannels");
+  await hold.unlock();
+  // Redis drops the connection of one who listens where it may not; who is told so before the lock is free has its answer.
+  expect(await outcome).toBeOneOf(["granted", "UNSUPPORTED"]);
+});

@@ -1,0 +1,147 @@
+/** A server that refuses for a while what it is asked: on real servers, each in the state that makes it say so. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
+import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
+import { type RedisServer, startRedis, UNHURRIED, until, untilGone } from "../support/index.js";
+import { failOnUnhandledRejections } from "./harness.js";
+
+failOnUnhandledRejections();
+
+const connect = (server: RedisServer, options: LockClientOptions): LockClient =>
+  new LockClient(server.connect(), options);
+
+const set = (server: RedisServer, name: string, value: string | number) =>
+  server.call("CONFIG", "SET", name, value);
+
+/** What it says to a write; empty if it writes. */
+const saidBy = (server: RedisServer, probe = ["SET", "probe", 1, "PX", 1_000]): Promise<string> =>
+  server.call(...probe).then(
+    () => "",
+    (error: Error) => error.message,
+  );
+
+interface State {
+  readonly code: string;
+  readonly args?: readonly string[];
+  /** What is answered so. Default a write. */
+  readonly probe?: string[];
+  begin(server: RedisServer): Promise<unknown>;
+  end(server: RedisServer): Promise<unknown>;
+}
+
+/** A replica of nobody who answers. */
+const orphan = (server: RedisServer) => server.call("REPLICAOF", "127.0.0.1", 1);
+const promote = (server: RedisServer) => server.call("REPLICAOF", "NO", "ONE");
+
+const STATES: readonly State[] = [
+  {
+    code: "BUSY",
+    begin: async (server) => {
+      await set(server, server.hasFeaturesOf("7.0") ? "busy-reply-threshold" : "lua-time-limit", 50);
+      server
+        .connect()
+        .eval("while true do end", 0)
+        .catch(() => {});
+    },
+    end: (server) => server.call("SCRIPT", "KILL"),
+  },
+  { code: "READONLY", begin: orphan, end: promote },
+  {
+    code: "MASTERDOWN",
+    args: ["--replica-serve-stale-data", "no"],
+    probe: ["GET", "probe"],
+    begin: orphan,
+    end: promote,
+  },
+  {
+    code: "OOM",
+    begin: (server) => set(server, "maxmemory", 1),
+    end: (server) => set(server, "maxmemory", 0),
+  },
+  {
+    code: "MISCONF",
+    // Nobody can write a file there.
+    args: ["--dir", "/proc", "--save", "3600 1000000"],
+    begin: async (server) => {
+      await server.call("BGSAVE");
+    },
+    end: (server) => set(server, "stop-writes-on-bgsave-error", "no"),
+  },
+  {
+    code: "NOREPLICAS",
+    begin: (server) => set(server, "min-replicas-to-write", 1),
+    end: (server) => set(server, "min-replicas-to-write", 0),
+  },
+];
+
+describe.concurrent.each(STATES)("a server that says $code", ({ code, args = [], probe, begin, end }) => {
+  test("grants nothing and half of nothing, and takes what is given back when it serves again", async () => {
+    await using server = await startRedis({ args });
+    await using ours = connect(server, UNHURRIED);
+    await using theirs = connect(server, UNHURRIED);
+    await using hasty = connect(server, { commandTimeout: 1_500 });
+    await until("it has asked the server", () => hasty.ready().then(() => true));
+    const hold = await ours.getLock("order").lock({ lease: 600_000 });
+    const waiter = await untilWaiting(theirs, () => theirs.getLock("order").lock());
+    await begin(server);
+    await until(`it says ${code}`, async () => (await saidBy(server, probe)).startsWith(code));
+
+    const refused = await failure(hasty.getLock("other").lock());
+    expect(refused).toMatchObject({ code: "UNAVAILABLE", cause: { message: expect.stringContaining(code) } });
+    const unlocked = hold.unlock();
+    await sleep(50); // It has been refused by then, or the server takes it all the same.
+    await end(server);
+    await unlocked;
+    const next = await waiter.done;
+    expect(next.isHeld).toBe(true);
+    await next.unlock();
+    const redis = server.connect();
+    for (const name of ["order", "other"]) await untilGone(redis, name);
+  });
+});
+
+test("a server that loads its data answers when it has it, and the hold is kept", async () => {
+  await using server = await startRedis({
+    args: ["--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024"],
+  });
+  await using ours = connect(server, UNHURRIED);
+  await using theirs = connect(server, UNHURRIED);
+  const hold = await ours.getLock("order").lock({ lease: 600_000 });
+  const waiter = await untilWaiting(theirs, () => theirs.getLock("order").lock());
+  for (let i = 0; i < 100; i++) await server.call("SET", `filler ${i}`, "x".repeat(1_100));
+  await server.call("SAVE");
+  let loading = false;
+  const restarted = server.restart();
+  const look = until("it says LOADING", async () => {
+    loading ||= (await saidBy(server).catch(() => "")).startsWith("LOADING");
+    return loading;
+  });
+  const other = ours.getLock("other").lock();
+  await Promise.all([look, restarted]);
+  await (await other).unlock();
+  expect(hold.isHeld).toBe(true);
+  await hold.unlock();
+  await (await waiter.done).unlock();
+});
+
+test("a lock that is evicted is lost, and its holder is told at the next renewal", async () => {
+  await using server = await startRedis({ args: ["--maxmemory-policy", "volatile-ttl"] });
+  await using ours = connect(server, { ...UNHURRIED, watchdogTimeout: 6_000 });
+  await using theirs = connect(server, UNHURRIED);
+  const hold = await ours.getLock("order").lock();
+  const told = nextEvent(ours, "lost");
+  await set(server, "maxmemory", 1);
+  await until("it has gone", async () => {
+    await saidBy(server);
+    return (await server.call("EXISTS", "order")) === 0;
+  });
+  await set(server, "maxmemory", 0);
+  // Until then there are two.
+  const next = await theirs.getLock("order").lock();
+  expect(await told).toMatchObject({ lockName: "order", reason: expect.stringMatching(/^(taken|expired)$/) });
+  expect([hold.isHeld, hold.signal.aborted, next.isHeld]).toEqual([false, true, true]);
+  expect(isLockError(await failure(hold.unlock()), "LOCK_LOST")).toBe(true);
+  expect(await theirs.getLock("order").isHeldByCurrentOwner({ owner: next })).toBe(true);
+  await next.unlock();
+});

@@ -1,0 +1,51 @@
+/** Clients of several versions on one lock: the sources, the builds for both module systems, ioredis 5 and 6. */
+import { Redis as Redis5 } from "ioredis5";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Lock, LockClient } from "../../src/index.js";
+import { failure, isBuilt, loadCjs, loadEsm } from "../contract/helpers.js";
+import { byName } from "../contract/kinds.js";
+import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { failOnUnhandledRejections } from "./harness.js";
+
+const ROUNDS = 15;
+
+let server: RedisServer;
+failOnUnhandledRejections();
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+describe.concurrent.each(byName())("%s", (_, kind) => {
+  test("clients of several versions lose no update, and wake each other", async () => {
+    const redis = server.connect();
+    const ioredis5 = new Redis5(server.port);
+    const copies = isBuilt ? [await loadEsm(), loadCjs()] : [];
+    const clients = [
+      new LockClient(server.connect(), UNHURRIED),
+      new LockClient(ioredis5, UNHURRIED),
+      ...copies.map(
+        (copy) => new copy.LockClient(server.connect() as never, UNHURRIED) as unknown as LockClient,
+      ),
+    ];
+    const counter = `counter of ${kind.name}`;
+    const add = async (lock: Lock): Promise<void> => {
+      for (let i = 0; i < ROUNDS; i++)
+        await lock.run(async () => {
+          await redis.set(counter, Number((await redis.get(counter)) ?? 0) + 1);
+        });
+    };
+    await Promise.all(clients.map((client) => add(kind.rival.make(client, `order of ${kind.name}`))));
+    expect(Number(await redis.get(counter))).toBe(clients.length * ROUNDS);
+    await Promise.all(clients.map((client) => client.close()));
+    ioredis5.disconnect();
+  });
+
+  test("what a later version may have written is refused as WRONG_DATA, and stays", async () => {
+    await using client = new LockClient(server.connect(), UNHURRIED);
+    const name = `later ${kind.name}`;
+    await server.call("HSET", name, "format", "9");
+    expect(await failure(kind.make(client, name).tryLock())).toMatchObject({ code: "WRONG_DATA" });
+    expect(await server.call("HGETALL", name)).toEqual(["format", "9"]);
+  });
+});
