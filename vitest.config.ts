@@ -11,7 +11,11 @@ const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(4, availabl
 const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"];
 
 /** Many servers each, and failovers that take as long as the servers make of it. */
-const TOPOLOGIES = ["test/topology/**/*.test.ts", "test/examples/sentinel.test.ts"];
+const TOPOLOGIES = [
+  "test/topology/**/*.test.ts",
+  "test/examples/sentinel.test.ts",
+  "test/not-guaranteed/masters.test.ts",
+];
 
 /** Beside JVMs, which take a core each while they start. */
 const INTEROP = ["test/interop/**/*.test.ts"];

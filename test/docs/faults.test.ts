@@ -1,0 +1,56 @@
+/** The table of docs/faults.md: a row for each fault, and for each row tests that exist, by file and title. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type FaultRow, type FaultTest, faultRows, patternOf } from "../../tools/fault/table.mjs";
+import { ROOT } from "./pages.js";
+
+const VERSION = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
+
+const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+
+/** A part of a title stands in quotes, or is a key of the table that the titles are made of. */
+function isThere({ file, title }: FaultTest): boolean {
+  if (!existsSync(join(ROOT, file)) || title === "") return false;
+  const text = readFileSync(join(ROOT, file), "utf8");
+  const parts = title.split("…").map((part) => escaped(part.trim()));
+  return parts.every(
+    (part) => new RegExp(`["'\`][^"\`\\n]*${part}`).test(text) || new RegExp(`^ *${part}:`, "m").test(text),
+  );
+}
+
+/** What is wrong with a row; empty if nothing is. */
+function wrongWith({ id, fault, holder, waiters, tests, command, since }: FaultRow): string[] {
+  const wrong: string[] = [];
+  if ([fault, holder, waiters].includes("")) wrong.push(`${id}: an empty cell`);
+  if (tests.length === 0) wrong.push(`${id}: no test`);
+  for (const each of tests) if (!isThere(each)) wrong.push(`${id}: no test ${each.file}: ${each.title}`);
+  if (command !== `\`npm run fault -- ${id}\``) wrong.push(`${id}: the command is ${command}`);
+  const order = new Intl.Collator("en", { numeric: true });
+  if (!/^\d+\.\d+\.\d+$/.test(since) || order.compare(since, VERSION) > 0)
+    wrong.push(`${id}: since ${since}`);
+  return wrong;
+}
+
+test("each fault has a row, each row has tests, and each of them exists", () => {
+  const rows = faultRows();
+  expect(rows.map(({ id }) => id)).toEqual(Array.from({ length: 46 }, (_, i) => `F${i + 1}`));
+  expect(rows.flatMap(wrongWith)).toEqual([]);
+});
+
+test("a row without a test, and one whose test does not exist, are noticed", () => {
+  const row = (id: string, tests: string) =>
+    `| ${id} | a | b | c | ${tests} | \`npm run fault -- ${id}\` | 0.1.0 |\n`;
+  const page = [
+    row("F1", ""),
+    row("F2", "`test/none.test.ts`: its links lead"),
+    row("F3", "`test/docs/links.test.ts`: its links … lead nowhere at all"),
+    row("F4", "`test/docs/links.test.ts`: its links … chapters that are there"),
+  ].join("");
+  expect(faultRows(page).flatMap(wrongWith)).toEqual([
+    "F1: no test",
+    "F2: no test test/none.test.ts: its links lead",
+    "F3: no test test/docs/links.test.ts: its links … lead nowhere at all",
+  ]);
+  expect(patternOf({ file: "", title: "a (b) … c.d" })).toBe("a \\(b\\).*c\\.d");
+});

@@ -1,0 +1,38 @@
+/**
+ * What is not guaranteed, produced: a holder checks its lock, is paused for longer than its lease, and writes when it goes
+ * on. No lock can stop that write; a resource that compares tokens does.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { bundledWorker } from "../faults/build-worker.js";
+import { failOnUnhandledRejections, freshName } from "../faults/harness.js";
+import { PATIENCE, type RedisServer, startRedis, startWorker, UNHURRIED } from "../support/index.js";
+import { Resource } from "./resource.js";
+
+const bundle = bundledWorker("../not-guaranteed/paused-holder-worker.ts");
+let server: RedisServer;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+test("the late write of a paused holder arrives; the fence refuses it, and the holder is told", async () => {
+  await using client = new LockClient(server.connect(), UNHURRIED);
+  await using worker = await startWorker(bundle());
+  const resource = new Resource();
+  const name = freshName();
+  const token = await worker.request<bigint>("take", { port: server.port, name });
+  worker.pause();
+  const next = await client.getFencedLock(name).lock({ wait: PATIENCE });
+  expect(resource.write("next", next)).toBe(true);
+  worker.resume();
+
+  // What it was about to send before it was stopped.
+  expect(resource.write("paused", { token })).toBe(false);
+  expect([resource.unfenced, resource.fenced]).toEqual(["paused", "next"]);
+  expect(await worker.request("knows")).toEqual({ isHeld: false, aborted: true, unlock: "LOCK_LOST" });
+  expect(next.isHeld).toBe(true);
+  await next.unlock();
+});

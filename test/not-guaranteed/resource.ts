@@ -1,0 +1,26 @@
+/**
+ * What a lock guards, twice: a register that takes every write, and one that remembers the highest token of each master and
+ * refuses a lower one, as a table with a `fence` column does.
+ */
+/** A FencedHold, or what another process has told of one. */
+interface Token {
+  readonly token: bigint;
+}
+
+export class Resource {
+  /** Who wrote last where nobody compares. */
+  unfenced = "";
+  /** Who wrote last where the token is compared. */
+  fenced = "";
+  #highest: bigint[] = [];
+
+  /** Writes to both; true if the fenced one took it. Of a group of locks there is a token for each master, or none. */
+  write(who: string, ...holds: readonly (Token | undefined)[]): boolean {
+    this.unfenced = who;
+    const late = holds.some((hold, i) => hold !== undefined && hold.token < (this.#highest[i] ?? 0n));
+    if (late) return false;
+    for (const [i, hold] of holds.entries()) if (hold !== undefined) this.#highest[i] = hold.token;
+    this.fenced = who;
+    return true;
+  }
+}
