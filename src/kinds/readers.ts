@@ -62,7 +62,7 @@ export class Readers {
     const tries: Try[] = [];
     const answers = Promise.resolve().then(() => {
       if (this.#open.get(name) === gathering) this.#open.delete(name);
-      return this.#runner.call(readersCall(reading, tries), readAnswers);
+      return this.#runner.call(readersCall(reading, tries), (reply) => readAnswers(reply, tries.length));
     });
     const gathering: Gathering = { tries, answers };
     this.#open.set(name, gathering);
@@ -70,9 +70,10 @@ export class Readers {
   }
 }
 
-/** `{granted, ms, …}` */
-function readAnswers(reply: unknown): Acquired[] {
+/** `{granted, ms, …}`, a pair for each reader. */
+function readAnswers(reply: unknown, readers: number): Acquired[] {
   const numbers = (reply as unknown[]).map(Number);
+  if (numbers.length !== 2 * readers) throw new RangeError("an answer for each reader");
   const answers: Acquired[] = [];
   for (let i = 0; i < numbers.length; i += 2) {
     answers.push(numbers[i] === DONE ? { granted: true } : { granted: false, ttl: numbers[i + 1] ?? 0 });

@@ -1,6 +1,11 @@
 /** One call on its way to an answer: sent, and sent again while failures may pass, until it is answered or given up. */
 import type { Clock } from "../base/clock.js";
-import { ClientClosedError, type LockError, type RedisUnavailableError } from "../base/errors.js";
+import {
+  ClientClosedError,
+  isLockError,
+  type LockError,
+  type RedisUnavailableError,
+} from "../base/errors.js";
 import type { Timed } from "../base/shared-timeout.js";
 import type { KeyValues } from "../scripts/script.js";
 import type { Connection } from "./connection.js";
@@ -143,7 +148,9 @@ export class RetryingCommand<T> implements AnyCommand {
     try {
       ended.resolve(ended.spec.read(reply));
     } catch (error) {
-      ended.reject(error);
+      // A proxy, or a server that is none of Redis', may answer anything.
+      const strange = new Error("the reply is none that this script gives");
+      ended.reject(isLockError(error) ? error : this.#host.unavailable(ended.spec.lockName, strange));
     }
   }
 
