@@ -1,6 +1,7 @@
 /**
  * How the tests' servers are started: on 127.0.0.1 only, nothing written to disk, DEBUG allowed.
  */
+import { confinedUserArgs, isConfined } from "./least-privilege.js";
 import { hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
 
 export interface RedisServerOptions {
@@ -35,5 +36,6 @@ export function serverArgs(
   if (hasFeaturesOf(binary, "7.0.0")) settings["enable-debug-command"] = ["local"];
   if (password !== undefined) Object.assign(settings, { requirepass: [password], masterauth: [password] });
   if (replicaOf !== undefined) settings.replicaof = [replicaOf.host, String(replicaOf.port)];
-  return Object.entries(settings).flatMap(([name, values]) => [`--${name}`, ...values]);
+  const args = Object.entries(settings).flatMap(([name, values]) => [`--${name}`, ...values]);
+  return isConfined ? [...args, ...confinedUserArgs(hasFeaturesOf(binary, "7.0.0"))] : args;
 }

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import type { Redis } from "ioredis";
 import { freePort, releasePort } from "./free-port.js";
 import { isAlive, killProcess, own, pauseProcess, resumeProcess } from "./owned-processes.js";
+import { CONFINED, isConfined } from "./least-privilege.js";
 import { type RedisServerOptions, serverArgs } from "./redis-args.js";
 import { findRedis, hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
 import { redisCall, redisInfo } from "./redis-call.js";
@@ -91,7 +92,8 @@ export class RedisServer {
   }
 
   get url(): string {
-    const user = this.password === undefined ? "" : `:${encodeURIComponent(this.password)}@`;
+    const { username = "", password = this.password } = isConfined ? CONFINED : {};
+    const user = password === undefined ? "" : `${username}:${encodeURIComponent(password)}@`;
     return `redis://${user}${this.host}:${this.port}`;
   }
 

@@ -3,6 +3,7 @@
  * test that kills servers must not be ended by an unheard event, and each is disconnected at the end.
  */
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
+import { confined, isConfined } from "./least-privilege.js";
 
 /** Replies come in ioredis' own shapes; a test of another `replyMapping` makes its own client. */
 export type ClientOptions = Omit<RedisOptions, "replyMapping">;
@@ -12,7 +13,8 @@ export class TrackedClients {
   readonly #clients = new Set<Redis | Cluster>();
 
   redis(options: ClientOptions): Redis {
-    return this.#track(new Redis(options));
+    const mine = isConfined && options.username === undefined;
+    return this.#track(mine ? confined(options) : new Redis(options));
   }
 
   cluster(nodes: ClusterNode[], options: ClusterClientOptions): Cluster {

@@ -1,0 +1,60 @@
+/**
+ * `HOLDFAST_TEST_USER=least`: every connection that a server or a proxy makes for a test is that of the user in docs/guide.md, with
+ * all the rights that the page gives and no others, except that its names may be any. What tests themselves look at and do, and
+ * the library never sends, goes over a connection of the default user, one for each call, so that nobody counts it.
+ */
+import { readFileSync } from "node:fs";
+import { Redis, type RedisOptions } from "ioredis";
+
+/** Whether this run is that of the confined user. */
+export const isConfined: boolean = process.env.HOLDFAST_TEST_USER === "least";
+
+export const CONFINED: { readonly username: string; readonly password: string } = {
+  username: "shop",
+  password: "secret",
+};
+
+/** What the library, or ioredis by itself, sends on a connection. */
+const OWN = new Set(
+  ["eval", "evalsha", "publish", "subscribe", "unsubscribe", "ping", "info", "scan", "wait", "select"].concat(
+    ["spublish", "ssubscribe", "sunsubscribe", "auth", "hello", "quit", "cluster", "asking"],
+  ),
+);
+
+/** Arguments of redis-server that make the user; the rights of a cluster are those of Redis 7 and later. */
+export function confinedUserArgs(withSharded: boolean): string[] {
+  const guide = readFileSync(new URL("../../docs/guide.md", import.meta.url), "utf8");
+  const blocks = [...guide.matchAll(/^```redis\n(.*?)^```/gms)].map(([, block = ""]) => block);
+  const commands = blocks
+    .join("")
+    .replaceAll(/^ *#.*\n/gm, "")
+    .split("ACL SETUSER shop")
+    .slice(1);
+  if (commands.length !== 3)
+    throw new Error(`docs/guide.md gives rights by ${commands.length} commands, not by 3`);
+  const rules = commands.slice(0, withSharded ? 3 : 2).flatMap((text) => text.trim().split(/\s+/));
+  const names = rules.map((rule) => (rule.startsWith("~") ? "~*" : rule.replace("{shop:", "{")));
+  return ["--user", "shop", ...names];
+}
+
+/** A connection of the confined user, whose other commands are the default user's. */
+export function confined(options: RedisOptions): Redis {
+  const redis = new Redis({ ...options, ...CONFINED });
+  const others = redis.getBuiltinCommands().filter((name) => !OWN.has(name));
+  const table = redis as unknown as Record<string, (...args: unknown[]) => unknown>;
+  for (const name of [...others, "monitor"]) {
+    const own = table[name]?.bind(redis);
+    table[name] = async (...args) => {
+      // ioredis names its connections, and does not mind a refusal.
+      if (name === "client" && /^set(name|info)$/i.test(String(args[0]))) return own?.(...args);
+      const other = new Redis({ ...options, db: redis.options.db ?? 0 });
+      other.on("error", () => {});
+      try {
+        return await (other as unknown as typeof table)[name]?.(...args);
+      } finally {
+        other.disconnect();
+      }
+    };
+  }
+  return redis;
+}
