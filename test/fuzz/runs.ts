@@ -1,6 +1,6 @@
 /** How much is tried; `npm run fuzz` asks for more, and a failed run is repeated by its seed. */
-export const RUNS = Number(process.env.HOLDFAST_FUZZ_RUNS ?? 10_000);
-export const SEED = Number(process.env.HOLDFAST_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
+export const RUNS: number = Number(process.env.HOLDFAST_FUZZ_RUNS ?? 10_000);
+export const SEED: number = Number(process.env.HOLDFAST_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 /** What a failure says, so that it can be had again. */
-export const AGAIN = `HOLDFAST_FUZZ_SEED=${SEED} HOLDFAST_FUZZ_RUNS=${RUNS} npx vitest run test/fuzz`;
+export const AGAIN: string = `HOLDFAST_FUZZ_SEED=${SEED} HOLDFAST_FUZZ_RUNS=${RUNS} npx vitest run test/fuzz`;

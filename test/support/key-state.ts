@@ -28,7 +28,7 @@ export interface ScanCluster extends EvalClient {
   nodes(role: "master"): ScanClient[];
 }
 
-const READ = `
+const READ = `-- a test looks
 local key = KEYS[1]
 local kind = redis.call('type', key).ok
 local read = {

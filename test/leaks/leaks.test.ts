@@ -1,0 +1,44 @@
+/** Nothing grows: what a process has done very often leaves no heap, timer, socket or listener, and no key without an end. */
+import { describe, expect, test } from "vitest";
+import { bundledWorker } from "../faults/build-worker.js";
+import { PATIENCE, startRedis, startWorker, until } from "../support/index.js";
+import type { Grown, Work } from "./leaks-worker.js";
+
+/** How often: in every run, and by `npm run leaks`. */
+const WORKS: readonly [work: Work, short: number, long: number][] = [
+  ["names taken and given back", 1_000, 100_000],
+  ["calls aborted", 1_000, 100_000],
+  ["holds lost", 200, 10_000],
+  ["clients opened and closed", 20, 1_000],
+  ["hand-overs", 1_000, 1_000_000],
+];
+const IS_LONG = process.env.HOLDFAST_LEAKS === "long";
+/** What a heap may differ by for no reason: a kilobyte for each time in the short run, and ten bytes in the long one. */
+const NOISE = 1_000_000;
+
+const bundle = bundledWorker("../leaks/leaks-worker.ts");
+describe("nothing is left of", () => {
+  test.each(WORKS)("%s", { timeout: IS_LONG ? 3_600_000 : 6 * PATIENCE }, async (work, short, long) => {
+    await using own = await startRedis();
+    await using worker = await startWorker(bundle(), { execArgv: ["--expose-gc"] });
+    const times = IS_LONG ? long : short;
+    const grown = await worker.request<Grown>("grow", { port: own.port, work, times });
+    const bytes = grown.after.heap - grown.before.heap;
+    console.log(`${times} ${work}: heap ${bytes > 0 ? "+" : ""}${Math.round(bytes / 1_024)} KiB`);
+    expect(bytes).toBeLessThan(NOISE);
+    // A timer may be about to be gone: what grows would be there by the hundred.
+    for (const [name, count] of Object.entries(grown.after.resources))
+      expect([name, count - (grown.before.resources[name] ?? 0) < 5]).toEqual([name, true]);
+    expect(grown.after.listeners).toBe(grown.before.listeners);
+    expect(grown.unhandled).toEqual([]);
+    const keys = (await own.call("KEYS", "*")) as string[];
+    for (const key of keys.slice(0, 100)) {
+      const ttl = Number(await own.call("PTTL", key));
+      expect(ttl === -2 || (ttl > 0 && ttl <= 60_000)).toBe(true);
+    }
+    await until(
+      "its connections are gone",
+      async () => (await own.info("clients")).get("connected_clients") === "1",
+    );
+  });
+});
