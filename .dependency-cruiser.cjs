@@ -68,8 +68,23 @@ module.exports = {
       name: "nothing-imports-index",
       severity: "error",
       comment: "index.ts is the list of what is public. Inside, a module is imported from where it is.",
-      from: { path: "^src/" },
+      from: { path: "^src/", pathNot: "^src/entries/" },
       to: { path: "^src/index[.]ts$" },
+    },
+    {
+      name: "entries-use-what-users-use",
+      severity: "error",
+      comment:
+        "An entry point beside the root stands on the public API and on other entries, so it can do nothing that a user could not.",
+      from: { path: "^src/entries/" },
+      to: { path: "^src/", pathNot: "^src/(index[.]ts$|entries/)" },
+    },
+    {
+      name: "nothing-needs-an-entry",
+      severity: "error",
+      comment: "What stands beside the root costs nothing to those who do not import it.",
+      from: { path: "^src/", pathNot: "^src/entries/" },
+      to: { path: "^src/entries/" },
     },
     {
       name: "no-folder-outside-the-layers",
@@ -77,7 +92,7 @@ module.exports = {
       comment: "A new folder of src/ needs its place in the layers above, else no rule holds for it.",
       from: {
         path: "^src/",
-        pathNot: `^src/(index|client[a-z-]*|(${Object.keys(LAYERS).join("|")})/.+)[.]ts$`,
+        pathNot: `^src/(index|client[a-z-]*|(${[...Object.keys(LAYERS), "entries"].join("|")})/.+)[.]ts$`,
       },
       to: {},
     },
@@ -91,9 +106,10 @@ module.exports = {
     {
       name: "nothing-unused",
       severity: "error",
-      comment: "A module that index.ts does not reach is not part of the package.",
+      comment:
+        "A module that index.ts does not reach is not part of the package, unless it is an entry beside it.",
       from: { path: "^src/index[.]ts$" },
-      to: { path: "^src/", reachable: false },
+      to: { path: "^src/", pathNot: "^src/entries/", reachable: false },
     },
     {
       name: "src-stays-inside",

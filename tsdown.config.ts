@@ -5,7 +5,6 @@
 import type { UserConfig } from "tsdown";
 
 const common: UserConfig = {
-  entry: { index: "src/index.ts" },
   outDir: "dist",
   platform: "node",
   target: "node20.5",
@@ -17,13 +16,38 @@ const common: UserConfig = {
   failOnWarn: true,
 };
 
-const builds: UserConfig[] = [
-  { ...common, format: "esm", deps: { neverBundle: ["ioredis", "eventemitter3", "nanoid"], onlyBundle: [] } },
-  {
+const index: UserConfig = { ...common, entry: { index: "src/index.ts" } };
+
+/** The entry points beside the root stand on its file of the same form, so that no class is there twice. */
+function entries(format: "esm" | "cjs"): UserConfig {
+  const root = format === "esm" ? "./index.js" : "./index.cjs";
+  return {
     ...common,
+    format,
+    entry: ["src/entries/*.ts"],
+    deps: { neverBundle: [], onlyBundle: [] },
+    inputOptions: (options) => ({
+      ...options,
+      plugins: [
+        {
+          name: "root",
+          resolveId: (id) => (id === "../index.js" ? { id: root, external: true } : null),
+        },
+        options.plugins,
+      ],
+    }),
+  };
+}
+
+const builds: UserConfig[] = [
+  { ...index, format: "esm", deps: { neverBundle: ["ioredis", "eventemitter3", "nanoid"], onlyBundle: [] } },
+  {
+    ...index,
     format: "cjs",
     deps: { neverBundle: ["ioredis", "eventemitter3"], alwaysBundle: ["nanoid"], onlyBundle: false },
   },
+  entries("esm"),
+  entries("cjs"),
 ];
 
 export default builds;

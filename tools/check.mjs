@@ -22,7 +22,9 @@ const STATIC_CHECKS = [
   ["lock files", "node tools/lock-files.mjs"],
   ["build", "tsdown --logLevel warn"],
   ["publint", "publint --strict"],
-  ["attw", "attw --pack . --no-emoji --no-color"],
+  // Subpaths are for those who resolve `exports`; the root is for everybody.
+  ["attw, every entry", "attw --pack . --profile node16 --no-emoji --no-color"],
+  ["attw, the root everywhere", "attw --pack . --entrypoints . --no-emoji --no-color"],
 ];
 
 function run(command, stdio) {

@@ -14,7 +14,7 @@ const OPTIONS: ts.CompilerOptions = {
   moduleResolution: ts.ModuleResolutionKind.NodeNext,
   moduleDetection: ts.ModuleDetectionKind.Force,
   types: ["node"],
-  paths: { holdfast: [join(ROOT, "src/index.ts")] },
+  paths: { holdfast: [join(ROOT, "src/index.ts")], "holdfast/*": [join(ROOT, "src/entries/*.ts")] },
   strict: true,
   skipLibCheck: true,
   noEmit: true,

@@ -3,9 +3,15 @@ import { readFile } from "node:fs/promises";
 import { build as esbuild, type Format } from "esbuild";
 import { rollup } from "rollup";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { type RedisServer, startRedis } from "../support/index.js";
 import { type Consumer, PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
+
+/** What `exports` lists beside the root. */
+const ENTRIES = Object.keys(manifest.exports)
+  .filter((path) => !/^[.]$|[.]json$/.test(path))
+  .map((path) => path.slice("./".length));
 
 const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
 
@@ -25,10 +31,9 @@ afterAll(async () => {
 
 describe("what is in the package", () => {
   test("both forms with types and maps, their sources, the scripts and the license, and nothing else", () => {
-    const built = ["js", "cjs", "d.ts", "d.cts"].flatMap((end) => [
-      `dist/index.${end}`,
-      `dist/index.${end}.map`,
-    ]);
+    const built = ["index", ...ENTRIES].flatMap((entry) =>
+      ["js", "cjs", "d.ts", "d.cts"].flatMap((end) => [`dist/${entry}.${end}`, `dist/${entry}.${end}.map`]),
+    );
     expect(packed.files.filter((file) => file.startsWith("dist/")).sort()).toEqual(built.sort());
     expect(packed.files).toContain("src/index.ts");
     const alone = packed.files.filter((file) => !file.includes("/"));
@@ -71,6 +76,28 @@ describe("loading", () => {
     if (!require_module) context.skip("needs a Node that can require an ES module (20.19 or later)");
     await consumer.write("same.mjs", programs.SAME_CLASS);
     expect(await consumer.node("same.mjs")).toBe("true\n");
+  });
+
+  test.each([
+    ["import", programs.entries(programs.IMPORT_ALL, ENTRIES), "mjs"],
+    ["require", programs.entries(programs.REQUIRE_ALL, ENTRIES), "cjs"],
+  ])(
+    "each entry by %s has the classes of the root, wherever an ES module can be required or not",
+    async (name, program, end) => {
+      await consumer.write(`entries-${name}.${end}`, program);
+      const told = "WAIT_TIMEOUT 409\n";
+      expect(await consumer.node(`entries-${name}.${end}`)).toBe(told);
+      expect(await consumer.oldNode(`entries-${name}.${end}`)).toBe(told);
+    },
+  );
+
+  test("the root loads no entry, and no entry but that for Nest needs a package that its users may lack", async () => {
+    const read = (entry: string) => readFile(consumer.path(`node_modules/holdfast/dist/${entry}.js`), "utf8");
+    expect(await read("index")).not.toMatch(/\bfrom "[.]/);
+    for (const entry of ENTRIES.filter((each) => each !== "nestjs")) {
+      const imported = [...(await read(entry)).matchAll(/\bfrom "([^"]+)"/g)].map(([, name]) => name);
+      expect(packagesAmong(imported.filter((name) => !name?.startsWith("./")))).toEqual([]);
+    }
   });
 
   test("isLockError knows the errors of another copy", async () => {

@@ -24,6 +24,21 @@ const required = createRequire(import.meta.url)("holdfast");
 console.log(imported.LockClient === required.LockClient);
 `;
 
+export const IMPORT_ALL = (names: readonly string[]): string =>
+  names.map((name, n) => `import * as e${n} from "${name}";`).join("\n");
+export const REQUIRE_ALL = (names: readonly string[]): string =>
+  names.map((name, n) => `const e${n} = require("${name}");`).join("\n");
+
+/** Loads the root and the entries beside it; prints what one of them knows of an error that the root made. */
+export function entries(load: typeof IMPORT_ALL, names: readonly string[]): string {
+  const all = ["holdfast", ...names.map((name) => `holdfast/${name}`)];
+  const http = all.indexOf("holdfast/http");
+  return `${load(all)}
+const error = new e0.LockTimeoutError("a", 1);
+console.log(e${http}.problemOf(error).code, e${http}.httpStatusOf(error));
+`;
+}
+
 /** The error is made by one copy of the package and recognised by the other. */
 export const TWO_COPIES = `import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
