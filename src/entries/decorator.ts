@@ -1,0 +1,87 @@
+/** Methods that run under a lock, by a decorator: the standard one, and TypeScript's experimental one. */
+import type { Hold, LockClient, LockFace, LockOptions } from "../index.js";
+
+/** Which lock of the name; `read` and `write` are the sides of one read-write lock. */
+export type LockedKind = "lock" | "fair" | "fenced" | "read" | "write";
+
+const LOCKS: Readonly<Record<LockedKind, (client: LockClient, name: string) => LockFace<Hold>>> = {
+  lock: (client, name) => client.getLock(name),
+  fair: (client, name) => client.getFairLock(name),
+  fenced: (client, name) => client.getFencedLock(name),
+  read: (client, name) => client.getReadWriteLock(name).readLock(),
+  write: (client, name) => client.getReadWriteLock(name).writeLock(),
+};
+
+/** `wait` and `lease` as `lock.run` takes them: by default it waits without limit, and the watchdog renews the hold. */
+export interface LockedOptions extends Pick<LockOptions, "wait" | "lease"> {
+  /** Default `lock`. */
+  kind?: LockedKind | undefined;
+}
+
+/** The client, or a function that gets the object whose method is called, also as its `this`. */
+// biome-ignore lint/suspicious/noExplicitAny: the object is of whatever class the decorator stands in
+export type ClientSource = LockClient | ((this: any, self: any) => LockClient);
+
+/** The lock's name, or a function of the arguments of the call, with the object as its `this`. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export type NameSource<A extends unknown[]> = string | ((this: any, ...args: A) => string);
+
+/** One that has to wait for its lock is asynchronous; `A` is what the name is made of, and it may take more. */
+type LockedMethod<A extends unknown[]> = (...args: [...A, ...never[]]) => Promise<unknown>;
+
+/** Decorates a method, in whichever of the two ways the compiler asks for it. */
+export interface LockedDecorator<A extends unknown[]> {
+  <T extends LockedMethod<A>>(method: T, context: ClassMethodDecoratorContext): T;
+  <T extends LockedMethod<A>>(
+    target: object,
+    key: string | symbol,
+    descriptor: TypedPropertyDescriptor<T>,
+  ): TypedPropertyDescriptor<T>;
+}
+
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+/**
+ * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors: calls from inside
+ * re-enter, and a call whose hold was lost rejects LOCK_LOST though the method succeeded.
+ *
+ *     class Shop {
+ *       \@locked(client, (id: string) => `stock:${id}`, { wait: 2_000 })
+ *       async sell(id: string) { … }
+ *     }
+ *
+ * @throws TypeError for options that it does not know, and where it decorates no method
+ */
+export function locked<A extends unknown[] = []>(
+  client: ClientSource,
+  name: NameSource<A>,
+  options: LockedOptions = {},
+): LockedDecorator<A> {
+  const { kind = "lock", ...terms } = options;
+  if (!Object.hasOwn(LOCKS, kind)) {
+    throw new TypeError(`locked: kind must be one of ${Object.keys(LOCKS).join(", ")}`);
+  }
+
+  function wrap(method: unknown, key: string | symbol): Method {
+    if (typeof method !== "function") throw new TypeError(`locked: ${String(key)} is no method`);
+    async function run(this: unknown, ...args: unknown[]): Promise<unknown> {
+      const source = typeof client === "function" ? client.call(this, this) : client;
+      const lockName = typeof name === "function" ? name.apply(this, args as A) : name;
+      return LOCKS[kind](source, lockName).run(() => (method as Method).apply(this, args), terms);
+    }
+    const { name: called, length } = method;
+    return Object.defineProperties(run, {
+      name: { value: called, configurable: true },
+      length: { value: length, configurable: true },
+    });
+  }
+
+  function decorate(target: unknown, place: unknown, descriptor?: PropertyDescriptor): unknown {
+    if (typeof place === "object" && place !== null) {
+      const { kind: what, name: key } = place as ClassMethodDecoratorContext;
+      return wrap(what === "method" && target, key);
+    }
+    return { ...descriptor, value: wrap(descriptor?.value, place as string | symbol) };
+  }
+  return decorate as LockedDecorator<A>;
+}
