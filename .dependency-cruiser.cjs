@@ -141,8 +141,15 @@ module.exports = {
       from: { path: "^src/" },
       to: {
         dependencyTypesNot: ["local", "core", "unknown"],
-        pathNot: "(^|/)(ioredis|eventemitter3|nanoid)(/|$)",
+        pathNot: "(^|/)(ioredis|eventemitter3|nanoid|@nestjs/common)(/|$)",
       },
+    },
+    {
+      name: "nest-in-its-entry",
+      severity: "error",
+      comment: "Nest is there for those who import its entry, and for nobody else.",
+      from: { path: "^src/", pathNot: "^src/entries/nestjs[.]ts$" },
+      to: { path: "(^|/)@nestjs/" },
     },
     {
       name: "resolvable",

@@ -17,12 +17,12 @@ const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
 
 let redis: RedisServer;
 let packed: PackedPackage;
-/** A project with ioredis; each test has files of its own in it. */
+/** A project with ioredis and Nest; each test has files of its own in it. */
 let consumer: Consumer;
 
 beforeAll(async () => {
   [redis, packed] = await Promise.all([startRedis(), PackedPackage.create()]);
-  consumer = await packed.install("ioredis");
+  consumer = await packed.install("ioredis", "@nestjs/common");
 });
 
 afterAll(async () => {

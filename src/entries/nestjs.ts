@@ -1,0 +1,170 @@
+/**
+ * Locks in Nest: a module that provides the client and closes it, a decorator for methods, a filter for errors. Each
+ * application has a client of its own, found by injection alone, so that several in one process do not meet.
+ */
+import {
+  type ArgumentsHost,
+  Catch,
+  type DynamicModule,
+  type ExceptionFilter,
+  type FactoryProvider,
+  Inject,
+  Module,
+  type ModuleMetadata,
+  type OnApplicationShutdown,
+} from "@nestjs/common";
+import { isLockError, LockClient, type LockClientOptions, type RedisConnection } from "../index.js";
+import { type LockedOptions, locked, type NameSource } from "./decorator.js";
+import { problemOf } from "./http.js";
+
+/** What the application's LockClient is made of. */
+export interface LockModuleOptions extends LockClientOptions {
+  /**
+   * A connection, which stays yours and open; or a URL, or the options of ioredis, for one that is closed with the
+   * application.
+   */
+  redis: RedisConnection | string | object;
+}
+
+/** Whether all modules see the client without importing the module. Default false. */
+interface Visibility {
+  isGlobal?: boolean | undefined;
+}
+
+/** As Nest's own modules take them: `useFactory` gets what `inject` names. */
+export interface LockModuleAsyncOptions extends Visibility, Pick<ModuleMetadata, "imports"> {
+  useFactory: FactoryProvider<LockModuleOptions>["useFactory"];
+  inject?: FactoryProvider["inject"];
+}
+
+/** Provides the LockClient of an application, and closes it with the application, after the last request. */
+export class LockModule implements OnApplicationShutdown {
+  readonly #client: LockClient;
+
+  /** Made by Nest. */
+  constructor(client: LockClient) {
+    this.#client = client;
+  }
+
+  static forRoot({ isGlobal = false, ...options }: LockModuleOptions & Visibility): DynamicModule {
+    return moduleOf(isGlobal, { useFactory: () => makeClient(options) });
+  }
+
+  static forRootAsync(options: LockModuleAsyncOptions): DynamicModule {
+    const { isGlobal = false, imports = [], inject = [], useFactory } = options;
+    const made = async (...needed: unknown[]) => makeClient(await useFactory(...needed));
+    return { ...moduleOf(isGlobal, { useFactory: made, inject }), imports };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.#client.close();
+  }
+}
+
+Module({})(LockModule);
+InjectLockClient()(LockModule, undefined, 0);
+
+function moduleOf(isGlobal: boolean, provider: Omit<FactoryProvider<LockClient>, "provide">): DynamicModule {
+  return {
+    module: LockModule,
+    global: isGlobal,
+    providers: [{ provide: LockClient, ...provider }],
+    exports: [LockClient],
+  };
+}
+
+function makeClient({ redis, ...options }: LockModuleOptions): LockClient {
+  if (typeof redis === "object" && redis !== null && "duplicate" in redis)
+    return new LockClient(redis as RedisConnection, options);
+  return LockClient.connect(redis, options);
+}
+
+/** The application's LockClient, for a parameter of a constructor or a property. `LockClient` is the token, so its type alone does as well. */
+export function InjectLockClient(): PropertyDecorator & ParameterDecorator {
+  return Inject(LockClient);
+}
+
+/** Where an object with decorated methods has its client. */
+const CLIENT = Symbol("holdfast.client");
+const injected = new WeakSet<object>();
+
+/** Decorates a method of a provider or controller. */
+export type LockedMethodDecorator = <T extends (...args: never[]) => Promise<unknown>>(
+  target: object,
+  key: string | symbol,
+  descriptor: TypedPropertyDescriptor<T>,
+) => TypedPropertyDescriptor<T>;
+
+/**
+ * Each call of the method of a provider or controller takes the lock by the application's client, runs, and gives it back:
+ * see `locked` of `holdfast/decorator`. It needs a LockModule that is imported, or global. The name is what you say, or what the
+ * function makes of the arguments: nothing of class or method goes into it.
+ */
+export function Locked<A extends unknown[] = []>(
+  name: NameSource<A>,
+  options?: LockedOptions,
+): LockedMethodDecorator {
+  const decorate = locked(clientOf, name, options) as LockedMethodDecorator;
+  return (target, key, descriptor) => {
+    if (!injected.has(target)) Inject(LockClient)(target, CLIENT);
+    injected.add(target);
+    const decorated = decorate(target, key, descriptor);
+    copyMetadata(descriptor.value, decorated.value);
+    return decorated;
+  };
+}
+
+function clientOf(self: {
+  readonly [CLIENT]?: LockClient;
+  readonly constructor: { readonly name: string };
+}): LockClient {
+  const client = self[CLIENT];
+  if (client) return client;
+  throw new TypeError(`@Locked: Nest has not made this ${self.constructor.name}, so it has no LockClient`);
+}
+
+/** What other decorators have told Nest of the method: routes, guards, pipes. */
+function copyMetadata(from: unknown, to: unknown): void {
+  const { getMetadataKeys, getMetadata, defineMetadata } = Reflect as unknown as MetadataReflect;
+  for (const key of getMetadataKeys(from)) defineMetadata(key, getMetadata(key, from), to);
+}
+
+/** Of reflect-metadata, which Nest needs. */
+interface MetadataReflect {
+  getMetadataKeys(target: unknown): unknown[];
+  getMetadata(key: unknown, target: unknown): unknown;
+  defineMetadata(key: unknown, value: unknown, target: unknown): void;
+}
+
+/** Nest asks by `instanceof` which errors a filter is for; those of another copy of the library are, too. */
+const AnyLockError = {
+  [Symbol.hasInstance]: isLockError,
+};
+
+interface HttpResponse {
+  readonly headersSent?: boolean;
+  readonly sent?: boolean;
+  status(code: number): HttpResponse;
+  header(name: string, value: string): HttpResponse;
+  send(body: string): unknown;
+}
+
+/**
+ * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify. Outside of HTTP it hands the
+ * error back to Nest.
+ */
+export class LockExceptionFilter implements ExceptionFilter {
+  catch(exception: unknown, host: ArgumentsHost): unknown {
+    const problem = problemOf(exception);
+    if (!problem || host.getType() !== "http") return exception;
+    const response = host.switchToHttp().getResponse<HttpResponse>();
+    if (response.headersSent || response.sent) return exception;
+    response
+      .status(problem.status)
+      .header("content-type", "application/problem+json")
+      .send(JSON.stringify(problem));
+    return undefined;
+  }
+}
+
+Catch(AnyLockError as never)(LockExceptionFilter);

@@ -1,0 +1,126 @@
+/** The module for Nest, in real applications. */
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import * as nestjs from "../../src/entries/nestjs.js";
+import { LockClient } from "../../src/index.js";
+import { type RedisServer, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
+// @ts-expect-error: plain JavaScript
+import * as apps from "./nest-app.mjs";
+
+interface Shop {
+  client: LockClient;
+  sell(): Promise<unknown>;
+}
+interface Started {
+  app: { close(): Promise<void>; get<T>(token: new (...args: never[]) => T): T };
+  shop: Shop;
+  Shop: new (client: LockClient) => Shop;
+  port: number;
+}
+type Sell = (client: LockClient) => Promise<unknown>;
+const { startShop, configured } = apps as {
+  startShop(lib: typeof nestjs, locks: object, sell: Sell): Promise<Started>;
+  configured(url: string): never;
+};
+
+let server: RedisServer;
+const ends: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+async function start(locks: object, sell: Sell = async () => ({})): Promise<Started> {
+  const started = await startShop(nestjs, locks, sell);
+  ends.push(() => started.app.close());
+  return started;
+}
+
+function post(port: number, path = ""): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}/${path}`, { method: "POST", headers: { connection: "close" } });
+}
+
+test("a decorated route runs under its lock, whichever decorator stands first, and a lock in use is a conflict", async () => {
+  const held: boolean[] = [];
+  const { port } = await start(
+    nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }),
+    async (client) => {
+      held.push(await client.getLock("stock").isLocked());
+      return { sold: true };
+    },
+  );
+  expect(await post(port).then((response) => response.json())).toEqual({ sold: true });
+  expect((await post(port, "try")).status).toBe(201);
+  expect(held).toEqual([true]);
+  const rival = new LockClient(server.connect(), UNHURRIED);
+  ends.push(() => rival.close({ timeout: 0 }));
+  const hold = await rival.getLock("stock").lock();
+  const conflict = await post(port, "try");
+  expect(conflict.status).toBe(409);
+  expect(conflict.headers.get("content-type")).toMatch(/^application\/problem\+json/);
+  expect(await conflict.json()).toMatchObject({ code: "WAIT_TIMEOUT", lockName: "stock" });
+  await hold.unlock();
+});
+
+test("applications in one process do not meet; the client ends with its application, and a given connection stays open", async () => {
+  const redis = server.connect();
+  const first = await start(
+    nestjs.LockModule.forRoot({ redis, isGlobal: true, prefix: "one", ...UNHURRIED }),
+  );
+  const second = await start(
+    nestjs.LockModule.forRootAsync({
+      imports: [configured(server.url)],
+      inject: ["url"],
+      useFactory: (url: string) => ({ redis: url, prefix: "two", ...UNHURRIED }),
+    }),
+  );
+  expect(first.app.get(LockClient)).toBe(first.shop.client);
+  expect(second.app.get(LockClient)).not.toBe(first.shop.client);
+  const held = await first.shop.client.getLock("stock").lock();
+  await second.shop.sell();
+  await held.unlock();
+  await first.app.close();
+  await expect(first.shop.sell()).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
+  await second.shop.sell();
+  expect(await redis.ping()).toBe("PONG");
+});
+
+test("an object that Nest did not make says so", async () => {
+  const { Shop } = await start(nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
+  const client = new LockClient(server.connect());
+  ends.push(() => client.close());
+  await expect(new Shop(client).sell()).rejects.toThrow(/Nest has not made this Shop/);
+});
+
+test("two instances under load sell each piece once, and leave nothing locked when they are terminated", async () => {
+  await server.call("SET", "left", 30);
+  const launch = () =>
+    startWorker(new URL("nest-worker.mjs", import.meta.url), { args: [String(server.port)] });
+  const workers = await Promise.all([launch(), launch()]);
+  ends.push(() => Promise.all(workers.map((worker) => worker.kill())));
+  const ports = await Promise.all(workers.map((worker) => worker.request<number>("port")));
+  const sell = async (n: number) => (await post(ports[n % 2] as number)).json() as Promise<{ sold: boolean }>;
+  const sales = await Promise.all(Array.from({ length: 40 }, (_, n) => sell(n)));
+  expect(sales.filter(({ sold }) => sold)).toHaveLength(30);
+  expect(await server.call("GET", "left")).toBe("0");
+
+  await server.call("SET", "left", 1_000);
+  let sold = 0;
+  const crowd = Array.from({ length: 8 }, async (_, n) => {
+    // Until the instance takes no more.
+    while ((await sell(n).catch(() => ({ sold: false }))).sold) sold += 1;
+  });
+  await until("both are at it", () => sold > 8);
+  const ended = await Promise.all(workers.map((worker) => worker.kill("SIGTERM")));
+  expect(ended.map(({ code }) => code)).toEqual([0, 0]);
+  await Promise.all(crowd);
+  expect(1_000 - Number(await server.call("GET", "left"))).toBeGreaterThanOrEqual(sold);
+  expect(await server.call("EXISTS", "stock")).toBe(0);
+});
