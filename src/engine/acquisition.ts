@@ -100,7 +100,7 @@ export abstract class Acquisition<G> implements Item {
   hinted = false;
   /** Permits that another's grant left over were promised to it. */
   promised = false;
-  /** It has what it wants. */
+  /** It was granted what it wants. */
   granted = false;
   /** Nobody waits for the result any more. */
   over = false;

@@ -204,7 +204,8 @@ export class AllOrNone {
       (member) => this.#taken.find(([request]) => request.member === member)?.[1] as Grant,
     );
     if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
-    const group = new GroupGrant(this.#members, partyOf(this.#request.owner, this.#requests), grants);
+    const party = partyOf(this.#request.owner, this.#requests);
+    const group = new GroupGrant(this.#members, party, grants, (grants[0] as Grant).ownerId);
     group.check();
     if (!group.isHeld) {
       const loss = grants.find((grant) => grant.loss)?.loss;

@@ -1,12 +1,7 @@
 /** A hold on a group of locks, made of grants of its members: it lives while a quorum of them does. */
-import {
-  isLockError,
-  type LockError,
-  type LockLostError,
-  type LossReason,
-  withErrors,
-} from "../base/errors.js";
+import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
 import type { Acquisition, Successor } from "../engine/acquisition.js";
+import { eventOf } from "../locks/backend.js";
 import { HoldRecord, type HoldVerbs } from "../locks/hold-record.js";
 import { hasAnother } from "../locks/holds.js";
 import { dropExpired } from "../locks/loss.js";
@@ -14,25 +9,34 @@ import type { Grant } from "../locks/owner-lock.js";
 import { extend, release } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
+import { LateCalls } from "./late-calls.js";
 import { type Member, type Members, placeOf } from "./members.js";
-import { countFulfilled, rejected, settled } from "./settled.js";
+import { countFulfilled, type Settled, settled } from "./settled.js";
+import { tooFewDone } from "./votes.js";
 
 export class GroupGrant extends HoldRecord {
   readonly acquiredAt: number;
   readonly owner: OwnerRecord;
-  /** In the order of the members; fewer than they are if a quorum was enough. */
-  readonly grants: readonly Grant[];
+  /** Of the first member that granted it, or may yet. */
+  readonly ownerId: string;
   /** Told once, when it is to be given back. */
   onRelease: (() => void) | undefined;
   readonly #members: Members;
+  #grants: readonly Grant[];
+  #late: LateCalls | undefined;
+  /** Milliseconds that it was last extended to. */
+  #term: number | undefined;
+  /** When the call for it began, in monotonic milliseconds. */
+  #begun = 0;
   /** The release that is under way, or was the last. */
   #release: Promise<void> | undefined;
 
-  constructor(members: Members, owner: OwnerRecord, grants: readonly Grant[]) {
+  constructor(members: Members, owner: OwnerRecord, grants: readonly Grant[], ownerId: string) {
     super();
     this.#members = members;
     this.owner = owner;
-    this.grants = grants;
+    this.#grants = grants;
+    this.ownerId = ownerId;
     this.acquiredAt = members.clock.wall();
   }
 
@@ -40,8 +44,9 @@ export class GroupGrant extends HoldRecord {
     return this.#members.name;
   }
 
-  get ownerId(): string {
-    return this.grants[0]?.ownerId ?? "";
+  /** In the order of the members; fewer than they are if a quorum was enough. */
+  get grants(): readonly Grant[] {
+    return this.#grants;
   }
 
   get remaining(): number {
@@ -51,10 +56,21 @@ export class GroupGrant extends HoldRecord {
 
   /** From now on the loss of members counts. */
   watch(): void {
-    for (const grant of this.grants) {
-      grant.onLost = () => this.#memberLost(grant);
-      if (grant.loss) this.#memberLost(grant);
-    }
+    for (const grant of this.grants) this.#watchMember(grant);
+  }
+
+  /** The calls for members that had not answered when a quorum had granted it. */
+  get late(): LateCalls {
+    this.#late ??= new LateCalls((grant) => this.#join(grant));
+    return this.#late;
+  }
+
+  /** The call for it, which began at `begun` (monotonic milliseconds), is about to resolve. */
+  announce(begun: number): void {
+    this.#begun = begun;
+    for (const grant of this.grants) this.#announceMember(grant);
+    this.announced = true;
+    this.#members.emit("acquired", { ownerId: this.ownerId, waited: this.#members.clock.mono() - begun });
   }
 
   check(): void {
@@ -64,6 +80,7 @@ export class GroupGrant extends HoldRecord {
   async extend(lease: number): Promise<void> {
     this.check();
     this.assertUsable();
+    this.#term = lease;
     await this.#enough(this.grants.map((grant) => extend(grant, lease)));
   }
 
@@ -82,6 +99,29 @@ export class GroupGrant extends HoldRecord {
     return this.#members.clock.wall();
   }
 
+  #join(grant: Grant): void {
+    const joined = [...this.#grants, grant];
+    this.#grants = this.#members.all.flatMap(({ backend }) =>
+      joined.filter((each) => each.backend === backend),
+    );
+    if (this.announced) this.#announceMember(grant);
+    this.#watchMember(grant);
+    if (this.#term !== undefined) void quietly(extend(grant, this.#term));
+  }
+
+  #watchMember(grant: Grant): void {
+    grant.onLost = () => this.#memberLost(grant);
+    if (grant.loss) this.#memberLost(grant);
+  }
+
+  #announceMember(grant: Grant): void {
+    grant.announced = true;
+    const { events } = grant.own.table.env;
+    if (!events.heard("acquired")) return;
+    const waited = this.#members.clock.mono() - this.#begun;
+    events.emit("acquired", { ...eventOf(grant.backend), ownerId: grant.ownerId, waited });
+  }
+
   #memberLost({ loss }: Grant): void {
     if (this.state !== "live") return;
     const left = this.#members.lastFirst.filter((member) => this.#grantOf(member)?.state === "live");
@@ -91,6 +131,7 @@ export class GroupGrant extends HoldRecord {
   }
 
   #lose(reason: LossReason): LockLostError {
+    this.#late?.drop();
     const { heldFor, ownerId } = this;
     const losses = this.grants.flatMap(({ loss }) => loss ?? []);
     const loss = withErrors(this.lose(reason), losses);
@@ -112,8 +153,10 @@ export class GroupGrant extends HoldRecord {
     const { released, successors } = inner
       ? { released: this.#releaseAll(), successors: 0 }
       : this.#handOver();
+    // Behind the others, of which a quorum is enough.
+    const late = this.#late?.end();
     try {
-      await this.#enough(released);
+      await this.#enough(released, late);
     } catch (error) {
       if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
       else if (isLockError(error, "UNAVAILABLE")) this.#goOn();
@@ -172,18 +215,19 @@ export class GroupGrant extends HoldRecord {
     return this.grants.find((grant) => grant.backend === backend);
   }
 
-  /** As soon as a quorum has done it. @throws the first LockError, with all of them in `errors` */
-  async #enough(work: readonly Promise<void>[]): Promise<void> {
+  /**
+   * As soon as a quorum has done it; `late` ones count as long as others are waited for.
+   * @throws the first LockError, with all of them in `errors`
+   */
+  async #enough(work: readonly Promise<void>[], late: readonly Promise<void>[] = []): Promise<void> {
     const { quorum } = this.#members;
-    const results = await settled(work, (so) => countFulfilled(so) >= quorum);
+    const own = work.length;
+    const isOver = (so: readonly Settled<void>[]) =>
+      countFulfilled(so) >= quorum || (late.length > 0 && so.slice(0, own).every(Boolean));
+    const results = await settled([...work, ...late], isOver);
     if (countFulfilled(results) >= quorum) return;
     if (this.loss) throw this.loss;
-    const errors = rejected(results);
-    const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
-    // A majority may do without members that are lost: then it failed for another reason.
-    const isLost = this.grants.length - errors.filter(isLoss).length < quorum;
-    const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
-    throw first ? withErrors(first as LockError, errors) : errors[0];
+    throw tooFewDone(results.slice(0, own), quorum);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
 import { UnsupportedServerError } from "../base/errors.js";
 import { quietly } from "../locks/work.js";
-import type { Member, Members } from "./members.js";
+import { isUnresponsive, type Member, type Members } from "./members.js";
 import { fulfilled, rejected, settled } from "./settled.js";
 
 export class Masters {
@@ -9,6 +9,8 @@ export class Masters {
   /** By member. */
   readonly #runIds: (string | undefined)[] = [];
   readonly #asked = new Set<Member>();
+  /** Whose first answer a call has waited for. */
+  readonly #awaited = new Set<Member>();
 
   constructor(members: Members) {
     this.#members = members;
@@ -27,8 +29,12 @@ export class Masters {
     return this.#arrive(fresh, late, grace);
   }
 
-  /** Asks the servers who they are, as far as that is not known. */
-  introduce(): void {
+  /**
+   * Asks the servers who they are, as far as that is not known. Resolves when those have answered that were never asked
+   * before, after `grace` milliseconds at most; undefined if there is nothing to wait for.
+   */
+  introduce(grace: number): Promise<void> | undefined {
+    const first: Promise<unknown>[] = [];
     for (const [i, member] of this.#members.all.entries()) {
       if (this.#asked.has(member) || member.env.runner.servers.isAway(member.backend.key)) continue;
       this.#asked.add(member);
@@ -36,7 +42,13 @@ export class Masters {
         this.#runIds[i] = runId;
       });
       told.catch(() => this.#asked.delete(member));
+      if (this.#awaited.has(member) || isUnresponsive(member)) continue;
+      this.#awaited.add(member);
+      first.push(told);
     }
+    if (first.length === 0) return undefined;
+    const { runner, name } = this.#members;
+    return quietly(runner.withTimeout(name, Promise.allSettled(first), grace));
   }
 
   /** @throws UNSUPPORTED if two of them are known to be one server */

@@ -18,6 +18,15 @@ export function isUnresponsive({ env, backend }: Member): boolean {
   return env.runner.servers.isUnresponsive(backend.key);
 }
 
+/** Votes that nobody waits for and that are still to come, from when on no more are asked for. */
+const MOST_OVERDUE = 8;
+
+/** Whether a majority does without its vote: what is sent to a server that is away, or far behind, piles up there. */
+export function isSpared(member: Member): boolean {
+  const { env, backend } = member;
+  return isUnresponsive(member) || (env.masters.overdue.get(backend.key) ?? 0) >= MOST_OVERDUE;
+}
+
 /** The members of `locks`, as given. @throws TypeError */
 export function checkMembers(locks: readonly unknown[]): readonly Member[] {
   if (locks.length === 0) throw new TypeError("a group of locks needs at least one");

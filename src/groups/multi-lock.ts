@@ -11,7 +11,6 @@ import {
   owned,
   ownerOf,
 } from "../locks/acquisition-options.js";
-import { eventOf } from "../locks/backend.js";
 import { endRun } from "../locks/commands.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
@@ -127,21 +126,8 @@ export class MultiLock extends LockFace<MultiHold> {
     const group = await this.collect(requests, own);
     if (!group) return undefined;
     if (!request.frame) GroupRecord.push(own.owner, members.key, group);
-    const waited = members.clock.mono() - begun;
-    const holds = group.grants.map((grant) => {
-      const { member } = requests.find(
-        (request) => request.member.backend === grant.backend,
-      ) as MemberRequest;
-      grant.announced = true;
-      const { events } = member.env;
-      if (events.heard("acquired")) {
-        events.emit("acquired", { ...eventOf(grant.backend), ownerId: grant.ownerId, waited });
-      }
-      return member.makeHold(grant);
-    });
-    group.announced = true;
-    members.emit("acquired", { ownerId: group.ownerId, waited });
-    return new MultiHold(group, holds);
+    group.announce(begun);
+    return new MultiHold(group, members);
   }
 
   protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {

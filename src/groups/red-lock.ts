@@ -50,8 +50,9 @@ export class RedLock extends MultiLock {
   ): Promise<readonly Settled<T>[]> {
     membersOf(this).assertOpen();
     await this.#masters.connecting(SHORTEST_ANSWER_TIME);
-    this.#masters.introduce();
+    const introduced = this.#masters.introduce(SHORTEST_ANSWER_TIME);
     const results = await super.ask(question, isDecided);
+    if (introduced) await introduced;
     this.#masters.assertDistinct();
     return results;
   }

@@ -20,7 +20,7 @@ import { GroupGrant } from "./group-grant.js";
 import type { Masters } from "./masters.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 import { callFor, type MemberRequest, partyOf } from "./member-requests.js";
-import { isUnresponsive, type Member, type Members, placeOf } from "./members.js";
+import { isSpared, isUnresponsive, type Member, type Members, placeOf } from "./members.js";
 import { listenToMost, wakeByLateAnswers } from "./quorum-listener.js";
 import { settled } from "./settled.js";
 import {
@@ -49,7 +49,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   #backoff: RoundBackoff | undefined;
   #leave: readonly (() => void)[] = [];
   #stopAwaiting = noop;
-  #won: readonly (Grant | undefined)[] = [];
+  #group: GroupGrant | undefined;
   /** Rounds in a row whose votes were split. */
   #clashes = 0;
 
@@ -119,8 +119,12 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   }
 
   override ended(taken: boolean): void {
-    // One that is granted by now came too late to be counted.
-    for (const call of this.#calls) call.leave(taken && this.#won.includes(call.grant));
+    const group = this.#group;
+    if (!taken) group?.late.drop();
+    const won: readonly (Grant | undefined)[] = group?.grants ?? [];
+    for (const call of this.#calls) {
+      if (!group?.late.has(call)) call.leave(taken && won.includes(call.grant));
+    }
     for (const leave of this.#leave) leave();
     this.#stopAwaiting();
     this.#members.engine.leaveRounds(this.queueName);
@@ -148,30 +152,35 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     const begun = this.#members.clock.mono();
     const nested = this.reenters();
     const inherits = this.#calls.some(({ successor }) => successor);
-    this.#masters.introduce();
-    const spared = !this.away;
+    const introduced = this.#masters.introduce(this.#answerTime(0));
+    const areEnough = this.#members.all.filter((each) => !isSpared(each)).length >= this.#members.quorum;
     const round = this.#calls.map((call, i) => {
-      // What is sent to a master that is away piles up; a majority can do without it.
-      if (spared && isUnresponsive(this.#member(i)))
+      if (areEnough && isSpared(this.#member(i)))
         return Promise.reject(this.#member(i).env.runner.unavailable(call.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       call.since = call.successor?.sent ?? instant(this.#member(i).env.clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
       const known = coWaiters && call.traits.advertised ? NO_CO_WAITERS : undefined;
       const within = Math.min(limit, this.#answerTime(i));
-      const { successor } = call;
+      const isPassed = call.successor !== undefined;
       const attempt = call.attempt(within, known);
-      return successor ? this.#member(i).env.runner.withTimeout(call.lockName, attempt, within) : attempt;
+      return isPassed ? this.#member(i).env.runner.withTimeout(call.lockName, attempt, within) : attempt;
     });
     this.#backoff?.heard.clear();
     const votes = await settled(round, (so) => this.#isDecided(so));
     this.#backoff?.took(this.#members.clock.mono() - begun);
+    if (introduced) await introduced;
     this.#masters.assertDistinct();
     if (this.over) return { granted: false, ttl: -1 };
-    const group = new GroupGrant(this.#members, partyOf(this.#request.owner, this.#requests), granted(votes));
+    const party = partyOf(this.#request.owner, this.#requests);
+    const first = this.#calls.find(({ grant }, i) => grant || !votes[i]);
+    const group = new GroupGrant(this.#members, party, granted(votes), first?.ownerId ?? "");
     if (!group.isHeld) return this.#lose(round, votes, limit);
+    this.#group = group;
     group.watch();
-    this.#won = group.grants;
+    for (const [i, vote] of round.entries()) {
+      if (!votes[i]) group.late.add(this.#calls[i] as MemberAcquisition, vote);
+    }
     this.#backoff?.heard.clear();
     if (!nested && !inherits) this.#backoff?.served(this.#members.clock.mono());
     // For so long the next one of this process need not try.
@@ -186,18 +195,10 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     return answerTime(this.#member(i).env, this.#request.lease);
   }
 
-  /** Won and nobody is worth waiting for, or lost for good. */
+  /** Won, or lost for good. */
   #isDecided(votes: readonly Vote[]): boolean {
-    const { quorum } = this.#members;
-    const won = granted(votes).length;
-    let open = 0;
-    let promising = 0;
-    for (let i = 0; i < votes.length; i++) {
-      if (votes[i]) continue;
-      open++;
-      if (!isUnresponsive(this.#member(i))) promising++;
-    }
-    return won + open < quorum || (won >= quorum && promising === 0);
+    const missing = this.#members.quorum - granted(votes).length;
+    return missing <= 0 || votes.filter((vote) => !vote).length < missing;
   }
 
   async #lose(

@@ -10,6 +10,8 @@ const FRESH: readonly string[] = ["wait", "connecting", "connect"];
 export class KnownMasters {
   /** A call has waited for the first connection: no further one waits for a minority of those. */
   awaited = false;
+  /** By the lock's key: how many votes are still to come that nobody waits for any more. */
+  readonly overdue: Map<string, number> = new Map();
   readonly #runner: CommandRunner;
   #arrival: Promise<void> | undefined;
   /** By address: locks are made anew all the time, servers are not. */
