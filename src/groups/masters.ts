@@ -1,7 +1,8 @@
 /** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
 import { UnsupportedServerError } from "../base/errors.js";
+import { setImmediate } from "../base/platform.js";
 import { quietly } from "../locks/work.js";
-import { isUnresponsive, type Member, type Members } from "./members.js";
+import { isSpared, isUnresponsive, type Member, type Members } from "./members.js";
 import { fulfilled, rejected, settled } from "./settled.js";
 
 export class Masters {
@@ -19,13 +20,16 @@ export class Masters {
   /**
    * Resolves when all are connected, or cannot be at once; undefined if there is nothing to wait for. A first connection
    * may take longer than an answer may later, so the first round waits for it: for a majority as long as for a command,
-   * for the others `grace` milliseconds more.
+   * for the others `grace` milliseconds more. Where one seems to be away, what has arrived is read first: to a process that
+   * stood still, each server looks silent.
    */
   connecting(grace: number): Promise<void> | undefined {
     const { all: members, quorum } = this.#members;
     const fresh = members.filter(({ env }) => env.masters.isFresh);
     const late = fresh.filter(({ env }) => !env.masters.awaited);
-    if (late.length === 0 && members.length - fresh.length >= quorum) return undefined;
+    if (late.length === 0 && members.length - fresh.length >= quorum) {
+      return members.some(isSpared) ? readArrived() : undefined;
+    }
     return this.#arrive(fresh, late, grace);
   }
 
@@ -72,4 +76,8 @@ export class Masters {
     await quietly(runner.withTimeout(name, Promise.allSettled(arrivals), grace));
     for (const { env } of late) env.masters.awaited = true;
   }
+}
+
+function readArrived(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
