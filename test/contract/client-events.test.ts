@@ -36,7 +36,7 @@ eachSingleKind("the events of a client", (base, kind) => {
       await use(proxy);
     },
     client: async ({ proxy }, use) => {
-      const client = new LockClient(proxy.connect(), { watchdogTimeout: 2_400, commandTimeout: 700 });
+      const client = new LockClient(proxy.connect(), { watchdogTimeout: 3_600, commandTimeout: 1_000 });
       await until("Redis answers", () => client.ready().then(() => true));
       await use(client);
       proxy.restore();
@@ -171,7 +171,7 @@ eachSingleKind("the events of a client", (base, kind) => {
 
   describe("listeners", () => {
     test("an unheard error throws nothing", async ({ other, proxy }) => {
-      await using quiet = new LockClient(proxy.connect(), { watchdogTimeout: 2_400, commandTimeout: 700 });
+      await using quiet = new LockClient(proxy.connect(), { watchdogTimeout: 3_600, commandTimeout: 1_000 });
       await until("Redis answers", () => quiet.ready().then(() => true));
       const result = await kind.make(quiet, other.name).run(() => {
         proxy.blackhole();

@@ -2,7 +2,7 @@
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions, type LockError, MultiLock, RedLock } from "../../src/index.js";
-import { freePort, type RedisServer, releasePort, startRedis } from "../support/index.js";
+import { freePort, type RedisServer, releasePort, startRedis, until } from "../support/index.js";
 import { failure } from "./helpers.js";
 
 let server: RedisServer;
@@ -26,7 +26,7 @@ function connect(port: number, options: object = {}): Redis {
   return redis;
 }
 
-function clientOn(redis: Redis, options: LockClientOptions = { commandTimeout: 300 }): LockClient {
+function clientOn(redis: Redis, options: LockClientOptions = { commandTimeout: 800 }): LockClient {
   const client = new LockClient(redis, options);
   clients.push(client);
   return client;
@@ -101,7 +101,7 @@ describe("UNAVAILABLE", () => {
   test.for([...CALLS, READY])("%s of a server that is silent names its address", async ([, call]) => {
     const redis = connect(server.port);
     const client = clientOn(redis);
-    await client.ready();
+    await until("it answers", () => client.ready().then(() => true));
     await server.pause();
     try {
       const error = await toldOf(() => call(client));
@@ -156,7 +156,7 @@ describe("UNAVAILABLE", () => {
   test("a connection that is up again is not blamed for what it suffered before", async () => {
     const port = await freePort();
     const redis = connect(port, { retryStrategy: () => 20 });
-    const client = clientOn(redis, { commandTimeout: 300 });
+    const client = clientOn(redis, { commandTimeout: 800 });
     await failure(client.getLock("a").lock());
     const late = await startRedis({ port });
     try {

@@ -245,7 +245,10 @@ eachKind("where scopes and runs end", (base, kind) => {
   describe("listeners and timers of the library run outside every scope, whoever caused them", () => {
     test("of client events", async ({ server, client, lockName, other }) => {
       await using proxy = await startProxy(server);
-      await using subject = new LockClient(proxy.connect(), { watchdogTimeout: 2_100, commandTimeout: 600 });
+      await using subject = new LockClient(proxy.connect(), {
+        watchdogTimeout: 3_600,
+        commandTimeout: 1_200,
+      });
       const [mine, held] = [kind.make(subject, lockName), kind.make(subject, other.name)];
       const seen = new Map<LockEventName, string>();
       const look = async (): Promise<string> => {
@@ -260,7 +263,7 @@ eachKind("where scopes and runs end", (base, kind) => {
         await until("acquired", () => seen.has("acquired"));
         seen.clear();
         await client.scope(() => kind.rival.make(client, "c").lock({ lease: 5_000 }));
-        expect(await kind.make(subject, "c").tryLock(400)).toBeNull();
+        expect(await kind.make(subject, "c").tryLock(1_200)).toBeNull();
         await until("waiting", () => seen.has("waiting"));
         await (await kind.make(subject, "d").lock()).unlock();
         await until("released and acquired", () => seen.has("released") && seen.has("acquired"));
@@ -296,7 +299,7 @@ eachKind("where scopes and runs end", (base, kind) => {
         await wire.wipe();
         await failure(gone.unlock());
 
-        const short = await lock.lock({ lease: 400 });
+        const short = await lock.lock({ lease: 1_500 });
         short.signal.addEventListener("abort", () => seen.push(surroundings()));
         await until("expired", () => short.signal.aborted);
         await failure(lock.unlock());

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
 import { seize } from "../contract/wire.js";
-import { type Matcher, PATIENCE, until } from "../support/index.js";
+import { type Matcher, PATIENCE, SLACK, until } from "../support/index.js";
 import {
   type Bed,
   failOnUnhandledRejections,
@@ -190,7 +190,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     const waiting = watch(bed.lock.lock());
     await until("the waiter has the lock", () => waiting.state !== "pending");
     expect(waiting.took).toBeGreaterThan(700);
-    expect(waiting.took).toBeLessThan(800 + 1_500);
+    expect(waiting.took).toBeLessThan(800 + SLACK);
     expect(tries(bed)).toBeLessThanOrEqual(4);
     await waiting.value?.unlock();
   });

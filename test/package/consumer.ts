@@ -9,12 +9,18 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { PATIENCE } from "../support/patience.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const execute = promisify(execFile);
 
 /** Runs a program to its end and gives what it printed; rejects with that and its errors when it fails. */
-async function run(program: string, args: readonly string[], cwd: string, timeout = 60_000): Promise<string> {
+async function run(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  timeout = 15 * PATIENCE,
+): Promise<string> {
   try {
     return (await execute(program, args, { cwd, timeout })).stdout;
   } catch (error) {

@@ -4,7 +4,7 @@ import { build as esbuild, type Format } from "esbuild";
 import { rollup } from "rollup";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { type RedisServer, startRedis } from "../support/index.js";
+import { PATIENCE, type RedisServer, startRedis } from "../support/index.js";
 import { type Consumer, PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
 
@@ -163,7 +163,7 @@ describe("types", () => {
       await project.write("cjs.cts", programs.TYPED);
       expect(await project.tsc()).toBe("");
     },
-    60_000,
+    15 * PATIENCE,
   );
 });
 

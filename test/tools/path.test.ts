@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
+import { PATIENCE } from "../support/patience.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -31,10 +32,13 @@ function path(...flags: string[]): string {
 
 const walk = (...flags: string[]): Walk => JSON.parse(path("--json", ...flags)) as Walk;
 
+/** Each walk is a build and a process. */
+const LONG = 15 * PATIENCE;
+
 let free: Walk;
 beforeAll(() => {
   free = walk();
-});
+}, LONG);
 
 test("the steps come in the order in which they run: lock() first, sending it before its reply, then unlock()", () => {
   const names = free.steps.map(({ name }) => name);
@@ -60,7 +64,7 @@ test("a step stands where its function does, and counts lines of code in it", ()
   }
 });
 
-test("the last line has the totals, of each line once", () => {
+test("the last line has the totals, of each line once", { timeout: LONG }, () => {
   const { files, functions, lines } = free.totals;
   const places = new Set(free.steps.flatMap((step) => step.lines.map((line) => `${step.file}:${line}`)));
   expect(files).toBe(new Set(free.steps.map(({ file }) => file)).size);
@@ -70,7 +74,7 @@ test("the last line has the totals, of each line once", () => {
   expect(printed).toMatch(/^unlock +src\/locks\/hold\.ts:\d+-\d+ +\d+$/m);
 });
 
-test("a call that waits has a longer way than one that does not", () => {
+test("a call that waits has a longer way than one that does not", { timeout: LONG }, () => {
   const waits = walk("--waits");
   const waiting = ({ steps }: Walk) =>
     steps.filter(({ name }) => name === "lock" || name === "unlock").length;
