@@ -7,6 +7,7 @@ import {
   withErrors,
 } from "../base/errors.js";
 import type { Acquisition, Successor } from "../engine/acquisition.js";
+import type { Hold } from "../locks/hold.js";
 import { HoldRecord, type HoldVerbs } from "../locks/hold-record.js";
 import { hasAnother } from "../locks/holds.js";
 import { dropExpired } from "../locks/loss.js";
@@ -22,6 +23,10 @@ export class GroupGrant extends HoldRecord {
   readonly owner: OwnerRecord;
   /** In the order of the members; fewer than they are if a quorum was enough. */
   readonly grants: readonly Grant[];
+  /** Taken by `lock()` or `tryLock()`. */
+  isBare = false;
+  /** What users have of it. */
+  view: Hold | undefined;
   /** Told once, when it is to be given back. */
   onRelease: (() => void) | undefined;
   readonly #members: Members;

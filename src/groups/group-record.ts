@@ -1,5 +1,6 @@
-/** What an owner has of a group of locks: the holds that its `unlock()` gives back. */
+/** What an owner has of a group of locks. */
 import { isLockError } from "../base/errors.js";
+import type { Hold } from "../locks/hold.js";
 import { quietly } from "../locks/work.js";
 import type { LockRecord, OwnerRecord } from "../owners/context.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -7,8 +8,8 @@ import type { GroupGrant } from "./group-grant.js";
 export class GroupRecord implements LockRecord {
   readonly lockKey: string;
   readonly #owner: OwnerRecord;
-  /** Taken by `lock()` or `tryLock()` and not given back; the innermost is last. */
-  readonly #bare: GroupGrant[] = [];
+  /** Not given back; the innermost is last. */
+  readonly #grants: GroupGrant[] = [];
 
   private constructor(owner: OwnerRecord, lockKey: string) {
     this.#owner = owner;
@@ -26,9 +27,14 @@ export class GroupRecord implements LockRecord {
     grant.onRelease = () => record.#remove(grant);
   }
 
-  /** Gives back the innermost hold. */
+  /** What users have of the innermost hold that is still held. */
+  get innermost(): Hold | undefined {
+    return this.#last(({ isHeld }) => isHeld)?.view;
+  }
+
+  /** Gives back the innermost hold that `lock()` or `tryLock()` took. */
   release(): Promise<void> | undefined {
-    const grant = this.#bare.at(-1);
+    const grant = this.#last(({ isBare }) => isBare);
     if (!grant) return undefined;
     grant.takenBack = true;
     return grant.release().catch((error: unknown) => {
@@ -44,14 +50,18 @@ export class GroupRecord implements LockRecord {
     void Promise.all(work).then(() => this.#remove(grant));
   }
 
+  #last(is: (grant: GroupGrant) => boolean): GroupGrant | undefined {
+    return this.#grants.filter(is).at(-1);
+  }
+
   #push(grant: GroupGrant): void {
-    this.#bare.push(grant);
+    this.#grants.push(grant);
     this.#owner.put(this);
   }
 
   #remove(grant: GroupGrant): void {
-    const index = this.#bare.lastIndexOf(grant);
-    if (index >= 0) this.#bare.splice(index, 1);
-    if (this.#bare.length === 0) this.#owner.drop(this);
+    const index = this.#grants.lastIndexOf(grant);
+    if (index >= 0) this.#grants.splice(index, 1);
+    if (this.#grants.length === 0) this.#owner.drop(this);
   }
 }

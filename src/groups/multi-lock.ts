@@ -17,7 +17,7 @@ import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
 import { wireIdOf } from "../locks/loss.js";
 import { knownLockOf } from "../locks/owner-lock.js";
-import type { Frame, OwnerRecord } from "../owners/context.js";
+import { ambientOwner, type Frame, type OwnerRecord } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { AllOrNone } from "./all-or-none.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -57,6 +57,12 @@ export class MultiLock extends LockFace<MultiHold> {
   /** How many of `members` make a hold. */
   protected static quorumOf(members: number): number {
     return members;
+  }
+
+  override currentHold(): MultiHold | null {
+    const { key } = this.#members;
+    const owner = ambientOwner(key);
+    return ((owner && GroupRecord.of(owner, key)?.innermost) as MultiHold | undefined) ?? null;
   }
 
   /** Gives all members back whoever holds them; resolves with whether anybody held any. */
@@ -126,7 +132,8 @@ export class MultiLock extends LockFace<MultiHold> {
     const requests = requestsOf(members, own);
     const group = await this.collect(requests, own);
     if (!group) return undefined;
-    if (!request.frame) GroupRecord.push(own.owner, members.key, group);
+    group.isBare = !request.frame;
+    GroupRecord.push(own.owner, members.key, group);
     const waited = members.clock.mono() - begun;
     const holds = group.grants.map((grant) => {
       const { member } = requests.find(
@@ -141,7 +148,9 @@ export class MultiLock extends LockFace<MultiHold> {
     });
     group.announced = true;
     members.emit("acquired", { ownerId: group.ownerId, waited });
-    return new MultiHold(group, holds);
+    const hold = new MultiHold(group, holds);
+    group.view = hold;
+    return hold;
   }
 
   protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {

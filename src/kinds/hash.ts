@@ -46,7 +46,6 @@ export interface BackendParts {
 
 const NO_KEYS: readonly string[] = [];
 const GRANTED: Acquired = { granted: true };
-
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
 /** Each hold keeps the one that it was taken by, so only what differs from lock to lock is stored. */
@@ -109,16 +108,15 @@ export class HashBackend implements Backend {
     call.within = attempt.within;
     const read = (reply: unknown) => this.readAcquired(reply, attempt);
     const { runner, replicas } = this.env;
-    if (!replicas) return runner.call(call, read);
-    return replicas.call(this.key, call, read, ({ granted }) => granted);
+    return replicas ? replicas.call(this.key, call, read, ({ granted }) => granted) : runner.call(call, read);
   }
 
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
     const call = this.reentering(wireId, callTombstone(this.key, callId), count, lease);
     call.within = within;
     const { runner, replicas } = this.env;
-    if (!replicas) return runner.call(call, word, takenByOthers);
-    return replicas.call(this.key, call, word, (reply) => reply === DONE);
+    if (replicas) return replicas.call(this.key, call, word, (reply) => reply === DONE);
+    return runner.call(call, word, takenByOthers);
   }
 
   release(
@@ -130,8 +128,8 @@ export class HashBackend implements Backend {
       const left = rest();
       if (successor && !successor.gone) return this.passing(wireId, successor);
       // The wire id is over unless holds are left.
-      const hasMore = callId !== undefined && left.left > 0;
-      const over = hasMore ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
+      const isNested = callId !== undefined && left.left > 0;
+      const over = isNested ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
       return this.releasing({ wireId, over, rest: left });
     };
     const read = successor ? (reply: unknown) => this.#readPassed(reply, successor) : word;
@@ -160,8 +158,6 @@ export class HashBackend implements Backend {
     const [held = 0, count = 0, ttl = 0] = await this.env.runner.call(this.stating(wireId), words);
     return { held: held === 1, count, ttl };
   }
-
-  // The calls themselves, as the plain lock makes them
 
   protected acquiring({ wireId, lease }: Try): AnyCall {
     const keys = { lock: this.key, tombstone: tombstone(this.key, wireId) };
@@ -218,8 +214,6 @@ export class HashBackend implements Backend {
   protected stating(wireId: string): AnyCall {
     return this.call({ script: lockState, keys: { lock: this.key }, args: { owner: wireId } });
   }
-
-  // What the kinds make their calls with
 
   protected call<K extends KeyValues, A extends ArgumentValues>(
     call: Pick<Call<K, A>, "script" | "keys" | "args">,

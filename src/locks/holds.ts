@@ -39,6 +39,15 @@ export function expiredHolds(own: OwnerLock): readonly Grant[] {
   return expired;
 }
 
+/** The innermost live hold on this side. */
+export function innermostOn(own: OwnerLock, side: Side): Grant | undefined {
+  let innermost: Grant | undefined;
+  for (let grant = own.firstHold; grant; grant = grant.next) {
+    if (grant.isHeld && grant.side === side) innermost = grant;
+  }
+  return innermost;
+}
+
 /** The outermost live hold that stands under this field. */
 export function holdUnder(own: OwnerLock, field: string): Grant | undefined {
   for (let grant = own.firstHold; grant; grant = grant.next) {

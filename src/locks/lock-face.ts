@@ -110,6 +110,9 @@ export abstract class LockFace<H extends Hold> {
     throw new LockNotOwnerError(this.name, this.#whyNotOwner(owner));
   }
 
+  /** The innermost hold of the current owner that is still held; null outside a scope or run, or without one. Asks nobody. */
+  abstract currentHold(): H | null;
+
   /** Gives the lock back whoever holds it; resolves with whether anybody did, once holders in this process are told. */
   abstract forceUnlock(): Promise<boolean>;
 

@@ -1,7 +1,7 @@
 /** One lock. Turns a call into one acquisition; how each step looks on the wire is its backend's business. */
 import { checkOptions } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
-import { type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
+import { ambientOwner, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { LockAcquisition } from "./acquire.js";
 import {
@@ -17,7 +17,7 @@ import { Env } from "./env.js";
 import { forceUnlock } from "./force.js";
 import { Hold } from "./hold.js";
 import type { HoldVerbs } from "./hold-record.js";
-import { hasOpenHold } from "./holds.js";
+import { hasOpenHold, innermostOn } from "./holds.js";
 import { LockFace } from "./lock-face.js";
 import { dropExpired, wireIdOf } from "./loss.js";
 import { type Grant, knownLockOf, type LockTable, ownerLockOf } from "./owner-lock.js";
@@ -91,6 +91,14 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return forceUnlock(this.#table, this.#backend).catch(tellCaller);
   }
 
+  override currentHold(): H | null {
+    const own = knownLockOf(ambientOwner(this.#key), this.#key);
+    const grant = own && innermostOn(own, this.#backend.side);
+    if (!grant) return null;
+    grant.view ??= this.makeHold(grant);
+    return grant.view as H;
+  }
+
   override async isLocked(): Promise<boolean> {
     this.#table.env.assertOpen(this.name);
     return (await this.#state("")).held;
@@ -136,7 +144,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
       const waited = clock.mono() - begun;
       events.emit("acquired", { ...eventOf(backend), ownerId: grant.wireId, waited });
     }
-    return this.makeHold(grant);
+    const hold = this.makeHold(grant);
+    if (owner) grant.view = hold;
+    return hold;
   }
 
   protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {

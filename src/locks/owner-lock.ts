@@ -133,6 +133,8 @@ export class Grant extends HoldRecord {
   declare readonly token?: bigint;
   /** There for a run only. */
   declare readonly frame?: Frame;
+  /** What its owner got; there only where the owner can ask for it again. */
+  declare view?: object;
   readonly number: number;
   readonly #acquired: number;
   /** Whether the watchdog renews it. */
