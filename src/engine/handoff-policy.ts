@@ -138,7 +138,8 @@ export class HandoffPolicy {
       this.#left--;
       return "passLocal";
     }
-    const length = this.#noTaker || this.#offeredAt === NEVER ? 0 : turn;
+    // At a release nobody knows of a taker: often there is none, and the waiters here are to lose little by it.
+    const length = isLast || this.#noTaker || this.#offeredAt === NEVER ? 0 : turn;
     this.#backoff = Math.min(Math.max(2 * length, SHORTEST_BACKOFF), this.#longestBackoff);
     this.#beginTurn(now);
     if (listening) this.#ownUntil = now + 2 * LONGEST_TURN;

@@ -149,7 +149,8 @@ export class MultiLock extends LockFace<MultiHold> {
     group.announced = true;
     members.emit("acquired", { ownerId: group.ownerId, waited });
     const hold = new MultiHold(group, holds);
-    group.view = hold;
+    // A hold that only its caller knows is watched for being dropped: nothing here may keep it.
+    if (request.owner) group.view = hold;
     return hold;
   }
 

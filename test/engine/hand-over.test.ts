@@ -130,7 +130,7 @@ describe("a lock that is given back", () => {
     expect(giveBack(queue, true)).toBeUndefined();
     queue.released();
     await message();
-    await scene.clock.advance(49);
+    await scene.clock.advance(3);
     expect(second.tries).toHaveLength(0);
     await scene.clock.advance(1);
     expect(second.tries).toHaveLength(1);

@@ -189,7 +189,7 @@ export const STORIES: readonly Story[] = [
     steps: [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer"], [10, "backOff", 1], [10, "due", 20]],
   },
   {
-    rule: "it does so as well after a release",
+    rule: "at a release it is 4 ms, however long the turn was",
     steps: [
       [0, "giveBack", "offer"],
       [0, "trying"],
@@ -197,7 +197,7 @@ export const STORIES: readonly Story[] = [
       [990, "giveBack", "offer"],
       [1_001, "giveBack", "release"],
       [1_001, "backOff", 1],
-      [1_001, "due", 22],
+      [1_001, "due", 4],
     ],
   },
   {
@@ -219,16 +219,6 @@ export const STORIES: readonly Story[] = [
       [1_001, "giveBack", "release"],
       [1_001, "backOff", 1],
       [1_001, "due", 4],
-    ],
-  },
-  {
-    rule: "more than 4 ms are twice the turn",
-    steps: [
-      ...SETTLED,
-      [998.5, "giveBack", "offer"],
-      [1_001, "giveBack", "release"],
-      [1_001, "backOff", 1],
-      [1_001, "due", 5],
     ],
   },
   {

@@ -175,8 +175,8 @@ test("a waiting call lives through the loss of a majority, and is granted when t
 test("a wait that ends while a majority is away is UNAVAILABLE; one that ends while others hold it is not", async () => {
   await using party = await Party.of(masters(), { client: { pollCap: 200, commandTimeout: 1_000 } });
   await occupy(party, [0, 1, 2], LONG);
-  expect(await party.lock.tryLock(300, 10_000)).toBeNull();
-  await expect(party.lock.lock({ wait: 300 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  expect(await party.lock.tryLock(1_000, 10_000)).toBeNull();
+  await expect(party.lock.lock({ wait: 1_000 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
   const minority = await parked(party, () => party.lock.tryLock(1_500, 20_000));
   party.proxy(0).stall();
   expect(await minority.done).toBeNull();

@@ -88,7 +88,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "who gives up stays in the queue",
     kind: "fair lock",
-    plant: () => inScript(fairUndo, "withdraw(buried) and 1 or 0", "0"),
+    plant: () => inScript(fairUndo, "withdraw(ended) and 1 or 0", "0"),
   },
   {
     title: "a reader enters beside a writer",

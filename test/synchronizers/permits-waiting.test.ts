@@ -127,10 +127,10 @@ describe.concurrent("a wait that ends", () => {
     await site.permits().trySetPermits(0);
     expect(await site.permits().tryAcquire()).toBeNull();
     expect(await site.permits().tryAcquire(0, 1_000)).toBeNull();
-    const call = watch(site.permits().tryAcquire(400, 60_000));
+    const call = watch(site.permits().tryAcquire(1_000, 60_000));
     expect(await soon(call)).toBeNull();
-    expect(call.took).toBeGreaterThan(390);
-    expect(call.took).toBeLessThan(400 + SLACK);
+    expect(call.took).toBeGreaterThan(990);
+    expect(call.took).toBeLessThan(1_000 + SLACK);
     await site.expectPermits(0, 0);
     await until("nobody listens", async () => (await site.listeners()) === 0);
   });

@@ -8,10 +8,10 @@
 /** @type {Record<string, Edit[]>} */
 export const CROWD_MUTANTS = {
   // A call that is sent again takes its permits once more.
-  "takes-again": [{ script: "semaphore/acquire", from: "mark(marker, count, markerTtl)", to: "" }],
+  "takes-again": [{ script: "semaphore/acquire", from: "write_marker(marker, count, markerTtl)", to: "" }],
 
   // A release that is sent again gives back once more.
-  "gives-again": [{ script: "semaphore/release", from: "mark(marker, '1', markerTtl)", to: "" }],
+  "gives-again": [{ script: "semaphore/release", from: "write_marker(marker, '1', markerTtl)", to: "" }],
 
   // Who gave up keeps what the server has granted meanwhile.
   "keeps-unwanted": [
@@ -28,7 +28,7 @@ export const CROWD_MUTANTS = {
   ],
 
   // Drained permits are forgotten when the call is sent again.
-  "forgets-drain": [{ script: "semaphore/drain", from: "mark(marker, free, markerTtl)", to: "" }],
+  "forgets-drain": [{ script: "semaphore/drain", from: "write_marker(marker, free, markerTtl)", to: "" }],
 
   // Where one permit is free, many are granted.
   "any-number": [
@@ -58,7 +58,7 @@ export const CROWD_MUTANTS = {
 
   // A release that is sent again is told that it has no permit.
   "release-forgotten": [
-    { script: "permits/release", from: "mark(tombstone, out and call or 'over', tombstoneTtl)", to: "" },
+    { script: "permits/release", from: "write_marker(tombstone, out and call or 'over', tombstoneTtl)", to: "" },
   ],
 
   // The watchdog renews nothing, and believes that it did.
@@ -88,11 +88,11 @@ export const CROWD_MUTANTS = {
   "opens-early": [{ script: "latch/count-down", from: "if left > 1 then", to: "if left > 2 then" }],
 
   // A count that is sent again counts twice.
-  "counts-again": [{ script: "latch/count-down", from: "mark(marker, '1', markerTtl)", to: "" }],
+  "counts-again": [{ script: "latch/count-down", from: "write_marker(marker, '1', markerTtl)", to: "" }],
 
   // Nobody hears of the opening.
   "silent-opening": [{ script: "latch/count-down", from: "redis.pcall(publish, channel, '0')", to: "" }],
 
   // Who set the count is told that somebody else did, when the call is sent again.
-  "forgets-setting": [{ script: "counter/try-set", from: "mark(marker, '1', markerTtl)", to: "" }],
+  "forgets-setting": [{ script: "counter/try-set", from: "write_marker(marker, '1', markerTtl)", to: "" }],
 };

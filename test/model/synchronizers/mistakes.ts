@@ -31,12 +31,12 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "permits are taken again when the call is sent again",
     kind: "semaphore",
-    plant: () => inScript(semaphoreAcquire, "mark(marker, count, markerTtl)", ""),
+    plant: () => inScript(semaphoreAcquire, "write_marker(marker, count, markerTtl)", ""),
   },
   {
     title: "permits are given back again when the call is sent again",
     kind: "semaphore",
-    plant: () => inScript(semaphoreRelease, "mark(marker, '1', markerTtl)", ""),
+    plant: () => inScript(semaphoreRelease, "write_marker(marker, '1', markerTtl)", ""),
   },
   {
     title: "a call that was given up keeps what it took",
@@ -66,7 +66,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "what was drained is forgotten when the call is sent again",
     kind: "semaphore",
-    plant: () => inScript(semaphoreDrain, "mark(marker, free, markerTtl)", ""),
+    plant: () => inScript(semaphoreDrain, "write_marker(marker, free, markerTtl)", ""),
   },
   {
     title: "many permits that lapse count as one",
@@ -90,7 +90,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a release that is sent again finds no permit",
     kind: "permits",
-    plant: () => inScript(permitsRelease, "mark(tombstone, out and call or 'over', tombstoneTtl)", ""),
+    plant: () => inScript(permitsRelease, "write_marker(tombstone, out and call or 'over', tombstoneTtl)", ""),
   },
   {
     title: "a renewal that renews nothing",
@@ -125,7 +125,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a count is counted again when it is sent again",
     kind: "latch",
-    plant: () => inScript(latchCountDown, "mark(marker, '1', markerTtl)", ""),
+    plant: () => inScript(latchCountDown, "write_marker(marker, '1', markerTtl)", ""),
   },
   {
     title: "the opening is announced to nobody",
@@ -135,6 +135,6 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "whoever sets the count does not hear of it when the call is sent again",
     kind: "latch",
-    plant: () => inScript(counterTrySet, "mark(marker, '1', markerTtl)", ""),
+    plant: () => inScript(counterTrySet, "write_marker(marker, '1', markerTtl)", ""),
   },
 ];
