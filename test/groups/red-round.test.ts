@@ -102,7 +102,9 @@ test("a grant without validity is no hold, and is given back everywhere", async 
   const outcome = await party.lock.tryLock(0, 10_000).catch(({ code }) => code);
   expect([null, "LOCK_LOST"]).toContain(outcome);
   await expectNothingLeft(party, 2_000);
-  await expect(party.lock.lock({ lease: 10_000, wait: 1_000 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  await expect(party.lock.lock({ lease: 10_000, wait: 1_000 })).rejects.toMatchObject({
+    code: "WAIT_TIMEOUT",
+  });
   expect(party.asked[0]).toBeGreaterThan(2);
   await expectNothingLeft(party, 2_000);
 });

@@ -58,7 +58,11 @@ export const CROWD_MUTANTS = {
 
   // A release that is sent again is told that it has no permit.
   "release-forgotten": [
-    { script: "permits/release", from: "write_marker(tombstone, out and call or 'over', tombstoneTtl)", to: "" },
+    {
+      script: "permits/release",
+      from: "write_marker(tombstone, out and call or 'over', tombstoneTtl)",
+      to: "",
+    },
   ],
 
   // The watchdog renews nothing, and believes that it did.

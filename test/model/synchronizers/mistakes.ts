@@ -90,7 +90,8 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a release that is sent again finds no permit",
     kind: "permits",
-    plant: () => inScript(permitsRelease, "write_marker(tombstone, out and call or 'over', tombstoneTtl)", ""),
+    plant: () =>
+      inScript(permitsRelease, "write_marker(tombstone, out and call or 'over', tombstoneTtl)", ""),
   },
   {
     title: "a renewal that renews nothing",
