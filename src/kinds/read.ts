@@ -14,7 +14,7 @@ import {
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { AnyCall, Ending } from "./calls.js";
 import type { BackendParts } from "./hash.js";
-import { type Readers, type Reading, readersCall } from "./readers.js";
+import { type Readers, type Reading, readAnswers, readersCall } from "./readers.js";
 import { ReadWriteBackend } from "./side.js";
 import type { Undoing } from "./undoing.js";
 
@@ -58,6 +58,10 @@ export class ReadBackend extends ReadWriteBackend {
 
   protected override acquiring(attempt: Try): AnyCall {
     return readersCall(this.#reading, [attempt]);
+  }
+
+  protected override readAcquired(reply: unknown): Acquired {
+    return readAnswers(reply, 1)[0] as Acquired;
   }
 
   protected override reentering(wireId: string, over: string, count: number, lease: number): AnyCall {

@@ -71,7 +71,7 @@ export class Readers {
 }
 
 /** `{granted, ms, …}`, a pair for each reader. */
-function readAnswers(reply: unknown, readers: number): Acquired[] {
+export function readAnswers(reply: unknown, readers: number): Acquired[] {
   const numbers = (reply as unknown[]).map(Number);
   if (numbers.length !== 2 * readers) throw new RangeError("an answer for each reader");
   const answers: Acquired[] = [];
