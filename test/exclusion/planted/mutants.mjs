@@ -57,7 +57,7 @@ export const MUTANTS = {
   // The counter of tokens goes with the lease.
   "expiring-counter": () =>
     ["fenced/acquire", "fenced/pass"].flatMap((script, i) => [
-      { script, from: "if drawn < floor then", to: "if false then" },
+      { script, from: "if token < floor then", to: "if false then" },
       {
         script,
         from: "redis.call('INCR', counter)",
@@ -70,7 +70,7 @@ export const MUTANTS = {
   "counter-from-one": () =>
     ["fenced/acquire", "fenced/pass"].map((script) => ({
       script,
-      from: "if drawn < floor then",
+      from: "if token < floor then",
       to: "if false then",
     })),
 
@@ -159,8 +159,8 @@ export const MUTANTS = {
   "undying-writer": () => [
     {
       script: "write/acquire",
-      from: "redis.call('ZADD', writers, now + patience, owner)",
-      to: "redis.call('ZADD', writers, now + 100 * patience, owner)",
+      from: "redis.call('ZADD', writers, now + patience, writer)",
+      to: "redis.call('ZADD', writers, now + 100 * patience, writer)",
     },
     {
       script: "write/acquire",
