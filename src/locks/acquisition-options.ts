@@ -1,5 +1,5 @@
 /** The options of a lock's calls, and one call with all of them checked. */
-import { checkLease, checkSignal, checkWait, NO_OPTIONS, type Options } from "../base/arguments.js";
+import { checkLease, checkSignal, checkWait, type Options } from "../base/arguments.js";
 import { actorOf, ambientOwner, currentFrame, type Frame, OwnerRecord } from "../owners/context.js";
 import { checkOwner, type Owner } from "../owners/owner.js";
 import type { Backend } from "./backend.js";
@@ -51,25 +51,12 @@ export interface OwnedRequest extends LockRequest {
 
 /** Checks the values of a call on the lock of this key, and finds out whose it is. */
 export function checkRequest(options: Options, lockKey: string): LockRequest {
-  if (options === NO_OPTIONS) return plainRequest(lockKey);
   const wait = checkWait(options.wait) ?? Number.POSITIVE_INFINITY;
   const lease = checkLease(options.lease);
   const signal = checkSignal(options.signal);
   const named = checkOwner(options.owner);
   const owner = ownerOf(named, lockKey);
   return { wait, lease, signal, owner, named, caller: currentFrame() };
-}
-
-/** Of a call without options: most have none. */
-function plainRequest(lockKey: string): LockRequest {
-  return {
-    wait: Number.POSITIVE_INFINITY,
-    lease: undefined,
-    signal: undefined,
-    owner: ambientOwner(lockKey),
-    named: undefined,
-    caller: currentFrame(),
-  };
 }
 
 /** Makes the call's owner, unless it has one. */
