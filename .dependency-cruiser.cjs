@@ -17,9 +17,13 @@ const LAYERS = {
       "Semaphores and latches have no owners: of what locks are made of they use only what has none either.",
   },
   inspection: {
-    may: ["redis", "scripts", "base"],
+    may: ["presence", "redis", "scripts", "base"],
     comment:
       "Looking at locks is about what is in Redis, so it knows nothing of those that this process has.",
+  },
+  presence: {
+    may: ["redis", "scripts", "base"],
+    comment: "What a client tells of itself is given to it: it knows neither locks nor who waits.",
   },
   locks: {
     may: ["engine", "watchdog", "owners", "pubsub", "redis", "scripts", "base"],
@@ -75,9 +79,31 @@ module.exports = {
       name: "entries-use-what-users-use",
       severity: "error",
       comment:
-        "An entry point beside the root stands on the public API and on other entries, so it can do nothing that a user could not.",
-      from: { path: "^src/entries/" },
-      to: { path: "^src/", pathNot: "^src/(index[.]ts$|entries/)" },
+        "An entry point beside the root stands on the public API, on other entries and on Node's own timers, so it can do nothing that a user could not.",
+      from: { path: "^src/entries/", pathNot: "^src/entries/(testing([.]ts$|/)|node-redis/)" },
+      to: { path: "^src/", pathNot: "^src/(index[.]ts$|base/platform[.]ts$|entries/)" },
+    },
+    {
+      name: "testing-replaces-the-clock",
+      severity: "error",
+      comment:
+        "The entry for tests gives the client a clock of its own, which users cannot. Of the inside it knows that option and no more.",
+      from: { path: "^src/entries/testing([.]ts$|/)" },
+      to: {
+        path: "^src/",
+        pathNot: "^src/(index[.]ts$|base/(platform|clock)[.]ts$|client-options[.]ts$|entries/testing/)",
+      },
+    },
+    {
+      name: "node-redis-is-a-connection",
+      severity: "error",
+      comment:
+        "This entry makes what the core takes for a connection, so it knows that interface, and how keys have slots; nothing else of the inside.",
+      from: { path: "^src/entries/node-redis/" },
+      to: {
+        path: "^src/",
+        pathNot: "^src/(index[.]ts$|base/platform[.]ts$|entries/|redis/(connection|slots)[.]ts$)",
+      },
     },
     {
       name: "nothing-needs-an-entry",
@@ -123,8 +149,8 @@ module.exports = {
       severity: "error",
       comment:
         "The connection is the user's and of either major version, whose classes are different types: it is accepted by " +
-        "structure. Only `LockClient.connect` makes one.",
-      from: { path: "^src/", pathNot: "^src/redis/connect[.]ts$" },
+        "structure. Only `LockClient.connect` makes one, and the program `holdfast`.",
+      from: { path: "^src/", pathNot: "^src/(redis/connect|entries/cli/server)[.]ts$" },
       to: { path: "(^|/)ioredis5?(/|$)" },
     },
     {
@@ -141,7 +167,7 @@ module.exports = {
       from: { path: "^src/" },
       to: {
         dependencyTypesNot: ["local", "core", "unknown"],
-        pathNot: "(^|/)(ioredis|eventemitter3|nanoid|@nestjs/common)(/|$)",
+        pathNot: "(^|/)(ioredis|eventemitter3|nanoid|@nestjs/common|@opentelemetry/api|fengari)(/|$)",
       },
     },
     {
@@ -150,6 +176,20 @@ module.exports = {
       comment: "Nest is there for those who import its entry, and for nobody else.",
       from: { path: "^src/", pathNot: "^src/entries/nestjs[.]ts$" },
       to: { path: "(^|/)@nestjs/" },
+    },
+    {
+      name: "telemetry-in-its-entry",
+      severity: "error",
+      comment: "OpenTelemetry is there for those who import its entry, and for nobody else.",
+      from: { path: "^src/", pathNot: "^src/entries/otel[.]ts$" },
+      to: { path: "(^|/)@opentelemetry/" },
+    },
+    {
+      name: "lua-in-its-entry",
+      severity: "error",
+      comment: "The entry for tests carries a Lua of its own; to everybody else Lua is the server's.",
+      from: { path: "^src/", pathNot: "^src/entries/testing/" },
+      to: { path: "(^|/)fengari(/|$)" },
     },
     {
       name: "resolvable",

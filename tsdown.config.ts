@@ -14,30 +14,85 @@ const common: UserConfig = {
   sourcemap: true,
   hash: false,
   failOnWarn: true,
+  inputOptions: withoutTimings,
 };
+
+/** On a busy machine every plugin is slow, and no fault of the build. */
+function withoutTimings<T extends object>(options: T): T & { checks: { pluginTimings: false } } {
+  return { ...options, checks: { pluginTimings: false } };
+}
 
 const index: UserConfig = { ...common, entry: { index: "src/index.ts" } };
 
-/** The entry points beside the root stand on its file of the same form, so that no class is there twice. */
-function entries(format: "esm" | "cjs"): UserConfig {
-  const root = format === "esm" ? "./index.js" : "./index.cjs";
+/** How modules of src/entries and of its folders name the root. */
+const ROOT = /^(\.\.\/)+index\.js$/;
+
+type Plugins = UserConfig["plugins"];
+
+/** Stands on files that are built already, so that no class is there twice. */
+function standingOn(fileOf: (id: string) => string | undefined, plugins: Plugins = []): UserConfig {
   return {
     ...common,
-    format,
-    entry: ["src/entries/*.ts"],
-    deps: { neverBundle: [], onlyBundle: [] },
+    deps: { neverBundle: ["ioredis"], onlyBundle: [] },
     inputOptions: (options) => ({
-      ...options,
+      ...withoutTimings(options),
       plugins: [
         {
-          name: "root",
-          resolveId: (id) => (id === "../index.js" ? { id: root, external: true } : null),
+          name: "built already",
+          resolveId: (id) => {
+            const file = fileOf(id);
+            return file === undefined ? null : { id: file, external: true };
+          },
         },
+        plugins,
         options.plugins,
       ],
     }),
   };
 }
+
+type Format = "esm" | "cjs";
+
+function onRoot(format: Format, plugins?: Plugins): UserConfig {
+  const root = format === "esm" ? "./index.js" : "./index.cjs";
+  return { ...standingOn((id) => (ROOT.test(id) ? root : undefined), plugins), format };
+}
+
+/** The entry points beside the root, each standing on the root's file of the same form. */
+function entries(format: Format): UserConfig {
+  return {
+    ...onRoot(format),
+    entry: ["src/entries/*.ts", "!src/entries/{cli,testing}.ts"],
+    // One of them has a default export beside its named ones.
+    outputOptions: { exports: "named" },
+  };
+}
+
+/** `holdfast/testing` carries its Lua, so that its users install nothing for it. */
+function testing(format: Format): UserConfig {
+  const withoutFiles = {
+    // All that its modules use of the list of Lua's libraries; those of files and processes stay out.
+    name: "lua-without-files",
+    resolveId: (id: string) => (/^(\.|fengari\/src)\/lualib\.js$/.test(id) ? "\0lualib" : null),
+    load: (id: string) => (id === "\0lualib" ? "exports.lua_assert = () => {};" : null),
+  };
+  return {
+    ...onRoot(format, [withoutFiles]),
+    entry: ["src/entries/testing.ts"],
+    deps: { neverBundle: [], onlyBundle: ["fengari", "sprintf-js"] },
+  };
+}
+
+/** Node starts it by itself: one form, and no types. */
+const program: UserConfig = {
+  ...standingOn((id) => {
+    if (id === "../inspector.js") return "./inspector.js";
+    return ROOT.test(id) ? "./index.js" : undefined;
+  }),
+  format: "esm",
+  entry: { cli: "src/entries/cli.ts" },
+  dts: false,
+};
 
 const builds: UserConfig[] = [
   { ...index, format: "esm", deps: { neverBundle: ["ioredis", "eventemitter3", "nanoid"], onlyBundle: [] } },
@@ -48,6 +103,9 @@ const builds: UserConfig[] = [
   },
   entries("esm"),
   entries("cjs"),
+  testing("esm"),
+  testing("cjs"),
+  program,
 ];
 
 export default builds;

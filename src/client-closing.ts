@@ -1,20 +1,28 @@
 /** The end of a client: in which order its parts go, and for how long each of them is waited for. */
+import type { Clock } from "./base/clock.js";
+import type { LossReason } from "./base/errors.js";
 import { clearTimeout, setImmediate, setTimeout } from "./base/platform.js";
 import type { ClientParts } from "./client-parts.js";
-import { loseByClose } from "./locks/loss.js";
+import { loseWithClient } from "./locks/loss.js";
+
+/** All that the client holds ends now, and is given back. */
+export function loseAll({ table, permits }: ClientParts, reason: LossReason): void {
+  for (const own of table.live.all()) loseWithClient(own, reason);
+  for (const permit of permits.live.all()) permit.lose(reason);
+}
 
 /**
  * Rejects waiters, gives what is held `grace` milliseconds to end by itself, ends the rest, and waits for `settling`
  * milliseconds until what is under way has been answered.
  */
 export async function closeParts(parts: ClientParts, grace: number, settling: number): Promise<void> {
-  const { env, table, permits } = parts;
+  const { env, table, permits, presence } = parts;
   env.closed = true;
   await env.engine.close();
-  if (grace > 0) await atMost(Promise.all([table.live.idle(), permits.live.idle()]), grace);
-  for (const own of table.live.all()) loseByClose(own);
-  for (const permit of permits.live.all()) permit.loseByClose();
-  if (grace > 0) await atMost(env.settled(), settling);
+  if (grace > 0) await atMost(env.clock, Promise.all([table.live.idle(), permits.live.idle()]), grace);
+  loseAll(parts, "closed");
+  env.settle(presence.close());
+  if (grace > 0) await atMost(env.clock, env.settled(), settling);
   else await settledUnlessAway(parts, settling);
   env.ended = true;
   table.watchdog.close();
@@ -39,7 +47,7 @@ async function settledUnlessAway({ env }: ClientParts, settling: number): Promis
   });
   const step = settling / 10;
   for (let waited = 0; waited < settling && runner.connected; waited += step) {
-    await atMost(settled, step);
+    await atMost(env.clock, settled, step);
     // After a stall of this process, answers are read first.
     await new Promise((resolve) => setImmediate(resolve));
     if (!open || runner.servers.away) return;
@@ -47,14 +55,18 @@ async function settledUnlessAway({ env }: ClientParts, settling: number): Promis
 }
 
 /** Resolves with the work, or after `ms`. */
-function atMost(work: Promise<unknown>, ms: number): Promise<void> {
+function atMost(clock: Clock, work: Promise<unknown>, ms: number): Promise<void> {
   return new Promise((resolve) => {
-    // This timer has to fire even when nothing else keeps the process alive.
-    const timer =
-      ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(resolve, Math.min(ms, 2 ** 31 - 1));
-    void work.then(() => {
-      clearTimeout(timer);
+    const stops: (() => void)[] = [];
+    const done = () => {
+      for (const stop of stops) stop();
       resolve();
-    });
+    };
+    if (ms !== Number.POSITIVE_INFINITY) {
+      // This one has to fire even when nothing else keeps the process alive, and when the clock is one that stands still.
+      const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1));
+      stops.push(() => clearTimeout(timer), clock.after(ms, done));
+    }
+    void work.then(done);
   });
 }

@@ -1,6 +1,7 @@
 /** The options of a client: their defaults and their limits. */
 import { checkInteger, checkName, checkOptions, received } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
+import type { LossReason } from "./base/errors.js";
 import { driftThatLeaves } from "./locks/deadline.js";
 import { renewalInterval } from "./watchdog/renewal-interval.js";
 
@@ -26,9 +27,18 @@ export interface LockClientOptions {
    * hold is renewed after a third of its lease, which must come before its local deadline.
    */
   drift?: number | undefined;
+  /** A name of this process for people, of at most 200 characters. Default `host:pid`. */
+  label?: string | undefined;
+  /**
+   * Whether the client tells others, by a key of its own, what it holds and waits for when that is older than a second. Default
+   * true. Without the permission it does not, which the event `error` tells once.
+   */
+  presence?: boolean | undefined;
+  /** Milliseconds after which a hold is told by the event `longHold`. Default off; at least 1. */
+  warnAfter?: number | undefined;
 }
 
-/** What tests of the library itself may replace. Not part of the public contract. */
+/** What `holdfast/testing` and tests of the library itself may replace. Not part of the public contract. */
 export const INTERNALS: unique symbol = Symbol.for("holdfast.internals") as never;
 
 export interface Internals {
@@ -36,6 +46,8 @@ export interface Internals {
   readonly random: () => number;
   /** Behave as towards a server before Redis 7: no `#!lua` line, no SPUBLISH. */
   readonly legacyServer: boolean;
+  /** Given, as the client is made, what ends all that it holds, for a reason. */
+  readonly onMade: (loseAll: (reason: LossReason) => void) => void;
 }
 
 export type CheckedOptions = Required<{ [K in keyof LockClientOptions]: NonNullable<LockClientOptions[K]> }> &
@@ -51,9 +63,13 @@ const DEFAULTS: CheckedOptions = {
   shardedPubSub: "auto",
   commandTimeout: 3_000,
   drift: 0.01,
+  label: "",
+  presence: true,
+  warnAfter: 0,
   clock: systemClock,
   random: Math.random,
   legacyServer: false,
+  onMade: () => {},
 };
 
 const LEAST = {
@@ -63,9 +79,12 @@ const LEAST = {
   replicas: 0,
   replicasTimeout: 1,
   commandTimeout: 1,
+  warnAfter: 1,
 } as const;
 
-const NAMES = [...Object.keys(LEAST), "prefix", "shardedPubSub", "drift"];
+const LONGEST_LABEL = 200;
+
+const NAMES = [...Object.keys(LEAST), "prefix", "shardedPubSub", "drift", "label", "presence"];
 
 export function checkClientOptions(value: unknown): CheckedOptions {
   const given = checkOptions(value, NAMES, "LockClient");
@@ -97,8 +116,19 @@ function checkPrefix(value: unknown): string {
   );
 }
 
+function checkLabel(value: unknown): string {
+  if (typeof value !== "string") throw new TypeError(`label must be a string, not ${received(value)}`);
+  if (value.length > 0 && value.length <= LONGEST_LABEL) return value;
+  throw new RangeError(`label must have 1 to ${LONGEST_LABEL} characters; it has ${value.length}`);
+}
+
 function checkSetting(name: string, value: unknown): unknown {
   if (name === "prefix") return checkPrefix(value);
+  if (name === "label") return checkLabel(value);
+  if (name === "presence") {
+    if (typeof value === "boolean") return value;
+    throw new TypeError(`presence must be true or false, not ${received(value)}`);
+  }
   if (name === "shardedPubSub") {
     if (value === "auto" || typeof value === "boolean") return value;
     throw new TypeError(`shardedPubSub must be "auto", true or false, not ${received(value)}`);

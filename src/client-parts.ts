@@ -1,16 +1,20 @@
 /** What a client is made of: every part is made here, once, and given what it needs. */
 import { Events } from "./base/events.js";
-import { clientId } from "./base/ids.js";
 import type { CheckedOptions } from "./client-options.js";
+import { describeSelf, lookOf } from "./client-telling.js";
 import { Engine } from "./engine/engine.js";
 import { Inspector } from "./inspection/inspector.js";
+import { whoHolds } from "./inspection/who-holds.js";
 import { Readers } from "./kinds/readers.js";
 import { makeRenewers } from "./kinds/renewers.js";
 import { Env } from "./locks/env.js";
 import { makeLockTable } from "./locks/lock-table.js";
+import { LongHolds } from "./locks/long-holds.js";
 import type { LockTable } from "./locks/owner-lock.js";
 import { Replicas } from "./locks/replicas.js";
 import { outside } from "./owners/context.js";
+import { lookOut } from "./presence/lookout.js";
+import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
 import { type Connection, hearErrors, isCluster } from "./redis/connection.js";
@@ -18,6 +22,7 @@ import { KnownMasters } from "./redis/known-masters.js";
 import { slotOf } from "./redis/slots.js";
 import { KeptPermits } from "./synchronizers/kept-permits.js";
 import { ServerClock } from "./synchronizers/server-clock.js";
+import { renewalInterval } from "./watchdog/renewal-interval.js";
 
 export interface ClientParts {
   /** What all locks and synchronizers share. */
@@ -25,12 +30,14 @@ export interface ClientParts {
   readonly table: LockTable;
   readonly readers: Readers;
   readonly permits: KeptPermits;
+  readonly presence: Presence;
   readonly serverClock: ServerClock;
   readonly inspector: Inspector;
 }
 
 export function makeParts(connection: Connection, options: CheckedOptions): ClientParts {
-  const { clock, commandTimeout, legacyServer, pollCap, prefix, random, watchdogTimeout } = options;
+  const { clock, commandTimeout, legacyServer, pollCap, prefix, random, warnAfter, watchdogTimeout } =
+    options;
   const shardedPubSub = legacyServer ? false : options.shardedPubSub;
   const runner = new CommandRunner({
     connection,
@@ -42,27 +49,48 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
   });
   const sharded = () => runner.publishCommand === "SPUBLISH";
   const groupOf = isCluster(connection) ? slotOf : () => 0;
+  const client = describeSelf(options.label);
+  const events = new Events(outside);
+  const stir = () => presence.stir();
   const env = new Env({
-    clientId: clientId(),
+    clientId: client.id,
     settings: options,
     clock,
     runner,
     masters: new KnownMasters(runner),
     router: new Router({ connection, clock, sharded, outside }),
-    engine: new Engine({ runner, clock, pollCap, random, outside }),
+    engine: new Engine({ runner, clock, pollCap, random, stir, outside }),
     renewers: makeRenewers(runner, watchdogTimeout),
-    events: new Events(outside),
+    events,
+    stir,
+    whoHolds: (name, key) => who(name, key),
+    longHolds: warnAfter > 0 ? new LongHolds(events, clock, warnAfter, outside) : undefined,
     replicas: makeReplicas(connection, runner, options),
   });
   // Holds that were taken one after the other soon share their renewals.
   const watchdog = { clock, slack: watchdogTimeout / 12, groupOf, outside };
+  const table = makeLockTable(env, watchdog);
+  const permits = new KeptPermits(env, watchdog);
+  const look = lookOf({ table, permits, engine: env.engine, clock });
+  const presence = new Presence(
+    { runner, clock, events, client, round: renewalInterval(watchdogTimeout), look, outside },
+    options.presence,
+  );
+  const inspector = new Inspector({
+    runner,
+    prefix,
+    assertOpen: () => env.assertOpen(""),
+    lookOut: (clientId) => lookOut(runner, presence.own, clientId),
+  });
+  const who = whoHolds({ inspector, client, clock, within: (work, ms) => runner.withTimeout("", work, ms) });
   return {
     env,
-    table: makeLockTable(env, watchdog),
+    table,
     readers: new Readers(runner),
-    permits: new KeptPermits(env, watchdog),
+    permits,
+    presence,
     serverClock: new ServerClock(clock, runner),
-    inspector: new Inspector({ runner, prefix, assertOpen: () => env.assertOpen("") }),
+    inspector,
   };
 }
 

@@ -1,13 +1,20 @@
 /** The client: hands out locks and synchronizers, and ends everything. */
 import { checkInteger, checkName, checkOptions, checkWait } from "./base/arguments.js";
 import { tellCaller } from "./base/caller.js";
-import type { LockEventName, LockKind, LockListener } from "./base/events.js";
+import type { LockEventName, LockListener } from "./base/events.js";
+import type { LockClientStats } from "./base/figures.js";
 import { clientId } from "./base/ids.js";
 import { latchChannel, semaphoreChannel, sharesOneSlot } from "./base/names.js";
-import { closeParts } from "./client-closing.js";
+import { closeParts, loseAll } from "./client-closing.js";
 import { type CheckedOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
 import { type ClientParts, makeParts } from "./client-parts.js";
-import type { ListOptions } from "./inspection/inspector.js";
+import { statsOf } from "./client-stats.js";
+import {
+  checkKinds,
+  type InspectOptions,
+  type ListOptions,
+  type NumberKind,
+} from "./inspection/inspector.js";
 import type { LockInfo } from "./inspection/lock-info.js";
 import { FairBackend, FairLock } from "./kinds/fair.js";
 import { FencedBackend, FencedLock } from "./kinds/fenced.js";
@@ -55,6 +62,7 @@ export class LockClient {
       if (by === table) return;
       await Promise.all(table.live.all().map((own) => hearOfForce(own, backend)));
     });
+    this.#options.onMade((reason) => loseAll(this.#parts, reason));
   }
 
   /** A client with a connection of its own, to a URL or by ioredis options, which `close()` ends. */
@@ -106,13 +114,14 @@ export class LockClient {
 
   /**
    * What is known of a lock, of this library or Redisson's, by the word of Redis; null if it is free, and for a semaphore
-   * or a latch.
+   * or a latch unless `kinds` is "all". With it who holds it and who waits, as far as their clients tell.
    * @throws WRONG_DATA for what is nothing of this library or Redisson's
    */
-  async inspect(name: string): Promise<LockInfo | null> {
+  async inspect(name: string, options?: InspectOptions): Promise<LockInfo | null> {
+    const { kinds } = checkOptions(options, ["kinds"], "inspect");
     const key = this.#key(name);
     this.#env.assertOpen(name);
-    return this.#parts.inspector.inspect(name, key).catch(tellCaller);
+    return this.#parts.inspector.inspect(name, key, checkKinds(kinds)).catch(tellCaller);
   }
 
   /**
@@ -120,10 +129,25 @@ export class LockClient {
    * be missing or not.
    */
   async *list(options?: ListOptions): AsyncGenerator<LockInfo, void, void> {
-    const { match = "*", count = 1_000 } = checkOptions(options, ["match", "count"], "list");
+    const { match = "*", count = 1_000, kinds } = checkOptions(options, ["match", "count", "kinds"], "list");
     if (typeof match !== "string") throw new TypeError("match must be a string");
     checkInteger(count, "count", 1);
-    yield* this.#parts.inspector.list(match, count as number);
+    yield* this.#parts.inspector.list(match, count as number, checkKinds(kinds));
+  }
+
+  /** The first part of every `ownerId` of this client. */
+  get id(): string {
+    return this.#env.clientId;
+  }
+
+  /** Its name for people: the option `label`. */
+  get label(): string {
+    return this.#parts.presence.client.label;
+  }
+
+  /** What this client has done since it was made, and what it has and waits for now. Asks nobody. */
+  stats(): LockClientStats {
+    return statsOf(this.#parts);
   }
 
   /** Runs fn, and all that it awaits, as one new owner; resolves with what fn returns. */
@@ -137,16 +161,19 @@ export class LockClient {
     return new Owner();
   }
 
+  /** Calls `listener` at each such event. @throws TypeError for an event that never comes, and for what is no listener */
   on<E extends LockEventName>(event: E, listener: LockListener<E>): this {
     this.#env.events.on(event, listener);
     return this;
   }
 
+  /** As {@link on}, for the next one alone. */
   once<E extends LockEventName>(event: E, listener: LockListener<E>): this {
     this.#env.events.once(event, listener);
     return this;
   }
 
+  /** Ends what {@link on} or {@link once} began. */
   off<E extends LockEventName>(event: E, listener: LockListener<E>): this {
     this.#env.events.off(event, listener);
     return this;
@@ -177,6 +204,7 @@ export class LockClient {
     return this.#closing;
   }
 
+  /** As {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -196,9 +224,11 @@ export class LockClient {
     return { env: this.#env, lockName: name, key: this.#key(name) };
   }
 
-  #number(kind: LockKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {
-    const { env, serverClock } = this.#parts;
-    return new SharedNumber({ env, kind, name, key: this.#key(name), serverClock, channelOf });
+  #number(kind: NumberKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {
+    const { env, serverClock, inspector } = this.#parts;
+    const key = this.#key(name);
+    inspector.note(key, kind);
+    return new SharedNumber({ env, kind, name, key, serverClock, channelOf });
   }
 
   #key(name: string): string {

@@ -1,6 +1,6 @@
 /** holdfast: distributed locks on Redis. */
 
-export type { Clock } from "./base/clock.js";
+export type { HoldContext, LockCallContext } from "./base/channels.js";
 export {
   ClientClosedError,
   isLockError,
@@ -18,13 +18,14 @@ export {
   WrongDataError,
 } from "./base/errors.js";
 export type { LockEvent, LockEventName, LockEvents, LockKind, LockListener } from "./base/events.js";
+export type { DurationHistogram, LockClientStats } from "./base/figures.js";
 export { type CloseOptions, LockClient } from "./client.js";
 export type { LockClientOptions } from "./client-options.js";
 export { MultiHold } from "./groups/multi-hold.js";
 export { MultiLock } from "./groups/multi-lock.js";
 export { RedLock } from "./groups/red-lock.js";
-export type { ListOptions } from "./inspection/inspector.js";
-export type { HolderInfo, LockInfo } from "./inspection/lock-info.js";
+export type { InspectOptions, ListOptions } from "./inspection/inspector.js";
+export type { HolderInfo, LockInfo, WaiterInfo } from "./inspection/lock-info.js";
 export { FairLock } from "./kinds/fair.js";
 export { FencedHold, FencedLock } from "./kinds/fenced.js";
 export { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
@@ -33,6 +34,7 @@ export { Hold } from "./locks/hold.js";
 export { Lock } from "./locks/lock.js";
 export type { LockFace } from "./locks/lock-face.js";
 export { Owner } from "./owners/owner.js";
+export type { ClientInfo } from "./presence/told.js";
 export type { RedisConnection } from "./redis/connection.js";
 export { CountDownLatch } from "./synchronizers/count-down-latch.js";
 export {

@@ -18,9 +18,11 @@ const STATIC_CHECKS = [
   ["promises", "eslint --max-warnings=0 ."],
   ["import rules", "depcruise src --config .dependency-cruiser.cjs"],
   ["generated scripts", "node tools/lua.mjs --check"],
+  ["the inspector's page", "node tools/inspector-page.mjs --check"],
   ["file lengths", findLongFiles],
   ["lock files", "node tools/lock-files.mjs"],
   ["build", "tsdown --logLevel warn"],
+  ["api report", "node tools/api-report.mjs --check"],
   ["publint", "publint --strict"],
   // Subpaths are for those who resolve `exports`; the root is for everybody.
   ["attw, every entry", "attw --pack . --profile node16 --no-emoji --no-color"],

@@ -1,7 +1,7 @@
 // The bound of the format: the least scripts that leave in Redis what a take and give back of this library leaves, and reply what
 // its scripts reply, sent by plain ioredis.
 import { createHash } from "node:crypto";
-import { ownerId } from "../lib/raw.mjs";
+import { ownerId, quorum } from "../lib/raw.mjs";
 import { sleep } from "../lib/stats.mjs";
 
 export const meta = {
@@ -9,7 +9,8 @@ export const meta = {
   floor: true,
   client: "ioredis",
   notes:
-    "a hash with the owner's count, a message at the release, a tombstone: the effects and replies of this library's scripts, by EVALSHA. Refused: again after 1 ms",
+    "a hash with the owner's count, a message at the release, a tombstone: the effects and replies of this library's scripts, by EVALSHA; on several masters to all at once, up to a quorum. Refused: again after 1 ms",
+  can: ["masters"],
 };
 
 const script = (text) => ({ text, sha: createHash("sha1").update(text).digest("hex") });
@@ -39,23 +40,39 @@ return 1`);
 const TOMBSTONE_MS = 60_000;
 
 export async function create(env) {
-  const redis = await env.connect(0);
-  await Promise.all([TAKE, GIVE_BACK, NEST].map(({ text }) => redis.script("LOAD", text)));
+  const redises = await env.connectAll();
+  const [redis] = redises;
+  await Promise.all(
+    redises.flatMap((each) => [TAKE, GIVE_BACK, NEST].map(({ text }) => each.script("LOAD", text))),
+  );
+  const need = (redises.length >> 1) + 1;
+  const all = async (...args) =>
+    redises.length === 1
+      ? (await redis.evalsha(...args)) === 1
+      : quorum(
+          redises.map((each) => each.evalsha(...args)),
+          need,
+        );
   const keysOf = (key) => ({
     key,
     channel: `redisson_lock__channel:{${key}}`,
     over: `redisson_unlock_latch:{${key}}:`,
   });
+  const giveBack = ({ key, channel, tombstone, owner }) =>
+    all(GIVE_BACK.sha, 3, key, channel, tombstone, owner, TOMBSTONE_MS);
   return {
     async acquire(key, ttl) {
-      const owner = ownerId();
       const { channel, over } = keysOf(key);
-      const tombstone = over + owner;
-      while ((await redis.evalsha(TAKE.sha, 2, key, tombstone, owner, ttl)) !== 1) await sleep(1);
-      return { key, channel, tombstone, owner };
+      for (;;) {
+        const owner = ownerId();
+        const held = { key, channel, tombstone: over + owner, owner };
+        if (await all(TAKE.sha, 2, key, held.tombstone, owner, ttl)) return held;
+        // On one master a refusal leaves nothing.
+        if (redises.length > 1) await giveBack(held);
+        await sleep(1);
+      }
     },
-    release: ({ key, channel, tombstone, owner }) =>
-      redis.evalsha(GIVE_BACK.sha, 3, key, channel, tombstone, owner, TOMBSTONE_MS),
+    release: giveBack,
     async inside(key, ttl, act) {
       const owner = ownerId();
       const { over } = keysOf(key);
@@ -67,6 +84,8 @@ export async function create(env) {
         () => count(1),
       );
     },
-    close: () => redis.disconnect(),
+    close() {
+      for (const each of redises) each.disconnect();
+    },
   };
 }

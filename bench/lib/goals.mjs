@@ -107,8 +107,18 @@ const GOALS = [
   ],
   ["1 000 renewals: commands", atMost(10), "", median("renewals", "1 000 ", "sentPer")],
   ["1 000 renewals: client CPU", atMost(0.3), times("raw"), ratio("renewals", "1 000 ", "cpuPer")],
-  ["3 masters: p50", atMost(1.05), times("raw"), ratio("redlock", "3 ", "p50")],
-  ["5 masters: p50", atMost(1.05), times("raw"), ratio("redlock", "5 ", "p50")],
+  ...["3", "5"].flatMap((n) => [
+    [`${n} masters: p50`, atMost(1.2), times("raw"), ratio("redlock", `${n} `, "p50")],
+    [`${n} masters: p50`, atMost(1.05), times("wire"), besideWire("redlock", `${n} `, "p50")],
+  ]),
+  ["3 masters: client CPU of a cycle", atMost(1.15), times("wire"), besideWire("redlock", "3 ", "cpuUs")],
+  [
+    "one of 3 masters slow by 50 ms: p50",
+    atMost(1.1),
+    " × that with all well",
+    (results) =>
+      medianOf(results, ["redlock", "one of 3", "p50"]) / medianOf(results, ["redlock", "3 ", "p50"]),
+  ],
   ["3 masters, contended: takes/s", atLeast(1.07), times("raw"), ratio("redlock-contended", "", "takes")],
   ["3 masters, contended: longest wait", atMost(2), " × p50", median("redlock-contended", "", "starvation")],
   [

@@ -28,7 +28,7 @@ let n = 0;
 export const ownerId = () => prefix + ++n;
 
 /** Resolves as soon as `need` have said 1 (true), or no longer can (false). */
-const quorum = (answers, need) =>
+export const quorum = (answers, need) =>
   new Promise((resolve) => {
     let yes = 0;
     let no = 0;

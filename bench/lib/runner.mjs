@@ -1,6 +1,7 @@
 // Runs one variant of a scenario: all who take part, in interleaved repeats, on the same servers.
 import { Child } from "./child.mjs";
 import { pin, spin, unpin } from "./pin.mjs";
+import { slowDown } from "./slow.mjs";
 import { summary } from "./stats.mjs";
 
 /** Whoever fails so often in a variant is left out of the rest of it. */
@@ -36,8 +37,9 @@ class Party {
   errors = [];
   audit = undefined;
 
-  constructor(adapter, scenario, variant, servers) {
-    Object.assign(this, { adapter, scenario, variant, servers });
+  /** `ways`: where to connect to the servers, in their order. */
+  constructor(adapter, scenario, variant, servers, ways) {
+    Object.assign(this, { adapter, scenario, variant, servers, ways });
   }
 
   get meta() {
@@ -54,7 +56,8 @@ class Party {
   }
 
   async start(isPinned) {
-    const config = { servers: this.servers.map(({ host, port }) => ({ host, port })), ttl: this.variant.ttl };
+    const servers = this.ways.map(({ host, port }) => ({ host, port }));
+    const config = { servers, ttl: this.variant.ttl };
     const { file: adapter, env } = this.adapter;
     const startOne = async () => {
       const child = await Child.start({ adapter, scenario: this.scenario.file, config, env });
@@ -174,9 +177,12 @@ function judged(party, floor, metrics) {
 export async function runVariant(scenario, variant, options) {
   const begun = performance.now();
   const servers = options.servers.slice(0, variant.servers ?? 1);
+  // The last one is slow if the variant says so.
+  const slow = variant.slowMs === undefined ? undefined : await slowDown(servers.at(-1), variant.slowMs);
+  const ways = slow ? [...servers.slice(0, -1), slow] : servers;
   const metrics = variant.metrics ?? scenario.metrics;
   const parties = participants(scenario, variant, options).map(
-    (adapter) => new Party(adapter, scenario, variant, servers),
+    (adapter) => new Party(adapter, scenario, variant, servers, ways),
   );
   const floorName = scenario.ratioTo ?? (variant.floors ?? scenario.floors ?? [])[0];
   const isPinned = scenario.pin === true && options.pin;
@@ -194,6 +200,7 @@ export async function runVariant(scenario, variant, options) {
   }
   if (scenario.audit) await auditAll(parties, servers);
   await Promise.all(parties.map((party) => party.stop()));
+  slow?.stop();
   const floor = parties.find(({ meta }) => meta.name === floorName);
   return {
     id: scenario.id,

@@ -3,6 +3,9 @@
 //   npm run demo                                    sets up, builds, runs this
 //   node examples/demo/main.mjs [timeline.svg]      the built library is enough
 //
+// In a terminal it stays at the end, with the inspector at a URL, until Ctrl-C. It ends by itself with --no-browser, in CI, and
+// where its output goes elsewhere; --browser makes it stay there too.
+//
 // tasks.mjs has all that a process does with its lock; steps.mjs has what is done and checked. The exit code is 1 if an
 // update was lost under the lock or a step did not happen.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,6 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { LockClient } from "holdfast";
 import { killAll } from "../children.mjs";
 import { startServer } from "../server.mjs";
@@ -21,6 +25,7 @@ import { Screen } from "./screen.mjs";
 import { steps } from "./steps.mjs";
 import { drawSvg } from "./svg.mjs";
 import { Timeline } from "./timeline.mjs";
+import { openInspector, workOn } from "./visit.mjs";
 
 const NAMES = ["Ada", "Ben", "Cleo", "Dan"];
 /**
@@ -31,11 +36,18 @@ const LEASE = Number(process.env.HOLDFAST_DEMO_LEASE ?? 1_000);
 const STEP_LIMIT = 10 * LEASE;
 const BETWEEN_STEPS = 250;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
-const SVG = process.argv[2] ?? fileURLToPath(new URL("../../out/timeline.svg", import.meta.url));
+const { values: FLAGS, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { browser: { type: "boolean" }, "no-browser": { type: "boolean" } },
+});
+/** Somebody is there who can look at the inspector, and end it. */
+const STAYS = FLAGS.browser ?? (!FLAGS["no-browser"] && process.stdout.isTTY === true && !process.env.CI);
+const SVG = positionals[0] ?? fileURLToPath(new URL("../../out/timeline.svg", import.meta.url));
 
 const screen = new Screen(process.stdout);
 const directory = mkdtempSync(join(tmpdir(), "holdfast-demo-"));
 let leaving = false;
+let visiting = false;
 
 async function demo() {
   screen.say("holdfast: 4 clerks, a process each, book payments into one file and share one lock in Redis.");
@@ -60,9 +72,20 @@ async function demo() {
   mkdirSync(dirname(SVG), { recursive: true });
   writeFileSync(SVG, drawSvg(timeline));
   const code = summary(timeline);
+  if (code === 0 && STAYS) await visit(client, clerks);
   // After a failure a clerk may be busy for long.
   if (code === 0) await Promise.all([client.close(), ...clerks.map((clerk) => clerk.leave())]);
   return code;
+}
+
+/** Until a signal ends it, which is no failure then. */
+async function visit(client, clerks) {
+  const url = await openInspector(client);
+  workOn(clerks);
+  screen.say();
+  screen.say(`The clerks go on. Who holds, who waits: ${url} (Ctrl-C ends it)`, "title");
+  visiting = true;
+  await new Promise(() => {});
 }
 
 /** One after the other; after one that failed the others would prove nothing. */
@@ -133,7 +156,7 @@ async function leave(code) {
 for (const [signal, code] of Object.entries(SIGNALS)) {
   process.on(signal, () => {
     screen.say(`\n${signal}: the demo ends here.`);
-    leave(code);
+    leave(visiting ? 0 : code);
   });
 }
 // Whoever read the output does not any more.

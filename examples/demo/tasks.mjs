@@ -89,6 +89,16 @@ export async function giveUp({ lock, note }) {
   return { gaveUp: hold === null, from, to: now() };
 }
 
+/** Goes on at the speed of people until its process ends: mostly at the account book, else at the archive in the order of arrival. */
+export async function workOn({ client, lock }) {
+  const archive = client.getFairLock("archive");
+  for (;;) {
+    const place = Math.random() < 0.6 ? lock : archive;
+    await place.run(() => sleep(400 + 2_000 * Math.random()));
+    await sleep(1_500 * Math.random());
+  }
+}
+
 /** Going home: ends the client's connections and timers. */
 export async function leave({ client }) {
   await client.close();

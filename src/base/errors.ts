@@ -28,7 +28,9 @@ function about(lockName: string): string {
 
 /** What all errors have in common. Users see it as {@link LockError}. */
 class LockErrorBase<C extends LockErrorCode> extends Error {
+  /** What happened; each class has its own, so a `switch` narrows. */
   readonly code: C;
+  /** The name of the lock or synchronizer that the call was for, without the prefix. */
   readonly lockName: string;
   /** Of a call on a group of locks: what each of its members failed with. */
   declare readonly errors?: readonly unknown[];
@@ -50,18 +52,27 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
   }
 }
 
+const WAIT_CURE = "wait longer, hold it for shorter, or try again later";
+
+interface TimeoutTexts {
+  readonly what?: string;
+  readonly cure?: string;
+  readonly holder?: string | undefined;
+}
+
 /** `run`, or `lock` with a `wait`, ran out of time. `waited`: milliseconds. */
 export class LockTimeoutError extends LockErrorBase<"WAIT_TIMEOUT"> {
+  /** Milliseconds from the call to its end. */
   readonly waited: number;
 
-  /** `what`: was too little, and `cure`: what to do. */
+  /** `what`: was too little, `cure`: what to do, `holder`: who has it, if that is known. */
   constructor(
     lockName: string,
     waited: number,
-    what: string = `lock "${lockName}" was not free`,
-    cure: string = "wait longer, hold it for shorter, or try again later",
+    { what = `lock "${lockName}" was not free`, cure = WAIT_CURE, holder }: TimeoutTexts = {},
   ) {
-    super("WAIT_TIMEOUT", lockName, `${what} within ${Math.round(waited)} ms; ${cure}`);
+    const held = holder === undefined ? "" : `; held by ${holder}`;
+    super("WAIT_TIMEOUT", lockName, `${what} within ${Math.round(waited)} ms${held}; ${cure}`);
     this.waited = waited;
   }
 }
@@ -83,8 +94,11 @@ const LOSSES: Record<LossReason, string> = {
 
 /** The hold ended before its unlock. `since`: epoch milliseconds; `result`: what the function of a `run` returned. */
 export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
+  /** The best that is known of why. */
   readonly reason: LossReason;
+  /** When it was lost, in epoch milliseconds. */
   readonly since: number;
+  /** What the function of a `run` returned. */
   readonly result?: unknown;
 
   constructor(lockName: string, reason: LossReason, since: number, result?: { value: unknown }) {
@@ -112,6 +126,7 @@ export class LockUpgradeError extends LockErrorBase<"UPGRADE_REFUSED"> {
 
 /** RedLock got too few answers: no majority of them, or none that decides a question. */
 export class QuorumError extends LockErrorBase<"QUORUM"> {
+  /** How many masters were in favour. */
   readonly votes: number;
   override readonly errors: readonly unknown[];
 
@@ -128,7 +143,9 @@ export class QuorumError extends LockErrorBase<"QUORUM"> {
 
 /** Fewer replicas than `replicas` acknowledged the grant, which was undone. */
 export class ReplicationError extends LockErrorBase<"REPLICAS"> {
+  /** How many replicas acknowledged the grant in time. */
   readonly acknowledged: number;
+  /** The option `replicas`. */
   readonly required: number;
 
   constructor(lockName: string, acknowledged: number, required: number) {

@@ -1,7 +1,8 @@
 /** The events of a client, and their delivery: a listener that throws disturbs no lock. */
 import { EventEmitter } from "eventemitter3";
 import { checkFunction, received } from "./arguments.js";
-import type { LossReason } from "./errors.js";
+import { isLockError, type LossReason } from "./errors.js";
+import { Figures } from "./figures.js";
 import { trace } from "./trace.js";
 
 /** Kinds of locks and synchronizers, as events and `inspect` name them. */
@@ -18,20 +19,30 @@ export type LockKind =
 
 /** What every event tells. `ownerId` is `clientId:n`, for holds; `permitId` for permits with a lease. */
 export interface LockEvent {
+  /** Without the prefix. */
   readonly lockName: string;
+  /** What it is a lock or synchronizer of. */
   readonly kind: LockKind;
+  /** Of whom it is told: `clientId:n`. */
   readonly ownerId?: string;
+  /** Of a permit that has an id. */
   readonly permitId?: string;
 }
 
 /** Durations in milliseconds. */
 export interface LockEvents {
-  /** A hold or permits were granted, `waited` after the call. */
-  acquired: LockEvent & { readonly waited: number };
+  /** A hold or permits were granted, `waited` after the call; `nested` to an owner that had the lock already. */
+  acquired: LockEvent & { readonly waited: number; readonly nested: boolean };
   /** A hold or permits were given back; `held` after the grant, where this client knows of it. */
   released: LockEvent & { readonly held?: number };
   /** A call was refused, or stands behind others, and waits. */
   waiting: LockEvent;
+  /** A single try stayed with others: a `tryLock()` without a wait resolves with null. */
+  rejected: LockEvent;
+  /** A call ended without a grant after it had `waited`, by its own wait or signal, or with the client. */
+  gaveUp: LockEvent & { readonly reason: "timeout" | "abort" | "closed"; readonly waited: number };
+  /** A hold is older than the option `warnAfter`; told once for each. */
+  longHold: LockEvent & { readonly held: number };
   /** The watchdog renewed an owner's holds on a lock, or a permit. */
   renewed: LockEvent;
   /** A renewal failed; the hold is still good and is tried again until its deadline. */
@@ -48,6 +59,9 @@ const NAMES: Record<LockEventName, true> = {
   acquired: true,
   released: true,
   waiting: true,
+  rejected: true,
+  gaveUp: true,
+  longHold: true,
   renewed: true,
   suspended: true,
   lost: true,
@@ -63,8 +77,22 @@ function checkListener(event: unknown, listener: unknown): void {
 }
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
+/** How an event counts. */
+const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockEvents[E]) => void } = {
+  acquired: (figures, { waited, nested }) => figures.acquired(waited, nested),
+  released: (figures, { held }) => figures.released(held),
+  renewed: (figures) => figures.renewed(),
+  rejected: (figures) => figures.rejected(),
+  gaveUp: (figures, { reason }) => {
+    if (reason === "timeout") figures.timedOut();
+    else if (reason === "abort") figures.aborted();
+  },
+  lost: (figures, { held }) => figures.lost(held),
+};
+
 /** Delivers events outside every scope (`outside` runs a function so). */
 export class Events {
+  readonly figures: Figures = new Figures();
   readonly #emitter = new EventEmitter();
   readonly #outside: (fn: () => void) => void;
 
@@ -87,12 +115,13 @@ export class Events {
     this.#emitter.off(event, listener);
   }
 
-  /** Whether anybody listens: lets hot paths skip building the event. */
+  /** Whether anybody listens: hot paths build no event otherwise, and count by {@link figures} what it would tell. */
   heard(event: LockEventName): boolean {
     return this.#emitter.listenerCount(event) > 0;
   }
 
   emit<E extends LockEventName>(event: E, payload: LockEvents[E]): void {
+    COUNTED[event]?.(this.figures, payload as never);
     if (!this.heard(event)) return;
     this.#outside(() => {
       try {
@@ -103,4 +132,26 @@ export class Events {
       }
     });
   }
+
+  /**
+   * Tells of a call that was not granted, after it had `waited`: `error` is what it rejects with, undefined if its wait was
+   * over. An error that comes from elsewhere is the call's to tell.
+   */
+  tellEnd(about: LockEvent, { wait, signal }: CallLimits, waited: number, error?: unknown): void {
+    if (error === undefined && wait === 0) return this.emit("rejected", about);
+    const reason = error === undefined ? "timeout" : reasonOf(error, signal);
+    if (reason) this.emit("gaveUp", { ...about, reason, waited });
+  }
+}
+
+/** What ends a call from outside. */
+export interface CallLimits {
+  /** Milliseconds; 0 for a single try. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+function reasonOf(error: unknown, signal: AbortSignal | undefined): "abort" | "closed" | undefined {
+  if (signal?.aborted && error === signal.reason) return "abort";
+  return isLockError(error, "CLIENT_CLOSED") ? "closed" : undefined;
 }

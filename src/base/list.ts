@@ -39,10 +39,10 @@ export class List<T extends Item> {
     return true;
   }
 
-  /** All items as they are now: they may come and go while the caller goes through them. */
-  all(): T[] {
+  /** All items as they are now, or the first of them: they may come and go while the caller goes through them. */
+  all(most: number = Number.POSITIVE_INFINITY): T[] {
     const items: T[] = [];
-    for (let item = this.first; item; item = item.next) items.push(item);
+    for (let item = this.first; item && items.length < most; item = item.next) items.push(item);
     return items;
   }
 }

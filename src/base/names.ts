@@ -96,7 +96,7 @@ export function callTombstone(name: string, callId: string): string {
 }
 
 /** Every key beside that of a name, of whatever kind. */
-export function keysBeside(name: string, wireId: string): string[] {
+export function extraKeysOf(name: string, wireId: string): string[] {
   return [
     tokenCounter(name),
     fairQueue(name),
@@ -111,7 +111,7 @@ export function keysBeside(name: string, wireId: string): string[] {
 }
 
 /** Every channel of a name, of whatever kind; a fair lock has one for each waiter. */
-export function channelsBeside(name: string, waiter: string, clustered: boolean): string[] {
+export function extraChannelsOf(name: string, waiter: string, clustered: boolean): string[] {
   return [
     lockChannel(name),
     `${lockChannel(name)}:${waiter}`,
@@ -127,3 +127,11 @@ export function sharesOneSlot(name: string): boolean {
   if (open < 0) return !name.includes("}");
   return name.indexOf("}", open + 1) > open + 1;
 }
+
+/** What a client tells of itself; on a cluster in a slot of its own. */
+export function clientKey(id: string): string {
+  return `holdfast_client:${id}`;
+}
+
+/** Until when each client that tells something counts as there. */
+export const CLIENT_INDEX = "holdfast_clients";

@@ -41,7 +41,8 @@ export class SharedTimeout<T extends Timed> {
     const now = this.#clock.mono();
     for (let item = this.running.first; item; item = this.running.first) {
       if (item.endsAt > now) {
-        this.#arm(item.endsAt - now);
+        // One that expired above may have been started again.
+        if (!this.#armed) this.#arm(item.endsAt - now);
         return;
       }
       this.running.remove(item);

@@ -1,7 +1,7 @@
-/** Warnings of the process (`process.emitWarning`), for mistakes that no error can tell: each once per place. */
+/** Warnings of the process (`process.emitWarning`), for mistakes that no error can tell: each once per place in the code. */
 
 /** Where a user's code called. Costs some microseconds to take, and its text is made when it is asked for. */
-export class Place {
+export class CallSite {
   declare readonly stack?: unknown;
 
   /** `called`: the function of this library that was called. */
@@ -22,8 +22,8 @@ export class Place {
 const warned = new Set<string>();
 
 /** `code`: what a listener of `warning` tells it by. */
-export function warnOnce(place: Place | undefined, code: string, text: string): void {
-  const where = place?.text ?? "";
+export function warnOnce(callSite: CallSite | undefined, code: string, text: string): void {
+  const where = callSite?.text ?? "";
   const key = `${code} ${where}`;
   if (warned.has(key)) return;
   warned.add(key);

@@ -94,13 +94,15 @@ export abstract class Acquisition<G> implements Item {
   hasWaited = false;
   /** The `waiting` event was sent. */
   announced = false;
+  /** When it was, in monotonic milliseconds. */
+  waitsSince = 0;
   /** A try is on its way. */
   trying = false;
   /** A message or another call says that it has to try, whether it is the first of its queue or not. */
   hinted = false;
   /** Permits that another's grant left over were promised to it. */
   promised = false;
-  /** It has what it wants. */
+  /** It was granted what it wants. */
   granted = false;
   /** Nobody waits for the result any more. */
   over = false;

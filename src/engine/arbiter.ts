@@ -49,7 +49,7 @@ export class Arbiter {
   }
 
   /** Sleeps until turns have changed, at most `ms`. */
-  async passage(contestant: Contestant, ms: number): Promise<void> {
+  async awaitTurn(contestant: Contestant, ms: number): Promise<void> {
     this.#heldUp.add(contestant);
     try {
       await contestant.wait.park(ms);

@@ -67,6 +67,11 @@ export class Engine {
     return this.#begin(call, within, signal, undefined);
   }
 
+  /** The calls that wait now. */
+  get waiting(): Acquisition<unknown>[] {
+    return this.#loop.calls().filter(({ announced }) => announced);
+  }
+
   /** The calls of this process that want what has this queue name; undefined if there are none. */
   queue(name: string): WaitQueue | undefined {
     return this.#loop.queue(name);

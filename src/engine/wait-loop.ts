@@ -33,6 +33,8 @@ export interface WaitLoopOptions {
   readonly pollCap: number;
   /** From 0 up to 1. */
   readonly random: () => number;
+  /** Told when a call waits from now on. */
+  readonly stir: () => void;
   /** Runs a function outside every scope. */
   readonly outside: (fn: () => void) => void;
 }
@@ -188,6 +190,8 @@ export class WaitLoop {
   #announce(call: Acquisition<unknown>): void {
     if (call.announced) return;
     call.announced = true;
+    call.waitsSince = this.#options.clock.mono();
+    this.#options.stir();
     call.waiting();
   }
 

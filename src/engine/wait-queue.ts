@@ -35,7 +35,7 @@ export class WaitQueue implements Timed {
   readonly #options: WaitQueueOptions;
   readonly #advertised: boolean;
   /** Calls that do not stand in line: it is another's turn, or they re-enter. */
-  readonly #beside = new List<Acquisition<unknown>>();
+  readonly #unqueued = new List<Acquisition<unknown>>();
   /** In order of arrival. */
   readonly #waiters = new List<Acquisition<unknown>>();
   #policy: HandoffPolicy;
@@ -62,19 +62,19 @@ export class WaitQueue implements Timed {
 
   /** All calls of this queue, those that stand in line first. */
   all(): Acquisition<unknown>[] {
-    return [...this.#waiters.all(), ...this.#beside.all()];
+    return [...this.#waiters.all(), ...this.#unqueued.all()];
   }
 
   /** The call belongs to this queue from now on. */
   add(call: Acquisition<unknown>): void {
     call.queued = true;
     this.calls++;
-    this.#beside.add(call);
+    this.#unqueued.add(call);
   }
 
   /** The call stands in line from now on; `trying`: its try is on its way already. */
   enter(call: Acquisition<unknown>, trying = false): void {
-    if (!this.#beside.remove(call)) return;
+    if (!this.#unqueued.remove(call)) return;
     this.#waiters.add(call);
     this.#options.kept.running.remove(this);
     if (trying) this.trying(call);
@@ -85,7 +85,7 @@ export class WaitQueue implements Timed {
   leave(call: Acquisition<unknown>, undecided: boolean): void {
     const wasFirst = this.first === call;
     this.#permits?.settle(call);
-    if (this.#waiters.remove(call)) this.#beside.add(call);
+    if (this.#waiters.remove(call)) this.#unqueued.add(call);
     call.unsubscribe?.();
     call.unsubscribe = undefined;
     // It was told of something that it has not tried for.
@@ -104,7 +104,7 @@ export class WaitQueue implements Timed {
   /** The call is over. */
   remove(call: Acquisition<unknown>, undecided: boolean): void {
     this.leave(call, undecided);
-    this.#beside.remove(call);
+    this.#unqueued.remove(call);
     call.queued = false;
     this.calls--;
   }

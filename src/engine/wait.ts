@@ -18,8 +18,6 @@ export interface WaitOptions {
 }
 
 export class Wait {
-  /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
-  seasoned = false;
   #ended: { reason: unknown } | undefined;
   #interrupt: ((reason: unknown) => void) | undefined;
   #wake: (() => void) | undefined;

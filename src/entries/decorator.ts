@@ -76,12 +76,12 @@ export function locked<A extends unknown[] = []>(
     });
   }
 
-  function decorate(target: unknown, place: unknown, descriptor?: PropertyDescriptor): unknown {
-    if (typeof place === "object" && place !== null) {
-      const { kind: what, name: key } = place as ClassMethodDecoratorContext;
+  function decorate(target: unknown, context: unknown, descriptor?: PropertyDescriptor): unknown {
+    if (typeof context === "object" && context !== null) {
+      const { kind: what, name: key } = context as ClassMethodDecoratorContext;
       return wrap(what === "method" && target, key);
     }
-    return { ...descriptor, value: wrap(descriptor?.value, place as string | symbol) };
+    return { ...descriptor, value: wrap(descriptor?.value, context as string | symbol) };
   }
   return decorate as LockedDecorator<A>;
 }

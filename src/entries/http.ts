@@ -8,7 +8,9 @@ import { isLockError, type LockClient, type LockErrorCode } from "../index.js";
 
 /** What tells that a response is over: Node's `ServerResponse` has it. */
 export interface ClosingResponse {
+  /** It is over already. */
   readonly closed?: boolean | undefined;
+  /** Calls back when it is over. */
   once(event: "close", listener: () => void): unknown;
 }
 
@@ -40,7 +42,9 @@ type FastifyHook = (request: object, reply: { readonly raw: ClosingResponse }, d
 
 /** What {@link lockPlugin} needs of a Fastify instance. */
 export interface FastifyLike {
+  /** Gives the instance a property. */
   decorate(name: "locks", client: LockClient): unknown;
+  /** Has the hook called for each request. */
   addHook(name: "onRequest" | "preValidation", hook: FastifyHook): unknown;
 }
 
@@ -127,12 +131,17 @@ export function httpStatusOf(error: unknown): 409 | 500 | 503 | undefined {
 
 /** A problem of RFC 9457, to be sent as `application/problem+json`. */
 export interface LockProblem {
+  /** RFC 9457's word for: the status says it all. */
   readonly type: "about:blank";
   /** The phrase of the status: `Conflict`. */
   readonly title: string;
+  /** As {@link httpStatusOf} has it. */
   readonly status: 409 | 500 | 503;
+  /** The error's text. */
   readonly detail: string;
+  /** The error's. */
   readonly code: LockErrorCode;
+  /** The error's. */
   readonly lockName: string;
 }
 

@@ -26,14 +26,16 @@ export interface LockModuleOptions extends LockClientOptions {
   redis: RedisConnection | string | object;
 }
 
-/** Whether all modules see the client without importing the module. Default false. */
 interface Visibility {
+  /** Whether all modules see the client without importing the module. Default false. */
   isGlobal?: boolean | undefined;
 }
 
 /** As Nest's own modules take them: `useFactory` gets what `inject` names. */
 export interface LockModuleAsyncOptions extends Visibility, Pick<ModuleMetadata, "imports"> {
+  /** Resolves with the options, or returns them. */
   useFactory: FactoryProvider<LockModuleOptions>["useFactory"];
+  /** What `useFactory` is called with. */
   inject?: FactoryProvider["inject"];
 }
 
@@ -46,16 +48,19 @@ export class LockModule implements OnApplicationShutdown {
     this.#client = client;
   }
 
+  /** One client for the app, with these options. */
   static forRoot({ isGlobal = false, ...options }: LockModuleOptions & Visibility): DynamicModule {
     return moduleOf(isGlobal, { useFactory: () => makeClient(options) });
   }
 
+  /** As {@link forRoot}, with options that are known later. */
   static forRootAsync(options: LockModuleAsyncOptions): DynamicModule {
     const { isGlobal = false, imports = [], inject = [], useFactory } = options;
     const made = async (...needed: unknown[]) => makeClient(await useFactory(...needed));
     return { ...moduleOf(isGlobal, { useFactory: made, inject }), imports };
   }
 
+  /** Closes the client; Nest calls it. */
   async onApplicationShutdown(): Promise<void> {
     await this.#client.close();
   }
@@ -154,6 +159,7 @@ interface HttpResponse {
  * error back to Nest.
  */
 export class LockExceptionFilter implements ExceptionFilter {
+  /** Answers with the status and the problem of the error; Nest calls it. */
   catch(exception: unknown, host: ArgumentsHost): unknown {
     const problem = problemOf(exception);
     if (!problem || host.getType() !== "http") return exception;

@@ -12,7 +12,7 @@ import { limit } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
-import { callFor, giveBack, isHeldByOwner, type MemberRequest, partyOf } from "./member-requests.js";
+import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
 import type { Members } from "./members.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
@@ -108,7 +108,7 @@ export class AllOrNone {
 
   #letOthersPass(): Promise<void> {
     this.#announce();
-    return this.#arbiter.passage(this.#contestant, this.#left);
+    return this.#arbiter.awaitTurn(this.#contestant, this.#left);
   }
 
   /** The first member is waited for in its own line, with its own order. */
@@ -204,7 +204,8 @@ export class AllOrNone {
       (member) => this.#taken.find(([request]) => request.member === member)?.[1] as Grant,
     );
     if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
-    const group = new GroupGrant(this.#members, partyOf(this.#request.owner, this.#requests), grants);
+    const acting = actingOwner(this.#request.owner, this.#requests);
+    const group = new GroupGrant(this.#members, acting, grants, (grants[0] as Grant).ownerId);
     group.check();
     if (!group.isHeld) {
       const loss = grants.find((grant) => grant.loss)?.loss;

@@ -1,28 +1,26 @@
 /** A hold on a group of locks, made of grants of its members: it lives while a quorum of them does. */
-import {
-  isLockError,
-  type LockError,
-  type LockLostError,
-  type LossReason,
-  withErrors,
-} from "../base/errors.js";
-import type { Acquisition, Successor } from "../engine/acquisition.js";
+import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
+import type { Successor } from "../engine/acquisition.js";
+import type { Env } from "../locks/env.js";
 import type { Hold } from "../locks/hold.js";
 import { HoldRecord, type HoldVerbs } from "../locks/hold-record.js";
 import { hasAnother } from "../locks/holds.js";
 import { dropExpired } from "../locks/loss.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { extend, release } from "../locks/release.js";
+import { follow, tellGrant } from "../locks/telling.js";
 import { quietly } from "../locks/work.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
-import { type Member, type Members, placeOf } from "./members.js";
-import { countFulfilled, rejected, settled } from "./settled.js";
+import { LateCalls } from "./late-calls.js";
+import { type Member, type Members, successorAt } from "./members.js";
+import { countFulfilled, type Settled, settled } from "./settled.js";
+import { tooFewDone } from "./votes.js";
 
 export class GroupGrant extends HoldRecord {
   readonly acquiredAt: number;
   readonly owner: OwnerRecord;
-  /** In the order of the members; fewer than they are if a quorum was enough. */
-  readonly grants: readonly Grant[];
+  /** Of the first member that granted it, or may yet. */
+  readonly ownerId: string;
   /** Taken by `lock()` or `tryLock()`. */
   isBare = false;
   /** What users have of it. */
@@ -30,14 +28,21 @@ export class GroupGrant extends HoldRecord {
   /** Told once, when it is to be given back. */
   onRelease: (() => void) | undefined;
   readonly #members: Members;
+  #grants: readonly Grant[];
+  #late: LateCalls | undefined;
+  /** Milliseconds that it was last extended to. */
+  #term: number | undefined;
+  /** When the call for it began, in monotonic milliseconds. */
+  #begun = 0;
   /** The release that is under way, or was the last. */
   #release: Promise<void> | undefined;
 
-  constructor(members: Members, owner: OwnerRecord, grants: readonly Grant[]) {
+  constructor(members: Members, owner: OwnerRecord, grants: readonly Grant[], ownerId: string) {
     super();
     this.#members = members;
     this.owner = owner;
-    this.grants = grants;
+    this.#grants = grants;
+    this.ownerId = ownerId;
     this.acquiredAt = members.clock.wall();
   }
 
@@ -45,8 +50,9 @@ export class GroupGrant extends HoldRecord {
     return this.#members.name;
   }
 
-  get ownerId(): string {
-    return this.grants[0]?.ownerId ?? "";
+  /** In the order of the members; fewer than they are if a quorum was enough. */
+  get grants(): readonly Grant[] {
+    return this.#grants;
   }
 
   get remaining(): number {
@@ -56,10 +62,24 @@ export class GroupGrant extends HoldRecord {
 
   /** From now on the loss of members counts. */
   watch(): void {
-    for (const grant of this.grants) {
-      grant.onLost = () => this.#memberLost(grant);
-      if (grant.loss) this.#memberLost(grant);
-    }
+    for (const grant of this.grants) this.#watchMember(grant);
+  }
+
+  /** The calls for members that had not answered when a quorum had granted it. */
+  get late(): LateCalls {
+    this.#late ??= new LateCalls((grant) => this.#join(grant));
+    return this.#late;
+  }
+
+  /** The call for it, which began at `begun` (monotonic milliseconds), is about to resolve. */
+  announce(begun: number): void {
+    this.#begun = begun;
+    for (const grant of this.grants) this.#announceMember(grant);
+    this.announced = true;
+    const { clock, envs, name: lockName, kind } = this.#members;
+    const nested = this.grants.every((grant) => hasAnother(grant.own, grant));
+    this.#members.emit("acquired", { ownerId: this.ownerId, waited: clock.mono() - begun, nested });
+    follow(envs[0] as Env, { lockName, kind }, this);
   }
 
   check(): void {
@@ -69,6 +89,7 @@ export class GroupGrant extends HoldRecord {
   async extend(lease: number): Promise<void> {
     this.check();
     this.assertUsable();
+    this.#term = lease;
     await this.#enough(this.grants.map((grant) => extend(grant, lease)));
   }
 
@@ -87,6 +108,25 @@ export class GroupGrant extends HoldRecord {
     return this.#members.clock.wall();
   }
 
+  #join(grant: Grant): void {
+    const joined = [...this.#grants, grant];
+    this.#grants = this.#members.all.flatMap(({ backend }) =>
+      joined.filter((each) => each.backend === backend),
+    );
+    if (this.announced) this.#announceMember(grant);
+    this.#watchMember(grant);
+    if (this.#term !== undefined) void quietly(extend(grant, this.#term));
+  }
+
+  #watchMember(grant: Grant): void {
+    grant.onLost = () => this.#memberLost(grant);
+    if (grant.loss) this.#memberLost(grant);
+  }
+
+  #announceMember(grant: Grant): void {
+    tellGrant(grant.own.table.env, grant.backend, grant, this.#members.clock.mono() - this.#begun);
+  }
+
   #memberLost({ loss }: Grant): void {
     if (this.state !== "live") return;
     const left = this.#members.lastFirst.filter((member) => this.#grantOf(member)?.state === "live");
@@ -96,6 +136,7 @@ export class GroupGrant extends HoldRecord {
   }
 
   #lose(reason: LossReason): LockLostError {
+    this.#late?.drop();
     const { heldFor, ownerId } = this;
     const losses = this.grants.flatMap(({ loss }) => loss ?? []);
     const loss = withErrors(this.lose(reason), losses);
@@ -110,15 +151,17 @@ export class GroupGrant extends HoldRecord {
   }
 
   async #giveBack(): Promise<void> {
-    this.state = "ended";
+    this.end();
     const { engine, key } = this.#members;
     // With an inner hold nothing comes free that those in line could have.
     const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#members.quorum;
     const { released, successors } = inner
       ? { released: this.#releaseAll(), successors: 0 }
       : this.#handOver();
+    // Behind the others, of which a quorum is enough.
+    const late = this.#late?.end();
     try {
-      await this.#enough(released);
+      await this.#enough(released, late);
     } catch (error) {
       if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
       else if (isLockError(error, "UNAVAILABLE")) this.#goOn();
@@ -177,18 +220,19 @@ export class GroupGrant extends HoldRecord {
     return this.grants.find((grant) => grant.backend === backend);
   }
 
-  /** As soon as a quorum has done it. @throws the first LockError, with all of them in `errors` */
-  async #enough(work: readonly Promise<void>[]): Promise<void> {
+  /**
+   * As soon as a quorum has done it; `late` ones count as long as others are waited for.
+   * @throws the first LockError, with all of them in `errors`
+   */
+  async #enough(work: readonly Promise<void>[], late: readonly Promise<void>[] = []): Promise<void> {
     const { quorum } = this.#members;
-    const results = await settled(work, (so) => countFulfilled(so) >= quorum);
+    const own = work.length;
+    const isOver = (so: readonly Settled<void>[]) =>
+      countFulfilled(so) >= quorum || (late.length > 0 && so.slice(0, own).every(Boolean));
+    const results = await settled([...work, ...late], isOver);
     if (countFulfilled(results) >= quorum) return;
     if (this.loss) throw this.loss;
-    const errors = rejected(results);
-    const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
-    // A majority may do without members that are lost: then it failed for another reason.
-    const isLost = this.grants.length - errors.filter(isLoss).length < quorum;
-    const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
-    throw first ? withErrors(first as LockError, errors) : errors[0];
+    throw tooFewDone(results.slice(0, own), quorum);
   }
 }
 
@@ -198,13 +242,3 @@ export const GROUP_VERBS: HoldVerbs<GroupGrant> = {
   extend: (group, lease) => group.extend(lease),
   release: (group) => group.release(),
 };
-
-/** Lets a call for the group take part in the command that gives this member back. `offered`: others go first. */
-function successorAt(call: Acquisition<unknown>, member: Member, offered: boolean): Successor | undefined {
-  const { backend, env } = member;
-  // A grant that replicas have to acknowledge travels with its WAIT.
-  if (!backend.traits.handoff || env.replicas || env.runner.servers.isUnresponsive(backend.key))
-    return undefined;
-  const own = offered ? env.router.audience(backend.channel) : undefined;
-  return offered && own === undefined ? undefined : call.succeed(placeOf(member), own);
-}

@@ -1,7 +1,8 @@
 /** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
 import { UnsupportedServerError } from "../base/errors.js";
+import { setImmediate } from "../base/platform.js";
 import { quietly } from "../locks/work.js";
-import type { Member, Members } from "./members.js";
+import { isSpared, isUnresponsive, type Member, type Members } from "./members.js";
 import { fulfilled, rejected, settled } from "./settled.js";
 
 export class Masters {
@@ -9,6 +10,8 @@ export class Masters {
   /** By member. */
   readonly #runIds: (string | undefined)[] = [];
   readonly #asked = new Set<Member>();
+  /** Whose first answer a call has waited for. */
+  readonly #awaited = new Set<Member>();
 
   constructor(members: Members) {
     this.#members = members;
@@ -17,18 +20,25 @@ export class Masters {
   /**
    * Resolves when all are connected, or cannot be at once; undefined if there is nothing to wait for. A first connection
    * may take longer than an answer may later, so the first round waits for it: for a majority as long as for a command,
-   * for the others `grace` milliseconds more.
+   * for the others `grace` milliseconds more. Where one seems to be away, what has arrived is read first: to a process that
+   * stood still, each server looks silent.
    */
   connecting(grace: number): Promise<void> | undefined {
     const { all: members, quorum } = this.#members;
     const fresh = members.filter(({ env }) => env.masters.isFresh);
     const late = fresh.filter(({ env }) => !env.masters.awaited);
-    if (late.length === 0 && members.length - fresh.length >= quorum) return undefined;
+    if (late.length === 0 && members.length - fresh.length >= quorum) {
+      return members.some(isSpared) ? readArrived() : undefined;
+    }
     return this.#arrive(fresh, late, grace);
   }
 
-  /** Asks the servers who they are, as far as that is not known. */
-  introduce(): void {
+  /**
+   * Asks the servers who they are, as far as that is not known. Resolves when those have answered that were never asked
+   * before, after `grace` milliseconds at most; undefined if there is nothing to wait for.
+   */
+  introduce(grace: number): Promise<void> | undefined {
+    const first: Promise<unknown>[] = [];
     for (const [i, member] of this.#members.all.entries()) {
       if (this.#asked.has(member) || member.env.runner.servers.isAway(member.backend.key)) continue;
       this.#asked.add(member);
@@ -36,7 +46,13 @@ export class Masters {
         this.#runIds[i] = runId;
       });
       told.catch(() => this.#asked.delete(member));
+      if (this.#awaited.has(member) || isUnresponsive(member)) continue;
+      this.#awaited.add(member);
+      first.push(told);
     }
+    if (first.length === 0) return undefined;
+    const { runner, name } = this.#members;
+    return quietly(runner.withTimeout(name, Promise.allSettled(first), grace));
   }
 
   /** @throws UNSUPPORTED if two of them are known to be one server */
@@ -60,4 +76,8 @@ export class Masters {
     await quietly(runner.withTimeout(name, Promise.allSettled(arrivals), grace));
     for (const { env } of late) env.masters.awaited = true;
   }
+}
+
+function readArrived(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,6 +1,7 @@
 /** One call for a member of a group: a part of the group's call. */
 import { LockAcquisition } from "../locks/acquire.js";
 import type { LockAcquisitionOptions } from "../locks/acquisition-options.js";
+import { wireIdOf } from "../locks/loss.js";
 
 export interface MemberAcquisitionOptions extends LockAcquisitionOptions {
   /** Told once if it has to wait. */
@@ -17,6 +18,11 @@ export class MemberAcquisition extends LockAcquisition {
     this.#onWaiting = options.onWaiting;
   }
 
+  /** Under which the member is held, or will be. */
+  get ownerId(): string {
+    return wireIdOf(this.own) ?? this.wireId ?? "";
+  }
+
   /** The call that does the waiting begins. */
   enter(whole: { resume(): void }): void {
     this.#whole = whole;
@@ -25,7 +31,9 @@ export class MemberAcquisition extends LockAcquisition {
 
   /** The call that does the waiting is over. */
   leave(taken: boolean): void {
+    if (this.over) return;
     this.over = true;
+    if (!taken && this.inFlight) void this.undo();
     this.ended(taken);
   }
 

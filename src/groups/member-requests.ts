@@ -44,7 +44,7 @@ export function requestsOf(members: Members, request: OwnedRequest): readonly Me
 }
 
 /** Who holds the group: one party if all requests are its own, else one that acts through theirs. */
-export function partyOf(owner: OwnerRecord, requests: readonly MemberRequest[]): OwnerRecord {
+export function actingOwner(owner: OwnerRecord, requests: readonly MemberRequest[]): OwnerRecord {
   if (requests.every((request) => request.owner === owner)) return owner;
   return new ActedFor(owner, new Map(requests.map((request) => [request.member.key, request.owner])));
 }

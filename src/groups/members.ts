@@ -1,6 +1,7 @@
 /** Who belongs to a group of locks, and what the group is called. */
 import type { Clock } from "../base/clock.js";
-import type { Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { CallLimits, Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Acquisition, Successor } from "../engine/acquisition.js";
 import type { Engine } from "../engine/engine.js";
 import type { BareCalls } from "../locks/bare-calls.js";
 import type { Env } from "../locks/env.js";
@@ -18,6 +19,15 @@ export function isUnresponsive({ env, backend }: Member): boolean {
   return env.runner.servers.isUnresponsive(backend.key);
 }
 
+/** Votes that nobody waits for and that are still to come, from when on no more are asked for. */
+const MOST_OVERDUE = 8;
+
+/** Whether a majority does without its vote: what is sent to a server that is away, or far behind, piles up there. */
+export function isSpared(member: Member): boolean {
+  const { env, backend } = member;
+  return isUnresponsive(member) || (env.masters.overdue.get(backend.key) ?? 0) >= MOST_OVERDUE;
+}
+
 /** The members of `locks`, as given. @throws TypeError */
 export function checkMembers(locks: readonly unknown[]): readonly Member[] {
   if (locks.length === 0) throw new TypeError("a group of locks needs at least one");
@@ -26,15 +36,29 @@ export function checkMembers(locks: readonly unknown[]): readonly Member[] {
     if (parts) return { ...parts, env: parts.table.env, lock: lock as Lock };
     throw new TypeError("a member must be a lock of a LockClient; of a read-write lock, one of its sides");
   });
-  if (new Set(members.map(placeOf)).size < members.length) {
+  if (new Set(members.map(memberKey)).size < members.length) {
     throw new TypeError("the same lock is a member twice");
   }
   return members;
 }
 
 /** A lock is its client, name and side. */
-export function placeOf({ key, backend }: Member): string {
+export function memberKey({ key, backend }: Member): string {
   return `${key}/${backend.side}`;
+}
+
+/** Lets a call for the group take part in the command that gives this member back. `offered`: others go first. */
+export function successorAt(
+  call: Acquisition<unknown>,
+  member: Member,
+  offered: boolean,
+): Successor | undefined {
+  const { backend, env } = member;
+  // A grant that replicas have to acknowledge travels with its WAIT.
+  if (!backend.traits.handoff || env.replicas || env.runner.servers.isUnresponsive(backend.key))
+    return undefined;
+  const own = offered ? env.router.audience(backend.channel) : undefined;
+  return offered && own === undefined ? undefined : call.succeed(memberKey(member), own);
 }
 
 /** By full name, and the write side before the read side; those who are equal stay as given. */
@@ -69,7 +93,7 @@ export class Members {
     this.lastFirst = [...this.order].reverse();
     this.quorum = quorum;
     this.name = members.map(({ lock }) => lock.name).join(",");
-    this.key = `${kind}(${this.order.map(placeOf).join(",")})`;
+    this.key = `${kind}(${this.order.map(memberKey).join(",")})`;
     this.envs = [...new Set(members.map(({ env }) => env))];
     this.#events = this.envs.map(({ events }) => events);
   }
@@ -104,9 +128,13 @@ export class Members {
   /** Tells every client of the members. */
   emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
     const { name: lockName, kind } = this;
-    for (const events of this.#events) {
-      if (events.heard(event)) events.emit(event, { ...details, lockName, kind } as LockEvents[E]);
-    }
+    for (const events of this.#events) events.emit(event, { ...details, lockName, kind } as LockEvents[E]);
+  }
+
+  /** See {@link Events.tellEnd}. */
+  tellEnd(limits: CallLimits, waited: number, error?: unknown): void {
+    const { name: lockName, kind } = this;
+    for (const events of this.#events) events.tellEnd({ lockName, kind }, limits, waited, error);
   }
 
   /** What is true of the group, given what is true of each member: the best value that a quorum reaches. */

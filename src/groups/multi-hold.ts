@@ -1,19 +1,43 @@
 /** What a user holds of a group of locks. */
 import { Hold } from "../locks/hold.js";
+import type { Grant } from "../locks/owner-lock.js";
 import { GROUP_VERBS, type GroupGrant } from "./group-grant.js";
+import type { Member, Members } from "./members.js";
 
 /** Who keeps the hold of a member keeps that of the group. */
 const GROUPS = new WeakMap<Hold, MultiHold>();
 
 /** A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority. */
 export class MultiHold extends Hold {
-  /** The holds that it is made of, in the order of the members; a RedLock's may be a majority of them only. */
-  readonly members: readonly Hold[];
+  readonly #group: GroupGrant;
+  readonly #members: Members;
+  /** Made when somebody asks for them. */
+  #views: Map<Grant, Hold> | undefined;
 
-  /** Holds are made by locks. */
-  constructor(grant: GroupGrant, members: readonly Hold[]) {
+  /** Holds are made by locks. @internal */
+  constructor(grant: GroupGrant, members: Members) {
     super(grant, GROUP_VERBS);
-    this.members = members;
-    for (const member of members) GROUPS.set(member, this);
+    this.#group = grant;
+    this.#members = members;
+  }
+
+  /**
+   * The holds that it is made of, in the order of the members. A RedLock's are those of a majority at first; members that
+   * grant it later join while it is held.
+   */
+  get members(): readonly Hold[] {
+    return this.#group.grants.map((grant) => this.#viewOf(grant));
+  }
+
+  #viewOf(grant: Grant): Hold {
+    this.#views ??= new Map();
+    let view = this.#views.get(grant);
+    if (!view) {
+      const { makeHold } = this.#members.all.find(({ backend }) => backend === grant.backend) as Member;
+      view = makeHold(grant);
+      this.#views.set(grant, view);
+      GROUPS.set(view, this);
+    }
+    return view;
   }
 }

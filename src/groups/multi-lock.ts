@@ -2,6 +2,7 @@
 
 import { checkOptions } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
+import type { LockCallContext } from "../base/channels.js";
 import type { LockKind } from "../base/events.js";
 import {
   type LockRequest,
@@ -11,8 +12,8 @@ import {
   owned,
   ownerOf,
 } from "../locks/acquisition-options.js";
-import { eventOf } from "../locks/backend.js";
 import { endRun } from "../locks/commands.js";
+import type { Env } from "../locks/env.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
 import { wireIdOf } from "../locks/loss.js";
@@ -39,6 +40,7 @@ export let membersOf: (lock: MultiLock) => Members;
  * ends when that of any member does.
  */
 export class MultiLock extends LockFace<MultiHold> {
+  /** @internal */
   protected static readonly kind: LockKind = "multi";
   readonly #members: Members;
 
@@ -54,7 +56,7 @@ export class MultiLock extends LockFace<MultiHold> {
     this.#members = members;
   }
 
-  /** How many of `members` make a hold. */
+  /** How many of `members` make a hold. @internal */
   protected static quorumOf(members: number): number {
     return members;
   }
@@ -105,7 +107,7 @@ export class MultiLock extends LockFace<MultiHold> {
     return this.#best(FREE, ({ lock }) => lock.remainTimeToLive(), isOpen);
   }
 
-  /** What the members are granted together; undefined if `ask.wait` was not enough. */
+  /** What the members are granted together; undefined if `ask.wait` was not enough. @internal */
   protected collect(
     requests: readonly MemberRequest[],
     request: OwnedRequest,
@@ -113,16 +115,28 @@ export class MultiLock extends LockFace<MultiHold> {
     return new AllOrNone(this.#members, requests, request).collect();
   }
 
-  /** What one member answers to a question, in time. */
+  /** What one member answers to a question, in time. @internal */
   protected inTime<T>(_member: Member, answer: Promise<T>): Promise<T> {
     return answer;
   }
 
-  /** Of too few answers. */
+  /** Of too few answers. @internal */
   protected unanswered(results: readonly Settled<unknown>[]): unknown {
     return rejected(results)[0];
   }
 
+  /** It may be a member of any of its clients that was not free. @internal */
+  protected override holder(): Promise<string | undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  /** @internal */
+  protected override about(): LockCallContext {
+    const { envs, kind } = this.#members;
+    return { clientId: (envs[0] as Env).clientId, lockName: this.name, kind };
+  }
+
+  /** @internal */
   protected override async acquire(request: LockRequest): Promise<MultiHold | undefined> {
     if (request.signal?.aborted) throw request.signal.reason;
     const members = this.#members;
@@ -130,34 +144,29 @@ export class MultiLock extends LockFace<MultiHold> {
     members.assertOpen();
     const own = owned(request);
     const requests = requestsOf(members, own);
-    const group = await this.collect(requests, own);
-    if (!group) return undefined;
+    const group = await this.collect(requests, own).catch((error: unknown) => {
+      members.tellEnd(own, members.clock.mono() - begun, error);
+      throw error;
+    });
+    if (!group) {
+      members.tellEnd(own, members.clock.mono() - begun);
+      return undefined;
+    }
     group.isBare = !request.frame;
     GroupRecord.push(own.owner, members.key, group);
-    const waited = members.clock.mono() - begun;
-    const holds = group.grants.map((grant) => {
-      const { member } = requests.find(
-        (request) => request.member.backend === grant.backend,
-      ) as MemberRequest;
-      grant.announced = true;
-      const { events } = member.env;
-      if (events.heard("acquired")) {
-        events.emit("acquired", { ...eventOf(grant.backend), ownerId: grant.ownerId, waited });
-      }
-      return member.makeHold(grant);
-    });
-    group.announced = true;
-    members.emit("acquired", { ownerId: group.ownerId, waited });
-    const hold = new MultiHold(group, holds);
+    group.announce(begun);
+    const hold = new MultiHold(group, members);
     // A hold that only its caller knows is watched for being dropped: nothing here may keep it.
     if (request.owner) group.view = hold;
     return hold;
   }
 
+  /** @internal */
   protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {
     return openFrames(this.#members, request, scope);
   }
 
+  /** @internal */
   protected override endRun(frame: Frame): void {
     const frames = framesOf(this.#members, frame);
     for (const [i, { key }] of this.#members.order.entries()) {
@@ -166,20 +175,22 @@ export class MultiLock extends LockFace<MultiHold> {
     }
   }
 
+  /** @internal */
   protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
     return GroupRecord.of(owner, this.#members.key)?.release();
   }
 
-  /** Its owners alone know of theirs. */
+  /** Its owners alone know of theirs. @internal */
   protected override hasBareHold(): boolean {
     return false;
   }
 
+  /** @internal */
   protected override report(cause: unknown, ownerId: string): void {
     this.#members.emit("error", { ownerId, cause });
   }
 
-  /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. */
+  /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. @internal */
   protected async ask<T>(
     question: (member: Member) => Promise<T>,
     isDecided: (results: readonly Settled<T>[]) => boolean = () => true,

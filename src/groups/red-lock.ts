@@ -19,6 +19,7 @@ const FEWEST = 3;
  * run alike and masters that do not forget: one that restarts empty within a lease can vote twice.
  */
 export class RedLock extends MultiLock {
+  /** @internal */
   protected static override readonly kind: LockKind = "red";
   readonly #masters: Masters;
 
@@ -29,10 +30,12 @@ export class RedLock extends MultiLock {
     this.#masters = new Masters(membersOf(this));
   }
 
+  /** @internal */
   protected static override quorumOf(members: number): number {
     return Math.floor(members / 2) + 1;
   }
 
+  /** @internal */
   protected override async collect(
     requests: readonly MemberRequest[],
     request: OwnedRequest,
@@ -44,22 +47,26 @@ export class RedLock extends MultiLock {
     );
   }
 
+  /** @internal */
   protected override async ask<T>(
     question: (member: Member) => Promise<T>,
     isDecided?: (results: readonly Settled<T>[]) => boolean,
   ): Promise<readonly Settled<T>[]> {
     membersOf(this).assertOpen();
     await this.#masters.connecting(SHORTEST_ANSWER_TIME);
-    this.#masters.introduce();
+    const introduced = this.#masters.introduce(SHORTEST_ANSWER_TIME);
     const results = await super.ask(question, isDecided);
+    if (introduced) await introduced;
     this.#masters.assertDistinct();
     return results;
   }
 
+  /** @internal */
   protected override inTime<T>({ env, lock }: Member, answer: Promise<T>): Promise<T> {
     return env.runner.withTimeout(lock.name, answer, answerTime(env, undefined));
   }
 
+  /** @internal */
   protected override unanswered(results: readonly Settled<unknown>[]): unknown {
     const inFavour = fulfilled(results).filter((answer) => Number(answer) > 0);
     return tooFewAnswers(membersOf(this), results, inFavour.length);

@@ -19,9 +19,10 @@ import { noop, quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import type { Masters } from "./masters.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
-import { callFor, type MemberRequest, partyOf } from "./member-requests.js";
-import { isUnresponsive, type Member, type Members, placeOf } from "./members.js";
+import { actingOwner, callFor, type MemberRequest } from "./member-requests.js";
+import { isSpared, isUnresponsive, type Member, type Members, memberKey } from "./members.js";
 import { listenToMost, wakeByLateAnswers } from "./quorum-listener.js";
+import { votesOf } from "./round.js";
 import { settled } from "./settled.js";
 import {
   answers,
@@ -49,7 +50,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   #backoff: RoundBackoff | undefined;
   #leave: readonly (() => void)[] = [];
   #stopAwaiting = noop;
-  #won: readonly (Grant | undefined)[] = [];
+  #group: GroupGrant | undefined;
   /** Rounds in a row whose votes were split. */
   #clashes = 0;
 
@@ -66,6 +67,11 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
 
   override get lockName(): string {
     return this.#members.name;
+  }
+
+  /** The call for its first member: what it waits for, in the words of a lock. */
+  get first(): MemberAcquisition {
+    return this.#calls[0] as MemberAcquisition;
   }
 
   override get queueName(): string {
@@ -119,8 +125,12 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   }
 
   override ended(taken: boolean): void {
-    // One that is granted by now came too late to be counted.
-    for (const call of this.#calls) call.leave(taken && this.#won.includes(call.grant));
+    const group = this.#group;
+    if (!taken) group?.late.drop();
+    const won: readonly (Grant | undefined)[] = group?.grants ?? [];
+    for (const call of this.#calls) {
+      if (!group?.late.has(call)) call.leave(taken && won.includes(call.grant));
+    }
     for (const leave of this.#leave) leave();
     this.#stopAwaiting();
     this.#members.engine.leaveRounds(this.queueName);
@@ -132,10 +142,10 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   }
 
   /** Its next round counts the masters' words on those commands; the others it asks as ever. */
-  override succeed(place: string, own: number | undefined): Successor | undefined {
+  override succeed(key: string, own: number | undefined): Successor | undefined {
     if (this.over) return undefined;
-    const index = this.#requests.findIndex(({ member }) => placeOf(member) === place);
-    return this.#calls[index]?.succeed(place, own);
+    const index = this.#requests.findIndex(({ member }) => memberKey(member) === key);
+    return this.#calls[index]?.succeed(key, own);
   }
 
   override async attempt(limit: number, coWaiters: CoWaiters): Promise<Attempt<GroupGrant>> {
@@ -148,30 +158,35 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     const begun = this.#members.clock.mono();
     const nested = this.reenters();
     const inherits = this.#calls.some(({ successor }) => successor);
-    this.#masters.introduce();
-    const spared = !this.away;
+    const introduced = this.#masters.introduce(this.#answerTime(0));
+    const areEnough = this.#members.all.filter((each) => !isSpared(each)).length >= this.#members.quorum;
     const round = this.#calls.map((call, i) => {
-      // What is sent to a master that is away piles up; a majority can do without it.
-      if (spared && isUnresponsive(this.#member(i)))
+      if (areEnough && isSpared(this.#member(i)))
         return Promise.reject(this.#member(i).env.runner.unavailable(call.lockName));
       // The round as a whole began now, whatever its commands have to wait for.
       call.since = call.successor?.sent ?? instant(this.#member(i).env.clock);
       // Places are not for one who needs a majority of them, marks are: readers let writers go first.
       const known = coWaiters && call.traits.advertised ? NO_CO_WAITERS : undefined;
       const within = Math.min(limit, this.#answerTime(i));
-      const { successor } = call;
+      const isPassed = call.successor !== undefined;
       const attempt = call.attempt(within, known);
-      return successor ? this.#member(i).env.runner.withTimeout(call.lockName, attempt, within) : attempt;
+      return isPassed ? this.#member(i).env.runner.withTimeout(call.lockName, attempt, within) : attempt;
     });
     this.#backoff?.heard.clear();
-    const votes = await settled(round, (so) => this.#isDecided(so));
+    const votes = await votesOf(this.#members, round);
     this.#backoff?.took(this.#members.clock.mono() - begun);
+    if (introduced) await introduced;
     this.#masters.assertDistinct();
     if (this.over) return { granted: false, ttl: -1 };
-    const group = new GroupGrant(this.#members, partyOf(this.#request.owner, this.#requests), granted(votes));
+    const acting = actingOwner(this.#request.owner, this.#requests);
+    const first = this.#calls.find(({ grant, ownerId }, i) => grant || (!votes[i] && ownerId));
+    const group = new GroupGrant(this.#members, acting, granted(votes), first?.ownerId ?? "");
     if (!group.isHeld) return this.#lose(round, votes, limit);
+    this.#group = group;
     group.watch();
-    this.#won = group.grants;
+    for (const [i, vote] of round.entries()) {
+      if (!votes[i]) group.late.add(this.#calls[i] as MemberAcquisition, vote);
+    }
     this.#backoff?.heard.clear();
     if (!nested && !inherits) this.#backoff?.served(this.#members.clock.mono());
     // For so long the next one of this process need not try.
@@ -184,20 +199,6 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
 
   #answerTime(i: number): number {
     return answerTime(this.#member(i).env, this.#request.lease);
-  }
-
-  /** Won and nobody is worth waiting for, or lost for good. */
-  #isDecided(votes: readonly Vote[]): boolean {
-    const { quorum } = this.#members;
-    const won = granted(votes).length;
-    let open = 0;
-    let promising = 0;
-    for (let i = 0; i < votes.length; i++) {
-      if (votes[i]) continue;
-      open++;
-      if (!isUnresponsive(this.#member(i))) promising++;
-    }
-    return won + open < quorum || (won >= quorum && promising === 0);
   }
 
   async #lose(

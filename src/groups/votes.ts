@@ -79,3 +79,13 @@ export function tooFewAnswers(
     errors.every((error) => isLockError(error, first.code));
   return agreed ? withErrors(first, errors) : new QuorumError(name, votes, members.length, errors);
 }
+
+/** The error for work on the members of a hold that fewer than `quorum` of them did. */
+export function tooFewDone(results: readonly Settled<unknown>[], quorum: number): unknown {
+  const errors = rejected(results);
+  const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
+  // A majority may do without members that are lost: then it failed for another reason.
+  const isLost = results.length - errors.filter(isLoss).length < quorum;
+  const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
+  return first ? withErrors(first as LockError, errors) : errors[0];
+}

@@ -1,12 +1,19 @@
 /** Looks at locks without taking part: one by its name, or all that there are. */
+import { received } from "../base/arguments.js";
 import type { LockError } from "../base/errors.js";
-import { fairQueue, sharesOneSlot, tokenCounter } from "../base/names.js";
+import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
+import { clientIdOf, type Presences } from "../presence/lookout.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster } from "../redis/connection.js";
-import { lockInspect } from "../scripts/generated.js";
-import { type LockInfo, readLockInfo } from "./lock-info.js";
+import { counterState, lockInspect } from "../scripts/generated.js";
+import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo } from "./lock-info.js";
 
-export interface ListOptions {
+export interface InspectOptions {
+  /** Which kinds are looked at: locks, or "all": semaphores, permits and latches too. Default locks. */
+  kinds?: "locks" | "all" | undefined;
+}
+
+export interface ListOptions extends InspectOptions {
   /** A glob pattern as Redis knows it, for names without the prefix. Default all. */
   match?: string | undefined;
   /** How many keys the server looks at in one step. Default 1 000. */
@@ -19,62 +26,157 @@ export interface InspectorOptions {
   readonly prefix: string;
   /** @throws CLIENT_CLOSED */
   readonly assertOpen: () => void;
+  /** What clients tell of themselves: one, or all. */
+  readonly lookOut: (clientId?: string) => Promise<Presences>;
 }
+
+/** A connection, or one to a master of a cluster. */
+type Asked = Pick<Connection, "call">;
+
+/** Keys of Redisson and of this library beside those that a name is of. */
+const BESIDE = /^\{?(?:redisson_|holdfast_)/;
+
+/** Numbers whose kind is remembered. */
+const MOST_KNOWN = 1_000;
+
+/** What a number can be. */
+export type NumberKind = "semaphore" | "permits" | "latch";
 
 /** Names whose locks are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
 
 export class Inspector {
   readonly #options: InspectorOptions;
+  /** By key: what this client took the numbers for that it used last. */
+  readonly #known = new Map<string, NumberKind>();
 
   constructor(options: InspectorOptions) {
     this.#options = options;
   }
 
-  /**
-   * The lock of this name and key; null if it is free, or a semaphore or latch.
-   * @throws WRONG_DATA for anything else, unless `recover` makes something of it
-   */
-  inspect(
-    name: string,
-    key: string,
-    recover?: (error: LockError) => null | undefined,
-  ): Promise<LockInfo | null> {
-    const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
-    return this.#options.runner.call(
-      { lockName: name, script: lockInspect, keys, args: {} },
-      readLockInfo(name),
-      recover,
-    );
+  /** This client uses the number of this key so: the key itself does not show it. */
+  note(key: string, kind: NumberKind): void {
+    this.#known.delete(key);
+    this.#known.set(key, kind);
+    if (this.#known.size > MOST_KNOWN) this.#known.delete(this.#known.keys().next().value as string);
   }
 
-  /** All locks that are held, in no order. One that is taken or given back meanwhile may be missing or not. */
-  async *list(match: string, count: number): AsyncIterable<LockInfo> {
+  /**
+   * What has this name and key; null if it is free, and for a semaphore or latch unless `kinds` is "all".
+   * @throws WRONG_DATA for anything else
+   */
+  async inspect(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<LockInfo | null> {
+    const [shown, presences] = await Promise.all([this.#shown(name, key, kinds), this.#options.lookOut()]);
+    return shown && this.#told(shown, key, presences);
+  }
+
+  /** The first holder of a lock; undefined if it is free. Asks of that one's client alone. */
+  async holder(name: string, key: string): Promise<HolderInfo | undefined> {
+    const shown = await this.#shown(name, key, undefined);
+    const [first] = shown?.holders ?? [];
+    if (!shown || !first) return undefined;
+    return this.#told(shown, key, await this.#options.lookOut(clientIdOf(first.ownerId))).holders[0];
+  }
+
+  /** All that is held, in no order. What is taken or given back meanwhile may be missing or not. */
+  async *list(match: string, count: number, kinds: InspectOptions["kinds"]): AsyncIterable<LockInfo> {
     const seen = new Set<string>();
+    // Once for the whole list, as soon as there is anything to tell of.
+    let told: Promise<Presences> | undefined;
+    const lookOut = () => (told ??= this.#options.lookOut());
+    const types = kinds === "all" ? ["hash", "string"] : ["hash"];
     for (const master of await this.#masters()) {
-      for await (const keys of this.#scan(master, match, count)) {
-        const candidates = keys.filter((key) => this.#canBeLock(key));
-        for (let i = 0; i < candidates.length; i += TOGETHER) {
-          const infos = await Promise.all(candidates.slice(i, i + TOGETHER).map((key) => this.#look(key)));
-          // SCAN may name a key more than once.
-          for (const info of infos) {
-            if (!info || seen.has(info.name)) continue;
-            seen.add(info.name);
-            yield info;
+      for (const type of types) {
+        for await (const keys of this.#scan(master, match, count, type)) {
+          const candidates = keys.filter((key) => this.#canBeShown(key, type));
+          for (let i = 0; i < candidates.length; i += TOGETHER) {
+            const page = await this.#lookAt(candidates.slice(i, i + TOGETHER), kinds, lookOut);
+            // SCAN may name a key more than once.
+            for (const info of page) {
+              if (seen.has(info.name)) continue;
+              seen.add(info.name);
+              yield info;
+            }
           }
         }
       }
     }
   }
 
-  /** Every lock is a hash; nothing else of this library is one. */
-  async *#scan(master: Connection, match: string, count: number): AsyncIterable<string[]> {
+  async #lookAt(
+    keys: readonly string[],
+    kinds: InspectOptions["kinds"],
+    lookOut: () => Promise<Presences>,
+  ): Promise<LockInfo[]> {
+    const shown = await Promise.all(keys.map((key) => this.#shown(this.#nameOf(key), key, kinds, passOver)));
+    if (shown.every((info) => info === null)) return [];
+    const presences = await lookOut();
+    return shown.flatMap((info, i) => (info ? [this.#told(info, keys[i] ?? "", presences)] : []));
+  }
+
+  /** What the keys show. */
+  async #shown(
+    name: string,
+    key: string,
+    kinds: InspectOptions["kinds"],
+    recover?: (error: LockError) => null | undefined,
+  ): Promise<KeysInfo | null> {
+    const { runner } = this.#options;
+    const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
+    const call = { lockName: name, script: lockInspect, keys, args: {} };
+    const info = await runner.call(call, readLockInfo(name), recover);
+    return info ?? (kinds === "all" ? this.#number(name, key) : null);
+  }
+
+  /** A semaphore, permits or a latch: a number, and what of it is out. */
+  async #number(name: string, key: string): Promise<KeysInfo | null> {
+    const { runner } = this.#options;
+    if ((await runner.command("TYPE", key)) !== "string") return null;
+    const free = await runner.call(
+      { lockName: name, script: counterState, keys: { number: key }, args: {} },
+      Number,
+    );
+    const out = Number(await runner.command("ZCARD", permitLeases(key)));
+    const number = { name, holders: [], waiters: [], ttl: -1 };
+    const kind = out > 0 ? "permits" : this.#known.get(key);
+    if (kind === "permits") return { ...number, kind, permits: free, limit: free + out };
+    if (kind === "latch") return { ...number, kind, count: free };
+    const info = { ...number, kind: "semaphore", permits: free } as const;
+    return kind ? info : { ...info, count: free };
+  }
+
+  /** Adds what clients tell to what the keys show. */
+  #told(shown: KeysInfo, key: string, presences: Presences): LockInfo {
+    const holders = shown.holders.map((holder) => {
+      const hold = presences.hold(key, holder.ownerId);
+      const since = hold ? new Date(hold.since) : null;
+      return { ...holder, client: presences.client(holder.ownerId) ?? null, since };
+    });
+    const waits = presences.waits(key);
+    const waiting = waits.map((wait) => ({
+      ...(wait.ownerId === undefined ? {} : { ownerId: wait.ownerId }),
+      client: wait.client,
+      since: new Date(wait.since),
+      ...(wait.mode === undefined ? {} : { mode: wait.mode }),
+      holds: presences.heldBy(wait).map((held) => this.#nameOf(held)),
+    }));
+    const info = { ...shown, holders, waiting };
+    return shown.kind === "semaphore" ? namedBy(info, waits[0]?.kind) : info;
+  }
+
+  #nameOf(key: string): string {
+    const { prefix } = this.#options;
+    return prefix && key.startsWith(`${prefix}:`) ? key.slice(prefix.length + 1) : key;
+  }
+
+  /** Every lock is a hash, and every number a string. */
+  async *#scan(master: Asked, match: string, count: number, type: string): AsyncIterable<string[]> {
     const { runner, prefix, assertOpen } = this.#options;
     const pattern = prefix ? `${escaped(prefix)}:${match}` : match;
     let cursor = "0";
     do {
       assertOpen();
-      const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", "hash"];
+      const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", type];
       const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
       const [next, keys] = await runner.send({ lockName: "", send, read }, runner.commandTimeout);
@@ -84,16 +186,12 @@ export class Inspector {
   }
 
   /** On a cluster no lock has a name whose keys are in different slots, but other data may. */
-  #canBeLock(key: string): boolean {
+  #canBeShown(key: string, type: string): boolean {
+    if (type === "string" && BESIDE.test(key)) return false;
     return !this.#options.runner.isCluster || sharesOneSlot(key);
   }
 
-  #look(key: string): Promise<LockInfo | null> {
-    const { prefix } = this.#options;
-    return this.inspect(prefix ? key.slice(prefix.length + 1) : key, key, passOver);
-  }
-
-  async #masters(): Promise<readonly Connection[]> {
+  async #masters(): Promise<readonly Asked[]> {
     const { runner } = this.#options;
     const { connection } = runner;
     if (!isCluster(connection)) return [connection];
@@ -101,6 +199,20 @@ export class Inspector {
     if (connection.nodes("master").length === 0) await runner.command("PING");
     return connection.nodes("master");
   }
+}
+
+/** @throws TypeError */
+export function checkKinds(kinds: unknown): InspectOptions["kinds"] {
+  if (kinds === undefined || kinds === "locks" || kinds === "all") return kinds;
+  throw new TypeError(`kinds must be "locks" or "all", not ${received(kinds)}`);
+}
+
+/** A number is what those take it for who wait for it. */
+function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
+  const { permits = 0, count = 0, ...number } = info;
+  if (kind === "latch") return { ...number, kind, count };
+  if (kind === "permits") return { ...number, kind, permits, limit: permits };
+  return kind === "semaphore" ? { ...number, kind, permits } : info;
 }
 
 /** Somebody's hash is no lock, and nothing that a list fails at. */

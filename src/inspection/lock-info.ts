@@ -1,18 +1,46 @@
 /** What the keys of a lock show, whoever wrote them: this library or Redisson. */
+import type { ClientInfo } from "../presence/told.js";
 import type { Reader } from "../redis/call.js";
 
 export interface LockInfo {
   /** Without the client's prefix. */
   readonly name: string;
-  /** As far as the keys show it: `fair` while it has a queue, `fenced` if it has a counter of tokens. */
-  readonly kind: "lock" | "fair" | "fenced" | "readwrite";
+  /**
+   * As far as the keys show it: `fair` while it has a queue, `fenced` if it has a counter of tokens. Semaphores, permits and
+   * latches are looked at if `kinds` is "all". To Redis each is a number: what this client has not used it for, has no waiter
+   * and no permit out, is taken for a `semaphore`, with `permits` and `count`.
+   */
+  readonly kind: "lock" | "fair" | "fenced" | "readwrite" | "semaphore" | "permits" | "latch";
   /** Of a read-write lock. */
   readonly mode?: "read" | "write";
+  /** Who holds it. */
   readonly holders: readonly HolderInfo[];
   /** The `ownerId` of each that waits for a fair lock, the next one first. */
   readonly waiters: readonly string[];
-  /** Milliseconds until the lock lapses if nobody renews it. */
+  /** Those of whom their clients tell that they wait, of any kind and process; told every third of a `watchdogTimeout`. */
+  readonly waiting: readonly WaiterInfo[];
+  /** Milliseconds until the lock lapses if nobody renews it; -1 of what has no lease. */
   readonly ttl: number;
+  /** Of a semaphore or permits: how many are free. */
+  readonly permits?: number;
+  /** Of permits: how many there are, free and out. */
+  readonly limit?: number;
+  /** Of a latch, or what may be one: how often it is to be counted down. */
+  readonly count?: number;
+}
+
+/** One that waits, as its client tells it. */
+export interface WaiterInfo {
+  /** Under which it will be granted, unless it has to try again; of a lock. */
+  readonly ownerId?: string;
+  /** Its process. */
+  readonly client: ClientInfo | null;
+  /** Since when it waits, by the clock of its process. */
+  readonly since: Date | null;
+  /** Of a read-write lock: the side that it waits for. */
+  readonly mode?: "read" | "write";
+  /** The names of what the same owner holds meanwhile: an edge of the wait-for graph each. */
+  readonly holds: readonly string[];
 }
 
 export interface HolderInfo {
@@ -22,12 +50,21 @@ export interface HolderInfo {
   readonly count: number;
   /** Milliseconds that the longest of them has to go. */
   readonly ttl: number;
+  /** Its process, where that tells so; null for Java's. */
+  readonly client: ClientInfo | null;
+  /** Since when it has them, by the clock of its process; null where that is not told, or not yet. */
+  readonly since: Date | null;
 }
+
+/** What the keys show. */
+export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
+  readonly holders: readonly Omit<HolderInfo, "client" | "since">[];
+};
 
 const WRITER = ":write";
 
 /** Reads the reply of `lock/inspect`; null if the lock is free. */
-export function readLockInfo(name: string): Reader<LockInfo | null> {
+export function readLockInfo(name: string): Reader<KeysInfo | null> {
   return (reply) => {
     const [pttl, fenced, mode, waiters = [], fields = []] = reply as [
       pttl?: number,
@@ -47,8 +84,8 @@ export function readLockInfo(name: string): Reader<LockInfo | null> {
 }
 
 /** `fields`: name, count and milliseconds of each. Readers whose holds have all lapsed hold nothing. */
-function holdersOf(fields: readonly string[], shared: boolean, ttl: number): HolderInfo[] {
-  const holders = new Map<string, HolderInfo>();
+function holdersOf(fields: readonly string[], shared: boolean, ttl: number): KeysInfo["holders"] {
+  const holders = new Map<string, KeysInfo["holders"][number]>();
   for (let i = 0; i < fields.length; i += 3) {
     const field = String(fields[i]);
     const writes = field.endsWith(WRITER);

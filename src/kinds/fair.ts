@@ -8,9 +8,9 @@ import type { QueueTraits } from "../engine/acquisition.js";
 import type { Try } from "../locks/backend.js";
 import { Lock } from "../locks/lock.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
+import { aliveFor } from "./alive-for.js";
 import { type AnyCall, type Ending, type ReleaseKeys, remaining } from "./calls.js";
 import { HashBackend } from "./hash.js";
-import { patience } from "./patience.js";
 import type { Undoing } from "./undoing.js";
 
 interface QueueKeys {
@@ -47,7 +47,7 @@ export class FairBackend extends HashBackend {
       owner: wireId,
       lease,
       grace: this.#grace,
-      patience: coWaiters ? patience(settings) : 0,
+      patience: coWaiters ? aliveFor(settings) : 0,
       publish: this.publish,
       coWaiters: coWaiters ?? [],
     };

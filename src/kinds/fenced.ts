@@ -48,7 +48,7 @@ export class FencedHold extends Hold {
    */
   readonly token: bigint;
 
-  /** Holds are made by locks. */
+  /** Holds are made by locks. @internal */
   constructor(grant: Grant) {
     super(grant, LOCK_VERBS);
     this.token = grant.token as bigint;
@@ -57,6 +57,7 @@ export class FencedHold extends Hold {
 
 /** A reentrant lock whose holds carry a fencing token. */
 export class FencedLock extends Lock<FencedHold> {
+  /** @internal */
   protected override makeHold(grant: Grant): FencedHold {
     return new FencedHold(grant);
   }

@@ -17,7 +17,7 @@ import {
   type Try,
 } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
-import type { Sharing } from "../locks/turns.js";
+import type { AccessMode } from "../locks/turns.js";
 import { noop } from "../locks/work.js";
 import type { Call } from "../redis/call.js";
 import {
@@ -70,7 +70,7 @@ export class HashBackend implements Backend {
     return "only";
   }
 
-  get sharing(): Sharing {
+  get accessMode(): AccessMode {
     return "exclusive";
   }
 

@@ -24,11 +24,12 @@ export interface ReadWriteLockParts {
  * write side gets UPGRADE_REFUSED. Each read hold has a lease of its own, so a dead reader lapses by itself.
  */
 export class ReadWriteLock {
+  /** As it was asked for: without the prefix. */
   readonly name: string;
   readonly #read: Lock;
   readonly #write: Lock;
 
-  /** Locks are made by a LockClient. */
+  /** Locks are made by a LockClient. @internal */
   constructor({ table, readers, lockName, key, preferWriters }: ReadWriteLockParts) {
     checkTable(table);
     const parts = { env: table.env, lockName, key };

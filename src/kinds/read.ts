@@ -2,7 +2,7 @@
 import { readHold, writeField } from "../base/names.js";
 import type { QueueTraits } from "../engine/acquisition.js";
 import type { Acquired, Rest, Side, Try } from "../locks/backend.js";
-import type { Sharing } from "../locks/turns.js";
+import type { AccessMode } from "../locks/turns.js";
 import {
   readExtend,
   readForce,
@@ -35,7 +35,7 @@ export class ReadBackend extends ReadWriteBackend {
     return "read";
   }
 
-  override get sharing(): Sharing {
+  override get accessMode(): AccessMode {
     return "shared";
   }
 

@@ -10,10 +10,10 @@ import {
   writeState,
   writeUndo,
 } from "../scripts/generated.js";
+import { aliveFor } from "./alive-for.js";
 import type { AnyCall, Ending } from "./calls.js";
 import type { BackendParts } from "./hash.js";
 import { passArguments, passKeys } from "./passing.js";
-import { patience } from "./patience.js";
 import { ReadWriteBackend } from "./side.js";
 import type { Undoing } from "./undoing.js";
 
@@ -48,7 +48,7 @@ export class WriteBackend extends ReadWriteBackend {
       owner: wireId,
       field: writeField(wireId),
       lease,
-      patience: coWaiters && traits.advertised ? patience(this.env.settings) : 0,
+      patience: coWaiters && traits.advertised ? aliveFor(this.env.settings) : 0,
     };
     return this.call({ script: writeAcquire, keys, args });
   }
@@ -64,7 +64,7 @@ export class WriteBackend extends ReadWriteBackend {
       ...passArguments(this.publish, wireId, successor),
       field: writeField(wireId),
       successorField: writeField(successor.wireId),
-      patience: this.traits.advertised ? patience(this.env.settings) : 0,
+      patience: this.traits.advertised ? aliveFor(this.env.settings) : 0,
     };
     return this.call({ script: writePass, keys, args });
   }

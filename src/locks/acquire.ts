@@ -100,7 +100,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   hasTurn(): boolean {
     const { own, frame, backend } = this;
     if (!admitsUpgrade(this)) return false;
-    return !frame || !own.turns || own.turns.admits(frame, backend.sharing);
+    return !frame || !own.turns || own.turns.admits(frame, backend.accessMode);
   }
 
   override reenters(): boolean {
@@ -159,7 +159,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override withdraw(): void {
-    if (this.outcomeUnknown && !this.inFlight) void this.#undo();
+    if (this.outcomeUnknown && !this.inFlight) void this.undo();
   }
 
   override ended(taken: boolean): void {
@@ -187,7 +187,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     // A nested call needs nothing of its outermost tries any more.
     if (number !== this.number) this.withdraw();
     this.outcomeUnknown = false;
-    if (frame) turnsOf(own).begin(frame, backend.sharing);
+    if (frame) turnsOf(own).begin(frame, backend.accessMode);
     own.turns?.settle(this);
     addHold(own, grant);
     if (this.isBare) pushOpen(own, grant);
@@ -202,12 +202,11 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const { runner, clock } = env;
     const left = runner.prepared ? within : await runner.prepare(lockName, within);
     if (this.over) return AGAIN;
-    if (!this.successor) runner.backlog.assertRoom(lockName);
-    this.number ??= env.mint();
-    const { number, successor } = this;
+    const { successor, number = env.mint() } = this;
+    if (!successor) runner.backlog.assertRoom(lockName);
+    this.number = number;
     const { connectionEpoch } = runner;
-    const wireId = env.wireId(number);
-    const sent = this.since ?? successor?.sent ?? instant(clock);
+    const [wireId, sent] = [env.wireId(number), this.since ?? successor?.sent ?? instant(clock)];
     this.successor = undefined;
     this.inFlight = true;
     let reply: Acquired;
@@ -216,8 +215,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     } catch (error) {
       this.inFlight = false;
       this.outcomeUnknown = true;
-      if (isLockError(error, "REPLICAS")) await awhile(this.own, this.#undo());
-      else if (this.over) void this.#undo();
+      if (isLockError(error, "REPLICAS")) await awhile(this.own, this.undo());
+      else if (this.over) void this.undo();
       throw error;
     }
     this.inFlight = false;
@@ -230,12 +229,14 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     }
     const value = this.accept(number, sent, reply.token);
     if (value) return { granted: true, value, lease };
-    await awhile(this.own, this.#undo());
-    throw new LockLostError(lockName, "expired", clock.wall());
+    this.granted = this.over;
+    await awhile(this.own, this.undo());
+    if (!this.over) throw new LockLostError(lockName, "expired", clock.wall());
+    return AGAIN;
   }
 
-  /** In the background: gives back what an outermost try got or may still get. */
-  #undo(): Promise<unknown> {
+  /** In the background: gives back what an outermost try got or may still get, one in flight by a command right behind it. */
+  undo(): Promise<unknown> {
     const { wireId } = this;
     // A wire id that was undone has a tombstone; a further try needs a fresh one.
     this.number = undefined;

@@ -8,6 +8,7 @@ import type { OwnerLock } from "./owner-lock.js";
 
 /** Whose call it is: an Owner, or a Hold for the owner of that hold, also after its unlock. */
 export interface OwnerOptions {
+  /** Whose call it is. Default the owner of the current scope or run, else a new one. */
   owner?: Owner | Hold | undefined;
 }
 

@@ -5,7 +5,7 @@
 import type { LockEvent, LockKind } from "../base/events.js";
 import type { CoWaiters, QueueTraits, Successor } from "../engine/acquisition.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-import type { Sharing } from "./turns.js";
+import type { AccessMode } from "./turns.js";
 
 /** The server's word on a command for an owner's hold. */
 export const DONE = 1;
@@ -88,7 +88,7 @@ export interface Backend {
   /** Which side of the lock it is: holds on one side are counted together. */
   readonly side: Side;
   /** How its runs share a turn with their siblings. */
-  readonly sharing: Sharing;
+  readonly accessMode: AccessMode;
   /** How those who wait for it stand in line. */
   readonly traits: QueueTraits;
   /** The field of an owner in the lock's hash. */

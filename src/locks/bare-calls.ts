@@ -7,7 +7,7 @@
  */
 import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
-import { Place, warnOnce } from "../base/warnings.js";
+import { CallSite, warnOnce } from "../base/warnings.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
 import { watchForDrop, YoungHold } from "./dropped.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
@@ -31,7 +31,7 @@ interface Watched {
 }
 
 interface Noted {
-  readonly place: Place;
+  readonly callSite: CallSite;
   readonly mark: Mark;
 }
 
@@ -70,7 +70,7 @@ export class BareCalls {
     let work = acquire(request);
     // Its owner re-enters.
     if (own && (owner === undefined || own.owner !== owner))
-      work = this.#warnIfStuck(own, new Place(called), work);
+      work = this.#warnIfStuck(own, new CallSite(called), work);
     // What an owner took it can give back without the Hold, and a lease ends by itself.
     const mayBeDropped = isBare && owner === undefined && lease === undefined;
     if (!noted && !mayBeDropped) return work;
@@ -79,7 +79,7 @@ export class BareCalls {
       const parts = partsOf(hold);
       if (noted) noted.mark.held = new WeakRef(parts.record);
       if (mayBeDropped) {
-        new YoungHold(this.#young, hold, parts, noted?.place);
+        new YoungHold(this.#young, hold, parts, noted?.callSite);
         if (!this.#watchesSoon) this.#watchSoon();
       }
       return hold;
@@ -100,7 +100,7 @@ export class BareCalls {
       this.#left = NOTED;
       noting++;
     }
-    const noted = { place: new Place(called), mark: markBareCall(lockKey) };
+    const noted = { callSite: new CallSite(called), mark: markBareCall(lockKey) };
     if (--this.#left === 0) this.#countOut();
     return noted;
   }
@@ -115,11 +115,11 @@ export class BareCalls {
     if (--noting === 0) forgetMarks();
   }
 
-  #warnIfStuck<T>(own: HoldRecord, place: Place, work: Promise<T>): Promise<T> {
+  #warnIfStuck<T>(own: HoldRecord, callSite: CallSite, work: Promise<T>): Promise<T> {
     const cancel = this.#clock.after(PATIENCE, () => {
       if (!own.isHeld) return;
       warnOnce(
-        place,
+        callSite,
         "HOLDFAST_OWN_HOLD",
         `lock "${own.lockName}": a call has waited ${PATIENCE / 1_000} s for a bare hold of its own async tree, which may ` +
           "be waiting for itself. Bare calls do not re-enter: use run() or client.scope(), or name { owner: hold }.",

@@ -4,7 +4,7 @@
  */
 
 import type { Item, List } from "../base/list.js";
-import { type Place, warnOnce } from "../base/warnings.js";
+import { type CallSite, warnOnce } from "../base/warnings.js";
 import { outside } from "../owners/context.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
 import { quietly } from "./work.js";
@@ -12,7 +12,7 @@ import { quietly } from "./work.js";
 /** A hold that only its view can give back. */
 interface Taken extends HoldParts {
   /** Where it was taken, if that was noted. */
-  readonly place: Place | undefined;
+  readonly callSite: CallSite | undefined;
 }
 
 /** A bare hold that was granted a moment ago: it goes without a trace if it is given back soon, as most are. */
@@ -23,13 +23,13 @@ export class YoungHold implements Item {
   readonly among: List<YoungHold>;
   readonly view: object;
   readonly parts: HoldParts;
-  readonly place: Place | undefined;
+  readonly callSite: CallSite | undefined;
 
-  constructor(among: List<YoungHold>, view: object, parts: HoldParts, place: Place | undefined) {
+  constructor(among: List<YoungHold>, view: object, parts: HoldParts, callSite: CallSite | undefined) {
     this.among = among;
     this.view = view;
     this.parts = parts;
-    this.place = place;
+    this.callSite = callSite;
     parts.record.drop = this;
     among.add(this);
   }
@@ -45,8 +45,8 @@ const WATCHED = { forget: (record: HoldRecord): void => void registry.unregister
 /** Gives a hold back should its view, the user's only way to do so, become garbage before. */
 export function watchForDrop(young: YoungHold): void {
   young.forget();
-  const { view, parts, place } = young;
-  registry.register(view, { ...parts, place }, parts.record);
+  const { view, parts, callSite } = young;
+  registry.register(view, { ...parts, callSite }, parts.record);
   parts.record.drop = WATCHED;
 }
 
@@ -56,11 +56,11 @@ export function leaveAlone(record: HoldRecord): void {
   record.drop = undefined;
 }
 
-function giveBack({ record, verbs, place }: Taken): void {
+function giveBack({ record, verbs, callSite }: Taken): void {
   if (!record.isHeld) return;
   outside(() => void quietly(verbs.release(record)));
   warnOnce(
-    place,
+    callSite,
     "HOLDFAST_DROPPED_HOLD",
     `lock "${record.lockName}": a bare hold without a lease was garbage-collected before its unlock, and was given back. ` +
       "Keep what lock() resolves with and call its unlock(), or use run() or client.scope().",

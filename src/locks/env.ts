@@ -7,6 +7,7 @@ import type { Router } from "../pubsub/router.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import type { KnownMasters } from "../redis/known-masters.js";
 import type { Renewer } from "../watchdog/watchdog.js";
+import type { LongHolds } from "./long-holds.js";
 import type { Replicas } from "./replicas.js";
 
 export interface Settings {
@@ -38,7 +39,13 @@ export interface EnvParts {
   readonly renewers: Renewers;
   readonly events: Events;
   readonly replicas: Replicas | undefined;
+  readonly longHolds: LongHolds | undefined;
+  readonly stir: () => void;
+  readonly whoHolds: WhoHolds;
 }
+
+/** Who holds a lock, in words for people; undefined where that is not known soon. Never rejects. */
+export type WhoHolds = (name: string, key: string) => Promise<string | undefined>;
 
 export class Env {
   readonly clientId: string;
@@ -52,6 +59,11 @@ export class Env {
   readonly events: Events;
   /** How grants are acknowledged by replicas; undefined when none are asked for. */
   readonly replicas: Replicas | undefined;
+  /** Who tells of holds that last; undefined without the option. */
+  readonly longHolds: LongHolds | undefined;
+  /** Told when something is held from now on. */
+  readonly stir: () => void;
+  readonly whoHolds: WhoHolds;
   /** No new calls; what is held may still be given back. */
   closed = false;
   /** Nothing is sent any more. */
@@ -76,6 +88,9 @@ export class Env {
     this.renewers = parts.renewers;
     this.events = parts.events;
     this.replicas = parts.replicas;
+    this.longHolds = parts.longHolds;
+    this.stir = parts.stir;
+    this.whoHolds = parts.whoHolds;
   }
 
   /** By what owners know the lock of this key. */

@@ -7,6 +7,7 @@ interface Fate {
   loss?: LockLostError;
   controller?: AbortController;
   callback?: (() => void) | undefined;
+  ended?: (() => void)[];
 }
 
 export abstract class HoldRecord {
@@ -72,6 +73,19 @@ export abstract class HoldRecord {
     this.#fate.callback = callback;
   }
 
+  /** Calls back when it is given back or lost. */
+  whenEnded(callback: () => void): void {
+    this.#fate ??= {};
+    this.#fate.ended ??= [];
+    this.#fate.ended.push(callback);
+  }
+
+  /** It is on its way back. */
+  end(): void {
+    this.state = "ended";
+    this.#tellEnd();
+  }
+
   /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
   assertUsable(): void {
     if (this.loss) throw this.loss;
@@ -84,6 +98,7 @@ export abstract class HoldRecord {
     this.state = "lost";
     this.#fate ??= {};
     this.#fate.loss ??= new LockLostError(this.lockName, reason, this.now());
+    this.#tellEnd();
     return this.#fate.loss;
   }
 
@@ -92,6 +107,10 @@ export abstract class HoldRecord {
     fate?.controller?.abort(fate.loss);
     fate?.callback?.();
     if (fate) fate.callback = undefined;
+  }
+
+  #tellEnd(): void {
+    for (const callback of this.#fate?.ended?.splice(0) ?? []) callback();
   }
 }
 

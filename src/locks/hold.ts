@@ -27,12 +27,13 @@ export class Hold {
     });
   }
 
-  /** Holds are made by locks. */
+  /** Holds are made by locks. @internal */
   constructor(record: HoldRecord, verbs: HoldVerbs<never>) {
     this.#record = record;
     this.#verbs = verbs;
   }
 
+  /** The name of the lock, without the prefix. */
   get lockName(): string {
     return this.#record.lockName;
   }

@@ -4,13 +4,21 @@ import { type Item, List } from "../base/list.js";
 export class LiveSet<T extends Item> {
   readonly #live = new List<T>();
   #onIdle: (() => void)[] = [];
+  readonly #onAdd: () => void;
 
-  all(): T[] {
-    return this.#live.all();
+  /** `onAdd` is told whenever something is in it from now on. */
+  constructor(onAdd: () => void) {
+    this.#onAdd = onAdd;
+  }
+
+  /** The first came first. */
+  all(most?: number): T[] {
+    return this.#live.all(most);
   }
 
   add(item: T): void {
     this.#live.add(item);
+    this.#onAdd();
   }
 
   remove(item: T): void {

@@ -2,6 +2,7 @@
 
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
+import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
 import {
@@ -35,12 +36,13 @@ const TRY_LOCK_ORDER =
 
 /** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold> {
+  /** As it was asked for: without the prefix; of a group, the members' names joined by ",". */
   readonly name: string;
   readonly #key: string;
   readonly #clock: Clock;
   readonly #bareCalls: BareCalls;
 
-  /** `key`: by what owners know it. */
+  /** `key`: by what owners know it. @internal */
   constructor(name: string, key: string, clock: Clock, bareCalls: BareCalls) {
     this.name = name;
     this.#key = key;
@@ -57,7 +59,7 @@ export abstract class LockFace<H extends Hold> {
   async lock(options?: LockOptions): Promise<H> {
     const begun = this.#clock.mono();
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
-    return this.#require(await this.#watched(request, this.lock, true), begun);
+    return (await this.#watched(request, this.lock, true)) ?? this.#timedOut(request.wait, begun);
   }
 
   /**
@@ -84,7 +86,9 @@ export abstract class LockFace<H extends Hold> {
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrame(request, scope);
     const begun = this.#clock.mono();
-    const hold = this.#require(await this.#watched({ ...request, frame }, this.run, false), begun);
+    const hold =
+      (await this.#watched({ ...request, frame }, this.run, false)) ??
+      (await this.#timedOut(request.wait, begun));
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };
@@ -103,8 +107,8 @@ export abstract class LockFace<H extends Hold> {
    * @throws NOT_OWNER outside a scope, or if there is none; LOCK_LOST, UNAVAILABLE as {@link Hold.unlock}
    */
   async unlock(options?: OwnerOptions): Promise<void> {
-    const party = checkOwner(checkOptions(options, OWNER_OPTIONS, "unlock").owner) ?? scopeOwner();
-    const owner = party && actorOf(party, this.#key);
+    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "unlock").owner) ?? scopeOwner();
+    const owner = named && actorOf(named, this.#key);
     const released = owner && this.releaseInnermost(owner);
     if (released) return released.catch(tellCaller);
     throw new LockNotOwnerError(this.name, this.#whyNotOwner(owner));
@@ -130,25 +134,35 @@ export abstract class LockFace<H extends Hold> {
   /** How many holds the current owner has, by the word of Redis; 0 without asking if it has none here. */
   abstract getHoldCount(options?: OwnerOptions): Promise<number>;
 
+  /** Who holds it, in words for people, as far as that is known soon. @internal */
+  protected abstract holder(): Promise<string | undefined>;
+
+  /** What subscribers of the channels are told of its calls. @internal */
+  protected abstract about(): LockCallContext;
+
+  /** @internal */
   protected abstract acquire(request: LockRequest): Promise<H | undefined>;
 
-  /** The innermost frame of a run, inside `scope` or else the current one. */
+  /** The innermost frame of a run, inside `scope` or else the current one. @internal */
   protected abstract openFrame(request: OwnedRequest, scope: Frame | undefined): Frame;
 
-  /** A run is over: from here on a sibling may begin. */
+  /** A run is over: from here on a sibling may begin. @internal */
   protected abstract endRun(frame: Frame): void;
 
-  /** Gives back the innermost hold that `lock()` or `tryLock()` took for this owner; undefined if there is none. */
+  /** Gives back the innermost hold that `lock()` or `tryLock()` took for this owner; undefined if there is none. @internal */
   protected abstract releaseInnermost(owner: OwnerRecord): Promise<void> | undefined;
 
-  /** Whether this client has a hold of it by a `lock()` or `tryLock()`, whoever's. */
+  /** Whether this client has a hold of it by a `lock()` or `tryLock()`, whoever's. @internal */
   protected abstract hasBareHold(): boolean;
 
-  /** Tells that something failed that no call reports. */
+  /** Tells that something failed that no call reports. @internal */
   protected abstract report(cause: unknown, ownerId: string): void;
 
   async #watched(request: LockRequest, called: Called, isBare: boolean): Promise<H | undefined> {
-    const acquire = (checked: LockRequest) => this.acquire(checked);
+    const acquire = (checked: LockRequest) =>
+      isHeard(callChannel)
+        ? traceCall(this.about(), checked.wait, () => this.acquire(checked))
+        : this.acquire(checked);
     try {
       return await this.#bareCalls.watch(this.#key, request, called, isBare, acquire, partsOfHold);
     } catch (error) {
@@ -173,9 +187,11 @@ export abstract class LockFace<H extends Hold> {
     return `lock "${this.name}": ${what}${bare}; ${cure}${run}`;
   }
 
-  #require(hold: H | undefined, begun: number): H {
-    if (hold) return hold;
-    throw new LockTimeoutError(this.name, this.#clock.mono() - begun);
+  async #timedOut(wait: number | undefined, begun: number): Promise<never> {
+    const waited = this.#clock.mono() - begun;
+    // Who only tries pays for no more than that.
+    const holder = wait === 0 ? undefined : await this.holder();
+    throw new LockTimeoutError(this.name, waited, { holder });
   }
 
   /** Gives back the hold of a run, unless fn did; resolves with the loss if it was lost before. */

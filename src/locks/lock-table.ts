@@ -9,7 +9,7 @@ import { renewal } from "./renewal.js";
 export function makeLockTable(env: Env, options: WatchdogOptions): LockTable {
   return {
     env,
-    live: new LiveSet(),
+    live: new LiveSet(env.stir),
     watchdog: new Watchdog(options, renewal),
     bareCalls: new BareCalls(env.clock),
   };

@@ -1,6 +1,7 @@
 /** One lock. Turns a call into one acquisition; how each step looks on the wire is its backend's business. */
 import { checkOptions } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
+import type { LockCallContext } from "../base/channels.js";
 import { ambientOwner, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { checkOwner } from "../owners/owner.js";
 import { LockAcquisition } from "./acquire.js";
@@ -22,6 +23,7 @@ import { LockFace } from "./lock-face.js";
 import { dropExpired, wireIdOf } from "./loss.js";
 import { type Grant, knownLockOf, type LockTable, ownerLockOf } from "./owner-lock.js";
 import { extend, release, releaseInnermost } from "./release.js";
+import { tellGrant } from "./telling.js";
 
 /** What can be done with a hold on one lock. */
 export const LOCK_VERBS: HoldVerbs<Grant> = {
@@ -73,7 +75,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     Object.defineProperty(Lock.prototype, PARTS, { value: parts });
   }
 
-  /** Locks are made by a LockClient. */
+  /** Locks are made by a LockClient. @internal */
   constructor(table: LockTable, backend: Backend) {
     checkTable(table);
     const { env } = table;
@@ -121,15 +123,26 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return this.#backend.state(wireId).catch(tellCaller);
   }
 
-  /** How holds of this kind look to users. */
+  /** How holds of this kind look to users. @internal */
   protected makeHold(grant: Grant): H {
     return new Hold(grant, LOCK_VERBS) as H;
   }
 
+  /** @internal */
+  protected override holder(): Promise<string | undefined> {
+    return this.#table.env.whoHolds(this.name, this.#backend.key);
+  }
+
+  /** @internal */
+  protected override about(): LockCallContext {
+    return { clientId: this.#table.env.clientId, lockName: this.name, kind: this.#backend.kind };
+  }
+
+  /** @internal */
   protected override async acquire(request: LockRequest): Promise<H | undefined> {
     const { lease, wait, signal, owner, frame, caller } = request;
     const { env } = this.#table;
-    const { clock, engine, events } = env;
+    const { clock, engine } = env;
     if (signal?.aborted) throw signal.reason;
     const begun = clock.mono();
     env.assertOpen(this.name);
@@ -137,35 +150,49 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const own = ownerLockOf(this.#table, owner, backend.key);
     const origin = frame ? "run" : "bare";
     const call = new LockAcquisition({ own, backend, origin, lease, frame, caller });
-    const grant = await engine.acquire(call, wait, signal);
-    if (!grant) return undefined;
-    grant.announced = true;
-    if (events.heard("acquired")) {
-      const waited = clock.mono() - begun;
-      events.emit("acquired", { ...eventOf(backend), ownerId: grant.wireId, waited });
+    const number = env.mint();
+    call.number = number;
+    const told = () => ({ ...eventOf(backend), ownerId: wireIdOf(own) ?? env.wireId(number) });
+    let grant: Grant | undefined;
+    try {
+      grant = await engine.acquire(call, wait, signal);
+    } catch (error) {
+      env.events.tellEnd(told(), request, clock.mono() - begun, error);
+      throw error;
     }
+    const waited = clock.mono() - begun;
+    if (!grant) {
+      env.events.tellEnd(told(), request, waited);
+      return undefined;
+    }
+    tellGrant(env, backend, grant, waited);
     const hold = this.makeHold(grant);
     if (owner) grant.view = hold;
     return hold;
   }
 
+  /** @internal */
   protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {
     return openFrame(request.owner, this.#key, scope);
   }
 
+  /** @internal */
   protected override endRun(frame: Frame): void {
     endRun(knownLockOf(frame.owner, this.#key), frame);
   }
 
+  /** @internal */
   protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
     const own = knownLockOf(owner, this.#key);
     return own && releaseInnermost(own, this.#backend);
   }
 
+  /** @internal */
   protected override hasBareHold(): boolean {
     return this.#table.live.all().some((own) => hasOpenHold(own, this.#backend));
   }
 
+  /** @internal */
   protected override report(cause: unknown, ownerId: string): void {
     this.#table.env.events.emit("error", { ...eventOf(this.#backend), ownerId, cause });
   }

@@ -115,8 +115,8 @@ function suspect(own: OwnerLock, side: Side, isForced: boolean): void {
   own.troubles = { ...own.troubles, forced: isForced ? [...others, side] : others };
 }
 
-/** The client closes: what is held ends now and is given back. */
-export function loseByClose(own: OwnerLock): void {
+/** What the owner holds ends now and is given back, for a reason that concerns the whole client. */
+export function loseWithClient(own: OwnerLock, reason: LossReason): void {
   const live = liveHolds(own);
-  if (live.length > 0) drop(own, live, "closed");
+  if (live.length > 0) drop(own, live, reason);
 }

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { isLockError, UnsupportedServerError } from "../base/errors.js";
-import { channelsBeside, keysBeside } from "../base/names.js";
+import { extraChannelsOf, extraKeysOf } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
 import { checkAutoPipelining } from "../redis/auto-pipelining.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -39,9 +39,9 @@ export async function checkServer(
   await runner.command("ping");
   if (!(await mayUse(runner, key, prefixed))) return;
   await checkScripts(runner, key);
-  const channels = channelsBeside(key, env.wireId(), runner.isCluster);
+  const channels = extraChannelsOf(key, env.wireId(), runner.isCluster);
   // Scripts are told channels as keys.
-  const names = [...keysBeside(key, env.wireId()), ...channels];
+  const names = [...extraKeysOf(key, env.wireId()), ...channels];
   await Promise.all(names.map((name) => mayUse(runner, name, true)));
   for (const channel of channels) await checkChannel(runner, router, channel);
   const wireId = env.wireId();

@@ -2,12 +2,13 @@
 import { elapsedSince, instant } from "../base/clock.js";
 import { isLockError, LockNotOwnerError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { type Backend, countOf, DONE, eventOf, type Side, TOMBSTONE_TTL } from "./backend.js";
+import { type Backend, countOf, DONE, type Side, TOMBSTONE_TTL } from "./backend.js";
 import { changed, inOrder, letGo, once } from "./commands.js";
 import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
 import { dropExpired, lose, loseAll, whyNotHeld } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
+import { tellRelease } from "./telling.js";
 import { noop, quietly } from "./work.js";
 
 /**
@@ -76,7 +77,7 @@ function takeBack(grant: Grant): Promise<void> {
 function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promise<void> {
   const { own, lockName } = grant;
   const { env } = own.table;
-  grant.state = "ended";
+  grant.end();
   // Before the release is sent, so that no renewal follows it.
   changed(own);
   const isQueued = own.lastCommand !== undefined;
@@ -117,9 +118,7 @@ async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSucc
       elapsedSince(env.clock, begun) > (left > 0 ? Math.min(left, TOMBSTONE_TTL) : TOMBSTONE_TTL);
     if (word !== DONE && !isLate()) throw loseHere(grant, word);
     trace('lock "%s": given back by %s', grant.lockName, wireId);
-    if (grant.announced && env.events.heard("released")) {
-      env.events.emit("released", { ...eventOf(backend), ownerId: wireId, held: grant.heldFor });
-    }
+    if (grant.announced) tellRelease(env.events, grant);
     // The script found none of the others' deadlines ahead, and released it.
     const others = rest();
     if (others.terms.length > 0 && countOf(others) === 0) loseAll(own, "expired", backend.side);

@@ -2,7 +2,7 @@
 import { type Instant, onMono } from "../base/clock.js";
 import { trace } from "../base/trace.js";
 import { renewalInterval, retryInterval } from "../watchdog/renewal-interval.js";
-import type { Keeper, Renewal } from "../watchdog/watchdog.js";
+import type { Renewal, RenewalRules } from "../watchdog/watchdog.js";
 import { DONE, eventOf } from "./backend.js";
 import { countOn, holdUnder } from "./holds.js";
 import { dropExpired, loseAll, whyNotHeld } from "./loss.js";
@@ -17,7 +17,7 @@ export function scheduleRenewal(own: OwnerLock, sent: Instant): void {
   renewBy(own, onMono(clock, sent) + renewalInterval(settings.watchdogTimeout));
 }
 
-export const renewal: Keeper<OwnerLock> = {
+export const renewal: RenewalRules<OwnerLock> = {
   nextDue(own) {
     let next = Number.POSITIVE_INFINITY;
     if (!own.firstHold) return next;
@@ -64,7 +64,7 @@ export const renewal: Keeper<OwnerLock> = {
     renewBy(own, onMono(env.clock, sent) + renewalInterval(lease));
     if (env.events.heard("renewed")) {
       env.events.emit("renewed", { ...eventOf(first.backend), ownerId: first.wireId });
-    }
+    } else env.events.figures.renewed();
     watchdog.watch(own);
   },
 

@@ -56,6 +56,11 @@ export class Replicas {
     ];
   }
 
+  /** How many scripts were sent on its connection. */
+  get sent(): number {
+    return this.#sender.sent;
+  }
+
   /**
    * Runs a granting script on the lock `key`; `granted` says of what was read from its reply whether it was granted.
    * @throws REPLICAS if it was granted and too few acknowledged: the caller undoes it

@@ -2,7 +2,7 @@
 import { encloses, type Frame } from "../owners/context.js";
 
 /** How a run shares its turn: sibling reads do, everything else does not. */
-export type Sharing = "shared" | "exclusive";
+export type AccessMode = "shared" | "exclusive";
 
 /** A call that may have to wait for the runs of its owner. */
 export interface TurnTaker {
@@ -19,7 +19,7 @@ export interface TurnTaker {
 }
 
 export class Turns {
-  readonly #active = new Map<Frame, Sharing>();
+  readonly #active = new Map<Frame, AccessMode>();
   /** In the order in which they began to wait. */
   readonly #waiting = new Set<TurnTaker>();
   /** Was resumed, and has neither got the lock nor given up. */
@@ -30,16 +30,16 @@ export class Turns {
   }
 
   /** True if every active run encloses this one, or shares the turn with it. */
-  admits(frame: Frame, sharing: Sharing): boolean {
+  admits(frame: Frame, accessMode: AccessMode): boolean {
     for (const [other, theirs] of this.#active) {
-      const share = sharing === "shared" && theirs === "shared";
+      const share = accessMode === "shared" && theirs === "shared";
       if (!share && !encloses(other, frame.parent)) return false;
     }
     return true;
   }
 
-  begin(frame: Frame, sharing: Sharing): void {
-    this.#active.set(frame, sharing);
+  begin(frame: Frame, accessMode: AccessMode): void {
+    this.#active.set(frame, accessMode);
   }
 
   /** True if the run was active. */

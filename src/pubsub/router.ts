@@ -14,6 +14,7 @@ import {
   type Connection,
   isCluster,
   masterOf,
+  type ServerConnection,
   type SubscriberConnection,
 } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
@@ -68,7 +69,7 @@ export class Router {
       this.#welcome(channel, listener);
     } else {
       this.#listeners.set(channel, new Set([listener]));
-      this.#options.outside(() => this.#place(channel));
+      this.#options.outside(() => this.#subscribeAtHome(channel));
     }
     return () => this.#unsubscribe(channel, listener);
   }
@@ -110,7 +111,7 @@ export class Router {
   }
 
   /** Sees to it that the channel is subscribed where its messages arrive, and nowhere else. */
-  #place(channel: string): void {
+  #subscribeAtHome(channel: string): void {
     const home = this.#home(channel);
     for (const [node, subscriber] of this.#subscribers) {
       if (node !== home?.node) subscriber.remove(channel);
@@ -126,12 +127,12 @@ export class Router {
     this.#stopAwaitingReturn ??= onEvents(connection, ["ready"], () => {
       this.#stopAwaitingReturn?.();
       this.#stopAwaitingReturn = undefined;
-      outside(() => this.#placeAll());
+      outside(() => this.#subscribeAll());
     });
   }
 
-  #placeAll(): void {
-    for (const channel of this.#listeners.keys()) this.#place(channel);
+  #subscribeAll(): void {
+    for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
   }
 
   /** Ends all connections of this router, and what listens for their end. */
@@ -142,7 +143,7 @@ export class Router {
     this.#subscribers.clear();
   }
 
-  #connect(node: string, source: SubscriberConnection): Subscriber {
+  #connect(node: string, source: ServerConnection): Subscriber {
     const { clock, connection, sharded } = this.#options;
     // Connections that were made from one that is closed for good are closed, too.
     this.#stopAwaitingEnd ??= onEvents(connection, ["end"], () => {
@@ -164,7 +165,7 @@ export class Router {
   }
 
   /** The node that a channel's messages arrive at; undefined while the cluster is not known. */
-  #home(channel: string): { node: string; source: SubscriberConnection } | undefined {
+  #home(channel: string): { node: string; source: ServerConnection } | undefined {
     const { connection, sharded } = this.#options;
     if (!isCluster(connection)) return { node: ANY_NODE, source: connection as SubscriberConnection };
     const masters = new Map(connection.nodes("master").map((node) => [addressOf(node), node]));
@@ -197,7 +198,7 @@ export class Router {
       subscriber.close();
       this.#subscribers.delete(node);
     }
-    this.#placeAll();
+    this.#subscribeAll();
     this.#retryStray();
   }
 

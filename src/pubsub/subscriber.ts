@@ -7,7 +7,7 @@
  */
 import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
-import { hearErrors, type SubscriberConnection } from "../redis/connection.js";
+import { hearErrors, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
 
 const HEARTBEAT = 5_000;
 const FIRST_RETRY = 50;
@@ -45,7 +45,7 @@ export class Subscriber {
   #stopHeartbeat: (() => void) | undefined;
   #closed = false;
 
-  constructor(source: SubscriberConnection, sharded: boolean, clock: Clock, events: SubscriberEvents) {
+  constructor(source: ServerConnection, sharded: boolean, clock: Clock, events: SubscriberEvents) {
     this.#clock = clock;
     this.#events = events;
     this.#sharded = sharded;

@@ -142,7 +142,7 @@ export class CommandRunner implements CommandHost {
 
   /**
    * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is made anew
-   * for each try; `onSilence` is told each time that one got no answer. `patience`: milliseconds after which it is not
+   * for each try; `onSilence` is told each time that one got no answer. `giveUpAfter`: milliseconds after which it is not
    * sent any more all the same.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
@@ -152,7 +152,7 @@ export class CommandRunner implements CommandHost {
     read: Reader<T>,
     onSilence: () => void,
     recover?: (error: LockError) => T | undefined,
-    patience?: number,
+    giveUpAfter?: number,
   ): Promise<T> {
     let first: Call<K, A> | undefined = call();
     const { keys: named } = first;
@@ -162,7 +162,7 @@ export class CommandRunner implements CommandHost {
       return this.sender.send(script, keys, args, anew);
     };
     return this.send(
-      { lockName, keys: named, send, read, recover, onSilence, patience },
+      { lockName, keys: named, send, read, recover, onSilence, giveUpAfter },
       this.commandTimeout,
     );
   }

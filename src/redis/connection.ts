@@ -2,13 +2,18 @@
  * The part of ioredis that this library uses. Public types accept a connection by structure, never by its class:
  * the classes of ioredis 5 and 6 are different types to the compiler, and a project may hold both.
  */
+import { received } from "../base/arguments.js";
 import { slotOf } from "./slots.js";
 
-/** An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6. */
+/** An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6; or what `fromNodeRedis` of `holdfast/node-redis` makes. */
 export interface RedisConnection {
+  /** How far the connection is: `ready` and the like. */
   readonly status: string;
+  /** Runs a script by its SHA1. */
   evalsha(...args: never[]): unknown;
+  /** Runs a script by its text. */
   eval(...args: never[]): unknown;
+  /** Another connection of the same options: the subscriber. */
   duplicate(...args: never[]): unknown;
 }
 
@@ -68,7 +73,7 @@ export interface ClusterConnection extends Connection {
   readonly isCluster: true;
   /** Slot → `host:port` of its master, then of its replicas. */
   readonly slots: readonly (readonly string[] | undefined)[];
-  nodes(role?: "master" | "slave" | "all"): SubscriberConnection[];
+  nodes(role: "master"): readonly ServerConnection[];
   refreshSlotsCache?(): void;
 }
 
@@ -82,8 +87,11 @@ export interface SubscriberConnection extends Connection {
   ping(): Promise<unknown>;
 }
 
+/** One server: it can be asked, and connections to it can be made. */
+export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate">;
+
 /** `host:port`, as {@link ClusterConnection.slots} names servers. */
-export function addressOf({ options }: Connection): string {
+export function addressOf({ options }: Pick<Connection, "options">): string {
   return `${options.host}:${options.port}`;
 }
 
@@ -119,7 +127,7 @@ export function checkConnection(value: unknown): Connection {
     typeof candidate.eval === "function" &&
     typeof candidate.duplicate === "function" &&
     typeof candidate.options === "object";
-  if (!fits) throw new TypeError("redis must be an ioredis Redis or Cluster");
+  if (!fits) throw new TypeError(`redis must be an ioredis Redis or Cluster${whatCame(value)}`);
   const connection = candidate as Connection;
   const { keyPrefix, redisOptions } = connection.options;
   if (keyPrefix || redisOptions?.keyPrefix) {
@@ -127,6 +135,21 @@ export function checkConnection(value: unknown): Connection {
     throw new TypeError("redis must not use ioredis' keyPrefix; give the LockClient option `prefix` instead");
   }
   return connection;
+}
+
+/** What came instead of a connection, and what to do about it. */
+function whatCame(value: unknown): string {
+  if (typeof value === "string") return "; LockClient.connect takes a URL";
+  if (typeof value !== "object" || value === null) return `, not ${received(value)}`;
+  const has = (name: string) => typeof (value as Record<string, unknown>)[name] === "function";
+  if (has("sendCommand") && "isOpen" in value) {
+    const way = "import { fromNodeRedis } from 'holdfast/node-redis'";
+    return `, not a client of the package redis; that goes into new LockClient(fromNodeRedis(client)): ${way}`;
+  }
+  if (has("customCommand") && has("invokeScript"))
+    return ", not a client of Valkey GLIDE; ioredis, iovalkey and redis are what it works with";
+  if (has("evalsha")) return ", which can make a connection like itself by duplicate()";
+  return `, not ${received(value)}; LockClient.connect takes the options of one`;
 }
 
 /**

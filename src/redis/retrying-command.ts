@@ -53,7 +53,7 @@ export interface CommandSpec<T> {
   /** It is sent however many calls are unfinished. */
   readonly vital?: boolean | undefined;
   /** Milliseconds after which it does not go on. */
-  readonly patience?: number | undefined;
+  readonly giveUpAfter?: number | undefined;
 }
 
 /** A command of any result. */
@@ -97,8 +97,8 @@ export class RetryingCommand<T> implements AnyCommand {
   ) {
     this.#host = host;
     this.#work = { spec, resolve, reject };
-    const { patience } = spec;
-    this.#givenUpAt = patience === undefined ? Number.POSITIVE_INFINITY : host.clock.mono() + patience;
+    const { giveUpAfter } = spec;
+    this.#givenUpAt = giveUpAfter === undefined ? Number.POSITIVE_INFINITY : host.clock.mono() + giveUpAfter;
   }
 
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */

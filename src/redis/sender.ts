@@ -28,6 +28,8 @@ export class Sender {
   #stream: Stream | undefined;
   /** Commands that it has been given in this tick. */
   #corked = 0;
+  /** How many scripts it has sent. */
+  sent = 0;
   /** Scripts that this client has run: the first run of each is an EVAL, so that it costs one command. */
   readonly #known = new Set<string>();
 
@@ -46,6 +48,7 @@ export class Sender {
     const { sha1 } = this.#legacy ? script.legacy : script.modern;
     if (anew || !this.#known.has(sha1)) return this.#teach(script, keys, args);
     const command = encode(sha1, script, keys, args);
+    this.sent++;
     this.#cork();
     return this.#connection.evalsha(...command);
   }
@@ -70,6 +73,7 @@ export class Sender {
     timeout: number,
   ): Promise<{ replies: [Error | null, unknown][]; acknowledged: number }> {
     const pipeline = this.#connection.pipeline();
+    this.sent += scripts.length;
     for (const script of scripts) pipeline.eval(...script);
     const replies = (await pipeline.wait(replicas, timeout).exec()) ?? [];
     const waited = replies.pop();
@@ -86,6 +90,7 @@ export class Sender {
   ): Promise<unknown> {
     const sent = this.#legacy ? script.legacy : script.modern;
     const command = encode(sent.text, script, keys, args);
+    this.sent++;
     try {
       const reply = await this.#connection.eval(...command);
       this.#known.add(sent.sha1);

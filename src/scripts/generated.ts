@@ -275,6 +275,16 @@ others = redis.call('EXISTS', lock) == 1
 end
 return others and -1 or 0
 end`;
+const sharedTellPresenceTell = `local function tell(client, ttl, label, host, pid, since, holds, waits)
+redis.call('DEL', client)
+redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
+redis.call('PEXPIRE', client, ttl)
+end`;
+const sharedTellPresenceEnlist = `local function enlist(index, now, ttl, id)
+redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
+redis.call('ZADD', index, now + ttl, id)
+raise_ttl(index, ttl)
+end`;
 const sharedUpdateHold = `local function update_hold(lock, tombstone, owner, count, left)
 if redis.call('EXISTS', tombstone) == 1 then
 return true
@@ -302,6 +312,68 @@ const sharedWritersAdvertise = `local function advertise(writers, writer, now, p
 redis.call('ZADD', writers, now + patience, writer)
 raise_ttl(writers, patience)
 end`;
+
+const clientDescribeHeader = {
+  name: "client/describe",
+  keys: { client: "hash" },
+  args: { ttl: "ms", label: "text", host: "text", pid: "text", since: "text", holds: "text", waits: "text" },
+} as const;
+/** What a client has and waits for, where the index is on another server. See lua/client/describe.lua. */
+export const clientDescribe: ScriptOf<typeof clientDescribeHeader> = defineScript(
+  clientDescribeHeader,
+  `local client = KEYS[1]
+local ttl = ARGV[1]
+local label, host, pid, since, holds, waits = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+${sharedTellPresenceTell}
+tell(client, ttl, label, host, pid, since, holds, waits)
+return 1`,
+);
+
+const clientEnlistHeader = {
+  name: "client/enlist",
+  keys: { index: "zset" },
+  args: { id: "text", ttl: "ms" },
+} as const;
+/** That there is this client. See lua/client/enlist.lua. */
+export const clientEnlist: ScriptOf<typeof clientEnlistHeader> = defineScript(
+  clientEnlistHeader,
+  `local index = KEYS[1]
+local id, ttl = ARGV[1], ARGV[2]
+${sharedRaiseTtl}
+${sharedTellPresenceEnlist}
+${sharedClockServerTime}
+enlist(index, server_time(), ttl, id)
+return 1`,
+);
+
+const clientTellHeader = {
+  name: "client/tell",
+  keys: { client: "hash", index: "zset" },
+  args: {
+    id: "text",
+    ttl: "ms",
+    label: "text",
+    host: "text",
+    pid: "text",
+    since: "text",
+    holds: "text",
+    waits: "text",
+  },
+} as const;
+/** What a client has and waits for, so that others can see whose that is; and that there is this client. See lua/client/tell.lua. */
+export const clientTell: ScriptOf<typeof clientTellHeader> = defineScript(
+  clientTellHeader,
+  `local client, index = KEYS[1], KEYS[2]
+local id, ttl = ARGV[1], ARGV[2]
+local label, host, pid, since, holds, waits = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+${sharedTellPresenceTell}
+tell(client, ttl, label, host, pid, since, holds, waits)
+${sharedRaiseTtl}
+${sharedTellPresenceEnlist}
+${sharedClockServerTime}
+enlist(index, server_time(), ttl, id)
+return 1`,
+);
 
 const counterStateHeader = {
   name: "counter/state",

@@ -35,10 +35,11 @@ class Opening implements Want<true> {
  * once it is open; who was slow to notice the opening then waits for the next one.
  */
 export class CountDownLatch {
+  /** As it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
 
-  /** Made by `LockClient.getCountDownLatch`. */
+  /** Made by `LockClient.getCountDownLatch`. @internal */
   constructor(number: SharedNumber) {
     checkNumber(number, "getCountDownLatch");
     this.name = number.name;

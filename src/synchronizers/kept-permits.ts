@@ -10,8 +10,8 @@ import { renewalInterval, retryInterval } from "../watchdog/renewal-interval.js"
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
 import type { TimerEntry } from "../watchdog/timer-heap.js";
 import {
-  type Keeper,
   type Renewal,
+  type RenewalRules,
   type Renewer,
   Watchdog,
   type WatchdogOptions,
@@ -20,8 +20,13 @@ import type { SharedNumber } from "./number.js";
 
 /** Something that this client has to give back before it is closed. */
 export interface Live extends Item {
-  /** The client closes: it ends now and is given back. */
-  loseByClose(): void;
+  readonly number: SharedNumber;
+  /** Of a permit that has one. */
+  readonly id?: string;
+  /** Milliseconds since it was taken. */
+  readonly held: number;
+  /** It ends now, before it was given back, and is given back. */
+  lose(reason: LossReason): void;
 }
 
 export interface KeptPermitOptions {
@@ -135,10 +140,6 @@ export class KeptPermit implements TimerEntry, Live {
     this.#env.settle(this.#options.giveBack());
   }
 
-  loseByClose(): void {
-    this.lose("closed");
-  }
-
   #expired(): boolean {
     if (!this.#watched || this.remaining > 0) return false;
     this.lose(this.#suspended || this.#renewing ? "unreachable" : "expired");
@@ -150,7 +151,7 @@ export class KeptPermit implements TimerEntry, Live {
   }
 }
 
-const KEEPER: Keeper<KeptPermit> = {
+const RENEWAL_RULES: RenewalRules<KeptPermit> = {
   due: (permit, now) => permit.due(now),
   nextDue: (permit) => permit.nextDue(),
   renewed: ({ watched }, word, sent) => watched.renewed(word, sent),
@@ -162,8 +163,8 @@ export class KeptPermits {
   readonly renewer: Renewer;
   readonly watchdog: Watchdog<KeptPermit>;
   /** Those of a `run` as well. */
-  readonly live: LiveSet<Live> = new LiveSet();
-  /** By {@link place}, as all that is known of a permit. */
+  readonly live: LiveSet<Live>;
+  /** By {@link permitKey}, as all that is known of a permit. */
   readonly #kept = new Map<string, KeptPermit>();
   /** Those that were given back because the client was closed. */
   readonly #closed = new Set<string>();
@@ -171,7 +172,8 @@ export class KeptPermits {
   readonly #returning = new Map<string, Promise<boolean>>();
 
   constructor(env: Env, options: WatchdogOptions) {
-    this.watchdog = new Watchdog(options, KEEPER);
+    this.live = new LiveSet(env.stir);
+    this.watchdog = new Watchdog(options, RENEWAL_RULES);
     this.renewer = new ScriptRenewer(
       env.runner,
       env.settings.watchdogTimeout,
@@ -185,19 +187,19 @@ export class KeptPermits {
 
   /** Looks after a permit from now on. */
   keep(permit: KeptPermit): void {
-    this.#kept.set(place(permit.number, permit.id), permit);
+    this.#kept.set(permitKey(permit.number, permit.id), permit);
     this.live.add(permit);
     permit.watch();
   }
 
   /** The permit of this id, if this client looks after it. */
   get(number: SharedNumber, id: string): KeptPermit | undefined {
-    return this.#kept.get(place(number, id));
+    return this.#kept.get(permitKey(number, id));
   }
 
   /** Looks after it no more. */
   drop(permit: KeptPermit, reason?: LossReason): void {
-    const where = place(permit.number, permit.id);
+    const where = permitKey(permit.number, permit.id);
     permit.end();
     this.#kept.delete(where);
     if (reason === "closed") this.#closed.add(where);
@@ -206,17 +208,17 @@ export class KeptPermits {
 
   /** The close has given it back. */
   wasClosed(number: SharedNumber, id: string): boolean {
-    return this.#closed.has(place(number, id));
+    return this.#closed.has(permitKey(number, id));
   }
 
   /** The release that is under way. */
   returning(number: SharedNumber, id: string): Promise<boolean> | undefined {
-    return this.#returning.get(place(number, id));
+    return this.#returning.get(permitKey(number, id));
   }
 
   /** A release is under way. */
   returns(number: SharedNumber, id: string, work: Promise<boolean>): void {
-    const where = place(number, id);
+    const where = permitKey(number, id);
     this.#returning.set(where, work);
     const done = () => this.#returning.delete(where);
     work.then(done, done);
@@ -224,6 +226,6 @@ export class KeptPermits {
 }
 
 /** Ids are fresh, but nobody keeps users from asking one semaphore for another's permit. */
-function place({ key }: SharedNumber, id: string): string {
+function permitKey({ key }: SharedNumber, id: string): string {
   return `${id}${key}`;
 }

@@ -29,11 +29,12 @@ interface Permits {
  * keeps it otherwise.
  */
 export class PermitExpirableSemaphore {
+  /** As it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
   readonly #kept: KeptPermits;
 
-  /** Made by `LockClient.getPermitExpirableSemaphore`. */
+  /** Made by `LockClient.getPermitExpirableSemaphore`. @internal */
   constructor(number: SharedNumber, kept: KeptPermits) {
     checkNumber(number, "getPermitExpirableSemaphore");
     this.name = number.name;
@@ -173,7 +174,7 @@ export class PermitExpirableSemaphore {
       if (ms === undefined) this.#keep(granted);
     });
     if (!permit) return undefined;
-    number.emit("acquired", { waited: clock.mono() - begun, permitId: permit.id });
+    number.emit("acquired", { waited: clock.mono() - begun, nested: false, permitId: permit.id });
     return permit.id;
   }
 

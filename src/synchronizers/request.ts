@@ -1,5 +1,6 @@
 /** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
 import { tellCaller } from "../base/caller.js";
+import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
 import {
   Acquisition,
@@ -16,6 +17,8 @@ export interface Want<G> {
   readonly permits: number;
   /** What one call is granted, the others can be granted as well. */
   readonly shared?: boolean;
+  /** That it is not granted is nothing to tell. */
+  readonly isUntold?: boolean;
   /** Tries once; every try of a call is the same call to the server. */
   attempt(within: number): Promise<Attempt<G>>;
   /** Gives back what a try was granted, or may still be granted; absent where nothing is taken. */
@@ -37,8 +40,23 @@ export async function waitFor<G>(
   const { env, name } = number;
   env.assertOpen(name);
   if (signal?.aborted) throw signal.reason;
-  const granted = await env.engine.acquire(new Request(number, want), wait, signal).catch(tellCaller);
-  if (granted === undefined) return undefined;
+  const begun = env.clock.mono();
+  const tellEnd = (error?: unknown) => {
+    const about = { lockName: name, kind: number.kind };
+    if (!want.isUntold) env.events.tellEnd(about, { wait, signal }, env.clock.mono() - begun, error);
+  };
+  const acquire = () => env.engine.acquire(new Request(number, want), wait, signal);
+  const call = isHeard(callChannel)
+    ? traceCall({ clientId: env.clientId, lockName: name, kind: number.kind }, wait, acquire)
+    : acquire();
+  const granted = await call.catch((error: unknown) => {
+    tellEnd(error);
+    return tellCaller(error);
+  });
+  if (granted === undefined) {
+    tellEnd();
+    return undefined;
+  }
   if (env.closed) {
     if (want.undo) env.settle(want.undo());
     throw new ClientClosedError(name);
@@ -50,9 +68,9 @@ export async function waitFor<G>(
 const COUNTED: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: false };
 const SHARED: QueueTraits = { ...COUNTED, shared: true };
 
-class Request<G> extends Acquisition<G> {
+export class Request<G> extends Acquisition<G> {
   override readonly traits: QueueTraits;
-  readonly #number: SharedNumber;
+  readonly number: SharedNumber;
   readonly #want: Want<G>;
   /** A try is on its way. */
   #inFlight = false;
@@ -61,13 +79,13 @@ class Request<G> extends Acquisition<G> {
 
   constructor(number: SharedNumber, want: Want<G>) {
     super();
-    this.#number = number;
+    this.number = number;
     this.#want = want;
     this.traits = want.shared ? SHARED : COUNTED;
   }
 
   override get lockName(): string {
-    return this.#number.name;
+    return this.number.name;
   }
 
   override get permits(): number {
@@ -75,23 +93,23 @@ class Request<G> extends Acquisition<G> {
   }
 
   override get queueName(): string {
-    return `${this.#number.kind}/${this.#number.key}`;
+    return `${this.number.kind}/${this.number.key}`;
   }
 
   override get away(): boolean {
-    return this.#number.env.runner.servers.isAway(this.#number.key);
+    return this.number.env.runner.servers.isAway(this.number.key);
   }
 
   override whenAnswered(callback: () => void): () => void {
-    return this.#number.env.runner.servers.healthOf(this.#number.key).onAnswer(callback);
+    return this.number.env.runner.servers.healthOf(this.number.key).onAnswer(callback);
   }
 
   override listen(listener: Listener): () => void {
-    return this.#number.env.router.subscribe(this.#number.channel, listener);
+    return this.number.env.router.subscribe(this.number.channel, listener);
   }
 
   override async attempt(within: number, _coWaiters: CoWaiters): Promise<Attempt<G>> {
-    const { runner } = this.#number.env;
+    const { runner } = this.number.env;
     const left = runner.prepared ? within : await runner.prepare(this.lockName, within);
     if (this.over) return { granted: false, ttl: 0 };
     runner.backlog.assertRoom(this.lockName);
@@ -113,7 +131,7 @@ class Request<G> extends Acquisition<G> {
   }
 
   override waiting(): void {
-    this.#number.emit("waiting", {});
+    this.number.emit("waiting", {});
   }
 
   override ended(taken: boolean): void {
@@ -126,7 +144,7 @@ class Request<G> extends Acquisition<G> {
     if (!this.#outcomeUnknown || !this.#want.undo) return Promise.resolve();
     this.#outcomeUnknown = false;
     const undone = quietly(this.#want.undo());
-    this.#number.env.settle(undone);
+    this.number.env.settle(undone);
     return undone;
   }
 }

@@ -1,5 +1,5 @@
 /** Permits that are held while a function runs. */
-import { LockLostError } from "../base/errors.js";
+import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LiveSet } from "../locks/live-set.js";
 import type { Live } from "./kept-permits.js";
 import type { SharedNumber } from "./number.js";
@@ -10,26 +10,33 @@ export class RunningPermits implements Live {
   prev: this | undefined;
   list: object | undefined;
   lost: LockLostError | undefined;
-  readonly #number: SharedNumber;
+  readonly number: SharedNumber;
   readonly #release: () => Promise<void>;
   readonly #live: LiveSet<Live>;
+  /** When they were taken, in monotonic milliseconds. */
+  readonly #since: number;
 
   constructor(number: SharedNumber, release: () => Promise<void>, live: LiveSet<Live>) {
-    this.#number = number;
+    this.number = number;
     this.#release = release;
     this.#live = live;
+    this.#since = number.env.clock.mono();
     live.add(this);
   }
 
-  loseByClose(): void {
-    this.lost = new LockLostError(this.#number.name, "closed", this.#number.env.clock.wall());
-    this.#number.emit("lost", { reason: "closed" });
+  get held(): number {
+    return this.number.env.clock.mono() - this.#since;
+  }
+
+  lose(reason: LossReason): void {
+    this.lost = new LockLostError(this.number.name, reason, this.number.env.clock.wall());
+    this.number.emit("lost", { reason });
     void this.#giveBack();
   }
 
   async end(): Promise<void> {
     if (this.lost) return;
-    if (await this.#giveBack()) this.#number.emit("released", {});
+    if (await this.#giveBack()) this.number.emit("released", {});
   }
 
   /** Resolves with whether Redis has confirmed it in time. */
@@ -40,7 +47,7 @@ export class RunningPermits implements Live {
       await given;
       return true;
     } catch (cause) {
-      this.#number.emit("error", { cause });
+      this.number.emit("error", { cause });
       return false;
     }
   }

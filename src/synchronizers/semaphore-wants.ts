@@ -35,6 +35,7 @@ export class Take implements Want<number> {
 
 /** Takes whatever is there. */
 export class Drain implements Want<number> {
+  readonly isUntold = true;
   readonly permits = 1;
   readonly #number: SharedNumber;
   readonly #marker: string;

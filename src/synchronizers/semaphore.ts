@@ -31,11 +31,12 @@ const RUN: readonly string[] = ["permits", "wait", "signal"];
  * Not fair over all processes. Within one, calls are served in their order: a large one is not passed by small ones.
  */
 export class Semaphore {
+  /** As it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
   readonly #live: LiveSet<Live>;
 
-  /** Made by `LockClient.getSemaphore`. */
+  /** Made by `LockClient.getSemaphore`. @internal */
   constructor(number: SharedNumber, live: LiveSet<Live>) {
     checkNumber(number, "getSemaphore");
     this.name = number.name;
@@ -120,7 +121,7 @@ export class Semaphore {
   #tooFew(waited: number): LockTimeoutError {
     const what = `semaphore "${this.name}" had too few free permits`;
     const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
-    return new LockTimeoutError(this.name, waited, what, cure);
+    return new LockTimeoutError(this.name, waited, { what, cure });
   }
 
   async #take(
@@ -137,7 +138,7 @@ export class Semaphore {
     const begun = clock.mono();
     const taken = await waitFor(number, new Take(number, count), wait, signal, accept);
     if (taken === undefined) return false;
-    number.emit("acquired", { waited: clock.mono() - begun });
+    number.emit("acquired", { waited: clock.mono() - begun, nested: false });
     return true;
   }
 }

@@ -2,7 +2,7 @@
  * Keeps leases alive, and notices when one has ended. One timer for all that it watches.
  *
  * Owns when something is due and how renewals travel (100 to a command). What is due and what it means is the business of
- * the {@link Keeper}: it checks local deadlines first, since a timer that fires late must not renew what is lost already.
+ * the {@link RenewalRules}: it checks local deadlines first, since a timer that fires late must not renew what is lost already.
  */
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import { type TimerEntry, TimerHeap } from "./timer-heap.js";
@@ -10,7 +10,7 @@ import { type TimerEntry, TimerHeap } from "./timer-heap.js";
 const BATCH = 100;
 
 /** What a watchdog has to know of what it watches. All times are monotonic milliseconds. */
-export interface Keeper<T> {
+export interface RenewalRules<T> {
   /** Deals with deadlines that have passed; returns the renewals that are due by `now`. */
   due(watched: T, now: number): readonly Renewal<T>[];
   /** When {@link due} wants to be called next; Infinity for never. */
@@ -48,19 +48,19 @@ export interface WatchdogOptions {
 
 export class Watchdog<T extends TimerEntry> {
   readonly #options: WatchdogOptions;
-  readonly #keeper: Keeper<T>;
+  readonly #rules: RenewalRules<T>;
   readonly #heap = new TimerHeap<T>();
   #armedFor = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
 
-  constructor(options: WatchdogOptions, keeper: Keeper<T>) {
+  constructor(options: WatchdogOptions, rules: RenewalRules<T>) {
     this.#options = options;
-    this.#keeper = keeper;
+    this.#rules = rules;
   }
 
   /** Puts something at its place in time, or takes it out when nothing is due any more. */
   watch(watched: T): void {
-    const dueAt = this.#keeper.nextDue(watched);
+    const dueAt = this.#rules.nextDue(watched);
     if (dueAt === Number.POSITIVE_INFINITY) {
       this.#heap.remove(watched);
       return;
@@ -97,7 +97,7 @@ export class Watchdog<T extends TimerEntry> {
     }
     const renewals: Renewal<T>[] = [];
     for (const watched of near) {
-      renewals.push(...this.#keeper.due(watched, horizon));
+      renewals.push(...this.#rules.due(watched, horizon));
       this.watch(watched);
     }
     for (const batch of this.#batches(renewals)) this.#send(batch);
@@ -125,10 +125,10 @@ export class Watchdog<T extends TimerEntry> {
     const [first] = batch;
     first?.renewer.renew(batch).then(
       (words) => {
-        for (const [i, renewal] of batch.entries()) this.#keeper.renewed(renewal, words[i] ?? 0, sent);
+        for (const [i, renewal] of batch.entries()) this.#rules.renewed(renewal, words[i] ?? 0, sent);
       },
       (error: unknown) => {
-        for (const renewal of batch) this.#keeper.notRenewed(renewal, error);
+        for (const renewal of batch) this.#rules.notRenewed(renewal, error);
       },
     );
   }

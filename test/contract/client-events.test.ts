@@ -55,7 +55,7 @@ eachSingleKind("the events of a client", (base, kind) => {
       await hold.unlock();
       const mine = { ...about, ownerId: hold.ownerId };
       expect(events).toEqual([
-        { name: "acquired", payload: { ...mine, waited: expect.any(Number) } },
+        { name: "acquired", payload: { ...mine, waited: expect.any(Number), nested: false } },
         { name: "released", payload: { ...mine, held: expect.any(Number) } },
       ]);
       expect(of("acquired")[0]?.waited).toBeGreaterThanOrEqual(0);
@@ -95,11 +95,12 @@ eachSingleKind("the events of a client", (base, kind) => {
       expect(of("waiting")).toEqual([]);
     });
 
-    test("a try that is refused at once announces nothing", async ({ lock, excluded, events }) => {
+    test("a try that is refused at once announces that alone", async ({ about, lock, excluded, events }) => {
       const hold = await lock.lock({ lease: 60_000 });
       events.length = 0;
       expect(await excluded.tryLock()).toBeNull();
-      expect(events).toEqual([]);
+      const refused = { ...about, ownerId: expect.any(String) };
+      expect(events).toEqual([{ name: "rejected", payload: refused }]);
       await hold.unlock();
     });
 

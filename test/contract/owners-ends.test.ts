@@ -248,6 +248,7 @@ eachKind("where scopes and runs end", (base, kind) => {
       await using subject = new LockClient(proxy.connect(), {
         watchdogTimeout: 3_600,
         commandTimeout: 1_200,
+        warnAfter: 1_500,
       });
       const [mine, held] = [kind.make(subject, lockName), kind.make(subject, other.name)];
       const seen = new Map<LockEventName, string>();
@@ -265,6 +266,9 @@ eachKind("where scopes and runs end", (base, kind) => {
         await client.scope(() => kind.rival.make(client, "c").lock({ lease: 5_000 }));
         expect(await kind.make(subject, "c").tryLock(1_200)).toBeNull();
         await until("waiting", () => seen.has("waiting"));
+        expect(await kind.make(subject, "c").tryLock()).toBeNull();
+        await until("rejected", () => seen.has("rejected"));
+        await until("longHold", () => seen.has("longHold"));
         await (await kind.make(subject, "d").lock()).unlock();
         await until("released and acquired", () => seen.has("released") && seen.has("acquired"));
         const watched = await mine.lock();

@@ -5,7 +5,13 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, test as plain, type TestAPI } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
-import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
+import {
+  type CommandCounter,
+  connectionLike,
+  countCommands,
+  type RedisServer,
+  startRedis,
+} from "../support/index.js";
 import { warmUp } from "./helpers.js";
 import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
@@ -21,8 +27,8 @@ export class Scene {
   private constructor(server: RedisServer) {
     this.server = server;
     this.redis = server.connect();
-    this.client = new LockClient(this.redis);
-    this.rivals = new LockClient(server.connect());
+    this.client = new LockClient(connectionLike(this.redis));
+    this.rivals = new LockClient(connectionLike(server.connect()));
   }
 
   static async start(kind: Kind): Promise<Scene> {
@@ -135,7 +141,7 @@ export function withOwnClient(test: KindTest): TestAPI<Fixtures & OwnClient> {
       mine.disconnect();
     },
     client: async ({ mine }, use) => {
-      const client = new LockClient(mine);
+      const client = new LockClient(connectionLike(mine));
       await use(client);
       await client.close({ timeout: 0 });
     },

@@ -37,7 +37,7 @@ describe("the text of an error", () => {
         await client.getLock("a").lock({ lease: 60_000 });
         await client.getLock("a").lock({ wait: 1_000 });
       },
-      /was not free within \d+ ms; wait longer/,
+      /was not free within \d+ ms; held by this process itself; wait longer/,
     ],
     [
       "WAIT_TIMEOUT",

@@ -43,9 +43,9 @@ class Demo {
   /** The exit code. */
   readonly ended: Promise<number | null>;
 
-  constructor(env: Record<string, string> = {}) {
+  constructor(env: Record<string, string> = {}, ...flags: string[]) {
     const main = join(ROOT, "examples/demo/main.mjs");
-    const child = spawn(process.execPath, [main, this.picture], {
+    const child = spawn(process.execPath, [main, this.picture, ...flags], {
       env: { ...process.env, TMPDIR: directory, HOLDFAST_DEMO_LEASE: "4000", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -98,34 +98,50 @@ function expectWellFormed(xml: string): void {
   expect(rest.replace(/&#\d+;/g, "")).not.toMatch(/[<&]/);
 }
 
-test("the demo does all its steps, and draws what happened", LIMIT, async () => {
-  demo = new Demo();
-  const code = await demo.ended;
-  const { output } = demo;
-  expect({ code, output }).toMatchObject({ code: 0 });
-  for (const [i, title] of STEPS.entries())
-    expect(output).toMatch(new RegExp(`^  ✓ ${i + 1}  ${title}`, "m"));
-  expect(Number(/✓ (\d+) of 100 updates were lost/.exec(output)?.[1])).toBeGreaterThan(0);
-  expect(output).toContain("none of 100 updates was lost");
-  expect(output).toMatch(/Cleo was killed .* the others went on after/);
-  expect(output).toMatch(/Cleo █.*✗╌/);
-  expect(output).toMatch(/the watchdog renewed it \d+ times/);
-  expect(output).toMatch(/Ben got null after/);
-  expect(output.match(/unlock\(\) outside a scope .*hold\.unlock\(\).*client\.scope/g)).toHaveLength(1);
-  expect(output, "plain text").not.toContain("\x1b");
+test(
+  "the demo does all its steps, draws what happened, and then shows the clerks at work",
+  LIMIT,
+  async () => {
+    const run = new Demo({}, "--browser");
+    demo = run;
+    const shown = /http:\/\/localhost:\d+\//;
+    await until("it stays or has ended", () => shown.test(run.output) || run.child.exitCode !== null, {
+      timeout: 5 * PATIENCE,
+    });
+    const { output } = run;
+    const url = shown.exec(output)?.[0];
+    expect({ url, output }).toMatchObject({ url: expect.any(String) });
+    expect(await (await fetch(url ?? "")).text()).toContain("<title>Locks · holdfast</title>");
+    await until("a clerk holds the account book", async () => {
+      const { locks } = (await (await fetch(`${url}api/locks`)).json()) as { locks: { name: string }[] };
+      return locks.some(({ name }) => name === "account-book");
+    });
+    run.child.kill("SIGINT");
+    expect(await run.ended).toBe(0);
+    for (const [i, title] of STEPS.entries())
+      expect(output).toMatch(new RegExp(`^  ✓ ${i + 1}  ${title}`, "m"));
+    expect(Number(/✓ (\d+) of 100 updates were lost/.exec(output)?.[1])).toBeGreaterThan(0);
+    expect(output).toContain("none of 100 updates was lost");
+    expect(output).toMatch(/Cleo was killed .* the others went on after/);
+    expect(output).toMatch(/Cleo █.*✗╌/);
+    expect(output).toMatch(/the watchdog renewed it \d+ times/);
+    expect(output).toMatch(/Ben got null after/);
+    expect(output.match(/unlock\(\) outside a scope .*hold\.unlock\(\).*client\.scope/g)).toHaveLength(1);
+    expect(output, "plain text").not.toContain("\x1b");
 
-  const svg = await readFile(demo.picture, "utf8");
-  expectWellFormed(svg);
-  const lanes = [...svg.matchAll(/<g class="lane" id="lane-(\w+)">(.*?)<\/g>/gs)];
-  expect(lanes.map(([, name]) => name)).toEqual(CLERKS.map((name) => name.toLowerCase()));
-  for (const [, , lane] of lanes) {
-    for (const state of ["holds", "waits", "no-lock"]) expect(lane).toContain(`class="${state}"`);
-  }
-  for (const state of ["nested", "lapsing", "renewed", "killed", "gave-up"]) {
-    expect(lanes.map(([, , lane]) => lane).join()).toContain(`class="${state}"`);
-  }
-  await demo.expectNothingLeft();
-});
+    const svg = await readFile(demo.picture, "utf8");
+    expectWellFormed(svg);
+    const lanes = [...svg.matchAll(/<g class="lane" id="lane-(\w+)">(.*?)<\/g>/gs)];
+    expect(lanes.map(([, name]) => name)).toEqual(CLERKS.map((name) => name.toLowerCase()));
+    for (const [, , lane] of lanes) {
+      for (const state of ["holds", "waits", "no-lock"]) expect(lane).toContain(`class="${state}"`);
+    }
+    for (const state of ["nested", "lapsing", "renewed", "killed", "gave-up"]) {
+      expect(lanes.map(([, , lane]) => lane).join()).toContain(`class="${state}"`);
+    }
+    await demo.expectNothingLeft();
+  },
+);
 
 test("Ctrl-C in the middle of the work leaves no process and no file", LIMIT, async () => {
   const run = new Demo();

@@ -8,17 +8,26 @@ export type Plan = "run" | "send" | { readonly because: string };
 
 const RUN = new Set(["js", "ts"]);
 const SEND = new Set(["redis", "conf"]);
-const NOT_RUN: Record<string, string> = { text: "a picture", java: "Java, which test/interop calls" };
+/** What is no program but a file for a test runner. */
+const TESTS = /^import .* from "(vitest|@jest\/globals|node:test)";$/m;
+/** By its short name JavaScript is ours. */
+const NOT_RUN: Record<string, string> = {
+  text: "a picture",
+  java: "Java, which test/interop calls",
+  javascript: "another library's, beside ours",
+};
 
 /** Shell commands, and why the docs' tests do not run them. */
 const COMMANDS: [RegExp, because: string][] = [
   [/^npm (install|run [a-z]+|test)\b/, "npm, which other tests run"],
   [/^node examples\/\S+$/, "an example, which test/examples runs"],
+  [/^holdfast [a-z]+\b/, "the program, which test/cli runs"],
 ];
 
 /** @throws for a block that nobody knows what to do with */
 export function planOf(block: Block): Plan {
   const { language, place, code } = block;
+  if (RUN.has(language) && TESTS.test(code)) return { because: "tests, which test/entries runs" };
   if (RUN.has(language)) return "run";
   if (SEND.has(language)) return "send";
   if (language === "sh") return shellPlan(place, code);

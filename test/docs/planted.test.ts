@@ -5,8 +5,8 @@ import { planOf } from "./plans.js";
 import { BlockRunner } from "./runner.js";
 import { typeErrors } from "./types.js";
 
-/** Milliseconds: the library is compiled as well. */
-const COMPILING = 60_000;
+/** Milliseconds: the library is compiled as well, and by other files at the same time. */
+const COMPILING = 180_000;
 
 let runner: BlockRunner;
 

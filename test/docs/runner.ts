@@ -22,6 +22,8 @@ import { type Block, ROOT } from "./pages.js";
 import type { Servers } from "./sandbox/servers.js";
 
 const MASTERS = 3;
+/** Packages whose connections go to the servers of the test. */
+const CLIENTS = ["ioredis", "iovalkey", "redis"];
 const SANDBOX = join(ROOT, "test/docs/sandbox");
 const LONGEST_RUN = 15_000;
 /** Of the servers behind the sentinels. */
@@ -47,7 +49,7 @@ export class BlockRunner {
     const folder = await mkdtemp(join(ROOT, "out", "docs-"));
     const masters = await Promise.all(Array.from({ length: MASTERS }, () => startRedis()));
     await build({
-      entryPoints: ["main.ts", "ioredis.ts"].map((file) => join(SANDBOX, file)),
+      entryPoints: ["main.ts", ...CLIENTS.map((name) => `${name}.ts`)].map((file) => join(SANDBOX, file)),
       outdir: folder,
       outExtension: { ".js": ".mjs" },
       bundle: true,
@@ -117,18 +119,20 @@ export class BlockRunner {
   }
 
   #sandboxed(): Plugin {
-    const path = pathToFileURL(join(this.#folder, "ioredis.mjs")).href;
     return {
       name: "sandboxed",
-      setup({ onResolve }) {
-        onResolve({ filter: /^ioredis$/ }, () => ({ path, external: true }));
+      setup: ({ onResolve }) => {
+        onResolve({ filter: new RegExp(`^(${CLIENTS.join("|")})$`) }, ({ path }) => {
+          return { path: pathToFileURL(join(this.#folder, `${path}.mjs`)).href, external: true };
+        });
       },
     };
   }
 
   async #serversFor({ code }: Block): Promise<Servers> {
-    if (/\bsentinels\b/.test(code)) this.#sentinel ??= await startSentinel({ password: PASSWORD });
-    if (/\bnew Cluster\b/.test(code)) this.#cluster ??= await startCluster();
+    if (/\bsentinels\b|\bcreateSentinel\b/.test(code))
+      this.#sentinel ??= await startSentinel({ password: PASSWORD });
+    if (/\bnew Cluster\b|\bcreateCluster\b/.test(code)) this.#cluster ??= await startCluster();
     return {
       masters: this.#masters.map(({ port }) => port),
       sentinel: this.#sentinel?.clientOptions ?? {},

@@ -135,7 +135,7 @@ class Process {
     const { clock } = server;
     const unavailable = (lockName: string) => new RedisUnavailableError(lockName);
     const runner = { commandTimeout: LEASE, onReady: () => () => undefined, unavailable };
-    this.engine = new EngineOf({ clock, runner, pollCap: LEASE, random, outside: (fn) => fn() });
+    this.engine = new EngineOf({ clock, runner, pollCap: LEASE, random, stir() {}, outside: (fn) => fn() });
     this.server = server;
     this.number = number;
     const router = { audience: () => (this.listening ? 1 : 0) };

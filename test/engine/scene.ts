@@ -182,7 +182,7 @@ export class Scene {
       },
     };
     const { clock } = this;
-    this.engine = new Engine({ clock, runner, pollCap: POLL_CAP, random, outside: (fn) => fn() });
+    this.engine = new Engine({ clock, runner, pollCap: POLL_CAP, random, stir() {}, outside: (fn) => fn() });
   }
 
   /** A call begins. */

@@ -17,7 +17,7 @@ export interface Ended {
 
 /** Builds the library if that was not done. Each example starts several processes, which a busy machine takes its time for. */
 export function useExamples(): void {
-  vi.setConfig({ testTimeout: 60_000 });
+  vi.setConfig({ testTimeout: 150_000 });
   beforeAll(() => {
     if (!existsSync(join(ROOT, "dist/index.js"))) {
       execFileSync("npx", ["tsdown", "--logLevel", "warn"], { cwd: ROOT, stdio: "inherit" });

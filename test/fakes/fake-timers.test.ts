@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { type RedisServer, startRedis } from "../support/index.js";
 import { Sandbox } from "./sandbox.js";
+import { fakeEverything } from "./vitest-fakes.js";
 import { workAll } from "./work.js";
 
 const HOUR = 3_600_000;
@@ -42,19 +43,7 @@ describe("Vitest's fakes", () => {
   });
 
   test("all that they can replace is replaced: everything works", async () => {
-    vi.useFakeTimers({
-      toFake: [
-        "setTimeout",
-        "clearTimeout",
-        "setInterval",
-        "clearInterval",
-        "setImmediate",
-        "clearImmediate",
-        "queueMicrotask",
-        "performance",
-        "Date",
-      ],
-    });
+    fakeEverything();
     await expectWork({ LockClient });
   });
 

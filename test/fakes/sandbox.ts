@@ -26,11 +26,12 @@ const GIVEN = [
 ] as const;
 
 const require = createRequire(import.meta.url);
-let code: Promise<string> | undefined;
+/** By entry. */
+const bundles = new Map<string, Promise<string>>();
 
-async function bundle(): Promise<string> {
+async function bundle(entry: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL("../../src/index.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(`../../src/${entry}`, import.meta.url))],
     bundle: true,
     platform: "node",
     target: "node20",
@@ -49,6 +50,10 @@ export class Sandbox {
     process: this.#process,
   });
 
+  constructor() {
+    this.#globals.global = this.#globals;
+  }
+
   /** Puts fakes in place that stand still: what is scheduled never comes. */
   freeze(): void {
     const never = (): { unref(): void } => ({ unref() {} });
@@ -64,9 +69,10 @@ export class Sandbox {
     this.#process.nextTick = never;
   }
 
-  /** Loads the library into it. */
-  async load(): Promise<typeof library> {
-    code ??= bundle();
+  /** Loads the library into it, or an entry beside it, with what that needs of the root. */
+  async load<Exports = typeof library>(entry = "index.ts"): Promise<Exports> {
+    const code = bundles.get(entry) ?? bundle(entry);
+    bundles.set(entry, code);
     const exports = {};
     const module = { exports };
     const load = (id: string): unknown => (/^(node:)?process$/.test(id) ? this.#process : require(id));
@@ -75,6 +81,6 @@ export class Sandbox {
       parsingContext,
     });
     run(load, module, exports, import.meta.filename);
-    return module.exports as typeof library;
+    return module.exports as Exports;
   }
 }

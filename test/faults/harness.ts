@@ -5,13 +5,7 @@
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, expect, vi } from "vitest";
-import {
-  isLockError,
-  type Lock,
-  LockClient,
-  type LockClientOptions,
-  type RedisConnection,
-} from "../../src/index.js";
+import { isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import {
@@ -20,8 +14,11 @@ import {
   type ClusterClientOptions,
   type ClusterProxy,
   type FaultProxy,
+  isNodeRedisWanted,
   type KeyState,
   type Matcher,
+  nodeRedisClusterInstead,
+  nodeRedisInstead,
   PATIENCE,
   type RedisCluster,
   type RedisServer,
@@ -32,6 +29,7 @@ import {
   startProxy,
   startRedis,
   UNHURRIED,
+  type UserRedis,
   until,
 } from "../support/index.js";
 
@@ -61,13 +59,6 @@ export const ownCommand: Matcher = ([name = ""]) =>
   ["EVAL", "EVALSHA", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PING", "PUBSUB"].includes(
     name,
   );
-
-/** A connection of the user, of any version of ioredis. */
-export interface UserRedis extends RedisConnection {
-  ping(): Promise<string>;
-  disconnect(): void;
-  on(event: string, listener: (...args: never[]) => void): unknown;
-}
 
 export type Topology = "standalone" | "cluster";
 export type Version = 5 | 6;
@@ -166,7 +157,7 @@ export class Stage implements AsyncDisposable {
     const proxy = await startProxy(this.server);
     const subscribing = split ? await startProxy(this.server) : proxy;
     const all = { host: proxy.host, port: proxy.port, ...redis };
-    const user = (version === 6 ? new Redis(all) : new Redis5(all as object)) as unknown as UserRedis;
+    const user = userRedis(version, all);
     const subscribers: Redis[] = [];
     if (split) {
       const duplicate = (overrides: object): Redis => {
@@ -189,9 +180,11 @@ export class Stage implements AsyncDisposable {
     const { version = 6, redis = {}, cluster = {} } = options;
     const proxies: ClusterProxy = await startClusterProxy(this.cluster);
     const all = { natMap: proxies.natMap, ...cluster, redisOptions: redis };
-    const user = (version === 6
-      ? new Cluster(proxies.startupNodes, all)
-      : new Cluster5(proxies.startupNodes, all as object)) as unknown as UserRedis;
+    const user = isNodeRedisWanted
+      ? nodeRedisClusterInstead(proxies.startupNodes, proxies.natMap)
+      : ((version === 6
+          ? new Cluster(proxies.startupNodes, all)
+          : new Cluster5(proxies.startupNodes, all as object)) as unknown as UserRedis);
     const observer = this.cluster.connect();
     const name = freshName();
     const proxy = await proxies.proxyFor(name);
@@ -204,6 +197,11 @@ export class Stage implements AsyncDisposable {
       await proxies.stop();
     });
   }
+}
+
+function userRedis(version: Version, options: ClientOptions): UserRedis {
+  if (isNodeRedisWanted) return nodeRedisInstead(options as object);
+  return (version === 6 ? new Redis(options) : new Redis5(options as object)) as unknown as UserRedis;
 }
 
 async function bedOf(

@@ -4,7 +4,7 @@ import { LockClient, MultiLock, RedLock } from "../../src/index.js";
 import { as, failure, recordEvents, refused, untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections, watch } from "../faults/harness.js";
 import { startProxy, until } from "../support/index.js";
-import { expectNothingLeft, heldOn, LONG, NEVER, Party, parked, useMasters } from "./red-helpers.js";
+import { expectNothingLeft, heldOn, joined, LONG, NEVER, Party, parked, useMasters } from "./red-helpers.js";
 
 const masters = useMasters(3);
 failOnUnhandledRejections();
@@ -80,7 +80,7 @@ test("events of kind red go to every client of a member, beside those of the mem
   const hold = await other.lock.lock();
   const waiter = await parked(party, () => party.lock.lock());
   await hold.unlock();
-  const next = await waiter.done;
+  const next = await joined(await waiter.done);
   await next.unlock();
   const life = ["waiting", "acquired", "released"];
   expect(red()).toEqual([life, life, life]);
@@ -104,6 +104,8 @@ test("tokens of fenced members are in hold.members, and rise on every master", a
   const tokens: bigint[][] = [];
   for (let i = 0; i < 3; i++) {
     const hold = await party.lock.lock();
+    // A majority has granted it; the others join.
+    await until("all are held", () => hold.members.length === masters().length);
     tokens.push(hold.members.map((member) => (member as unknown as { token: bigint }).token));
     await hold.unlock();
   }

@@ -1,5 +1,6 @@
 /** What the tests of RedLock share: masters that can be harmed, and parties that have a client for each of them. */
 import { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import {
   type Hold,
@@ -10,7 +11,7 @@ import {
   RedLock,
 } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { freshName, script } from "../faults/harness.js";
+import { freshName, script, type Version } from "../faults/harness.js";
 import {
   type ClientOptions,
   type FaultProxy,
@@ -52,6 +53,8 @@ export function useMasters(count: number, args: readonly string[] = []): () => r
 
 export interface PartyOptions {
   readonly name?: string;
+  /** Of ioredis. Default the newest. */
+  readonly version?: Version;
   readonly client?: LockClientOptions;
   readonly redis?: ClientOptions;
   /** What the members are. Default the plain lock. */
@@ -65,7 +68,7 @@ export class Party implements AsyncDisposable {
   readonly name: string;
   readonly servers: readonly RedisServer[];
   readonly proxies: readonly FaultProxy[];
-  readonly redises: readonly Redis[];
+  readonly redises: readonly (Redis | Redis5)[];
   readonly clients: readonly LockClient[];
   readonly lock: RedLock;
   readonly #make: (client: LockClient, name: string) => Lock;
@@ -73,12 +76,18 @@ export class Party implements AsyncDisposable {
   private constructor(
     servers: readonly RedisServer[],
     proxies: readonly FaultProxy[],
-    { name = freshName(), client, redis, make = (by, lockName) => by.getLock(lockName) }: PartyOptions,
+    {
+      name = freshName(),
+      version = 6,
+      client,
+      redis,
+      make = (by, lockName) => by.getLock(lockName),
+    }: PartyOptions,
   ) {
     this.name = name;
     this.servers = servers;
     this.proxies = proxies;
-    this.redises = proxies.map(({ host, port }) => new Redis({ host, port, ...redis }));
+    this.redises = proxies.map(({ host, port }) => connect(version, { host, port, ...redis }));
     for (const each of this.redises) each.on("error", () => {});
     // So that a busy machine answers in time, unless a test is about that.
     const settings = { watchdogTimeout: 1_000_000, commandTimeout: 10_000, ...client };
@@ -110,6 +119,8 @@ export class Party implements AsyncDisposable {
   /** Takes the lock and gives it back, so that a first call's extra work is behind. */
   async warmUp(): Promise<void> {
     await patiently("it is warm", async () => (await this.lock.lock()).unlock());
+    // No master owes an answer.
+    await Promise.all(this.redises.map((redis) => redis.ping()));
   }
 
   async #ready(): Promise<void> {
@@ -127,6 +138,10 @@ export class Party implements AsyncDisposable {
     for (const redis of this.redises) redis.disconnect();
     await Promise.all(this.proxies.map((proxy) => proxy.stop()));
   }
+}
+
+function connect(version: Version, options: object): Redis | Redis5 {
+  return version === 5 ? new Redis5(options) : new Redis(options);
 }
 
 /** As often as a client of little patience needs on a busy machine. */
@@ -202,15 +217,22 @@ export async function parked<T>(party: Party, call: () => Promise<T>): Promise<{
   return waiting;
 }
 
+/** Soon all masters are part of the hold. */
+export async function joined(hold: MultiHold, count: number = 3, timeout: number = SOON): Promise<MultiHold> {
+  await until("all have granted it", () => hold.members.length === count, { timeout });
+  return hold;
+}
+
 /** Takes the lock on all masters, as often as it takes on a machine that is too busy for a short lease. */
 export function takeAll(party: Party, lease?: number): Promise<MultiHold> {
   return until(
     "it is taken on all masters",
     async () => {
       const hold = await party.lock.tryLock(0, lease);
-      if (hold?.members.length === party.servers.length) return hold;
-      await hold?.unlock();
-      return undefined;
+      if (!hold) return undefined;
+      // A master that did without, or was done without, grants the next one.
+      await joined(hold, party.servers.length, 1_000).catch(() => hold.unlock());
+      return hold.isHeld ? hold : undefined;
     },
     { timeout: SOON },
   ) as Promise<MultiHold>;

@@ -17,8 +17,8 @@ import {
 const masters = useMasters(3);
 failOnUnhandledRejections();
 
-/** Of a waiter that nothing but an answer wakes. A master has a second for its answer. */
-const PATIENT = { pollCap: NEVER, commandTimeout: 1_000 };
+/** Of a waiter that nothing but an answer wakes. A master has three seconds for its answer. */
+const PATIENT = { pollCap: NEVER, commandTimeout: 3_000 };
 
 /** Messages for a release that did not happen, from these masters. */
 async function mislead({ servers, name }: Party, on: readonly number[]): Promise<void> {
@@ -40,7 +40,7 @@ async function roundInVain(party: Party, on: readonly number[]): Promise<void> {
 test("a waiter whose round no majority answered in time tries again when the late answers come", async () => {
   await using party = await Party.of(masters(), { client: PATIENT });
   await occupy(party, [0, 1, 2], LONG);
-  const waiter = await parked(party, () => party.lock.lock({ lease: 60_000 }));
+  const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
   const call = watch(waiter.done);
   await roundInVain(party, [0, 1]);
   expect(call.state).toBe("pending");
@@ -57,18 +57,18 @@ test("a waiter whose round no majority answered in time tries again when the lat
 test("late answers that say no let the waiter sleep on", async () => {
   await using party = await Party.of(masters(), { client: PATIENT });
   await occupy(party, [0, 1, 2], LONG);
-  const waiter = await parked(party, () => party.lock.lock({ lease: 60_000 }));
+  const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
   const call = watch(waiter.done);
   await roundInVain(party, [0, 1]);
-  const before = party.asked;
+  // Master 2 may owe an answer of the round before, and is asked again when that is there.
+  const asked = () => party.asked.slice(0, 2);
+  const before = asked();
   for (const i of [0, 1]) party.proxy(i).restore();
-  await until("it has asked a majority again", () => {
-    return party.asked.filter((count, i) => count > (before[i] ?? 0)).length >= 2;
-  });
+  await until("it has asked again", () => asked().every((count, i) => count > (before[i] ?? 0)));
   await Promise.all(party.redises.map((redis) => redis.ping()));
-  const after = party.asked;
+  const after = asked();
   for (let i = 0; i < 20; i++) await Promise.all(party.redises.map((redis) => redis.ping()));
-  expect(party.asked).toEqual(after);
+  expect(asked()).toEqual(after);
   expect(call.state).toBe("pending");
   await vacate(party, [0, 1, 2]);
   await (await call.promise).unlock();

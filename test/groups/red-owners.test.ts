@@ -3,7 +3,17 @@ import { expect, test } from "vitest";
 import { failure, untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { expectNothingLeft, heldOn, LONG, NEVER, Party, unlockAll, useMasters } from "./red-helpers.js";
+import {
+  expectNothingLeft,
+  heldOn,
+  joined,
+  LONG,
+  NEVER,
+  Party,
+  takeAll,
+  unlockAll,
+  useMasters,
+} from "./red-helpers.js";
 
 const masters = useMasters(3);
 failOnUnhandledRejections();
@@ -43,7 +53,7 @@ test("a call that was made before the last unlock re-enters", async () => {
   await using party = await Party.of(masters());
   const { lock } = party;
   await party.client(0).scope(async () => {
-    const first = await lock.lock();
+    const first = await joined(await lock.lock());
     const nesting = lock.lock();
     const unlocking = first.unlock();
     const second = await nesting;
@@ -172,7 +182,7 @@ for (const closed of [0, 2]) {
 
   test(`a hold outlives the close of client ${closed}; with a second one closed it is lost`, async () => {
     await using party = await Party.of(masters());
-    const hold = await party.lock.lock();
+    const hold = await takeAll(party);
     await party.client(closed).close({ timeout: 0 });
     expect(hold.isHeld).toBe(true);
     await until("that part is given back", async () => !(await heldOn(party)).includes(closed));

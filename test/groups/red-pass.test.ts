@@ -7,6 +7,7 @@ import { until } from "../support/index.js";
 import {
   expectNothingLeft,
   heldOn,
+  joined,
   LONG,
   NEVER,
   occupy,
@@ -36,8 +37,7 @@ test("giving back and taking are one command to each master", async () => {
   const { hold, done } = await holdAndWaiter(party);
   for (const proxy of party.proxies) proxy.clear();
   await hold.unlock();
-  const next = await done;
-  expect(next.members).toHaveLength(3);
+  const next = await joined(await done);
   expect(next.ownerId).not.toBe(hold.ownerId);
   for (const proxy of party.proxies) {
     expect(proxy.count(PASS)).toBe(1);
@@ -155,7 +155,7 @@ test("a process whose calls come without end lets another one in", async () => {
   for (let i = 0; i < 3; i++) {
     const hold = await other.lock.lock({ lease: LONG, wait: SOON });
     const before = rounds;
-    expect(await heldOn(party)).toContain(0);
+    expect((await heldOn(party)).length).toBeGreaterThanOrEqual(2);
     await hold.unlock();
     await until("the others go on", () => rounds > before);
   }

@@ -4,7 +4,17 @@ import type { LockError, MultiHold } from "../../src/index.js";
 import { failure, nextEvent } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { expectNothingLeft, heldOn, LONG, Party, timed, ttlsOf, useMasters } from "./red-helpers.js";
+import {
+  expectNothingLeft,
+  heldOn,
+  joined,
+  LONG,
+  Party,
+  takeAll,
+  timed,
+  ttlsOf,
+  useMasters,
+} from "./red-helpers.js";
 
 const masters = useMasters(3);
 failOnUnhandledRejections();
@@ -81,6 +91,7 @@ for (const [gone, silent] of [
     party.client(1).on("error", ({ cause }) => events.push(cause));
     const result = await party.lock.run(
       async (hold) => {
+        await joined(hold);
         await forget(party, gone);
         await hold.extend(LONG);
         expect(hold.isHeld).toBe(true);
@@ -95,7 +106,7 @@ for (const [gone, silent] of [
     expect(events).toEqual([expect.objectContaining({ code: "UNAVAILABLE" })]);
     party.proxy(silent).restore();
     await expectNothingLeft(party);
-    const hold = await party.lock.lock({ lease: LONG });
+    const hold = await takeAll(party, LONG);
     await forget(party, gone);
     party.proxy(silent).stall();
     expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE" });
@@ -137,7 +148,7 @@ test("run: what fn throws wins; a loss rejects with what fn returned; a silent r
 
 test("extend moves the deadline of a majority, up and down, and fails without one", async () => {
   await using party = await Party.of(masters(), { client: IMPATIENT });
-  const hold = await party.lock.lock({ lease: 10_000 });
+  const hold = await takeAll(party, 10_000);
   await hold.extend(LONG);
   expect(hold.remaining).toBeGreaterThan(LONG / 2);
   await until("all have it", async () => Math.min(...(await ttlsOf(party))) > LONG / 2);

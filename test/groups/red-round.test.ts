@@ -9,12 +9,14 @@ import { until } from "../support/index.js";
 import {
   expectNothingLeft,
   heldOn,
+  joined,
   LONG,
   NEVER,
   occupy,
   ownScripts,
   Party,
   parked,
+  SOON,
   timed,
   useMasters,
   vacate,
@@ -34,7 +36,7 @@ test("all masters are asked at once: with every answer delayed a take costs one 
     });
   }
   const { value: hold, took } = await timed(() => party.lock.lock({ lease: LONG }));
-  expect(hold.members).toHaveLength(3);
+  await joined(hold);
   expect(took).toBeGreaterThanOrEqual(245);
   expect(took).toBeLessThan(495);
   expect(sent).toHaveLength(3);
@@ -49,7 +51,8 @@ test("a free lock costs each master one command, and so does giving it back", as
   await (await party.lock.lock()).unlock();
   await Promise.all(party.redises.map((redis) => redis.ping()));
   for (const proxy of party.proxies) {
-    expect(proxy.commands.map(({ command }) => command[0])).toEqual(["EVALSHA", "EVALSHA", "PING"]);
+    expect(proxy.count(script("acquire", party.name))).toBe(1);
+    expect(proxy.commands).toHaveLength(3);
   }
 });
 
@@ -77,12 +80,16 @@ for (const [what, lease, commandTimeout, time] of TIMES) {
 test("validity counts from before the first command: what slow members take is off it", async () => {
   await using party = await Party.of(masters());
   await party.warmUp();
-  for (const slow of [[2], [0, 1, 2]]) {
+  for (const slow of [
+    [1, 2],
+    [0, 1, 2],
+  ]) {
     for (const i of slow) party.proxy(i).delayReplies(250, script("acquire"));
     const hold = await party.lock.lock({ lease: LONG });
     expect(hold.remaining).toBeLessThanOrEqual(0.99 * LONG - 2 - 245);
     expect(hold.remaining).toBeGreaterThan(0.9 * LONG);
-    for (const member of hold.members) expect(member.remaining).toBeLessThanOrEqual(0.99 * LONG - 2 - 245);
+    const late = hold.members.filter(({ remaining }) => remaining <= 0.99 * LONG - 2 - 245);
+    expect(late).toHaveLength(hold.members.length);
     for (const i of slow) party.proxy(i).restore();
     await hold.unlock();
   }
@@ -109,13 +116,14 @@ test("a grant without validity is no hold, and is given back everywhere", async 
   await expectNothingLeft(party, 2_000);
 });
 
-test("validity that ends while the round waits for a silent master is none", async () => {
+test("validity that ends while the round waits for a majority is none", async () => {
   await using party = await Party.of(masters());
   await party.warmUp();
   party.proxy(2).stall();
-  // The others grant it at once; the round lasts for 50 ms.
+  // One grants it at once, the next one later than that is valid.
+  party.proxy(1).delayReplies(45, script("acquire"));
   const outcome = await party.lock.tryLock(0, 40).catch(({ code }) => code);
-  expect([null, "LOCK_LOST"]).toContain(outcome);
+  expect([null, "LOCK_LOST", "QUORUM"]).toContain(outcome);
 });
 
 test("grants that come too late are tried for again after a short pause, not after pollCap", async () => {
@@ -175,13 +183,14 @@ test("what a silent master grants late is given back, though the call was won wi
   await using party = await Party.of(masters());
   await party.warmUp();
   party.proxy(2).stall();
-  const hold = await party.lock.lock({ lease: LONG });
-  expect(hold.members).toHaveLength(2);
+  const hold = await until("it is taken", () => party.lock.tryLock(0, 20_000), { timeout: SOON });
+  expect(hold?.members).toHaveLength(2);
+  // A master has 200 ms, and timers fire in their order.
+  await new Promise((resolve) => setTimeout(resolve, 400));
   party.proxy(2).restore();
-  await until("it has had the command", () => (party.asked[2] ?? 0) >= 2);
   await until("it is given back", async () => (await heldOn(party)).join() === "0,1");
-  expect(hold.isHeld).toBe(true);
-  await hold.unlock();
+  expect(hold?.members).toHaveLength(2);
+  await hold?.unlock();
   await expectNothingLeft(party);
 });
 

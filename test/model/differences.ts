@@ -3,11 +3,15 @@ import type { Hold, Lock, Owner } from "../../src/index.js";
 import type * as model from "./parties.js";
 import type { Side } from "./rules.js";
 import { type Pair, pick, type Scene } from "./scene.js";
+import { WATCHDOG } from "./world.js";
 
 /** A TTL is read a little later than it was set: milliseconds. */
 const TTL_SLACK = 50;
 const TOMBSTONE = /^(redisson_unlock_latch|holdfast_over)/;
 const LONGEST_TOMBSTONE = 60_000;
+/** What clients tell of themselves stays for two rounds, each a third of this. */
+const TOLD = /^holdfast_client(s$|:)/;
+const LONGEST_TOLD = (2 * WATCHDOG) / 3 + TTL_SLACK;
 
 type Differences = string[];
 
@@ -30,7 +34,7 @@ export async function differences(scene: Scene, turn: number): Promise<Differenc
 
 /** What is left on the server, and in the process, when everything was given up and given back. */
 export async function leftovers({ world, kind, name }: Scene): Promise<Differences> {
-  const stays = (key: string) => TOMBSTONE.test(key) || kind.counters?.test(key);
+  const stays = (key: string) => TOMBSTONE.test(key) || TOLD.test(key) || kind.counters?.test(key);
   const keys = [...(await world.travel()).keys()].filter((key) => !stays(key));
   const channels = await world.channels(name);
   return [...keys, ...channels].map((left) => `${left} is left`);
@@ -81,7 +85,8 @@ function ofKeys({ name, kind, model }: Scene, keys: ReadonlyMap<string, number>)
     ...compare("the lock's key exists", keys.has(name), model.holds.live().length > 0),
     ...[...keys].flatMap(([key, ttl]) => {
       if (ttl < 0) return isEndless(key) ? [] : [`${key} has no TTL`];
-      return TOMBSTONE.test(key) && ttl > LONGEST_TOMBSTONE ? [`${key} lives for ${ttl} ms`] : [];
+      const most = TOMBSTONE.test(key) ? LONGEST_TOMBSTONE : TOLD.test(key) ? LONGEST_TOLD : ttl;
+      return ttl > most ? [`${key} lives for ${ttl} ms`] : [];
     }),
   ];
 }

@@ -29,13 +29,13 @@ export const IMPORT_ALL = (names: readonly string[]): string =>
 export const REQUIRE_ALL = (names: readonly string[]): string =>
   names.map((name, n) => `const e${n} = require("${name}");`).join("\n");
 
-/** Loads the root and the entries beside it; prints what one of them knows of an error that the root made. */
+/** Loads the root and the entries beside it; prints what one knows of an error that the root made, and whether another's default is its class. */
 export function entries(load: typeof IMPORT_ALL, names: readonly string[]): string {
   const all = ["holdfast", ...names.map((name) => `holdfast/${name}`)];
-  const http = all.indexOf("holdfast/http");
+  const [http, redlock] = ["http", "redlock"].map((name) => `e${all.indexOf(`holdfast/${name}`)}`);
   return `${load(all)}
 const error = new e0.LockTimeoutError("a", 1);
-console.log(e${http}.problemOf(error).code, e${http}.httpStatusOf(error));
+console.log(${http}.problemOf(error).code, ${http}.httpStatusOf(error), ${redlock}.default === ${redlock}.Redlock);
 `;
 }
 
@@ -68,6 +68,7 @@ try {
 export const TYPED = `import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { isLockError, LockClient, type Hold, type Lock } from "holdfast";
+import Redlock, { ExecutionError, type Lock as Taken, Redlock as Named } from "holdfast/redlock";
 
 export const clients: LockClient[] = [
   new LockClient(new Redis("redis://127.0.0.1:1")),
@@ -90,6 +91,18 @@ export async function work(client: LockClient): Promise<number> {
 
 export function codeOf(error: unknown): string | undefined {
   return isLockError(error) ? error.code : undefined;
+}
+
+export async function workAsBefore(): Promise<number> {
+  const redlock: Named = new Redlock([new Redis(), new Redis5(), new Cluster([]), new Cluster5([])], { retryCount: 3 });
+  redlock.on("error", (error) => console.log(error instanceof ExecutionError && error.attempts.length));
+  let taken: Taken = await redlock.acquire(["a", "b"], 1_000);
+  taken = await taken.extend(1_000);
+  for (const attempt of (await taken.release()).attempts) console.log((await attempt).votesFor.size);
+  return await redlock.using(["a"], 1_000, async (signal) => {
+    if (signal.aborted) throw signal.error;
+    return taken.expiration;
+  });
 }
 
 // @ts-expect-error: no connection

@@ -13,6 +13,7 @@ export * from "./fault-proxy.js";
 export { freePort, releasePort } from "./free-port.js";
 export * from "./key-state.js";
 export * from "./movable-clock.js";
+export * from "./node-redis.js";
 export * from "./patience.js";
 export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
 export type { RedisServerOptions } from "./redis-args.js";

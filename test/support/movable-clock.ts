@@ -1,5 +1,5 @@
 /**
- * A wall clock that a test moves under a server: a library that is loaded before libc answers for the clock, and adds what
+ * A wall clock that a test moves or stops under a server: a library that is loaded before libc answers for the clock, by what
  * stands in a file. libfaketime recurses in jemalloc's first allocation; this asks the kernel itself and allocates nothing.
  */
 import { execFile, execFileSync } from "node:child_process";
@@ -19,21 +19,23 @@ const SOURCE = `
 #include <time.h>
 #include <unistd.h>
 
-static volatile int64_t *ahead; /* microseconds */
+/* Microseconds: by how much it is ahead, and where it stands unless that is 0. */
+static volatile struct { int64_t ahead, stands; } *set;
 
 __attribute__((constructor)) static void open_clock(void) {
   const char *path = getenv("HOLDFAST_TEST_CLOCK");
   int file = path ? open(path, O_RDONLY) : -1;
   if (file < 0) return;
-  void *page = mmap(0, sizeof *ahead, PROT_READ, MAP_SHARED, file, 0);
-  if (page != MAP_FAILED) ahead = page;
+  void *page = mmap(0, sizeof *set, PROT_READ, MAP_SHARED, file, 0);
+  if (page != MAP_FAILED) set = page;
   close(file);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
   int failed = (int)syscall(SYS_clock_gettime, clock, now);
-  if (failed || !ahead || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return failed;
-  int64_t us = (int64_t)now->tv_sec * 1000000 + now->tv_nsec / 1000 + *ahead;
+  if (failed || !set || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return failed;
+  int64_t us = (int64_t)now->tv_sec * 1000000 + now->tv_nsec / 1000 + set->ahead;
+  if (set->stands) us = set->stands;
   now->tv_sec = us / 1000000;
   now->tv_nsec = us % 1000000 * 1000;
   return 0;
@@ -95,10 +97,20 @@ export class MovableClock implements AsyncDisposable {
   /** Steps by so many milliseconds, back if negative, from what it shows now. */
   async step(ms: number): Promise<void> {
     this.#ahead += ms;
-    const bytes = Buffer.alloc(8);
+    await this.#set(0, this.#ahead === 0 && ms === 0 ? "w" : "r+");
+  }
+
+  /** Stands still from now on, at these epoch milliseconds, until the next step. */
+  async stopAt(ms: number): Promise<void> {
+    await this.#set(ms, "r+");
+  }
+
+  async #set(stands: number, flag: "w" | "r+"): Promise<void> {
+    const bytes = Buffer.alloc(16);
     bytes.writeBigInt64LE(BigInt(this.#ahead) * 1_000n);
+    bytes.writeBigInt64LE(BigInt(stands) * 1_000n, 8);
     // In place: the server has this very file mapped.
-    await writeFile(this.#path("ahead"), bytes, { flag: this.#ahead === 0 && ms === 0 ? "w" : "r+" });
+    await writeFile(this.#path("ahead"), bytes, { flag });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

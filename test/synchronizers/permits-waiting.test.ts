@@ -37,7 +37,7 @@ describe.concurrent("a waiter is woken", () => {
   });
 
   test("by the end of somebody's lease, without any message", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage(), { ...asleep, presence: false }, {});
     await site.permits().trySetPermits(1);
     const began = performance.now();
     await site.permits(1).acquire({ lease: 1_500 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Instant } from "../../src/base/clock.js";
 import { renewalInterval, retryInterval } from "../../src/watchdog/renewal-interval.js";
 import type { TimerEntry } from "../../src/watchdog/timer-heap.js";
-import { type Keeper, type Renewal, type Renewer, Watchdog } from "../../src/watchdog/watchdog.js";
+import { type Renewal, type RenewalRules, type Renewer, Watchdog } from "../../src/watchdog/watchdog.js";
 import { settled, VirtualClock } from "../support/virtual-clock.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -45,7 +45,7 @@ class ScriptedRenewer implements Renewer {
   }
 }
 
-class Scene implements Keeper<Watched> {
+class Scene implements RenewalRules<Watched> {
   readonly clock: VirtualClock = new VirtualClock(1_000);
   readonly renewer: ScriptedRenewer = new ScriptedRenewer();
   /** What was looked at: its name, when, and as of when. */

@@ -14,9 +14,7 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
   W6: ({ call, name, before, actor }, { outcome, state }) => {
     if (call.verb !== "unlock" || call.side !== "read" || outcome !== null) return;
     if (modeOf(state[name]) !== "read" || ownersOf(state[name]).length === 0) return;
-    const lock = before[name]?.expireAt ?? 0;
-    const isLongest = Math.max(longestRead(before, actor) + 1, longestRead(state, actor)) >= lock;
-    if (!isLongest) endAt(state, name, lock);
+    if (!isLongest(actor, before, state, name)) endAt(state, name, before[name]?.expireAt ?? 0);
   },
   W7: ({ call, name, before }, expected) => {
     if (call.verb !== "unlock" || expected.outcome !== null || modeOf(before[name]) !== "write") return;
@@ -127,7 +125,7 @@ export function clearedUp(state: State): State {
 }
 
 /** After an unlock each hold that is left ends when it would have ended anyway; those of the watchdog are renewed. */
-function ownDeadlines({ call, name, owner, at, actor }: Scene, { outcome, state }: Expected): void {
+function ownDeadlines({ call, name, owner, at, actor, before }: Scene, { outcome, state }: Expected): void {
   const left = owner.holds.filter(({ hold }) => hold.isHeld);
   if (call.verb !== "unlock" || outcome !== null || !state[name] || left.length === 0) return;
   if (call.side === "write" && modeOf(state[name]) === "read")
@@ -138,6 +136,8 @@ function ownDeadlines({ call, name, owner, at, actor }: Scene, { outcome, state 
     endAt(state, `{${name}}:<${actor}>:rwlock_timeout:${i + 1}`, until);
   const others = Object.keys(state).filter((key) => isReadHold(key) && !key.includes(actor));
   const theirs = others.map((key) => state[key]?.expireAt ?? 0);
+  // As W6: beside another reader, who has not the longest to go leaves the lock its time.
+  if (call.side === "read" && others.length > 0 && !isLongest(actor, before, state, name)) return;
   endAt(state, name, Math.max(...ends.map(({ until }) => until), ...theirs));
 }
 
@@ -192,6 +192,12 @@ function isReadHold(key: string): boolean {
 function longestRead(state: State, actor: string): number {
   const holds = Object.keys(state).filter((key) => isReadHold(key) && key.includes(`:<${actor}>:`));
   return Math.max(0, ...holds.map((key) => state[key]?.expireAt ?? 0));
+}
+
+/** Whether an actor's longest read hold ends when the lock does, before its call or after. */
+function isLongest(actor: string, before: State, after: State, name: string): boolean {
+  const end = Math.max(longestRead(before, actor) + 1, longestRead(after, actor));
+  return end >= (before[name]?.expireAt ?? 0);
 }
 
 function leasesOf(name: string): string {

@@ -7,6 +7,6 @@ const MISSED_POLLS = 3;
 const LONGEST = 2 ** 52;
 
 /** Milliseconds for which the server takes a waiter that it does not hear of for alive. */
-export function patience({ pollCap }: Settings): number {
+export function aliveFor({ pollCap }: Settings): number {
   return Math.min(MISSED_POLLS * pollCap, LONGEST);
 }

@@ -1,0 +1,71 @@
+/**
+ * The tracing channels `holdfast:lock` (a call, until it is granted or over) and `holdfast:hold` (from grant to end) of
+ * node:diagnostics_channel. While nobody listens, nothing is made for them.
+ */
+import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import type { LockKind } from "./events.js";
+
+/** What subscribers of `holdfast:lock` get, filled in as the call goes on. */
+export interface LockCallContext {
+  /** Of the client that the call is made by. */
+  readonly clientId: string;
+  /** Without the prefix. */
+  readonly lockName: string;
+  /** What it is a lock or synchronizer of. */
+  readonly kind: LockKind;
+  /** Under which it was granted, if it was. */
+  ownerId?: string;
+  /** How it ended, unless it rejected: `timeout` also for `tryLock` that resolves with null after its wait. */
+  outcome?: "acquired" | "rejected" | "timeout";
+}
+
+/** What subscribers of `holdfast:hold` get, filled in when it ends. */
+export interface HoldContext {
+  /** Of the client that has the hold. */
+  readonly clientId: string;
+  /** Without the prefix. */
+  readonly lockName: string;
+  /** What it is a lock of. */
+  readonly kind: LockKind;
+  /** Under which it was granted. */
+  readonly ownerId: string;
+  /** How it ended: `released` as soon as it is on its way back. */
+  outcome?: "released" | "lost";
+  /** The LockLostError of one that was lost. */
+  error?: unknown;
+}
+
+export const callChannel: TracingChannel<LockCallContext> = tracingChannel("holdfast:lock");
+export const holdChannel: TracingChannel<HoldContext> = tracingChannel("holdfast:hold");
+
+type Channels = Readonly<
+  Record<"start" | "end" | "asyncStart" | "asyncEnd" | "error", { hasSubscribers: boolean }>
+>;
+
+/** Node before 20.13 does not know it of the channel as a whole. */
+export function isHeard({ start, end, asyncStart, asyncEnd, error }: Channels): boolean {
+  return (
+    start.hasSubscribers ||
+    end.hasSubscribers ||
+    asyncStart.hasSubscribers ||
+    asyncEnd.hasSubscribers ||
+    error.hasSubscribers
+  );
+}
+
+/** Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within `wait` milliseconds. */
+export function traceCall<G>(
+  context: LockCallContext,
+  wait: number,
+  call: () => Promise<G | undefined>,
+): Promise<G | undefined> {
+  const followed = async () => {
+    const granted = await call();
+    const refused = wait === 0 ? "rejected" : "timeout";
+    context.outcome = granted === undefined ? refused : "acquired";
+    const ownerId = (granted as { ownerId?: unknown } | undefined)?.ownerId;
+    if (typeof ownerId === "string") context.ownerId = ownerId;
+    return granted;
+  };
+  return callChannel.tracePromise(followed, context);
+}

@@ -1,0 +1,81 @@
+/** What a client has and waits for now, as it tells others. */
+import { hostname } from "node:os";
+import type { Clock } from "./base/clock.js";
+import { clientId } from "./base/ids.js";
+import type { Engine } from "./engine/engine.js";
+import { RedlockAttempt } from "./groups/redlock-attempt.js";
+import { LockAcquisition } from "./locks/acquire.js";
+import { liveHolds } from "./locks/holds.js";
+import { wireIdOf } from "./locks/loss.js";
+import type { LockTable } from "./locks/owner-lock.js";
+import { type ClientInfo, MOST, type Told } from "./presence/told.js";
+import type { KeptPermits } from "./synchronizers/kept-permits.js";
+import { Request } from "./synchronizers/request.js";
+
+export interface TellingParts {
+  readonly table: LockTable;
+  readonly permits: KeptPermits;
+  readonly engine: Engine;
+  readonly clock: Clock;
+}
+
+/** A new client, as people know it. */
+export function describeSelf(label: string): ClientInfo {
+  const [host, { pid }] = [hostname(), process];
+  return { id: clientId(), label: label || `${host}:${pid}`, host, pid };
+}
+
+/** Looks at what a client has and waits for; however much that is, at no more than can be told. */
+export function lookOf(parts: TellingParts): () => { readonly holds: Told[]; readonly waits: Told[] } {
+  const numbers = new WeakMap<object, number>();
+  let last = 0;
+  const numberOf = (owner: object) => {
+    const known = numbers.get(owner) ?? ++last;
+    numbers.set(owner, known);
+    return known;
+  };
+  return () => ({ holds: holdsOf(parts, numberOf), waits: waitsOf(parts, numberOf) });
+}
+
+/** Numbers an owner, so that others see what is one owner's. */
+type NumberOf = (owner: object) => number;
+
+function holdsOf({ table, permits, clock }: TellingParts, numberOf: NumberOf): Told[] {
+  const told: Told[] = [];
+  for (const own of table.live.all(MOST)) {
+    // Nested holds of a side began with its first.
+    const sides = new Set<string>();
+    for (const { backend, ownerId, acquiredAt: since } of liveHolds(own)) {
+      if (sides.has(backend.side)) continue;
+      sides.add(backend.side);
+      const { key, kind } = backend;
+      told.push({ key, kind, ownerId, since, owner: numberOf(own.owner ?? own) });
+    }
+  }
+  for (const { number, id, held } of permits.live.all(MOST)) {
+    told.push({
+      key: number.key,
+      kind: number.kind,
+      ownerId: id,
+      since: clock.wall() - held,
+      owner: undefined,
+    });
+  }
+  return told;
+}
+
+function waitsOf({ engine, clock }: TellingParts, numberOf: NumberOf): Told[] {
+  return engine.waiting.slice(0, MOST).flatMap((call) => {
+    const since = Math.round(clock.wall() - (clock.mono() - call.waitsSince));
+    if (call instanceof Request) {
+      const { key, kind } = call.number;
+      return { key, kind, ownerId: undefined, since, owner: undefined };
+    }
+    const wanted = call instanceof RedlockAttempt ? call.first : call;
+    if (!(wanted instanceof LockAcquisition)) return [];
+    const { own, backend, wireId } = wanted;
+    const { key, kind } = backend;
+    const mode = backend.side === "only" ? undefined : backend.side;
+    return { key, kind, ownerId: wireIdOf(own) ?? wireId, since, owner: numberOf(own.owner ?? own), mode };
+  });
+}

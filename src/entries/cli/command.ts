@@ -1,0 +1,94 @@
+/** What a command of `holdfast` is made of: the help, the completions and the parser go by the same words. */
+import type { LockClient, LockClientOptions } from "../../index.js";
+import type { Server } from "./server.js";
+import type { Terminal } from "./terminal.js";
+
+export interface Option {
+  readonly type: "string" | "boolean";
+  readonly short?: string;
+  /** What stands for the value in the help, of one that takes a value. */
+  readonly value?: string;
+  readonly help: string;
+  /** The only values that there are. */
+  readonly oneOf?: readonly string[];
+}
+
+export interface Command {
+  readonly name: string;
+  /** What follows the name, such as `<name>` or `[pattern]`. */
+  readonly usage: string;
+  readonly summary: string;
+  /** Lines below the summary. */
+  readonly details?: readonly string[];
+  readonly options?: Readonly<Record<string, Option>>;
+  /** How many words it takes. */
+  readonly words: { readonly least: number; readonly most: number };
+  /** Takes a command of its own after `--`. */
+  readonly takesCommand?: boolean;
+  /** Resolves with the exit code. */
+  readonly act: (task: Task) => Promise<number>;
+}
+
+/** One call of a command. */
+export interface Task {
+  readonly words: readonly string[];
+  /** What stands after `--`. */
+  readonly rest: readonly string[];
+  readonly options: OptionValues;
+  readonly terminal: Terminal;
+  /** Connects when it is first asked for. */
+  readonly connect: (options?: LockClientOptions) => { readonly client: LockClient; readonly server: Server };
+  /** Aborted by SIGINT, SIGTERM and SIGHUP, with the exit code as its reason. */
+  readonly signal: AbortSignal;
+  readonly signals: Signals;
+}
+
+/** Those that would end this process. */
+export interface Signals {
+  /** Calls back for each instead of aborting the task; returns what ends that. */
+  readonly take: (listener: (signal: NodeJS.Signals) => void) => () => void;
+}
+
+export type OptionValues = Readonly<Record<string, string | boolean | undefined>>;
+
+/** Something was typed wrong. */
+export class UsageError extends Error {}
+
+/** Those of BSD's sysexits.h that there are one for; `run` ends with the code of its command otherwise. */
+export const EXIT = {
+  ok: 0,
+  /** There is something to say: a lock that is free, a finding, a dead-lock. */
+  found: 1,
+  usage: 64,
+  unavailable: 69,
+  failed: 70,
+  busy: 75,
+  lost: 76,
+  cannotRun: 126,
+  notFound: 127,
+} as const;
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of `10s`, `1.5m`, `500ms`, or of a number of seconds. */
+export function durationOf(values: OptionValues, name: string): number | undefined {
+  const text = values[name];
+  if (typeof text !== "string") return undefined;
+  const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text) ?? [];
+  if (number === undefined)
+    throw new UsageError(`--${name} must be a time such as 500ms, 10s or 2m, not ${JSON.stringify(text)}`);
+  return Math.round(Number(number) * (UNITS[unit] ?? 1));
+}
+
+/** An integer from `least` to `most`. */
+export function integerOf(
+  values: OptionValues,
+  name: string,
+  [least, most]: readonly [number, number],
+): number | undefined {
+  const text = values[name];
+  if (typeof text !== "string") return undefined;
+  const number = Number(text);
+  if (/^\d+$/.test(text) && number >= least && number <= most) return number;
+  throw new UsageError(`--${name} must be an integer from ${least} to ${most}, not ${JSON.stringify(text)}`);
+}

@@ -1,0 +1,86 @@
+/** `holdfast deadlocks`: owners that wait for each other. */
+import { wallTime } from "../../base/platform.js";
+import type { LockInfo, WaiterInfo } from "../../index.js";
+import { type Command, EXIT } from "./command.js";
+import { allLocks, waiterText } from "./locks.js";
+
+/** Somebody who holds `held` waits for `wanted`. */
+export interface Edge {
+  readonly held: string;
+  readonly wanted: string;
+  readonly waiter: WaiterInfo;
+}
+
+export const deadlocks: Command = {
+  name: "deadlocks",
+  usage: "",
+  summary: "circles of owners that wait for each other, over all processes",
+  details: [
+    "By what clients tell of themselves, which is up to a third of a watchdogTimeout old: look twice before you act. A circle",
+    "ends when one of its calls gives up or one of its locks is taken away. The exit code is 1 if there is one.",
+  ],
+  words: { least: 0, most: 0 },
+  act: async ({ connect, terminal }) => {
+    const circles = circlesOf(await allLocks(connect().client, undefined));
+    const now = wallTime();
+    terminal.json(circles);
+    for (const circle of circles) {
+      terminal.say([...circle.map(({ held }) => held), circle[0]?.held].join(" → "), "bold");
+      for (const { wanted, waiter } of circle)
+        terminal.say(`  waits for ${wanted}: ${waiterText(waiter, now)}`);
+    }
+    if (circles.length === 0) terminal.say("There is none.");
+    return circles.length > 0 ? EXIT.found : EXIT.ok;
+  },
+};
+
+/** Circles of the wait-for graph. No lock is in two of them: where one ends, another may be left for the next look. */
+export function circlesOf(locks: readonly LockInfo[]): Edge[][] {
+  const edges = new Map<string, Edge[]>();
+  for (const { name: wanted, waiting } of locks) {
+    for (const waiter of waiting) {
+      for (const held of waiter.holds) {
+        // A call that wants more of what its owner has waits for others alone.
+        if (held !== wanted) edges.set(held, [...(edges.get(held) ?? []), { held, wanted, waiter }]);
+      }
+    }
+  }
+  const circles: Edge[][] = [];
+  const done = new Set<string>();
+  for (const start of edges.keys()) {
+    for (let circle = circleFrom(start, edges, done); circle; circle = circleFrom(start, edges, done)) {
+      circles.push(circle);
+      for (const { held } of circle) done.add(held);
+    }
+  }
+  return circles;
+}
+
+/** Depth first, without recursion: a chain of locks may be long. `done`: from where there is none, or none any more. */
+function circleFrom(
+  start: string,
+  edges: ReadonlyMap<string, readonly Edge[]>,
+  done: Set<string>,
+): Edge[] | undefined {
+  if (done.has(start)) return undefined;
+  const path: Edge[] = [];
+  const on = new Set<string>();
+  const left: { name: string; next: Edge[] }[] = [{ name: start, next: [...(edges.get(start) ?? [])] }];
+  on.add(start);
+  for (let top = left.at(-1); top; top = left.at(-1)) {
+    const edge = top.next.pop();
+    if (!edge) {
+      left.pop();
+      path.pop();
+      on.delete(top.name);
+      done.add(top.name);
+    } else if (on.has(edge.wanted)) {
+      return [...path, edge].slice(left.findIndex(({ name }) => name === edge.wanted));
+    } else if (!done.has(edge.wanted)) {
+      path.push(edge);
+      on.add(edge.wanted);
+      left.push({ name: edge.wanted, next: [...(edges.get(edge.wanted) ?? [])] });
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,238 @@
+/** What is looked at, one after the other. */
+import { monotonic, wallTime } from "../../../base/platform.js";
+import { isLockError, type LockClient } from "../../../index.js";
+import { allLocks } from "../locks.js";
+import { pause } from "../pause.js";
+import type { Server } from "../server.js";
+import { spell } from "../terminal.js";
+import type { Facts } from "./facts.js";
+
+export interface Patient {
+  readonly client: LockClient;
+  readonly server: Server;
+  readonly facts: Facts;
+}
+
+export type Level = "good" | "note" | "poor" | "bad";
+
+export interface Finding {
+  readonly level: Level;
+  readonly finding: string;
+  readonly why?: string | undefined;
+  readonly cure?: string | undefined;
+}
+
+type Check = (patient: Patient) => Promise<Finding>;
+
+export const CHECKS: readonly (readonly [what: string, check: Check])[] = [
+  ["version", version],
+  ["rights", rights],
+  ["messages", messages],
+  ["memory", memory],
+  ["persistence", persistence],
+  ["replicas", replicas],
+  ["cluster", cluster],
+  ["latency", latency],
+  ["clock", clock],
+  ["idle connections", idleConnections],
+  ["own keys", ownKeys],
+];
+
+const good = (finding: string): Finding => ({ level: "good", finding });
+const note = (finding: string): Finding => ({ level: "note", finding });
+
+const OLDEST = [6, 2] as const;
+
+async function version({ facts }: Patient): Promise<Finding> {
+  const valkey = await facts.info("valkey_version");
+  const redis = await facts.info("redis_version");
+  if (!redis) return note("the server does not tell");
+  const name = valkey ? `Valkey ${valkey}` : `Redis ${redis}`;
+  const [major = 0, minor = 0] = redis.split(".").map(Number);
+  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return good(name);
+  return {
+    level: "bad",
+    finding: name,
+    why: "scripts use commands that came with Redis 6.2",
+    cure: "use Redis 6.2 or later, or Valkey",
+  };
+}
+
+async function rights({ client }: Patient): Promise<Finding> {
+  try {
+    await client.ready();
+    return good("this user may do all that locks, semaphores and latches need");
+  } catch (error) {
+    if (!isLockError(error, "UNSUPPORTED")) throw error;
+    return {
+      level: "bad",
+      finding: error.message,
+      why: "every call that needs it rejects UNSUPPORTED",
+      cure: "give the user the rights of docs/guide.md",
+    };
+  }
+}
+
+const SOON = 2_000;
+
+async function messages({ server }: Patient): Promise<Finding> {
+  const ear = server.duplicate();
+  const channel = `redisson_lock__channel:{holdfast doctor ${wallTime()}}`;
+  try {
+    const heard = new Promise<true>((resolve) => ear.on("message", () => resolve(true)));
+    await ear.subscribe(channel);
+    const begun = monotonic();
+    await server.call("PUBLISH", channel, "0");
+    const isHeard = await Promise.race([heard, pause(SOON).then(() => false)]);
+    if (isHeard) return good(`arrive, within ${spell(monotonic() - begun)}`);
+    return {
+      level: "poor",
+      finding: `none arrived within ${spell(SOON)}`,
+      why: "who waits is not woken, and only looks every pollCap",
+      cure: "look for a proxy between that drops PUBLISH, or channels that the user may not use",
+    };
+  } finally {
+    ear.disconnect();
+  }
+}
+
+async function memory({ facts }: Patient): Promise<Finding> {
+  const [policy = "noeviction", most] = [
+    await facts.info("maxmemory_policy"),
+    await facts.count("maxmemory"),
+  ];
+  const evicts = policy !== "noeviction";
+  if (!evicts) return good(most ? `noeviction, of ${most} bytes` : "noeviction, without a limit");
+  return {
+    level: "poor",
+    finding: `${policy}${most ? "" : ", though there is no maxmemory yet"}`,
+    why: "Redis may delete a lock that is held when memory runs out; its holder learns it at the next renewal",
+    cure: "CONFIG SET maxmemory-policy noeviction, or a Redis of its own for locks",
+  };
+}
+
+async function persistence({ facts }: Patient): Promise<Finding> {
+  if ((await facts.info("aof_enabled")) === "1") {
+    const fsync = await facts.setting("appendfsync");
+    if (fsync === "always") return good("append-only file, written before each answer");
+    return note(
+      `append-only file, appendfsync ${fsync ?? "unknown"}: a crash forgets the last second, and locks taken in it`,
+    );
+  }
+  return {
+    level: "note",
+    finding: "no append-only file",
+    why: "a restart forgets locks that are held: two may hold one then, until the first learns it at its renewal",
+    cure: "CONFIG SET appendonly yes, or fencing tokens where two holders do harm",
+  };
+}
+
+async function replicas({ facts }: Patient): Promise<Finding> {
+  if ((await facts.info("role")) === "slave") {
+    return {
+      level: "bad",
+      finding: "this is a replica",
+      why: "it takes no writes, or forgets them",
+      cure: "connect to the master, or by --sentinel",
+    };
+  }
+  const [count, least] = [
+    await facts.count("connected_slaves"),
+    await facts.setting("min-replicas-to-write"),
+  ];
+  if (count === 0) return note("none: while this server is away, nothing can be locked");
+  if (least !== undefined && Number(least) > 0) return good(`${count}; writes need ${least} of them`);
+  return {
+    level: "note",
+    finding: `${count}; min-replicas-to-write ${least ?? "unknown"}`,
+    why: "a failover may lose a lock that was granted just before, and a master that is cut off goes on granting",
+    cure: "the option replicas of LockClient, and min-replicas-to-write 1; fencing tokens where two holders do harm",
+  };
+}
+
+async function cluster({ facts, server }: Patient): Promise<Finding> {
+  if ((await facts.info("cluster_enabled")) !== "1") return good("not one");
+  const state = String(await server.call("CLUSTER", "INFO"));
+  const [, ok] = /cluster_state:(\w+)/.exec(state) ?? [];
+  const [, slots] = /cluster_slots_ok:(\d+)/.exec(state) ?? [];
+  if (ok === "ok") return server.isCluster ? good(`${slots} slots served`) : noteOfCluster();
+  return {
+    level: "bad",
+    finding: `cluster_state ${ok}, ${slots} of 16384 slots served`,
+    why: "locks of the other slots cannot be taken or given back",
+    cure: "redis-cli --cluster check, and --cluster fix",
+  };
+}
+
+function noteOfCluster(): Finding {
+  return {
+    level: "poor",
+    finding: "this is a node of a cluster, asked as if it were alone",
+    why: "names of other nodes' slots are refused",
+    cure: "use --cluster, and new Cluster() of ioredis in your services",
+  };
+}
+
+const PINGS = 20;
+const SLOW = 100;
+
+async function latency({ server }: Patient): Promise<Finding> {
+  const times: number[] = [];
+  for (let i = 0; i < PINGS; i++) {
+    const begun = monotonic();
+    await server.call("PING");
+    times.push(monotonic() - begun);
+  }
+  times.sort((a, b) => a - b);
+  const [median = 0, longest = 0] = [times[PINGS / 2], times.at(-1)];
+  const finding = `${median.toFixed(1)} ms, at most ${longest.toFixed(1)} ms, of ${PINGS}`;
+  if (median < SLOW) return good(finding);
+  return {
+    level: "poor",
+    finding,
+    why: "each lock costs a round trip, each unlock another",
+    cure: "look at the network between, at SLOWLOG, and at the load of the server's one thread",
+  };
+}
+
+const FAR = 1_000;
+
+async function clock({ server }: Patient): Promise<Finding> {
+  const begun = wallTime();
+  const [seconds = 0, micros = 0] = ((await server.call("TIME")) as string[]).map(Number);
+  const off = Math.round(seconds * 1_000 + micros / 1_000 - (begun + wallTime()) / 2);
+  if (Math.abs(off) < FAR) return good(`${Math.abs(off)} ms from here`);
+  return note(
+    `${spell(Math.abs(off))} ${off > 0 ? "before" : "behind"} the one here: no lock minds, but "since" is wrong by that`,
+  );
+}
+
+const USUAL_KEEPALIVE = 300;
+
+async function idleConnections({ facts }: Patient): Promise<Finding> {
+  const [timeout, keepalive] = [await facts.setting("timeout"), await facts.setting("tcp-keepalive")];
+  if (timeout === undefined) return note("CONFIG is not allowed, so this cannot be seen");
+  if (Number(timeout) > 0) {
+    return {
+      level: "note",
+      finding: `closed after ${timeout} s (timeout)`,
+      why: "a client without work is disconnected and connects anew; its next call takes longer",
+      cure: "CONFIG SET timeout 0",
+    };
+  }
+  if (Number(keepalive) > 0 && Number(keepalive) <= USUAL_KEEPALIVE)
+    return good(`kept, and probed every ${keepalive} s`);
+  return {
+    level: "note",
+    finding: `kept, tcp-keepalive ${keepalive}`,
+    why: "the server keeps connections of machines that are gone",
+    cure: `CONFIG SET tcp-keepalive ${USUAL_KEEPALIVE}`,
+  };
+}
+
+async function ownKeys({ client, server }: Patient): Promise<Finding> {
+  const locks = await allLocks(client, undefined);
+  const waiting = locks.reduce((sum, lock) => sum + Math.max(lock.waiters.length, lock.waiting.length), 0);
+  const clients = Number(await server.call("ZCARD", "holdfast_clients"));
+  return good(`${locks.length} held or set, ${waiting} waiting, ${clients} clients with something to tell`);
+}

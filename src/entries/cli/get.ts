@@ -1,0 +1,134 @@
+/** `holdfast get`, `watch` and `unlock`: one lock. */
+import { wallTime } from "../../base/platform.js";
+import type { LockInfo } from "../../index.js";
+import { force } from "../inspector/force.js";
+import { type Command, EXIT, type Task, UsageError } from "./command.js";
+import { nameOf, show } from "./locks.js";
+import { EVERY, intervalOf } from "./ls.js";
+import { pause } from "./pause.js";
+
+const ONE = { least: 1, most: 1 };
+
+export const get: Command = {
+  name: "get",
+  usage: "<name>",
+  summary: "one lock: who has it (●), and who stands behind (○)",
+  details: ["The exit code is 1 if it is free."],
+  words: ONE,
+  act: async (task) => {
+    const { terminal } = task;
+    const info = await inspect(task);
+    terminal.json(info);
+    if (info) show(terminal, info, wallTime());
+    else terminal.say(`${task.words[0]} is free.`);
+    return info ? EXIT.ok : EXIT.found;
+  },
+};
+
+export const watch: Command = {
+  name: "watch",
+  usage: "<name>",
+  summary: "what becomes of one lock, line by line, until Ctrl-C",
+  details: ["It looks again and again: what is shorter than the time between two looks is not seen."],
+  options: { every: { ...EVERY, help: "between two looks; 200ms by default, 100ms at least" } },
+  words: ONE,
+  act: async (task) => {
+    const { terminal, signal } = task;
+    const every = intervalOf({ ...task, options: { every: "200ms", ...task.options } });
+    let before: Seen | undefined;
+    for (;;) {
+      const now: Seen = { at: wallTime(), info: await inspect(task) };
+      for (const change of changesOf(before, now)) {
+        terminal.json({ at: new Date(now.at), ...change });
+        terminal.say(`${new Date(now.at).toISOString()}  ${change.what.padEnd(9)}  ${change.who}`);
+      }
+      before = now;
+      await pause(every, signal);
+    }
+  },
+};
+
+export const unlock: Command = {
+  name: "unlock",
+  usage: "<name>",
+  summary: "takes a lock from whoever holds it, who is told that it was lost",
+  details: [
+    "It shows who would lose it, and asks. The holder works on until it looks: if what the lock protects cannot bear two,",
+    "stop that process first. The exit code is 1 if the lock is free, or the answer no.",
+  ],
+  options: { yes: { type: "boolean", short: "y", help: "does not ask" } },
+  words: ONE,
+  act: async (task) => {
+    const { terminal, connect, options } = task;
+    const info = await inspect(task);
+    if (info && info.holders.length === 0) {
+      throw new UsageError(
+        `${info.name} is a ${info.kind}, and no lock: give back what is out, or count it down`,
+      );
+    }
+    if (info) show(terminal, info, wallTime());
+    const unlocked = info !== null && (await agrees(task)) && (await force(connect().client, info));
+    terminal.json({ unlocked });
+    if (!info) terminal.say(`${task.words[0]} is free.`);
+    else if (options.yes === true || unlocked) terminal.say(unlocked ? "Unlocked." : "It was free by now.");
+    return unlocked ? EXIT.ok : EXIT.found;
+  },
+};
+
+function inspect({ connect, words: [name = ""] }: Task): Promise<LockInfo | null> {
+  return connect().client.inspect(name, { kinds: "all" });
+}
+
+async function agrees({ options, terminal }: Task): Promise<boolean> {
+  if (options.yes === true) return true;
+  if (!terminal.streams.stdin.isTTY)
+    throw new UsageError("unlock asks first: use --yes where nobody can answer");
+  return /^y(es)?$/i.test((await terminal.ask("Take it away? [y/N] ")).trim());
+}
+
+interface Seen {
+  readonly at: number;
+  readonly info: LockInfo | null;
+}
+
+interface Change {
+  readonly what: "free" | "granted" | "released" | "lapsed" | "waits" | "left";
+  readonly who: string;
+}
+
+/** Ms of the end of a lease that two looks may take it for over or not. */
+const CLOSE = 50;
+
+/** What has happened between two looks. */
+function changesOf(before: Seen | undefined, now: Seen): Change[] {
+  if (!before && !now.info) return [{ what: "free", who: "" }];
+  const changes: Change[] = [];
+  const [old, present] = [peopleOf(before?.info), peopleOf(now.info)];
+  const elapsed = before ? now.at - before.at : 0;
+  for (const [id, { who, ttl }] of old.holders) {
+    if (present.holders.has(id)) continue;
+    // A renewal may have come between, but nobody is called dead who has given back.
+    changes.push({ what: ttl + CLOSE < elapsed ? "lapsed" : "released", who });
+  }
+  for (const [id, who] of old.waiters)
+    if (!present.waiters.has(id) && !present.holders.has(id)) changes.push({ what: "left", who });
+  for (const [id, { who }] of present.holders)
+    if (!old.holders.has(id)) changes.push({ what: "granted", who });
+  for (const [id, who] of present.waiters) if (!old.waiters.has(id)) changes.push({ what: "waits", who });
+  if (before?.info && !now.info) changes.push({ what: "free", who: "" });
+  return changes;
+}
+
+function peopleOf(info: LockInfo | null | undefined): {
+  readonly holders: ReadonlyMap<string, { who: string; ttl: number }>;
+  readonly waiters: ReadonlyMap<string, string>;
+} {
+  const holders = (info?.holders ?? []).map(({ ownerId, client, ttl }) => {
+    return [ownerId, { who: client ? `${client.label} ${ownerId}` : ownerId, ttl }] as const;
+  });
+  const told = (info?.waiting ?? []).map(({ ownerId, client, since }) => {
+    return [ownerId ?? `${client?.id} ${since?.getTime()}`, nameOf(client, ownerId)] as const;
+  });
+  const queue = (info?.waiters ?? []).map((id) => [id, id] as const);
+  return { holders: new Map(holders), waiters: new Map([...queue, ...told]) };
+}

@@ -1,0 +1,56 @@
+/** What is asked of locks by several commands, and how it is shown. */
+import type { ClientInfo, HolderInfo, LockClient, LockInfo, WaiterInfo } from "../../index.js";
+import { spell, type Terminal } from "./terminal.js";
+
+/** Everything there is under a pattern, by name. */
+export async function allLocks(client: LockClient, match: string | undefined): Promise<LockInfo[]> {
+  const found: LockInfo[] = [];
+  for await (const info of client.list({ match: match ?? "*", kinds: "all" })) found.push(info);
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A process as people know it; of Java's there is an id alone. */
+export function nameOf(client: ClientInfo | null | undefined, ownerId?: string): string {
+  return client?.label ?? ownerId ?? "?";
+}
+
+export function placeOf(client: ClientInfo | null | undefined): readonly [host: string, pid: string] {
+  return client ? [client.host, String(client.pid)] : ["", ""];
+}
+
+/** How long it is since then, by the clock of this machine. */
+export function ago(since: Date | null, now: number): string {
+  return since ? spell(now - since.getTime()) : "";
+}
+
+export function holderText({ client, ownerId, count, since, ttl }: HolderInfo, now: number): string {
+  const who = client ? `${client.label} (${client.host}, pid ${client.pid})` : "no word of its process";
+  const long = since ? `, for ${ago(since, now)}` : "";
+  const nested = count > 1 ? `, ${count} holds` : "";
+  return `${who}${long}${nested}, lapses in ${spell(ttl)}   ${ownerId}`;
+}
+
+export function waiterText({ client, ownerId, since, holds }: WaiterInfo, now: number): string {
+  const who = client ? `${client.label} (${client.host}, pid ${client.pid})` : nameOf(client, ownerId);
+  const meanwhile = holds.length > 0 ? `, holds ${holds.join(", ")}` : "";
+  return `${who}${since ? `, for ${ago(since, now)}` : ""}${meanwhile}`;
+}
+
+/** What a number has to say. */
+export function numbersOf({ permits, limit, count, kind }: LockInfo): string {
+  if (kind === "latch") return `count ${count}`;
+  if (kind === "permits") return `${permits} of ${limit} free`;
+  return kind === "semaphore" ? `${permits} free` : "";
+}
+
+/** A lock as a picture: who has it, and who stands behind. */
+export function show(terminal: Terminal, info: LockInfo, now: number): void {
+  const { name, kind, mode, holders, waiting, waiters, ttl } = info;
+  const what = [kind, mode && `mode ${mode}`, numbersOf(info)].filter(Boolean).join(", ");
+  const end = ttl >= 0 ? `, lapses in ${spell(ttl)}` : "";
+  terminal.say(`${name}   ${what}${end}`, "bold");
+  for (const holder of holders) terminal.say(`  ● ${holderText(holder, now)}`);
+  const told = new Set(waiting.map(({ ownerId }) => ownerId));
+  for (const waiter of waiting) terminal.say(`  ○ ${waiterText(waiter, now)}`);
+  for (const id of waiters) if (!told.has(id)) terminal.say(`  ○ no word of its process   ${id}`);
+}

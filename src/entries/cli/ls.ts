@@ -1,0 +1,124 @@
+/** `holdfast ls`: the locks that there are. */
+
+import { monotonic, wallTime } from "../../base/platform.js";
+import type { LockInfo } from "../../index.js";
+import { type Command, durationOf, EXIT, type Option, type Task, UsageError } from "./command.js";
+import { ago, allLocks, nameOf, numbersOf, placeOf } from "./locks.js";
+import { pause } from "./pause.js";
+import { spell, type Terminal } from "./terminal.js";
+
+export const EVERY: Option = {
+  type: "string",
+  value: "TIME",
+  help: "between two looks; 1s by default, 100ms at least",
+};
+const LEAST = 100;
+
+export const ls: Command = {
+  name: "ls",
+  usage: "[pattern]",
+  summary: "what is held: by whom, where, since when; and how many wait",
+  details: [
+    "Of every process, Java's too, found by SCAN. The pattern is one of Redis, such as 'order:*'. Who holds a lock for less",
+    "than a second, and who waits for less, is known by nobody but its own process.",
+  ],
+  options: { watch: { type: "boolean", short: "w", help: "again and again, until Ctrl-C" }, every: EVERY },
+  words: { least: 0, most: 1 },
+  act: (task) => again(task, () => list(task)),
+};
+
+export const waiters: Command = {
+  name: "waiters",
+  usage: "[pattern]",
+  summary: "who waits, for what, since when, and what it holds meanwhile",
+  options: { watch: { type: "boolean", short: "w", help: "again and again, until Ctrl-C" }, every: EVERY },
+  words: { least: 0, most: 1 },
+  act: (task) => again(task, () => listWaiters(task)),
+};
+
+export function intervalOf({ options }: Task): number {
+  const every = durationOf(options, "every") ?? 1_000;
+  if (every < LEAST) throw new UsageError("--every must be 100ms at least");
+  return every;
+}
+
+async function again(task: Task, once: () => Promise<void>): Promise<number> {
+  const every = intervalOf(task);
+  if (task.options.watch !== true) {
+    await once();
+    return EXIT.ok;
+  }
+  for (;;) {
+    const begun = monotonic();
+    await once();
+    // The load on Redis stays low also where a look takes long.
+    await pause(Math.max(every, 4 * (monotonic() - begun)), task.signal);
+  }
+}
+
+async function list({ connect, words, terminal, options }: Task): Promise<void> {
+  const found = await allLocks(connect().client, words[0]);
+  if (options.watch === true) terminal.clear();
+  show(terminal, found);
+}
+
+function show(terminal: Terminal, found: readonly LockInfo[]): void {
+  terminal.json(found);
+  if (found.length === 0) return terminal.say("Nothing is held.", "dim");
+  const now = wallTime();
+  terminal.table(
+    ["NAME", "KIND", "HOLDER", "HOST", "PID", "SINCE", "TTL", "WAITING"],
+    found.map((info) => rowOf(info, now)),
+  );
+}
+
+function rowOf(info: LockInfo, now: number): string[] {
+  const { name, kind, mode, holders, ttl } = info;
+  const [first] = holders;
+  const others = holders.length > 1 ? ` +${holders.length - 1}` : "";
+  const holder = first ? `${nameOf(first.client, first.ownerId)}${others}` : numbersOf(info);
+  const waiting = waitingOf(info);
+  return [
+    name,
+    mode ? `${kind}, ${mode}` : kind,
+    holder,
+    ...placeOf(first?.client),
+    first ? ago(first.since, now) : "",
+    ttl >= 0 ? spell(ttl) : "",
+    waiting > 0 ? String(waiting) : "",
+  ];
+}
+
+/** Java's are in the queue of a fair lock alone, those of other kinds in what clients tell. */
+function waitingOf({ waiters: queue, waiting }: LockInfo): number {
+  const told = waiting.filter(({ ownerId }) => ownerId === undefined || !queue.includes(ownerId));
+  return queue.length + told.length;
+}
+
+async function listWaiters({ connect, words, terminal, options }: Task): Promise<void> {
+  const found = await allLocks(connect().client, words[0]);
+  if (options.watch === true) terminal.clear();
+  const now = wallTime();
+  const rows = found.flatMap(({ name, kind, waiting, waiters: queue }) => {
+    const told = waiting.map((waiter) => ({ name, kind, ...waiter }));
+    const ids = new Set(waiting.map(({ ownerId }) => ownerId));
+    const silent = queue.filter((ownerId) => !ids.has(ownerId));
+    return [
+      ...told,
+      ...silent.map((ownerId) => ({ name, kind, ownerId, client: null, since: null, holds: [] })),
+    ];
+  });
+  terminal.json(rows);
+  if (rows.length === 0) return terminal.say("Nobody waits.", "dim");
+  terminal.table(
+    ["NAME", "KIND", "WAITER", "HOST", "PID", "SINCE", "HOLDS"],
+    rows.map(({ name, kind, client, ownerId, since, holds }) => [
+      name,
+      kind,
+      nameOf(client, ownerId),
+      ...placeOf(client),
+      ago(since, now),
+      holds.join(", "),
+    ]),
+  );
+}

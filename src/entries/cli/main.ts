@@ -1,0 +1,153 @@
+/** Finds the command, connects if it asks for it, and tells what went wrong. */
+import { constants } from "node:os";
+import { isLockError, LockClient } from "../../index.js";
+import { type Command, EXIT, type Signals, type Task, UsageError } from "./command.js";
+import { completionsFor } from "./completions.js";
+import { deadlocks } from "./deadlocks.js";
+import { doctor } from "./doctor/doctor.js";
+import { get, unlock, watch } from "./get.js";
+import { helpOf, helpOfCommand } from "./help.js";
+import { ls, waiters } from "./ls.js";
+import { type Parsed, parse } from "./parser.js";
+import { run } from "./run.js";
+import { inspector } from "./serve.js";
+import { addressOf, openServer, type Server } from "./server.js";
+import { type Streams, Terminal } from "./terminal.js";
+import { version } from "./version.js";
+
+const COMMANDS: readonly Command[] = [
+  ls,
+  get,
+  watch,
+  waiters,
+  unlock,
+  run,
+  doctor,
+  deadlocks,
+  inspector,
+  completionsFor(() => COMMANDS),
+];
+
+const ENDING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const LOCAL = "redis://127.0.0.1:6379";
+
+export interface Program extends Streams {
+  readonly env: NodeJS.ProcessEnv;
+  on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
+  off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
+}
+
+/** Resolves with the exit code. */
+export async function main(argv: readonly string[], program: Program): Promise<number> {
+  const [first = "--help", ...args] = argv;
+  // Only for what goes wrong, which is no JSON in any case.
+  const terminal = new Terminal(program, false, program.env);
+  const write = (text: string, code: number = EXIT.ok) => {
+    program.stdout.write(`${text}\n`);
+    return code;
+  };
+  if (first === "--version" || first === "-V") return write(version());
+  if (first === "--help" || first === "-h" || (first === "help" && args.length === 0))
+    return write(helpOf(COMMANDS));
+  const asked = first === "help" ? args[0] : first;
+  const command = COMMANDS.find(({ name }) => name === asked);
+  if (!command) {
+    terminal.tell(`there is no command ${JSON.stringify(asked)}; "holdfast help" names them`);
+    return EXIT.usage;
+  }
+  try {
+    const parsed = parse(command, first === "help" ? ["--help"] : args);
+    if (parsed.options.help === true) return write(helpOfCommand(command));
+    return await carryOut(
+      command,
+      parsed,
+      new Terminal(program, parsed.options.json === true, program.env),
+      program,
+    );
+  } catch (error) {
+    return failed(error, command, terminal);
+  }
+}
+
+function failed(error: unknown, { name }: Command, terminal: Terminal): number {
+  if (error instanceof Ended) return error.code;
+  const { message } = error as Error;
+  if (error instanceof UsageError || error instanceof RangeError || error instanceof TypeError) {
+    terminal.tell(`${message}; see "holdfast ${name} --help"`);
+    return EXIT.usage;
+  }
+  terminal.tell(message);
+  return isLockError(error, "UNAVAILABLE") ? EXIT.unavailable : EXIT.failed;
+}
+
+/** By a signal, with what a shell says then. */
+class Ended extends Error {
+  readonly code: number;
+
+  constructor(signal: NodeJS.Signals) {
+    super(`ended by ${signal}`);
+    this.code = 128 + constants.signals[signal];
+  }
+}
+
+async function carryOut(
+  command: Command,
+  parsed: Parsed,
+  terminal: Terminal,
+  program: Program,
+): Promise<number> {
+  const { options, words, rest } = parsed;
+  const ending = new AbortController();
+  const { signals, stop } = listen(program, (name) => ending.abort(new Ended(name)));
+  const opened: { readonly client: LockClient; readonly server: Server }[] = [];
+  const connect: Task["connect"] = (own) => {
+    const [known] = opened;
+    if (known) return known;
+    const url = String(options.url ?? (program.env.HOLDFAST_URL || LOCAL));
+    const sentinelName = typeof options.sentinel === "string" ? options.sentinel : undefined;
+    const server = openServer({ url, isCluster: options.cluster === true, sentinelName });
+    let isTold = false;
+    server.on("error", ({ message, code }: NodeJS.ErrnoException) => {
+      // The calls that fail tell that they do; this is why.
+      if (!isTold) terminal.tell(`${addressOf(url)}: ${message || code}`);
+      isTold = true;
+    });
+    const prefix = typeof options.prefix === "string" ? { prefix: options.prefix } : {};
+    const client = new LockClient(server, { ...prefix, ...own });
+    client.on("error", () => {});
+    opened.push({ client, server });
+    return { client, server };
+  };
+  try {
+    return await command.act({ words, rest, options, terminal, connect, signal: ending.signal, signals });
+  } catch (error) {
+    if (ending.signal.aborted) throw ending.signal.reason;
+    throw error;
+  } finally {
+    stop();
+    for (const { client, server } of opened) {
+      await client.close({ timeout: 0 });
+      server.disconnect();
+    }
+  }
+}
+
+/** Signals go to who took them last. */
+function listen(
+  program: Program,
+  end: (signal: NodeJS.Signals) => void,
+): { signals: Signals; stop: () => void } {
+  const listeners = [end];
+  const hear = (signal: NodeJS.Signals) => listeners.at(-1)?.(signal);
+  for (const name of ENDING) program.on(name, hear);
+  const take: Signals["take"] = (listener) => {
+    listeners.push(listener);
+    return () => void listeners.splice(listeners.indexOf(listener), 1);
+  };
+  return {
+    signals: { take },
+    stop: () => {
+      for (const name of ENDING) program.off(name, hear);
+    },
+  };
+}

@@ -1,0 +1,61 @@
+/** Reads a command line. */
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { type Command, type Option, type OptionValues, UsageError } from "./command.js";
+
+/** Of every command. */
+export const COMMON: Readonly<Record<string, Option>> = {
+  url: { type: "string", value: "URL", help: "Redis; else HOLDFAST_URL, else redis://127.0.0.1:6379" },
+  prefix: { type: "string", value: "PREFIX", help: "of all names, as the option of LockClient" },
+  cluster: { type: "boolean", help: "the URL is a node of a cluster" },
+  sentinel: { type: "string", value: "NAME", help: "the URL is a sentinel, NAME the master that it watches" },
+  json: { type: "boolean", help: "for programs: one JSON document; of what goes on, one in each line" },
+  help: { type: "boolean", short: "h", help: "this text" },
+};
+
+export interface Parsed {
+  readonly words: readonly string[];
+  readonly rest: readonly string[];
+  readonly options: OptionValues;
+}
+
+/** @throws UsageError */
+export function parse({ name, options, words, takesCommand }: Command, argv: readonly string[]): Parsed {
+  const known = { ...COMMON, ...options };
+  const end = argv.indexOf("--");
+  const [own, rest] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
+  const { values, positionals } = read(own, known);
+  for (const [option, { oneOf }] of Object.entries(known)) {
+    const value = values[option];
+    if (typeof value === "string" && oneOf && !oneOf.includes(value))
+      throw new UsageError(`--${option} must be ${oneOf.join(", ")}, not ${JSON.stringify(value)}`);
+  }
+  const isHelp = values.help === true;
+  if (!isHelp && positionals.length < words.least) throw new UsageError(`${name}: something is missing`);
+  if (positionals.length > words.most)
+    throw new UsageError(`${name}: ${JSON.stringify(positionals[words.most])} is too much`);
+  if (!isHelp && takesCommand && rest.length === 0)
+    throw new UsageError(`${name}: the command is missing, after --`);
+  if (!takesCommand && end >= 0) throw new UsageError(`${name} takes no command after --`);
+  return { words: positionals, rest, options: values };
+}
+
+function read(
+  args: readonly string[],
+  known: Readonly<Record<string, Option>>,
+): { values: OptionValues; positionals: string[] } {
+  const options: NonNullable<ParseArgsConfig["options"]> = {};
+  for (const [name, { type, short }] of Object.entries(known))
+    options[name] = short ? { type, short } : { type };
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options,
+      allowPositionals: true,
+      strict: true,
+    });
+    return { values: values as OptionValues, positionals };
+  } catch (error) {
+    const [line = ""] = (error as Error).message.split(". ");
+    throw new UsageError(line);
+  }
+}

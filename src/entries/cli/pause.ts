@@ -1,0 +1,18 @@
+/** Waits, unless the command is to end. */
+import { clearTimeout, setTimeout } from "../../base/platform.js";
+
+/** Resolves after so many ms; rejects with the reason of a signal that aborts. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", end);
+      resolve();
+    }, ms);
+    if (signal?.aborted) end();
+    else signal?.addEventListener("abort", end, { once: true });
+  });
+}

@@ -1,0 +1,42 @@
+/** `holdfast inspector`: the page, on this machine alone. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createInspector, nodeHandler } from "../inspector.js";
+import { type Command, integerOf } from "./command.js";
+import { pause } from "./pause.js";
+
+const LOCALHOST = "127.0.0.1";
+const FOR_EVER = 2 ** 31 - 1;
+
+export const inspector: Command = {
+  name: "inspector",
+  usage: "",
+  summary: "a web page of all locks, on this machine, until Ctrl-C",
+  details: ["With --unlock it can take locks away: whoever has an account on this machine can reach it."],
+  options: {
+    port: { type: "string", short: "p", value: "N", help: "where it listens; 7077 by default, 0 for any" },
+    unlock: { type: "boolean", help: "offers to take locks away" },
+  },
+  words: { least: 0, most: 0 },
+  act: async ({ connect, options, terminal, signal }) => {
+    const port = integerOf(options, "port", [0, 65_535]) ?? 7_077;
+    const authorize = (request: Request) => LOCAL.has(new URL(request.url).hostname);
+    const page = createInspector(connect().client, options.unlock === true ? { authorize } : {});
+    const handle = nodeHandler(page);
+    const web = createServer((request, response) => void handle(request, response));
+    web.listen(port, LOCALHOST);
+    try {
+      await once(web, "listening");
+      const url = `http://localhost:${(web.address() as AddressInfo).port}/`;
+      terminal.json({ url });
+      terminal.say(`${url} shows the locks. Ctrl-C ends it.`);
+      for (;;) await pause(FOR_EVER, signal);
+    } finally {
+      web.close();
+      web.closeAllConnections();
+    }
+  },
+};
+
+const LOCAL = new Set(["localhost", LOCALHOST]);

@@ -1,0 +1,56 @@
+/** The connection of one command. */
+import { Cluster, Redis } from "ioredis";
+import type { RedisConnection } from "../../index.js";
+
+/** What commands ask of a connection themselves, beside what the library does. */
+export interface Server extends RedisConnection {
+  readonly isCluster?: boolean;
+  call(command: string, ...args: string[]): Promise<unknown>;
+  duplicate(): Server;
+  subscribe(channel: string): Promise<unknown>;
+  on(event: string, listener: (error: Error) => void): unknown;
+  disconnect(): void;
+}
+
+export interface Address {
+  readonly url: string;
+  readonly isCluster: boolean;
+  /** Of the master, if the URL is that of a sentinel. */
+  readonly sentinelName: string | undefined;
+}
+
+/** Milliseconds: somebody waits for the answer. */
+const PATIENCE = 5_000;
+
+/** @throws TypeError for what is no URL of Redis; it does not repeat the password */
+export function openServer({ url, isCluster, sentinelName }: Address): Server {
+  const { hostname, port, username, password, pathname, protocol } = parse(url);
+  const host = hostname.replace(/^\[(.*)\]$/, "$1") || "127.0.0.1";
+  const at = { host, port: Number(port || (sentinelName === undefined ? 6379 : 26379)) };
+  const db = Number(pathname.slice(1) || 0);
+  if (!Number.isInteger(db))
+    throw new TypeError("a URL of Redis ends with the number of a database, or nothing");
+  const own = {
+    ...(username ? { username: decodeURIComponent(username) } : {}),
+    ...(password ? { password: decodeURIComponent(password) } : {}),
+    ...(protocol === "rediss:" ? { tls: {} } : {}),
+    connectTimeout: PATIENCE,
+  };
+  if (isCluster) return new Cluster([at], { redisOptions: own }) as unknown as Server;
+  if (sentinelName === undefined) return new Redis({ ...at, ...own, db }) as unknown as Server;
+  const asked = { sentinels: [at], name: sentinelName, failoverDetector: true };
+  return new Redis({ ...asked, ...own, db }) as unknown as Server;
+}
+
+/** For people: without user and password. */
+export function addressOf(url: string): string {
+  const { protocol, host, pathname } = parse(url);
+  return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
+}
+
+function parse(url: string): URL {
+  if (!/^rediss?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new TypeError("the URL of Redis must be redis://host:port or rediss://host:port");
+  }
+  return new URL(url);
+}

@@ -1,0 +1,96 @@
+/** What is written: for people as text and tables, for programs as JSON. */
+import type { Readable, Writable } from "node:stream";
+
+export interface Streams {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+}
+
+export type Style = "bold" | "dim" | "red" | "green" | "yellow";
+
+const CODES: Readonly<Record<Style, number>> = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 };
+const CLEARED = "\u001b[H\u001b[J";
+
+export class Terminal {
+  readonly streams: Streams;
+  /** Only JSON goes to stdout. */
+  readonly isJson: boolean;
+  readonly #hasColours: boolean;
+
+  constructor(streams: Streams, isJson: boolean, environment: NodeJS.ProcessEnv) {
+    this.streams = streams;
+    this.isJson = isJson;
+    this.#hasColours = streams.stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb";
+  }
+
+  /** A line for people. */
+  say(line = "", ...styles: readonly Style[]): void {
+    if (!this.isJson) this.streams.stdout.write(`${this.#paint(plain(line), styles)}\n`);
+  }
+
+  /** What went wrong, or what a person at the terminal has to know, beside what was asked for. */
+  tell(line: string): void {
+    this.streams.stderr.write(`holdfast: ${plain(line)}\n`);
+  }
+
+  /** A document in one line, if JSON was asked for. */
+  json(value: unknown): void {
+    if (this.isJson) this.streams.stdout.write(`${JSON.stringify(value, exact)}\n`);
+  }
+
+  /** A new page, where there are pages. */
+  clear(): void {
+    if (!this.isJson && this.streams.stdout.isTTY) this.streams.stdout.write(CLEARED);
+  }
+
+  #paint(text: string, styles: readonly Style[]): string {
+    if (!this.#hasColours || text === "" || styles.length === 0) return text;
+    return `\u001b[${styles.map((style) => CODES[style]).join(";")}m${text}\u001b[0m`;
+  }
+
+  /** Rows in columns; the first is the head. */
+  table(head: readonly string[], rows: readonly (readonly string[])[]): void {
+    const all = [head, ...rows].map((row) => row.map(plain));
+    const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
+    for (const [i, row] of all.entries()) {
+      const line = row.map((cell, k) => (k < row.length - 1 ? cell.padEnd(widths[k] ?? 0) : cell)).join("  ");
+      this.say(line, ...(i === 0 ? (["dim"] as const) : []));
+    }
+  }
+
+  /** What a person types; "" where nobody sits. */
+  async ask(question: string): Promise<string> {
+    const { createInterface } = await import("node:readline/promises");
+    const { stdin, stderr } = this.streams;
+    const dialogue = createInterface({ input: stdin, output: stderr });
+    try {
+      // The end of the input answers nothing.
+      const ended = new Promise<string>((resolve) => dialogue.once("close", () => resolve("")));
+      return await Promise.race([dialogue.question(question), ended]);
+    } finally {
+      dialogue.close();
+    }
+  }
+}
+
+/** A name comes from Redis, where anybody may have written it: nothing in it moves the cursor. */
+export function plain(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
+    return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** `31 s`, `4 min 10 s`, `2 h 5 min`: of milliseconds, as people say it. */
+export function spell(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 120) return ms < 1_000 ? `${Math.max(0, Math.round(ms))} ms` : `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 120) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function exact(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
+}

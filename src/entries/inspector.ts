@@ -1,0 +1,115 @@
+/**
+ * A web page that shows who holds which lock, who waits for it, and lets an operator unlock it: one handler of fetch's Requests, for
+ * whatever server there is. It looks at Redis only while somebody looks at it.
+ */
+import type { LockClient } from "../index.js";
+import { type Authorize, CsrfGuard, refusalOf } from "./inspector/access.js";
+import { openEvents } from "./inspector/events.js";
+import { Feed } from "./inspector/feed.js";
+import { ASSETS, assetResponse, pageResponse } from "./inspector/page.js";
+import { failure, json, text } from "./inspector/responses.js";
+import { checkForm, type Unlocked, unlock } from "./inspector/unlock.js";
+
+export type { Action, Authorize } from "./inspector/access.js";
+export { type NodeHandler, nodeHandler } from "./inspector/node-handler.js";
+export type { Unlocked } from "./inspector/unlock.js";
+
+export interface InspectorOptions {
+  /**
+   * Asked for each request, with "read" or "unlock". Without it the inspector is read-only, and answers only where the URL's host is
+   * loopback: `localhost`, 127.0.0.0/8 or `[::1]`.
+   */
+  authorize?: Authorize | undefined;
+  /** Told of each unlock by an operator, after it was done: for the audit. What it throws makes the answer 500. */
+  onUnlock?: ((unlocked: Unlocked) => void | Promise<void>) | undefined;
+  /** Where it is mounted, such as `/locks`. Redirects from there to `/locks/`, and makes other paths 404. Default: wherever it is called. */
+  path?: string | undefined;
+  /** Milliseconds between two looks at Redis while somebody looks on, at least 100; longer where a look takes long. Default 1 000. */
+  every?: number | undefined;
+  /** Locks that are looked at, at most. Default 20 000. */
+  limit?: number | undefined;
+}
+
+/** Never rejects: what fails is an answer. */
+export type Inspector = (request: Request) => Promise<Response>;
+
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly answer: (request: Request) => Response | Promise<Response>;
+}
+
+/**
+ * The page at its root, `GET api/locks`, `GET api/events` (server-sent events), `POST api/unlock` `{ name }`.
+ * The client stays yours to close.
+ * @throws TypeError, RangeError for wrong arguments
+ */
+export function createInspector(client: LockClient, options: InspectorOptions = {}): Inspector {
+  const { authorize, onUnlock, path, every, limit } = checkOptions(client, options);
+  const feed = new Feed(client, every, limit);
+  const guard = new CsrfGuard();
+
+  const get = (answer: Route["answer"]): Route => ({ method: "GET", answer });
+  const routes: Readonly<Record<string, Route>> = {
+    "": get(async (request) => {
+      const canUnlock = (await refusalOf(authorize, request, "unlock")) === undefined;
+      return pageResponse(request, guard.token, canUnlock);
+    }),
+    "api/locks": get(async (request) => {
+      const { locks, truncated } = await feed.look();
+      return json(request, 200, { locks }, { "x-holdfast-truncated": String(truncated) });
+    }),
+    "api/events": get((request) => openEvents(feed, request)),
+    "api/unlock": { method: "POST", answer: (request) => unlock({ client, feed, onUnlock }, request) },
+    ...Object.fromEntries(ASSETS.map((asset) => [asset, get((request) => assetResponse(request, asset))])),
+  };
+
+  async function answer(request: Request): Promise<Response> {
+    const { pathname, search } = new URL(request.url);
+    const name = routeOf(pathname, path);
+    const route = name === undefined ? undefined : routes[name];
+    const action = route?.method === "POST" && request.method === "POST" ? "unlock" : "read";
+    const refusal = await refusalOf(authorize, request, action);
+    if (refusal) return refusal;
+    if (path !== "" && pathname === path) return text(308, "", { location: `${path}/${search}` });
+    if (!route) return text(404, "Not found.");
+    const { method } = request;
+    if (method !== route.method && !(method === "HEAD" && route.method === "GET")) {
+      return text(405, "Method not allowed.", { allow: route.method === "GET" ? "GET, HEAD" : route.method });
+    }
+    return (action === "unlock" && checkForm(guard, request)) || route.answer(request);
+  }
+
+  return async (request) => {
+    try {
+      return await answer(request);
+    } catch (error) {
+      return failure(error);
+    }
+  };
+}
+
+/** The name of the route, as far as it may be one. Without a `path` the inspector is wherever its names are asked for. */
+function routeOf(pathname: string, path: string): string | undefined {
+  if (path !== "") return pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : undefined;
+  return pathname.endsWith("/") ? "" : /(?:api\/)?[^/]+$/.exec(pathname)?.[0];
+}
+
+interface CheckedOptions extends Pick<InspectorOptions, "authorize" | "onUnlock"> {
+  readonly path: string;
+  readonly every: number;
+  readonly limit: number;
+}
+
+function checkOptions(client: LockClient, options: InspectorOptions): CheckedOptions {
+  if (typeof client?.list !== "function") throw new TypeError("createInspector(client) must be a LockClient");
+  const { authorize, onUnlock, path = "", every = 1_000, limit = 20_000, ...others } = options;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new TypeError(`createInspector: unknown option ${unknown}`);
+  for (const [name, value] of Object.entries({ authorize, onUnlock })) {
+    if (value !== undefined && typeof value !== "function") throw new TypeError(`${name} must be a function`);
+  }
+  if (typeof path !== "string" || !/^(\/.*)?$/.test(path)) throw new TypeError("path must begin with /");
+  if (!(every >= 100)) throw new RangeError("every must be at least 100");
+  if (!Number.isInteger(limit) || limit < 1) throw new RangeError("limit must be an integer of at least 1");
+  return { authorize, onUnlock, path: path.replace(/\/+$/, ""), every, limit };
+}

@@ -1,0 +1,93 @@
+/** Who may look, and who may unlock. */
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { text } from "./responses.js";
+
+export type Action = "read" | "unlock";
+
+/** True lets the request pass, false answers 403; a Response is the answer instead, such as a 401 or a redirect to a login. */
+export type Authorize = (
+  request: Request,
+  action: Action,
+) => boolean | Response | Promise<boolean | Response>;
+
+/** Where requests of `nodeHandler` came from. */
+const REMOTES = new WeakMap<Request, string>();
+
+export function setRemote(request: Request, address: string | undefined): void {
+  if (address !== undefined) REMOTES.set(request, address);
+}
+
+/** undefined lets the request pass; else the answer to it. Without `authorize`: reading, on this machine alone. */
+export async function refusalOf(
+  authorize: Authorize | undefined,
+  request: Request,
+  action: Action,
+): Promise<Response | undefined> {
+  if (authorize) {
+    const verdict = await authorize(request, action);
+    if (verdict instanceof Response) return verdict;
+    return verdict === true ? undefined : text(403, "Not allowed.");
+  }
+  if (action !== "read") return text(403, "Read-only: createInspector has no option authorize.");
+  if (isLocal(request)) return undefined;
+  return text(403, "Without the option authorize the inspector answers on localhost only.");
+}
+
+/**
+ * A page elsewhere can make a browser send requests to this machine by a name of its own (DNS rebinding); that name stands in the URL. A proxy or a framework
+ * may put its own name there, so whatever else the request says of where it was sent to and came from has to be local as well.
+ */
+function isLocal(request: Request): boolean {
+  const { headers } = request;
+  const list = (name: string) => headers.get(name)?.split(",") ?? [];
+  const hosts = [new URL(request.url).host, ...list("host"), ...list("x-forwarded-host")];
+  const remote = REMOTES.get(request);
+  const addresses = [...list("x-forwarded-for"), ...(remote === undefined ? [] : [remote])];
+  return (
+    hosts.every((host) => isLoopback(hostnameOf(host.trim()))) &&
+    addresses.every((address) => isLoopback(hostnameOf(bracketed(address.trim())))) &&
+    !headers.has("forwarded")
+  );
+}
+
+/** As URLs write it: `0x7f.1` is 127.0.0.1. "" for what is no host. */
+function hostnameOf(host: string): string {
+  const url = `http://${host}/`;
+  return URL.canParse(url) ? new URL(url).hostname : "";
+}
+
+/** `::ffff:127.0.0.1` is how a socket for both families tells an IPv4 address. */
+function bracketed(address: string): string {
+  const plain = address.replace(/^::ffff:(?=[\d.]+$)/i, "");
+  return plain.includes(":") && !plain.startsWith("[") ? `[${plain}]` : plain;
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
+}
+
+/** Tells a request of the page from one that another page makes a browser send. */
+export class CsrfGuard {
+  /** Of this inspector, for as long as its process lives. */
+  readonly token: string = randomBytes(24).toString("base64url");
+
+  /** True if it comes from a page of this inspector: by its Origin, and by the token that only a page of the same origin can read. */
+  passes(request: Request): boolean {
+    const token = request.headers.get("x-holdfast-csrf") ?? "";
+    return isSameOrigin(request) && timingSafeEqual(digest(token), digest(this.token));
+  }
+}
+
+/** Behind a proxy that ends TLS the URL says `http` and the origin `https`; then the word of the browser counts. */
+function isSameOrigin(request: Request): boolean {
+  const origin = request.headers.get("origin") ?? "";
+  const site = request.headers.get("sec-fetch-site");
+  if (!URL.canParse(origin)) return false;
+  const [from, to] = [new URL(origin), new URL(request.url)];
+  if (site !== null && site !== "same-origin") return false;
+  return from.origin === to.origin || (site === "same-origin" && from.host === to.host);
+}
+
+function digest(value: string): Buffer {
+  return createHash("sha256").update(value).digest();
+}

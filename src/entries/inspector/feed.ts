@@ -1,0 +1,171 @@
+/** Looks at the locks, once for all who look on, and tells them what has changed. Nobody looks on: nothing is done. */
+
+import { clearTimeout, setTimeout, wallTime } from "../../base/platform.js";
+import type { LockInfo } from "../../index.js";
+import { isLockError, type LockClient } from "../../index.js";
+import { changesOf } from "./changes.js";
+import { type Entry, History } from "./history.js";
+import type { Look } from "./seen.js";
+
+export interface Viewer {
+  /** False while what was sent before has not been read. */
+  readonly ready: boolean;
+  send(message: Uint8Array): void;
+  end(): void;
+}
+
+/** Locks in one message: the page can show the first while the others are on their way. */
+const CHUNK = 500;
+/** At most a fifth of the time is spent looking. */
+const REST = 4;
+/** Milliseconds for which entries of the history are collected. */
+const BATCH = 50;
+const encoder = new TextEncoder();
+
+export class Feed {
+  readonly #client: LockClient;
+  readonly #every: number;
+  readonly #limit: number;
+  readonly #history: History;
+  /** True: it has seen all that was sent up to now. */
+  readonly #viewers = new Map<Viewer, boolean>();
+  #running: Promise<Look> | undefined;
+  #next: Promise<Look> | undefined;
+  /** What the viewers have been told. */
+  #last: Look | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #batch: NodeJS.Timeout | undefined;
+  #unfollow: (() => void) | undefined;
+
+  /** `every`: milliseconds between two looks, at least; `limit`: locks that are looked at. */
+  constructor(client: LockClient, every: number, limit: number) {
+    this.#client = client;
+    this.#every = every;
+    this.#limit = limit;
+    this.#history = new History(() => {
+      this.#batch ??= setTimeout(() => this.#tellHistory(), BATCH);
+    });
+  }
+
+  get viewers(): number {
+    return this.#viewers.size;
+  }
+
+  /** A look that begins after the call; those who ask while one is under way share the next. */
+  look(): Promise<Look> {
+    if (!this.#running) {
+      this.#running = this.#look().finally(() => {
+        this.#running = undefined;
+      });
+      return this.#running;
+    }
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.look();
+      });
+    return this.#next;
+  }
+
+  /** Tells the viewer all there is, and then each change, until the returned function is called. */
+  watch(viewer: Viewer): () => void {
+    this.#viewers.set(viewer, false);
+    this.#unfollow ??= this.#history.follow(this.#client);
+    if (this.#last) this.#tellAll(viewer, this.#last);
+    if (this.#viewers.size === 1) void this.#goOn();
+    return () => this.#leave(viewer);
+  }
+
+  /** An operator has unlocked it. */
+  unlocked(info: LockInfo): void {
+    this.#history.unlocked(info);
+    const ownerIds = info.holders.map(({ ownerId }) => ownerId);
+    this.#tell("unlocked", { at: wallTime(), name: info.name, ownerIds });
+  }
+
+  #leave(viewer: Viewer): void {
+    if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#batch);
+    this.#batch = undefined;
+    this.#last = undefined;
+    this.#unfollow?.();
+    this.#unfollow = undefined;
+  }
+
+  async #look(): Promise<Look> {
+    this.#history.beginLook();
+    const locks: LockInfo[] = [];
+    let truncated = false;
+    for await (const info of this.#client.list()) {
+      truncated = locks.length === this.#limit;
+      if (truncated) break;
+      locks.push(info);
+    }
+    // Of a part of the locks nobody knows which have gone.
+    if (this.#unfollow && !truncated) this.#history.endLook(locks);
+    return { at: wallTime(), locks, truncated };
+  }
+
+  async #goOn(): Promise<void> {
+    const began = wallTime();
+    try {
+      const look = await this.look();
+      if (this.#viewers.size === 0) return;
+      this.#tellLook(look);
+    } catch (error) {
+      const code = isLockError(error) ? error.code : "FAILED";
+      this.#tell("trouble", { at: wallTime(), code });
+      if (code === "CLIENT_CLOSED") return this.#end();
+    }
+    if (this.#viewers.size === 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#goOn(), Math.max(this.#every, REST * (wallTime() - began)));
+    this.#timer.unref();
+  }
+
+  #end(): void {
+    for (const viewer of [...this.#viewers.keys()]) {
+      viewer.end();
+      this.#leave(viewer);
+    }
+  }
+
+  #tellLook(look: Look): void {
+    const changes = this.#last && changesOf(this.#last, look);
+    this.#last = look;
+    if (changes) this.#tell("locks", changes);
+    for (const [viewer, current] of this.#viewers) {
+      if (!current && viewer.ready) this.#tellAll(viewer, look);
+    }
+  }
+
+  #tellAll(viewer: Viewer, { at, locks, truncated }: Look): void {
+    for (let i = 0; i === 0 || i < locks.length; i += CHUNK) {
+      const changed = locks.slice(i, i + CHUNK);
+      viewer.send(message("locks", { at, reset: i === 0, total: locks.length, truncated, changed }));
+    }
+    viewer.send(message("history", this.#history.entries));
+    this.#viewers.set(viewer, true);
+  }
+
+  #tellHistory(): void {
+    this.#batch = undefined;
+    const entries: readonly Entry[] = this.#history.take();
+    if (entries.length > 0) this.#tell("history", entries);
+  }
+
+  /** To those who know what was before. Who does not keep up is told all there is, when it does again. */
+  #tell(event: string, data: unknown): void {
+    const bytes = message(event, data);
+    for (const [viewer, current] of this.#viewers) {
+      if (current && viewer.ready) viewer.send(bytes);
+      else this.#viewers.set(viewer, false);
+    }
+  }
+}
+
+function message(event: string, data: unknown): Uint8Array {
+  return encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+}

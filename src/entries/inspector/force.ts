@@ -1,0 +1,19 @@
+/** Takes a lock from whoever holds it, of whatever kind it is. */
+import type { LockClient, LockInfo } from "../../index.js";
+
+/** Resolves with whether anybody held it. */
+export async function force(client: LockClient, { name, kind, mode, holders }: LockInfo): Promise<boolean> {
+  if (kind === "fair") return client.getFairLock(name).forceUnlock();
+  if (kind === "fenced") return client.getFencedLock(name).forceUnlock();
+  if (kind === "lock") return client.getLock(name).forceUnlock();
+  const lock = client.getReadWriteLock(name);
+  if (mode === "read") return lock.readLock().forceUnlock();
+  const unlocked = await lock.writeLock().forceUnlock();
+  // What the writer also read is left, and was meant as well.
+  const left = await client.inspect(name);
+  const [writer] = holders;
+  if (left?.mode === "read" && left.holders.every(({ ownerId }) => ownerId === writer?.ownerId)) {
+    await lock.readLock().forceUnlock();
+  }
+  return unlocked;
+}

@@ -1,0 +1,181 @@
+/**
+ * Who had which lock, and when. It compares what each look at Redis shows with the look before; of the client's own locks it is told by
+ * their events, so that no hold of this process is too short to be seen.
+ */
+import { wallTime } from "../../base/platform.js";
+import type { LockClient, LockEvent, LockInfo } from "../../index.js";
+
+/** Times are epoch milliseconds, durations milliseconds. */
+export interface Entry {
+  readonly at: number;
+  readonly what: "granted" | "released" | "lost" | "unlocked";
+  readonly name: string;
+  readonly kind: string;
+  readonly ownerId: string;
+  /** The label of the owner's process, if presence knows it. */
+  readonly label: string | null;
+  readonly waited?: number;
+  readonly held?: number;
+}
+
+interface Open {
+  readonly info: Pick<LockInfo, "name" | "kind">;
+  readonly ownerId: string;
+  readonly since: number;
+  /** The look during which it was first seen: that one may have read the lock before. */
+  readonly look: number;
+  label: string | null;
+  /** Holds of the owner, as far as this process counts them. */
+  count: number;
+}
+
+/** Entries kept: enough for the page's picture of the last minutes. */
+const KEPT = 2_000;
+const KINDS: ReadonlySet<string> = new Set(["lock", "fair", "fenced", "readwrite"]);
+
+export class History {
+  /** Holds by lock and owner. */
+  readonly #open = new Map<string, Open>();
+  /** What has ended since the look began that may still show it. */
+  readonly #ended = new Set<string>();
+  /** Since when the waiters of the last look wait. */
+  #waiting = new Map<string, number>();
+  readonly #entries: Entry[] = [];
+  readonly #tell: () => void;
+  #told = 0;
+  #look = 0;
+  #first = true;
+
+  /** `tell`: there is something to `take`. */
+  constructor(tell: () => void) {
+    this.#tell = tell;
+  }
+
+  /** Listens to a client's events, until the returned function is called. What happens after that is not known. */
+  follow(client: LockClient): () => void {
+    this.#open.clear();
+    this.#waiting.clear();
+    this.#first = true;
+    const acquired = (event: LockEvent & { waited: number }) => this.#granted(event, event.waited);
+    const released = (event: LockEvent & { held?: number }) => this.#gone(event, "released", event.held);
+    const lost = (event: LockEvent & { held?: number }) => this.#gone(event, "lost", event.held);
+    client.on("acquired", acquired).on("released", released).on("lost", lost);
+    return () => client.off("acquired", acquired).off("released", released).off("lost", lost);
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#entries;
+  }
+
+  /** What was not taken before. */
+  take(): Entry[] {
+    const fresh = this.#entries.slice(Math.max(0, this.#entries.length - this.#told));
+    this.#told = 0;
+    return fresh;
+  }
+
+  beginLook(): void {
+    this.#look++;
+    this.#ended.clear();
+  }
+
+  /** What the look has shown: all locks that are held. */
+  endLook(locks: readonly LockInfo[]): void {
+    const now = wallTime();
+    const seen = new Set<string>();
+    const waiting = new Map<string, number>();
+    for (const info of locks) {
+      for (const holder of info.holders) {
+        const key = keyOf(info.name, holder.ownerId);
+        seen.add(key);
+        const label = holder.client?.label ?? null;
+        const open = this.#open.get(key);
+        if (open) open.label = label;
+        if (open || this.#ended.has(key)) continue;
+        const since = Math.min(now, holder.since?.getTime() ?? now);
+        this.#open.set(key, { info, ownerId: holder.ownerId, since, look: this.#look - 1, label, count: 0 });
+        const asked = this.#waiting.get(key);
+        const waited = asked === undefined ? {} : { waited: Math.max(0, since - asked) };
+        if (!this.#first) this.#add(since, "granted", info, holder.ownerId, label, waited);
+      }
+      for (const [ownerId, since] of waitersOf(info)) {
+        const key = keyOf(info.name, ownerId);
+        waiting.set(key, since ?? this.#waiting.get(key) ?? now);
+      }
+    }
+    for (const [key, open] of this.#open) {
+      if (seen.has(key) || open.look >= this.#look) continue;
+      this.#open.delete(key);
+      this.#add(now, "released", open.info, open.ownerId, open.label, { held: now - open.since });
+    }
+    this.#waiting = waiting;
+    this.#first = false;
+  }
+
+  /** An operator has taken it from its holders. */
+  unlocked(info: LockInfo): void {
+    const now = wallTime();
+    for (const { ownerId, client } of info.holders) {
+      const key = keyOf(info.name, ownerId);
+      const open = this.#open.get(key);
+      this.#end(key);
+      const held = open ? { held: now - open.since } : {};
+      this.#add(now, "unlocked", info, ownerId, client?.label ?? open?.label ?? null, held);
+    }
+  }
+
+  #granted({ lockName, kind, ownerId }: LockEvent, waited: number): void {
+    if (ownerId === undefined || !KINDS.has(kind)) return;
+    const key = keyOf(lockName, ownerId);
+    const open = this.#open.get(key);
+    if (open) {
+      open.count++;
+      return;
+    }
+    const info = { name: lockName, kind: kind as LockInfo["kind"] };
+    const at = wallTime();
+    this.#open.set(key, { info, ownerId, since: at, look: this.#look, label: null, count: 1 });
+    this.#add(at, "granted", info, ownerId, null, { waited });
+  }
+
+  #gone({ lockName, kind, ownerId }: LockEvent, what: "released" | "lost", held?: number): void {
+    if (ownerId === undefined || !KINDS.has(kind)) return;
+    const key = keyOf(lockName, ownerId);
+    const open = this.#open.get(key);
+    if (!open || --open.count > 0) return;
+    this.#end(key);
+    const now = wallTime();
+    this.#add(now, what, open.info, ownerId, open.label, { held: held ?? now - open.since });
+  }
+
+  #end(key: string): void {
+    this.#open.delete(key);
+    this.#ended.add(key);
+  }
+
+  #add(
+    at: number,
+    what: Entry["what"],
+    { name, kind }: Pick<LockInfo, "name" | "kind">,
+    ownerId: string,
+    label: string | null,
+    more: Pick<Entry, "waited" | "held">,
+  ): void {
+    this.#entries.push({ at, what, name, kind, ownerId, label, ...more });
+    this.#told++;
+    if (this.#entries.length > KEPT) this.#entries.splice(0, this.#entries.length - KEPT);
+    this.#tell();
+  }
+}
+
+function keyOf(name: string, ownerId: string): string {
+  return `${ownerId} ${name}`;
+}
+
+/** All waiters that are known by their owner, and since when they wait. */
+function* waitersOf(info: LockInfo): Generator<[ownerId: string, since: number | undefined]> {
+  for (const ownerId of info.waiters) yield [ownerId, undefined];
+  for (const { ownerId, since } of info.waiting ?? []) {
+    if (ownerId !== undefined) yield [ownerId, since?.getTime()];
+  }
+}

@@ -1,0 +1,110 @@
+/** A handler of fetch's Requests as one of node:http, which Express and Connect call as well. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { setRemote } from "./access.js";
+
+/** What frameworks add to Node's request. */
+interface FrameworkRequest extends IncomingMessage {
+  /** The whole path, where `url` is what is below the mount point. */
+  readonly originalUrl?: string;
+  /** What a parser has read of the body. */
+  readonly body?: unknown;
+}
+
+/** Resolves when the answer is sent, or broken off. */
+export type NodeHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next?: (error?: unknown) => void,
+) => Promise<void>;
+
+/** Serves a handler such as that of `createInspector` by node:http, Express (`app.use("/locks", …)`), Connect and Fastify. */
+export function nodeHandler(handler: (request: Request) => Promise<Response>): NodeHandler {
+  return async (incoming, outgoing, next) => {
+    try {
+      const slash = missingSlash(incoming);
+      const request = slash === undefined && requestOf(incoming, outgoing);
+      if (request) await send(await handler(request), outgoing, request);
+      else if (slash !== undefined) outgoing.writeHead(308, { location: slash }).end();
+      else outgoing.writeHead(400).end();
+    } catch (error) {
+      if (next) return next(error);
+      if (!outgoing.headersSent) outgoing.writeHead(500);
+      outgoing.end();
+    }
+  };
+}
+
+/** Links of a page at `/locks` would lead beside it, so it is at `/locks/`. */
+function missingSlash({ url = "", originalUrl }: FrameworkRequest): string | undefined {
+  const [path = "", query] = (originalUrl ?? url).split("?");
+  if (originalUrl === undefined || !/^\/?(\?|$)/.test(url) || path.endsWith("/")) return undefined;
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  return `./${name}/${query === undefined ? "" : `?${query}`}`;
+}
+
+function requestOf(incoming: FrameworkRequest, outgoing: ServerResponse): Request | undefined {
+  const { method = "GET", headers, originalUrl, url = "/", socket } = incoming;
+  const path = originalUrl ?? url;
+  const scheme = "encrypted" in socket ? "https" : "http";
+  const address = `${scheme}://${headers.host ?? headers[":authority"] ?? ""}${path}`;
+  if (!path.startsWith("/") || !URL.canParse(address)) return undefined;
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort());
+  const request = new Request(address, {
+    method,
+    headers: headersOf(incoming),
+    signal: gone.signal,
+    ...(method === "GET" || method === "HEAD" ? {} : { body: bodyOf(incoming), duplex: "half" }),
+  } as RequestInit);
+  setRemote(request, socket.remoteAddress);
+  return request;
+}
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const all = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(":")) continue;
+    for (const each of [value ?? []].flat()) all.append(name, each);
+  }
+  return all;
+}
+
+function bodyOf(incoming: FrameworkRequest): NonNullable<RequestInit["body"]> {
+  const { body } = incoming;
+  if (body === undefined || !incoming.readableDidRead)
+    return Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  return typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+}
+
+async function send(
+  response: Response,
+  outgoing: ServerResponse,
+  { method, signal }: Request,
+): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (!response.body || method === "HEAD") {
+    await response.body?.cancel();
+    outgoing.end();
+    return;
+  }
+  outgoing.flushHeaders();
+  const reader = response.body.getReader();
+  signal.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || outgoing.destroyed) break;
+    if (!outgoing.write(value)) await drained(outgoing);
+  }
+  outgoing.end();
+}
+
+function drained(outgoing: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      outgoing.off("drain", go).off("close", go);
+      resolve();
+    };
+    outgoing.once("drain", go).once("close", go);
+  });
+}

@@ -1,0 +1,80 @@
+/** An operator takes a lock from whoever holds it. */
+import type { LockClient, LockInfo } from "../../index.js";
+import type { CsrfGuard } from "./access.js";
+import type { Feed } from "./feed.js";
+import { force } from "./force.js";
+import { json, text } from "./responses.js";
+
+/** What an operator did. */
+export interface Unlocked {
+  /** Of the lock, without the client's prefix. */
+  readonly name: string;
+  /** The lock as it was before. */
+  readonly lock: LockInfo;
+  /** The operator's, for who it was. */
+  readonly request: Request;
+}
+
+export interface Unlocking {
+  readonly client: LockClient;
+  readonly feed: Feed;
+  readonly onUnlock: ((unlocked: Unlocked) => void | Promise<void>) | undefined;
+}
+
+/** Characters of a body: a name has 512 bytes at most, and an owner 60. */
+const LONGEST = 65_536;
+
+export function checkForm(guard: CsrfGuard, request: Request): Response | undefined {
+  if (!guard.passes(request)) return text(403, "Not sent by a page of this inspector: reload it.");
+  const [type] = (request.headers.get("content-type") ?? "").split(";");
+  if (type?.trim().toLowerCase() === "application/json") return undefined;
+  return text(415, "The body has to be application/json.");
+}
+
+/** Answers `{ unlocked: boolean }`: false for a lock that is free. 409 if it has other holders than `ownerIds`, where these are given. */
+export async function unlock({ client, feed, onUnlock }: Unlocking, request: Request): Promise<Response> {
+  const asked = await readBody(request);
+  if (!asked) return text(400, 'The body has to be { "name": string, "ownerIds"?: string[] }.');
+  const { name, ownerIds } = asked;
+  let lock: LockInfo | null;
+  try {
+    lock = await client.inspect(name);
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return text(400, error.message);
+    throw error;
+  }
+  if (!lock) return json(request, 200, { unlocked: false });
+  if (ownerIds && !lock.holders.every(({ ownerId }) => ownerIds.includes(ownerId))) {
+    return text(409, "Others hold it by now.");
+  }
+  const unlocked = await force(client, lock);
+  if (unlocked) {
+    feed.unlocked(lock);
+    await onUnlock?.({ name, lock, request });
+  }
+  return json(request, 200, { unlocked });
+}
+
+async function readBody(request: Request): Promise<{ name: string; ownerIds?: string[] } | undefined> {
+  const body = await textOf(request);
+  try {
+    const { name, ownerIds } = JSON.parse(body ?? "");
+    if (typeof name !== "string") return undefined;
+    if (ownerIds === undefined) return { name };
+    if (!Array.isArray(ownerIds) || ownerIds.some((id) => typeof id !== "string")) return undefined;
+    return { name, ownerIds };
+  } catch {
+    return undefined;
+  }
+}
+
+/** undefined for one that is too long. */
+async function textOf({ body }: Request): Promise<string | undefined> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > LONGEST) return undefined;
+  }
+  return text;
+}

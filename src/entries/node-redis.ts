@@ -1,0 +1,65 @@
+/** Locks on clients of the package `redis` (node-redis), versions 5 and 6, by what the core takes for a connection. */
+import type { RedisConnection } from "../index.js";
+import type { ClusterClient, PlainClient, SentinelClient } from "./node-redis/clients.js";
+import { ClusterOfNodes } from "./node-redis/cluster.js";
+import type { GivenConnection } from "./node-redis/given-connection.js";
+import { SentinelConnection } from "./node-redis/sentinel.js";
+import { StandaloneConnection } from "./node-redis/standalone.js";
+
+/** What `createClient`, `createCluster` and `createSentinel` of `redis` 5 or 6 make. */
+export interface NodeRedisClient {
+  /** It is connected, or on its way there. */
+  readonly isOpen: boolean;
+  /** Connects it. */
+  connect(): Promise<unknown>;
+  /** Sends a command. */
+  sendCommand(...args: never[]): unknown;
+  /** How replies are read: not before version 5. */
+  withTypeMapping(...args: never[]): unknown;
+}
+
+/** By client: it is listened to once, however often it is given. */
+const connections = new WeakMap<object, GivenConnection>();
+
+/**
+ * What `new LockClient()` takes, made of a client of node-redis. The client stays yours: it is connected at the first call if it
+ * never was, and never closed. It says where Redis is; what the library sends goes over connections of its own with the
+ * same options, which end when the last LockClient on it closes, or when you close it.
+ * @throws TypeError for anything else, and for a client with `keyPrefix`
+ */
+export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
+  const known = connections.get(client);
+  if (known) return known;
+  const connection = connectionOf(client);
+  connections.set(client, connection);
+  return connection;
+}
+
+const WANTED = "fromNodeRedis takes what createClient, createCluster or createSentinel of redis 5 or 6 makes";
+
+/** All that tells the clients of node-redis from each other and from others. */
+interface Anything {
+  readonly [name: string]: unknown;
+  readonly _options?: { readonly keyPrefix?: string };
+}
+
+function connectionOf(client: unknown): GivenConnection {
+  if (typeof client !== "object" || client === null) throw new TypeError(`${WANTED}, not ${typeof client}`);
+  const given = client as Anything;
+  const can = (name: string) => typeof given[name] === "function";
+  if (can("evalsha") && can("duplicate"))
+    throw new TypeError(`${WANTED}; a client of ioredis goes into new LockClient() as it is`);
+  if (can("execute") && "totalClients" in given)
+    throw new TypeError(`${WANTED}, not a pool: a lock needs one connection that is always there`);
+  if (can("executeIsolated")) throw new TypeError(`${WANTED}; this is one of redis 4`);
+  if (!can("withTypeMapping") || !can("sendCommand")) throw new TypeError(WANTED);
+  const { keyPrefix } = { ...(given.options as object), ...given._options } as { keyPrefix?: string };
+  if (keyPrefix || given._keyPrefix)
+    throw new TypeError(
+      "fromNodeRedis: the client must not use keyPrefix; give the LockClient option `prefix` instead",
+    );
+  if (can("nodeClient")) return new ClusterOfNodes(client as ClusterClient);
+  if (can("getMasterNode") && can("_execute")) return new SentinelConnection(client as SentinelClient);
+  if (!can("duplicate")) throw new TypeError(WANTED);
+  return new StandaloneConnection(client as PlainClient);
+}

@@ -1,0 +1,249 @@
+/**
+ * A connection that the library makes for itself, with the options of the user's client. node-redis keeps one client over
+ * many sockets: it subscribes again by itself and tells nobody, keeps commands for the next socket, and up to version 5
+ * may give them the replies of others there. So each socket has a client of its own here, that is given up with it; the
+ * core is told of every loss, and subscribes and sends again.
+ */
+import { clearTimeout, setTimeout } from "../../base/platform.js";
+import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
+import { Arrival } from "./arrival.js";
+import { destroy, ignore, isMoved, isRefusal, named, PLAINLY, type PlainClient, rethrow } from "./clients.js";
+import { CommandList } from "./command-list.js";
+import { Emitter } from "./emitter.js";
+
+/** Milliseconds for an attempt to connect: twice what node-redis itself gives a socket unless it is told. */
+const ATTEMPT_TIMEOUT = 10_000;
+const LONGEST_PAUSE = 2_000;
+
+export interface OwnOptions {
+  /** Connects at the first command if true. Default true. */
+  readonly lazyConnect?: boolean;
+  /** Milliseconds before the n-th attempt. */
+  readonly retryStrategy?: (times: number) => number;
+}
+
+export class OwnConnection extends Emitter implements SubscriberConnection {
+  readonly options: ConnectionOptions = {};
+  /** Says whether it keeps the process alive. */
+  readonly stream: Stream;
+  status = "wait";
+  readonly #source: () => Promise<PlainClient>;
+  readonly #retryStrategy: (times: number) => number;
+  #client: PlainClient | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  // Without its listener, to unsubscribe would make node-redis take a channel that is subscribed meanwhile for subscribed already.
+  readonly #heard = (_: string, channel: string) => this.emit("message", channel);
+  readonly #heardSharded = (_: string, channel: string) => this.emit("smessage", channel);
+  /** The attempt that counts: what comes of another is not used. */
+  #attempt: object | undefined;
+  /** Since it was connected last. */
+  #attempts = 0;
+  #keepsAlive = true;
+  #pending = 0;
+  /** For those who wait until it is connected. */
+  #arrival: Arrival | undefined;
+  /** The server did not let the user in. */
+  #refusal: Error | undefined;
+
+  /** `source`: a client whose options it is to have, asked for at each attempt. */
+  constructor(source: () => Promise<PlainClient>, options: OwnOptions = {}) {
+    super();
+    this.#source = source;
+    this.#retryStrategy = options.retryStrategy ?? ((times) => Math.min(50 * times, LONGEST_PAUSE));
+    this.stream = {
+      ref: () => this.#keepAlive(true),
+      unref: () => this.#keepAlive(false),
+      cork: ignore,
+      uncork: ignore,
+      on: ignore,
+    };
+    if (options.lazyConnect === false) this.#start();
+  }
+
+  /** Commands that have no answer yet. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  /** Resolves when it is connected, however many attempts that takes; rejects if the server does not let the user in. */
+  async connect(): Promise<void> {
+    await this.ready();
+  }
+
+  /** The client that is connected, as {@link connect}. */
+  ready(): Promise<PlainClient> {
+    if (this.#client && this.status === "ready") return Promise.resolve(this.#client);
+    if (this.#refusal) return Promise.reject(this.#refusal);
+    this.#arrival ??= new Arrival();
+    const { promise } = this.#arrival;
+    if (this.status === "wait" || this.status === "end") this.#start();
+    return promise;
+  }
+
+  /** Sends a command as soon as it is connected. */
+  send(args: readonly string[]): Promise<unknown> {
+    const client = this.status === "ready" ? this.#client : undefined;
+    const sent = client
+      ? client.sendCommand(args, PLAINLY)
+      : this.ready().then((arrived) => arrived.sendCommand(args, PLAINLY));
+    this.#pending++;
+    return sent.then(
+      (reply) => {
+        this.#pending--;
+        return reply;
+      },
+      (error: unknown) => {
+        this.#pending--;
+        throw named(error);
+      },
+    );
+  }
+
+  /** Ends it; with `reconnect` it is made anew. */
+  disconnect(reconnect = false): void {
+    if (this.status === "wait" || this.status === "end") {
+      this.status = "end";
+      return;
+    }
+    this.#lose(new Error("disconnected"), reconnect);
+  }
+
+  duplicate(options?: OwnOptions): OwnConnection {
+    return new OwnConnection(this.#source, options);
+  }
+
+  evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown> {
+    return this.send(["EVALSHA", sha1, String(keys), ...rest]);
+  }
+
+  eval(text: string, keys: number, ...rest: string[]): Promise<unknown> {
+    return this.send(["EVAL", text, String(keys), ...rest]);
+  }
+
+  call(...args: string[]): Promise<unknown> {
+    return this.send(args);
+  }
+
+  ping(): Promise<unknown> {
+    return this.call("PING");
+  }
+
+  pipeline(): CommandList {
+    return new CommandList(() => this.ready());
+  }
+
+  async subscribe(channel: string): Promise<unknown> {
+    const client = await this.ready();
+    return client.subscribe(channel, this.#heard).catch(rethrow);
+  }
+
+  async unsubscribe(channel: string): Promise<unknown> {
+    return (await this.ready()).unsubscribe(channel, this.#heard).catch(rethrow);
+  }
+
+  async ssubscribe(channel: string): Promise<unknown> {
+    const client = await this.ready();
+    return client.sSubscribe(channel, this.#heardSharded).catch((error: unknown) => {
+      if (isMoved(error)) this.emit("misdirected");
+      throw named(error);
+    });
+  }
+
+  async sunsubscribe(channel: string): Promise<unknown> {
+    return (await this.ready()).sUnsubscribe(channel, this.#heardSharded).catch(rethrow);
+  }
+
+  #start(): void {
+    const attempt = {};
+    this.#attempt = attempt;
+    this.status = this.#attempts === 0 ? "connecting" : "reconnecting";
+    this.#attempts++;
+    const isPresent = () => this.#attempt === attempt;
+    const failed = (error: unknown) => {
+      if (isPresent()) this.#lose(named(error), true);
+    };
+    this.#connect((client) => {
+      if (!isPresent()) return false;
+      this.#client = client;
+      client.on("error", (error: unknown) => {
+        if (!client.isReady) failed(error);
+      });
+      client.on("end", () => failed(new Error("disconnected")));
+      client.on("sharded-channel-moved", () => this.emit("moved"));
+      if (!this.#keepsAlive) client.unref();
+      return true;
+    }).then(() => {
+      if (isPresent()) this.#connected();
+    }, failed);
+  }
+
+  /** Settles as a new client is connected or cannot be. */
+  async #connect(use: (client: PlainClient) => boolean): Promise<void> {
+    // A server that takes the connection and says nothing more would be waited for as long as TCP hopes.
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error("connection timeout")), ATTEMPT_TIMEOUT).unref();
+    });
+    try {
+      const source = await Promise.race([this.#source(), late]);
+      const client = source.duplicate({
+        socket: { ...source.options?.socket, reconnectStrategy: false },
+        clientSideCache: undefined,
+        commandsQueueMaxLength: undefined,
+        // A command that nothing here needs.
+        disableClientInfo: true,
+        emitInvalidate: false,
+        maintNotifications: "disabled",
+        pingInterval: undefined,
+        readonly: false,
+      });
+      if (use(client)) await Promise.race([client.connect(), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #connected(): void {
+    this.#attempts = 0;
+    this.#refusal = undefined;
+    this.status = "ready";
+    this.#arrive((arrival) => arrival.resolve(this.#client as PlainClient));
+    this.emit("connect");
+    this.emit("ready");
+  }
+
+  #lose(error: Error, reconnect: boolean): void {
+    const client = this.#client;
+    this.#client = undefined;
+    this.#attempt = undefined;
+    this.#refusal = isRefusal(error) ? error : undefined;
+    clearTimeout(this.#timer);
+    this.status = reconnect ? "reconnecting" : "end";
+    if (client) destroy(client);
+    if (this.#refusal || !reconnect) this.#arrive((arrival) => arrival.reject(error));
+    if (reconnect) {
+      if (this.listenerCount("error") > 0) this.emit("error", error);
+      this.#timer = setTimeout(() => this.#start(), this.#retryStrategy(Math.max(1, this.#attempts)));
+      if (!this.#keepsAlive) this.#timer.unref();
+    }
+    this.emit("close");
+    if (!reconnect) this.emit("end");
+  }
+
+  #arrive(settle: (arrival: Arrival) => void): void {
+    const arrival = this.#arrival;
+    this.#arrival = undefined;
+    if (arrival) settle(arrival);
+  }
+
+  #keepAlive(keepsAlive: boolean): void {
+    this.#keepsAlive = keepsAlive;
+    if (keepsAlive) {
+      this.#client?.ref();
+      this.#timer?.ref();
+    } else {
+      this.#client?.unref();
+      this.#timer?.unref();
+    }
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * The connection that a client of sentinels is, as `createSentinel` makes it. It keeps clients of the master, and makes others
+ * when there is another one: each shows where the master is, and the library's own connections go there.
+ */
+import { errorMonitor } from "node:events";
+import type { ConnectionOptions } from "../../redis/connection.js";
+import { ignore, type PlainClient, type SentinelClient } from "./clients.js";
+import { GivenConnection, type Link } from "./given-connection.js";
+import { OwnConnection, type OwnOptions } from "./own-connection.js";
+
+export class SentinelConnection extends GivenConnection {
+  readonly options: ConnectionOptions = { sentinels: [] };
+  protected readonly link: Link;
+  readonly #sentinel: SentinelClient;
+  /** The client of the master, as long as that is the master. */
+  #master: PlainClient | undefined;
+  readonly #heard = new WeakSet<PlainClient>();
+  /** Connections of the library to the master. */
+  readonly #own = new Set<OwnConnection>();
+  #finding: Promise<void> | undefined;
+
+  constructor(sentinel: SentinelClient) {
+    super();
+    this.#sentinel = sentinel;
+    const link = this.duplicate();
+    link.stream.unref();
+    link.on("error", (error: unknown) => this.noteError(error));
+    link.on("close", () => this.emit("close"));
+    link.on("ready", () => this.emit("ready"));
+    this.link = {
+      get status() {
+        return link.status;
+      },
+      get pending() {
+        return link.pending;
+      },
+      send: (args) => link.send(args).catch((error: unknown) => this.#failed(error)),
+      pipeline: () => link.pipeline(),
+      connect: () => link.connect(),
+      disconnect: () => link.disconnect(),
+    };
+    sentinel.on(errorMonitor, (error: unknown) => {
+      this.noteError(error);
+      this.checkOpen();
+    });
+    sentinel.on("end", () => this.checkOpen());
+    // Version 5 has neither event: what is asked next finds out.
+    sentinel.on("ready", () => this.opened());
+    if (sentinel.isReady) this.opened();
+  }
+
+  duplicate(options?: OwnOptions): OwnConnection {
+    const own = new OwnConnection(() => this.#present(), options);
+    this.#own.add(own);
+    own.on("end", () => this.#own.delete(own));
+    own.on("connect", () => this.#own.add(own));
+    return own;
+  }
+
+  protected get isOpen(): boolean {
+    return this.#sentinel.isOpen;
+  }
+
+  protected open(): Promise<unknown> {
+    return this.#sentinel.connect();
+  }
+
+  /** The client of the master. One that has lost its socket stays that, until there is another. */
+  async #present(): Promise<PlainClient> {
+    if (!this.#sentinel.isOpen) {
+      // Version 5 tells nobody when it is closed.
+      this.checkOpen();
+      throw new Error("the client of the sentinels is not connected");
+    }
+    if (!this.#master?.isOpen) await this.#find();
+    if (!this.#master) throw new Error("no master is known");
+    return this.#master;
+  }
+
+  /** Asks for the client of the master; waits until that is connected. `doubted`: the sentinels are asked whether it is one. */
+  #find(doubted?: PlainClient): Promise<void> {
+    let doubt = doubted;
+    this.#finding ??= this.#sentinel
+      ._execute(false, async (found) => {
+        if (found !== doubt) return this.#use(found);
+        doubt = undefined;
+        // What makes it ask.
+        throw new Error("READONLY");
+      })
+      .finally(() => {
+        this.#finding = undefined;
+      });
+    return this.#finding;
+  }
+
+  #use(master: PlainClient): void {
+    if (master === this.#master) return;
+    const isOther = this.#master !== undefined;
+    this.#master = master;
+    this.opened();
+    if (!this.#heard.has(master)) {
+      this.#heard.add(master);
+      master.on("end", () => this.#replaced(master));
+    }
+    if (isOther) this.#reconnect();
+  }
+
+  /** It was closed: there is another, or its user has closed the client. */
+  #replaced(master: PlainClient): void {
+    if (master !== this.#master) return;
+    this.#master = undefined;
+    this.#reconnect();
+  }
+
+  #reconnect(): void {
+    for (const own of [...this.#own]) if (own.status !== "wait" && own.status !== "end") own.disconnect(true);
+  }
+
+  #failed(error: unknown): never {
+    // It is a replica by now.
+    if (error instanceof Error && error.message.startsWith("READONLY"))
+      this.#find(this.#master).catch(ignore);
+    throw error;
+  }
+}

@@ -1,0 +1,192 @@
+/** OpenTelemetry for a client: metrics and spans, from what the client tells by its events and channels anyway. */
+import { tracingChannel } from "node:diagnostics_channel";
+import {
+  type Attributes,
+  type Meter,
+  metrics,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type {
+  HoldContext,
+  LockCallContext,
+  LockClient,
+  LockEvent,
+  LockEventName,
+  LockListener,
+} from "../index.js";
+
+/** Options of {@link instrument}. */
+export interface InstrumentOptions {
+  /** Makes the metrics. Default that of the global meter provider. */
+  meter?: Meter | undefined;
+  /** Makes the spans. Default that of the global tracer provider. */
+  tracer?: Tracer | undefined;
+  /**
+   * What `holdfast.lock.name` is for a lock: each value is a series of its own, so names with ids in them are to be mapped to
+   * few. Undefined leaves the attribute out. Default the name as it is.
+   */
+  nameOf?: ((lockName: string) => string | undefined) | undefined;
+}
+
+const SCOPE = "holdfast";
+const NAME = "holdfast.lock.name";
+const KIND = "holdfast.lock.kind";
+const OUTCOME = "holdfast.outcome";
+/** Seconds: from a free lock on the same machine to a wait that somebody should look at. */
+const BUCKETS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000];
+
+type About = Pick<LockEvent, "lockName" | "kind">;
+
+/**
+ * Records waits, holds, losses and refusals of a client as metrics, and each call and hold as a span. Returns what ends it.
+ * What is instrumented twice is counted twice.
+ * @throws TypeError for what is no LockClient
+ */
+export function instrument(client: LockClient, options: InstrumentOptions = {}): () => void {
+  if (typeof client?.stats !== "function") throw new TypeError("instrument(client) takes a LockClient");
+  const { nameOf = (name) => name } = options;
+  const attributesOf = ({ lockName, kind }: About): Attributes => {
+    const name = nameOf(lockName);
+    return { [KIND]: kind, ...(name === undefined ? {} : { [NAME]: name }) };
+  };
+  const stops = [
+    measure(client, options.meter ?? metrics.getMeter(SCOPE), attributesOf),
+    span(client, options.tracer ?? trace.getTracer(SCOPE), attributesOf),
+  ];
+  return () => {
+    for (const stop of stops.splice(0)) stop();
+  };
+}
+
+function measure(client: LockClient, meter: Meter, attributesOf: (about: About) => Attributes): () => void {
+  const advice = { explicitBucketBoundaries: BUCKETS };
+  const wait = meter.createHistogram("holdfast.lock.wait", {
+    description: "From a call to its end.",
+    unit: "s",
+    advice,
+  });
+  const hold = meter.createHistogram("holdfast.lock.hold", {
+    description: "From a grant to its end.",
+    unit: "s",
+    advice,
+  });
+  const held = meter.createUpDownCounter("holdfast.lock.held", {
+    description: "Holds and permits with an owner now.",
+  });
+  const waiting = meter.createObservableUpDownCounter("holdfast.lock.waiting", {
+    description: "Calls that wait now.",
+  });
+  const lost = meter.createCounter("holdfast.lock.lost", {
+    description: "Holds that ended before they were given back.",
+  });
+  const rejected = meter.createCounter("holdfast.lock.rejected", {
+    description: "Single tries that stayed with others.",
+  });
+  const seconds = (ms: number) => ms / 1_000;
+  const idOf = ({ kind, lockName, ownerId, permitId }: LockEvent) =>
+    ownerId === undefined && permitId === undefined
+      ? undefined
+      : `${kind} ${lockName} ${permitId ?? ownerId}`;
+  /** How many of each `held` counts: the end of others is not told here. */
+  const counts = new Map<string, number>();
+  const begin = (event: LockEvent) => {
+    const id = idOf(event);
+    if (id === undefined) return;
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+    held.add(1, attributesOf(event));
+  };
+  const end = (event: LockEvent, outcome: string, ms: number | undefined) => {
+    const attributes = attributesOf(event);
+    if (ms !== undefined) hold.record(seconds(ms), { ...attributes, [OUTCOME]: outcome });
+    const id = idOf(event);
+    const count = id === undefined ? 0 : (counts.get(id) ?? 0);
+    if (id === undefined || count === 0) return;
+    if (count === 1) counts.delete(id);
+    else counts.set(id, count - 1);
+    held.add(-1, attributes);
+  };
+  const observe = (result: { observe(value: number): void }) => result.observe(client.stats().waiting);
+  waiting.addCallback(observe);
+  const stops = [
+    listen(client, "acquired", (event) => {
+      wait.record(seconds(event.waited), { ...attributesOf(event), [OUTCOME]: "acquired" });
+      begin(event);
+    }),
+    listen(client, "gaveUp", (event) =>
+      wait.record(seconds(event.waited), { ...attributesOf(event), [OUTCOME]: event.reason }),
+    ),
+    listen(client, "rejected", (event) => rejected.add(1, attributesOf(event))),
+    listen(client, "released", (event) => end(event, "released", event.held)),
+    listen(client, "lost", (event) => {
+      lost.add(1, { ...attributesOf(event), [OUTCOME]: event.reason });
+      end(event, "lost", event.held);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+    waiting.removeCallback(observe);
+  };
+}
+
+function listen<E extends LockEventName>(
+  client: LockClient,
+  event: E,
+  listener: LockListener<E>,
+): () => void {
+  client.on(event, listener);
+  return () => client.off(event, listener);
+}
+
+/** A span for each call, a child of what is active where it is made, and one for each hold. */
+function span(client: LockClient, tracer: Tracer, attributesOf: (about: About) => Attributes): () => void {
+  const stops = [
+    follow<LockCallContext>("holdfast:lock", client, tracer, attributesOf),
+    follow<HoldContext>("holdfast:hold", client, tracer, attributesOf),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+function follow<C extends LockCallContext | HoldContext>(
+  name: "holdfast:lock" | "holdfast:hold",
+  client: LockClient,
+  tracer: Tracer,
+  attributesOf: (about: About) => Attributes,
+): () => void {
+  const spans = new WeakMap<object, Span>();
+  const channel = tracingChannel<unknown, C>(name);
+  const handlers = {
+    start(context: C) {
+      if (context.clientId !== client.id) return;
+      const options = { kind: SpanKind.CLIENT, attributes: attributesOf(context) };
+      spans.set(context, tracer.startSpan(name.replace(":", "."), options));
+    },
+    end() {
+      // The span ends with the call, not with its first step.
+    },
+    asyncStart() {
+      // As above.
+    },
+    asyncEnd(context: C) {
+      const made = spans.get(context);
+      if (!made) return;
+      spans.delete(context);
+      if (context.outcome) made.setAttribute(OUTCOME, context.outcome);
+      made.end();
+    },
+    error(context: C & { error?: unknown }) {
+      const made = spans.get(context);
+      const { error } = context;
+      if (!made || !(error instanceof Error)) return;
+      made.recordException(error);
+      made.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
+    },
+  };
+  channel.subscribe(handlers);
+  return () => channel.unsubscribe(handlers);
+}

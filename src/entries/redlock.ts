@@ -1,0 +1,248 @@
+/**
+ * The face of redlock 5 on the locks of this library. A resource is the name of a lock here, so processes that use redlock
+ * and processes that use this do not exclude each other.
+ */
+import { EventEmitter } from "node:events";
+import { wallTime } from "../base/platform.js";
+import { type Hold, isLockError, LockClient, type LockError } from "../index.js";
+import { checkDuration, checkResources } from "./redlock/arguments.js";
+import {
+  type Attempts,
+  ExecutionError,
+  type ExecutionResult,
+  type ExecutionStats,
+  type RedlockClient,
+  ResourceLockedError,
+} from "./redlock/errors.js";
+import { Execution, type ExecutionParts, isPassing, onAll } from "./redlock/execution.js";
+import { type RedlockScripts, warnOfScripts } from "./redlock/scripts.js";
+import { checkSettings, type Settings, waitOf } from "./redlock/settings.js";
+import { locksOf, takeAll } from "./redlock/take.js";
+import { type RedlockAbortSignal, type Routine, useLock } from "./redlock/using.js";
+import type { Master } from "./redlock/votes.js";
+
+export {
+  type Attempts,
+  ExecutionError,
+  type ExecutionResult,
+  type ExecutionStats,
+  type RedlockAbortSignal,
+  type RedlockClient,
+  type RedlockScripts,
+  ResourceLockedError,
+  type Routine,
+  type Settings,
+};
+
+/** What a lock is made of. An extended lock shares it with the one before. */
+interface Held {
+  readonly names: readonly string[];
+  readonly holds: readonly Hold[];
+  /** Given back, or lost. */
+  over: boolean;
+}
+
+const HELD = new WeakMap<Lock, Held>();
+
+/** Resources that are locked. Made by {@link Redlock.acquire} and {@link Redlock.extend}; one made by hand holds nothing. */
+export class Lock {
+  /** Whose lock it is. */
+  readonly redlock: Redlock;
+  /** As they were given. */
+  readonly resources: string[];
+  /** What tells this lock from others; here the `ownerId` of its first hold. */
+  readonly value: string;
+  /** Those of the call that made it. */
+  readonly attempts: Attempts;
+  /** Epoch milliseconds until which it is held; 0 once it is given back, or was replaced by an extended one. */
+  expiration: number;
+
+  constructor(redlock: Redlock, resources: string[], value: string, attempts: Attempts, expiration: number) {
+    this.redlock = redlock;
+    this.resources = resources;
+    this.value = value;
+    this.attempts = attempts;
+    this.expiration = expiration;
+  }
+
+  /** See {@link Redlock.release}. */
+  release(): Promise<ExecutionResult> {
+    return this.redlock.release(this);
+  }
+
+  /** See {@link Redlock.extend}. */
+  extend(duration: number): Promise<Lock> {
+    return this.redlock.extend(this, duration);
+  }
+}
+
+/**
+ * Locks over one or more independent Redis servers: with three or more a majority decides (Redlock), of two both. Emits
+ * `error` with what a call did not fail by: each vote against, and what went wrong in the background; unheard it throws nothing.
+ */
+export class Redlock extends EventEmitter {
+  /** As they were given. */
+  readonly clients: Set<RedlockClient>;
+  /** The settings of calls that have none of their own. */
+  readonly settings: Settings;
+  readonly #parts: ExecutionParts;
+
+  /**
+   * `clients`: a connection for each independent server (a Sentinel or Cluster connection counts as one). They stay open until
+   * {@link quit}. Each waits and listens by a connection of its own beside, so make one Redlock for a process, not one for a call.
+   * @throws Error without a client; TypeError, RangeError for wrong settings, for what is no ioredis connection, and for one with a `keyPrefix`
+   */
+  constructor(clients: Iterable<RedlockClient>, settings?: Partial<Settings>, scripts: RedlockScripts = {}) {
+    super();
+    // An error that nobody hears is not to end the process.
+    this.on("error", () => {});
+    this.clients = new Set(clients);
+    if (this.clients.size === 0) throw new Error("redlock: it needs at least one client");
+    this.settings = checkSettings(settings);
+    const { driftFactor: drift } = this.settings;
+    const masters = [...this.clients].map((redis) => ({ redis, client: new LockClient(redis, { drift }) }));
+    this.#parts = { masters, tell: (error) => this.#tell(error) };
+    for (const { client } of masters) client.on("error", ({ cause }) => this.#tell(cause));
+    warnOfScripts(scripts);
+  }
+
+  /** Ends the given connections. What is held then lapses by itself; calls that wait reject. */
+  async quit(): Promise<void> {
+    const ends = this.#parts.masters.map(async ({ redis, client }) => {
+      // One that is not there would answer a QUIT when it is there again; and what is sent behind a QUIT may cut off its answer.
+      if (redis.status === "ready") await redis.quit().catch(() => {});
+      redis.disconnect();
+      await client.close({ timeout: 0 });
+    });
+    await Promise.all(ends);
+  }
+
+  /**
+   * Locks all resources for `duration` milliseconds (a whole number), or none. Each call is a new owner: it waits for what this process holds,
+   * too. It is woken when a resource comes free; `retryCount`, `retryDelay` and `retryJitter` only say for how long it waits at most.
+   * @throws ExecutionError if there was no quorum in time; TypeError, RangeError for wrong arguments
+   */
+  async acquire(resources: string[], duration: number, settings?: Partial<Settings>): Promise<Lock> {
+    const own = checkSettings(settings, this.settings);
+    const names = checkResources(resources);
+    checkDuration(duration);
+    const locks = locksOf(this.#parts.masters, names);
+    const execution = new Execution(this.#parts, names, own);
+    const holds = await execution.run(isPassing, (wait) => {
+      const owner = (this.#parts.masters[0] as Master).client.newOwner();
+      return takeAll(locks, { wait, lease: duration, owner });
+    });
+    if (holds) return this.#lockOf(resources, { names, holds, over: false }, duration, own, execution);
+    execution.failed();
+    throw execution.error(`${names.join(", ")} stayed with others for the ${waitOf(own)} ms of its settings`);
+  }
+
+  /**
+   * Gives the lock back, and sets its `expiration` to 0.
+   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, or no quorum confirmed it in time: then it goes on
+   * in the background, and may be called again
+   */
+  async release(lock: Lock, settings?: Partial<Settings>): Promise<ExecutionResult> {
+    const own = checkSettings(settings, this.settings);
+    const held = heldBy(lock);
+    lock.expiration = 0;
+    const execution = new Execution(this.#parts, held?.names ?? lock.resources, own);
+    if (!held || held.over) {
+      execution.notHeld();
+      throw execution.error("the lock cannot be released: it is not held");
+    }
+    const { holds } = held;
+    const mayPass = (error: LockError) => isPassing(error) && error.code !== "LOCK_LOST";
+    try {
+      await execution.run(mayPass, () => onAll(holds, (hold) => hold.unlock()));
+      held.over = true;
+    } catch (error) {
+      held.over = isLockError((error as Error).cause, "LOCK_LOST");
+      throw error;
+    }
+    execution.succeeded(holds);
+    return { attempts: execution.attempts };
+  }
+
+  /**
+   * Resolves with a lock that replaces `existing` and expires `duration` milliseconds (a whole number) from now.
+   * @throws ExecutionError if it has expired or was given back, or if no quorum extended it in time
+   */
+  async extend(existing: Lock, duration: number, settings?: Partial<Settings>): Promise<Lock> {
+    return this.#extend(existing, duration, checkSettings(settings, this.settings), () => true);
+  }
+
+  /**
+   * Runs the routine under a lock that is extended as long as it runs, and resolves with what it returns. Its signal aborts when the
+   * lock is lost, because it could not be extended or otherwise; `signal.error` says why.
+   * @throws what the routine throws, before all else; ExecutionError as {@link acquire} and {@link release}, and if the lock was lost
+   */
+  async using<T>(
+    resources: string[],
+    duration: number,
+    settings: Partial<Settings>,
+    routine: Routine<T>,
+  ): Promise<T>;
+  /** As above, with the settings of the constructor. */
+  async using<T>(resources: string[], duration: number, routine: Routine<T>): Promise<T>;
+  async using<T>(
+    resources: string[],
+    duration: number,
+    settingsOrRoutine: Partial<Settings> | Routine<T>,
+    optionalRoutine?: Routine<T>,
+  ): Promise<T> {
+    const isRoutine = typeof settingsOrRoutine === "function";
+    const routine = isRoutine ? settingsOrRoutine : optionalRoutine;
+    if (typeof routine !== "function") throw new TypeError("redlock: using() needs a routine");
+    const own = checkSettings(isRoutine ? undefined : settingsOrRoutine, this.settings);
+    return useLock({
+      duration,
+      threshold: own.automaticExtensionThreshold,
+      routine,
+      acquire: () => this.acquire(resources, duration, own),
+      // For as long as the lock is there: it is lost soon enough by itself.
+      extend: (lock, goesOn) => this.#extend(lock, duration, { ...own, retryCount: -1 }, goesOn),
+      release: (lock) => this.release(lock, own),
+      signalsOf: (lock) => (HELD.get(lock) as Held).holds.map(({ signal }) => signal),
+    });
+  }
+
+  async #extend(existing: Lock, duration: number, own: Settings, goesOn: () => boolean): Promise<Lock> {
+    const held = heldBy(existing);
+    checkDuration(duration);
+    const execution = new Execution(this.#parts, existing.resources, own);
+    if (!held || held.over || existing.expiration < wallTime())
+      throw execution.error("the lock cannot be extended: it has expired or was given back");
+    const { holds } = held;
+    const mayPass = (error: LockError) => isPassing(error) && goesOn() && holds.every(({ isHeld }) => isHeld);
+    await execution.run(mayPass, () => onAll(holds, (hold) => hold.extend(duration)));
+    existing.expiration = 0;
+    return this.#lockOf(existing.resources, held, duration, own, execution);
+  }
+
+  #lockOf(resources: string[], held: Held, duration: number, own: Settings, execution: Execution): Lock {
+    const { holds } = held;
+    execution.succeeded(holds, duration);
+    // The client has taken off its own share.
+    const further = Math.max(0, own.driftFactor - this.settings.driftFactor) * duration;
+    const remaining = Math.min(...holds.map((hold) => hold.remaining)) - further;
+    const value = (holds[0] as Hold).ownerId;
+    const lock = new Lock(this, resources, value, execution.attempts, Math.floor(wallTime() + remaining));
+    HELD.set(lock, held);
+    return lock;
+  }
+
+  /** A listener that throws disturbs no lock. */
+  #tell(error: unknown): void {
+    try {
+      this.emit("error", error);
+    } catch {}
+  }
+}
+
+export default Redlock;
+
+function heldBy(lock: unknown): Held | undefined {
+  if (lock instanceof Lock) return HELD.get(lock);
+  throw new TypeError("redlock: it takes a Lock that acquire() or extend() has resolved with");
+}

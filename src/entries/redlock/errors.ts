@@ -1,0 +1,48 @@
+/** What redlock rejects with, and what it tells of its attempts. */
+import type { RedisConnection } from "../../index.js";
+
+/** An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6. */
+export interface RedlockClient extends RedisConnection {
+  /** Ends the connection when what was sent is answered. */
+  quit(): Promise<unknown>;
+  /** Ends the connection at once. */
+  disconnect(): void;
+}
+
+/** What the clients said to one attempt. */
+export interface ExecutionStats {
+  /** How many clients there are. */
+  readonly membershipSize: number;
+  /** How many of them decide. */
+  readonly quorumSize: number;
+  /** Who granted it, extended it or gave it back, as far as that is known. */
+  readonly votesFor: Set<RedlockClient>;
+  /** Who did not: a {@link ResourceLockedError}, or what went wrong there. */
+  readonly votesAgainst: Map<RedlockClient, Error>;
+}
+
+/** Each resolves when all its clients have been heard; none rejects. Waiting for a resource that is locked is one attempt. */
+export type Attempts = readonly Promise<ExecutionStats>[];
+
+/** What a call that has succeeded tells of its attempts. */
+export interface ExecutionResult {
+  /** The last one succeeded; those before it got no answer. */
+  readonly attempts: Attempts;
+}
+
+/** A client's vote against: somebody else holds the resource there, or the lock is not held there (any more). */
+export class ResourceLockedError extends Error {
+  override readonly name: string = "ResourceLockedError";
+}
+
+/** A call found no quorum in time. `cause`: the LockError behind it, where there is one. */
+export class ExecutionError extends Error {
+  override readonly name: string = "ExecutionError";
+  /** All failed. */
+  readonly attempts: Attempts;
+
+  constructor(message: string, attempts: Attempts, options?: { cause?: unknown }) {
+    super(message, options);
+    this.attempts = attempts;
+  }
+}

@@ -1,0 +1,96 @@
+/** One call of the face: its attempts, and the errors of redlock in the place of those of locks. */
+import { monotonic, setTimeout } from "../../base/platform.js";
+import { type Hold, isLockError, type LockError } from "../../index.js";
+import { ExecutionError, type ExecutionStats } from "./errors.js";
+import { pauseOf, type Settings, waitOf } from "./settings.js";
+import { type Master, noneFor, votesAgainst, votesFor } from "./votes.js";
+
+/** Milliseconds that one of several masters has for its answer at least, and the share of a duration that it has. */
+const SHORTEST_ANSWER_TIME = 50;
+const SHARE_OF_DURATION = 1 / 100;
+
+export interface ExecutionParts {
+  readonly masters: readonly Master[];
+  /** Told each vote against. */
+  readonly tell: (error: Error) => void;
+}
+
+export class Execution {
+  readonly attempts: Promise<ExecutionStats>[] = [];
+  readonly #parts: ExecutionParts;
+  readonly #names: readonly string[];
+  readonly #settings: Settings;
+
+  constructor(parts: ExecutionParts, names: readonly string[], settings: Settings) {
+    this.#parts = parts;
+    this.#names = names;
+    this.#settings = settings;
+  }
+
+  /**
+   * Does it, again and again as long as `mayPass` holds for its errors and the settings allow. `operation` is told how many
+   * milliseconds are left. @throws ExecutionError in the place of a LockError
+   */
+  async run<T>(mayPass: (error: LockError) => boolean, operation: (wait: number) => Promise<T>): Promise<T> {
+    const until = monotonic() + waitOf(this.#settings);
+    for (;;) {
+      try {
+        return await operation(Math.max(0, until - monotonic()));
+      } catch (error) {
+        if (!isLockError(error)) throw error;
+        this.failed(error);
+        const left = until - monotonic();
+        if (left <= 0 || !mayPass(error)) throw this.error(error.message, error);
+        await pause(Math.min(left, pauseOf(this.#settings)));
+      }
+    }
+  }
+
+  /** An attempt has succeeded with these holds, or on them. `duration`: milliseconds, of a lock that is new. */
+  succeeded(holds: readonly Hold[], duration = 0): void {
+    const grace = duration && Math.max(SHORTEST_ANSWER_TIME, duration * SHARE_OF_DURATION);
+    this.#note(votesFor(this.#parts.masters, this.#names, holds, grace));
+  }
+
+  /** An attempt has failed. */
+  failed(cause?: LockError): void {
+    const isOver = isLockError(cause, "LOCK_LOST") || isLockError(cause, "NOT_OWNER");
+    const { masters } = this.#parts;
+    this.#note(isOver ? noneFor(masters, this.#names) : votesAgainst(masters, this.#names, cause));
+  }
+
+  /** There was nothing to do it with. */
+  notHeld(): void {
+    this.#note(noneFor(this.#parts.masters, this.#names));
+  }
+
+  error(text: string, cause?: LockError): ExecutionError {
+    return new ExecutionError(`redlock: ${text}`, this.attempts, cause && { cause });
+  }
+
+  #note(stats: Promise<ExecutionStats>): void {
+    this.attempts.push(stats);
+    void stats.then(({ votesAgainst }) => votesAgainst.forEach(this.#parts.tell));
+  }
+}
+
+/** Whether another attempt may do better: Redis gave no answer, or its grant came too late. */
+export function isPassing({ code }: LockError): boolean {
+  return code === "UNAVAILABLE" || code === "QUORUM" || code === "LOCK_LOST";
+}
+
+/** @throws of what failed, if any, what a further call may not meet */
+export async function onAll(holds: readonly Hold[], act: (hold: Hold) => Promise<void>): Promise<void> {
+  const results = await Promise.allSettled(holds.map(act));
+  const errors = results.flatMap((result) =>
+    result.status === "rejected" ? [result.reason as unknown] : [],
+  );
+  const final = errors.find((error) => isLockError(error, "LOCK_LOST") || isLockError(error, "NOT_OWNER"));
+  if (errors.length > 0) throw final ?? errors[0];
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

@@ -1,0 +1,19 @@
+/** What redlock lets its users replace, and this does not. */
+
+/** There are no such scripts here: what is given only causes a warning of the process. */
+export interface RedlockScripts {
+  /** Without effect. */
+  readonly acquireScript?: unknown;
+  /** Without effect. */
+  readonly extendScript?: unknown;
+  /** Without effect. */
+  readonly releaseScript?: unknown;
+}
+
+export function warnOfScripts({ acquireScript, extendScript, releaseScript }: RedlockScripts): void {
+  if (!acquireScript && !extendScript && !releaseScript) return;
+  process.emitWarning("redlock: scripts of your own have no effect in holdfast/redlock", {
+    type: "HoldfastWarning",
+    code: "HOLDFAST_REDLOCK_SCRIPTS",
+  });
+}

@@ -1,0 +1,101 @@
+/** Who was for an attempt and who against. The masters are asked only for what the attempt itself has not told. */
+import { setTimeout } from "../../base/platform.js";
+import { type Hold, type LockClient, MultiHold } from "../../index.js";
+import { type ExecutionStats, type RedlockClient, ResourceLockedError } from "./errors.js";
+
+/** A connection that was given, and the client that uses it. */
+export interface Master {
+  readonly redis: RedlockClient;
+  readonly client: LockClient;
+}
+
+/** Resolves with undefined for a vote in favour, and with the error of one against. */
+type Vote = (master: Master) => Promise<Error | undefined>;
+
+export function quorumOf(masters: readonly Master[]): number {
+  return Math.floor(masters.length / 2) + 1;
+}
+
+/** Of an attempt that has succeeded. Who is not among the first has `grace` milliseconds to join. */
+export function votesFor(
+  masters: readonly Master[],
+  names: readonly string[],
+  holds: readonly Hold[],
+  grace: number,
+): Promise<ExecutionStats> {
+  return count(masters, async (master) => {
+    const isIn = () => isReady(master) && holds.every((hold) => isPartOf(hold, master));
+    if (isIn()) return undefined;
+    if (isReady(master)) await pause(grace);
+    if (isIn()) return undefined;
+    await isLocked(master, names);
+    return isIn() ? undefined : locked(names);
+  });
+}
+
+/** Of an attempt that has failed: what the masters say now. In favour is who would grant it, but never a quorum. */
+export async function votesAgainst(
+  masters: readonly Master[],
+  names: readonly string[],
+  cause: Error | undefined,
+): Promise<ExecutionStats> {
+  const stats = await count(masters, async (master) =>
+    (await isLocked(master, names)) ? locked(names) : undefined,
+  );
+  for (const redis of [...stats.votesFor].slice(stats.quorumSize - 1)) {
+    stats.votesFor.delete(redis);
+    stats.votesAgainst.set(redis, cause ?? locked(names));
+  }
+  return stats;
+}
+
+/** Of an attempt on a lock that is lost, or was given back before. */
+export function noneFor(masters: readonly Master[], names: readonly string[]): Promise<ExecutionStats> {
+  return count(masters, async () => new ResourceLockedError(`${list(names)} not held by this lock`));
+}
+
+async function count(masters: readonly Master[], vote: Vote): Promise<ExecutionStats> {
+  const stats: ExecutionStats = {
+    membershipSize: masters.length,
+    quorumSize: quorumOf(masters),
+    votesFor: new Set(),
+    votesAgainst: new Map(),
+  };
+  const votes = masters.map(async (master) => {
+    const against = await vote(master).catch((error: Error) => error);
+    if (against) stats.votesAgainst.set(master.redis, against);
+    else stats.votesFor.add(master.redis);
+  });
+  await Promise.all(votes);
+  return stats;
+}
+
+function isReady({ redis }: Master): boolean {
+  return redis.status === "ready";
+}
+
+/** Keeps no process alive. */
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+}
+
+/** Whether the master is one of those that granted it. */
+function isPartOf(hold: Hold, { client }: Master): boolean {
+  const parts = hold instanceof MultiHold ? hold.members : [hold];
+  return parts.some(({ ownerId }) => ownerId.startsWith(`${client.id}:`));
+}
+
+async function isLocked({ client }: Master, names: readonly string[]): Promise<boolean> {
+  const answers = await Promise.all(names.map((name) => client.getLock(name).isLocked()));
+  return answers.includes(true);
+}
+
+function locked(names: readonly string[]): ResourceLockedError {
+  return new ResourceLockedError(`${list(names)} locked by another`);
+}
+
+function list(names: readonly string[]): string {
+  return `${names.map((name) => JSON.stringify(name)).join(", ")} ${names.length === 1 ? "is" : "are"}`;
+}

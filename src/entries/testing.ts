@@ -1,0 +1,111 @@
+/**
+ * Locks in tests, without Redis: the client is the real one and so are its scripts, run by a server in memory on a clock that a test
+ * moves. No real time passes, and none is needed: timers and clocks that a test framework has replaced stay out of it.
+ */
+import { INTERNALS } from "../client-options.js";
+import { LockClient, type LockClientOptions, type LossReason, type RedisConnection } from "../index.js";
+import { Link, MemoryConnection } from "./testing/memory-connection.js";
+import { MemoryServer } from "./testing/memory-server.js";
+
+/** A server in memory, empty at first. Its clients exclude each other and share its clock. */
+export interface TestServer {
+  /** Epoch milliseconds of its clock: those at which it was made, and what was advanced since. */
+  readonly now: number;
+}
+
+/** Options of {@link createTestClient}. */
+export interface TestClientOptions extends LockClientOptions {
+  /** Where the client belongs. Default a server of its own. */
+  server?: TestServer | undefined;
+}
+
+/** A client in a test, and what can happen to it. */
+export interface TestClient {
+  /** The real thing, but for its server and its clock. Close it as any other. */
+  readonly client: LockClient;
+  /**
+   * Lets milliseconds pass for the server and all its clients: leases are renewed or end, waits time out. Resolves when everything
+   * has been done that this sets off, but for what waits for files, sockets or real timers. Calls take effect one after the other.
+   * @throws RangeError for what is no time from 0 on
+   */
+  advance(ms: number): Promise<void>;
+  /**
+   * Ends every hold of this client at once, and the permits that it looks after, as lost for that reason; what the server has of
+   * them is given back. Resolves when all have been told.
+   * @throws TypeError for what is no reason
+   */
+  loseAll(reason: LossReason): Promise<void>;
+  /**
+   * Cuts this client off from its server, from now on until `ms` milliseconds have been advanced. The server goes on for
+   * the others. Answers that are on their way do not arrive.
+   * @throws RangeError for what is no time above 0
+   */
+  outage(ms: number): Promise<void>;
+  /** Resolves when everything has been done that needs no time to pass. */
+  settle(): Promise<void>;
+}
+
+class MemoryTestServer implements TestServer {
+  readonly memory: MemoryServer = new MemoryServer();
+
+  get now(): number {
+    return this.memory.clock.wall();
+  }
+}
+
+const REASONS: readonly LossReason[] = ["forced", "taken", "expired", "unreachable", "closed"];
+
+/** A server for several clients. It holds nothing but memory, so nobody has to close it. */
+export function createTestServer(): TestServer {
+  return new MemoryTestServer();
+}
+
+/**
+ * A client on a server in memory, connected already. It takes the options of `new LockClient()` and `server`.
+ * @throws TypeError, RangeError for wrong options
+ */
+export function createTestClient(options: TestClientOptions = {}): TestClient {
+  const { server = createTestServer(), ...clientOptions } = options;
+  if (!(server instanceof MemoryTestServer)) {
+    throw new TypeError(
+      "createTestClient: server must be one that createTestServer() of the same module gave",
+    );
+  }
+  const { memory } = server;
+  const link = new Link(memory);
+  let loseHolds: ((reason: LossReason) => void) | undefined;
+  const onMade = (lose: (reason: LossReason) => void) => {
+    loseHolds = lose;
+  };
+  const internals = { [INTERNALS]: { clock: memory.clock, onMade } };
+  const connection = new MemoryConnection(link, {}, true) as unknown as RedisConnection;
+  const client = new LockClient(connection, { ...clientOptions, ...internals } as LockClientOptions);
+  let outages = 0;
+  return {
+    client,
+    async advance(ms) {
+      checkTime(ms, "advance", 0);
+      await memory.advance(ms);
+    },
+    async loseAll(reason) {
+      if (!REASONS.includes(reason)) throw new TypeError(`loseAll: reason must be ${REASONS.join(", ")}`);
+      loseHolds?.(reason);
+      await memory.rest();
+    },
+    async outage(ms) {
+      checkTime(ms, "outage", Number.MIN_VALUE);
+      if (outages++ === 0) link.cut();
+      memory.clock.after(ms, () => {
+        if (--outages === 0) link.mend();
+      });
+      await memory.rest();
+    },
+    settle: () => memory.settle(),
+  };
+}
+
+function checkTime(ms: unknown, what: string, least: number): void {
+  if (typeof ms === "number" && Number.isFinite(ms) && ms >= least) return;
+  const bound = least > 0 ? "above 0" : "of 0 or more";
+  throw new RangeError(`${what}: ms must be a number of milliseconds ${bound}`);
+}

@@ -1,0 +1,166 @@
+/**
+ * A Redis server in memory: keys, scripts and channels, on a clock of its own.
+ *
+ * It answers in microtasks. So a call that rejects while time is advanced has a listener in time if the test begins to listen right
+ * after `await advance()`: Node looks for rejections that nobody hears when all microtasks have run.
+ */
+import { createHash } from "node:crypto";
+import { microtask, setImmediate } from "../../base/platform.js";
+import { TestClock } from "./clock.js";
+import { COMMANDS } from "./commands.js";
+import { Keyspace } from "./keyspace.js";
+import { Lua } from "./lua.js";
+import { parseInteger } from "./numbers.js";
+import { NOT_INTEGER, type Reply, ReplyError } from "./reply.js";
+
+/** The one that it behaves as. */
+const VERSION = "7.0.15";
+/** Microtasks one after the other, and turns of the event loop, without any answer: nothing more is to come then without time. */
+const QUIET_MICROTASKS = 200;
+const QUIET_TURNS = 3;
+/** Answers in one turn of the event loop: a loop that asks for ever must not keep a test's time-out from coming. */
+const MOST_IN_TURN = 10_000;
+
+/** Hears what is announced on a channel, both one character per byte. */
+export type Subscriber = (channel: string, message: string) => void;
+
+/** One for all servers: what is loaded and compiled once serves each, and scripts keep nothing from run to run. */
+let lua: Lua | undefined;
+let servers = 0;
+
+export class MemoryServer {
+  readonly clock: TestClock;
+  readonly keys: Keyspace = new Keyspace(() => Math.floor(this.clock.wall()));
+  /** By hash. */
+  readonly #scripts = new Map<string, string>();
+  /** Those of SPUBLISH are channels of their own. */
+  readonly #channels = {
+    publish: new Map<string, Set<Subscriber>>(),
+    spublish: new Map<string, Set<Subscriber>>(),
+  };
+  readonly #runId = String(++servers).padStart(40, "0");
+  /** Answers and messages on their way, in their order. */
+  readonly #onTheirWay: (() => void)[] = [];
+  #delivered = 0;
+  #inTurn = 0;
+  #advancing: Promise<void> = Promise.resolve();
+
+  constructor(clock: TestClock = new TestClock()) {
+    this.clock = clock;
+  }
+
+  /** Runs a command, whose words are one character per byte. @throws ReplyError */
+  execute([name = "", ...args]: readonly string[]): Reply {
+    const command = name.toLowerCase();
+    if (command === "eval" || command === "evalsha") return this.#runScript(command, args);
+    if (command === "info") return `# Server\r\nredis_version:${VERSION}\r\nrun_id:${this.#runId}\r\n`;
+    return this.#run(
+      command,
+      args,
+      `ERR unknown command '${name}'`,
+      `ERR wrong number of arguments for '${command}' command`,
+    );
+  }
+
+  subscribe(kind: "publish" | "spublish", channel: string, subscriber: Subscriber): void {
+    const subscribers = this.#channels[kind].get(channel) ?? new Set();
+    this.#channels[kind].set(channel, subscribers.add(subscriber));
+  }
+
+  unsubscribe(kind: "publish" | "spublish", channel: string, subscriber: Subscriber): void {
+    const subscribers = this.#channels[kind].get(channel);
+    subscribers?.delete(subscriber);
+    if (subscribers?.size === 0) this.#channels[kind].delete(channel);
+  }
+
+  /** Calls back in a microtask, in the order of the calls of this method. */
+  later(callback: () => void): void {
+    this.#onTheirWay.push(callback);
+    const deliver = () => {
+      this.#delivered++;
+      this.#onTheirWay.shift()?.();
+    };
+    if (this.#inTurn++ === 0) {
+      const turn = setImmediate(() => {
+        this.#inTurn = 0;
+      });
+      turn.unref();
+    }
+    if (this.#inTurn < MOST_IN_TURN) microtask(deliver);
+    else setImmediate(deliver);
+  }
+
+  /** Resolves when everything has been done that needs neither time nor another turn of the event loop. */
+  async rest(): Promise<void> {
+    let seen = -1;
+    for (let quiet = 0; quiet < QUIET_MICROTASKS; quiet++) {
+      await undefined;
+      if (this.#delivered === seen) continue;
+      seen = this.#delivered;
+      quiet = 0;
+    }
+    if (this.#onTheirWay.length === 0) return;
+    await nextTurn();
+    await this.rest();
+  }
+
+  /** Resolves when everything has been done that needs no time. */
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS; quiet++) {
+      const before = this.#delivered;
+      await this.rest();
+      await nextTurn();
+      if (this.#delivered !== before) quiet = -1;
+    }
+  }
+
+  /** Lets `ms` pass, after what earlier calls of this method let pass. */
+  advance(ms: number): Promise<void> {
+    const rest = () => this.rest();
+    const passed = this.#advancing.then(() => this.settle()).then(() => this.clock.advance(ms, rest));
+    this.#advancing = passed;
+    return passed;
+  }
+
+  #run(command: string, args: readonly string[], unknown: string, wrongCount: string): Reply {
+    if (command === "publish" || command === "spublish") {
+      if (args.length !== 2) throw new ReplyError(wrongCount);
+      return this.#publish(command, args[0] as string, args[1] as string);
+    }
+    const known = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
+    if (!known) throw new ReplyError(unknown);
+    const words = args.length + 1;
+    if (known.arity > 0 ? words !== known.arity : words < -known.arity) throw new ReplyError(wrongCount);
+    return known.run(this.keys, args);
+  }
+
+  #publish(kind: "publish" | "spublish", channel: string, message: string): number {
+    const subscribers = [...(this.#channels[kind].get(channel) ?? [])];
+    for (const hear of subscribers) this.later(() => hear(channel, message));
+    return subscribers.length;
+  }
+
+  /** EVAL script keys [key ...] [argument ...], and EVALSHA with the script's hash. */
+  #runScript(command: "eval" | "evalsha", [script = "", count = "", ...rest]: readonly string[]): Reply {
+    const keys = parseInteger(count);
+    if (keys === undefined) throw new ReplyError(NOT_INTEGER);
+    if (keys < 0n) throw new ReplyError("ERR Number of keys can't be negative");
+    if (keys > rest.length) throw new ReplyError("ERR Number of keys can't be greater than number of args");
+    const text = command === "eval" ? script : this.#scripts.get(script.toLowerCase());
+    if (text === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
+    lua ??= new Lua();
+    if (command === "eval") this.#scripts.set(createHash("sha1").update(text, "latin1").digest("hex"), text);
+    return lua.run(text, rest.slice(0, Number(keys)), rest.slice(Number(keys)), ([name = "", ...args]) =>
+      this.#run(
+        name.toLowerCase(),
+        args,
+        "ERR Unknown Redis command called from script",
+        "ERR Wrong number of args calling Redis command from script",
+      ),
+    );
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

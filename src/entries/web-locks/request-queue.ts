@@ -1,0 +1,224 @@
+/**
+ * The requests of one name in this process, in their order. Which of them may ask Redis follows from the
+ * standard: a shared one if no exclusive one goes before it, an exclusive one if none does. What other
+ * processes do is for Redis to decide.
+ *
+ * A request that nobody of this process stands in the way of tries once, so that it is soon known whether
+ * it is held or waits. One that cannot be granted yet waits at once, so that it is the successor of the
+ * hold before it. Exclusive ones that wait do so one behind the other: the client keeps their order.
+ */
+import {
+  type Hold,
+  isLockError,
+  type Lock,
+  type LockClient,
+  type LockInfo,
+  Owner,
+  type ReadWriteLock,
+} from "../../index.js";
+import { Before } from "./before.js";
+import type { OpenTries } from "./open-tries.js";
+import type { WebLockRequest } from "./request.js";
+import type { StealNotices } from "./steal-notices.js";
+
+export interface QueueParts {
+  readonly client: LockClient;
+  readonly notices: StealNotices;
+  readonly tries: OpenTries;
+  /** Resolves when nothing has to be loaded any more to release by force. */
+  readonly rehearsed: () => Promise<void>;
+  /** Told when the queue has no requests any more. */
+  readonly idle: () => void;
+}
+
+/** What a callback came to. */
+type Outcome = { readonly value: unknown } | { readonly error: unknown };
+
+export class RequestQueue {
+  /** In the order of their grants. */
+  readonly held: Set<WebLockRequest> = new Set();
+  readonly pending: WebLockRequest[] = [];
+  readonly #parts: QueueParts;
+  readonly #name: string;
+  readonly #lock: ReadWriteLock;
+  #isProceeding = false;
+  #isDue = false;
+
+  /** @throws TypeError, RangeError for a name that no lock can have */
+  constructor(name: string, parts: QueueParts) {
+    this.#name = name;
+    this.#parts = parts;
+    this.#lock = parts.client.getReadWriteLock(name);
+  }
+
+  add(request: WebLockRequest): void {
+    // Before all others, but behind those that steal already.
+    const at = request.steal ? this.pending.findIndex(({ steal }) => !steal) : -1;
+    this.pending.splice(at < 0 ? this.pending.length : at, 0, request);
+    request.onAbort(() => this.#fail(request, request.signal?.reason));
+    this.#proceed();
+  }
+
+  /** Has all asked that may. */
+  #proceed(): void {
+    this.#isDue = true;
+    if (this.#isProceeding) return;
+    this.#isProceeding = true;
+    while (this.#isDue) this.#look();
+    this.#isProceeding = false;
+  }
+
+  #look(): void {
+    this.#isDue = false;
+    const before = new Before();
+    for (const request of [...this.pending]) {
+      if (request.phase === "queued") {
+        if (request.ifAvailable && before.excludes(request)) void this.#refuse(request);
+        else if (before.admits(request)) this.#begin(request, before.waits);
+      }
+      if (request.phase !== "over") before.add(request);
+    }
+  }
+
+  #begin(request: WebLockRequest, behind: boolean): void {
+    const [holder] = this.held;
+    const isTaken = holder && (holder.mode === "exclusive" || request.mode === "exclusive");
+    if (request.ifAvailable && isTaken) void this.#refuse(request);
+    else if (request.isPlain && (behind || isTaken)) void request.within(() => this.#wait(request));
+    else {
+      request.enter("trying");
+      this.#parts.tries.add(request);
+      void request.within(() => (request.steal ? this.#steal(request) : this.#try(request)));
+    }
+  }
+
+  async #try(request: WebLockRequest): Promise<void> {
+    if ((await this.#ask(request, 0)) || request.phase === "over") return;
+    if (request.ifAvailable) return this.#refuse(request);
+    const work = this.#wait(request);
+    // Those behind it may wait now, too.
+    this.#proceed();
+    await work;
+  }
+
+  async #wait(request: WebLockRequest): Promise<void> {
+    request.enter("waiting");
+    await this.#ask(request, undefined);
+  }
+
+  /** Takes the lock by force, again and again should others be faster. */
+  async #steal(request: WebLockRequest): Promise<void> {
+    const { client, notices, rehearsed } = this.#parts;
+    try {
+      let isTaken = await this.#ask(request, 0);
+      while (!isTaken) {
+        const [info] = await Promise.all([client.inspect(this.#name), rehearsed()]);
+        const forced = info && this.#force(info);
+        // Sent right behind, before those who wait elsewhere have heard of it.
+        const asked = this.#ask(request, 0);
+        await forced;
+        notices.tell(info?.holders ?? []);
+        isTaken = await asked;
+      }
+    } catch (error) {
+      if (!request.hold) this.#fail(request, error);
+    }
+  }
+
+  /** Releases what holds it by force, in one command. */
+  async #force({ kind, mode }: LockInfo): Promise<void> {
+    const { client } = this.#parts;
+    // Somebody may use the name for another kind of lock.
+    if (kind !== "readwrite") await client.getLock(this.#name).forceUnlock();
+    else await (mode === "read" ? this.#lock.readLock() : this.#lock.writeLock()).forceUnlock();
+  }
+
+  /** Not to be had, and not waited for. */
+  async #refuse(request: WebLockRequest): Promise<void> {
+    request.enter("over");
+    this.#leave(request);
+    // The caller gets its promise first.
+    await undefined;
+    try {
+      request.resolve(await request.call(false));
+    } catch (error) {
+      request.reject(error);
+    }
+  }
+
+  /**
+   * Asks for the lock, for at most `wait` milliseconds. False if it was refused; else resolves when the
+   * request is over.
+   */
+  async #ask(request: WebLockRequest, wait: number | undefined): Promise<boolean> {
+    const { mode, signal } = request;
+    try {
+      const side: Lock = mode === "shared" ? this.#lock.readLock() : this.#lock.writeLock();
+      // A new owner each time: nothing re-enters.
+      const options = { owner: new Owner(), signal, wait };
+      const outcome = await side.run((hold) => this.#hold(request, hold), options);
+      if ("value" in outcome) request.resolve(outcome.value);
+      else request.reject(outcome.error);
+      this.#release(request);
+    } catch (error) {
+      if (wait === 0 && !request.hold && isLockError(error, "WAIT_TIMEOUT")) return false;
+      if (request.hold) this.#lose(request, error);
+      else this.#fail(request, error);
+    }
+    return true;
+  }
+
+  /** It is granted: resolves when the callback is done. */
+  async #hold(request: WebLockRequest, hold: Hold): Promise<Outcome> {
+    // Its signal aborted when the grant was on its way.
+    if (request.phase === "over") return { value: undefined };
+    request.hold = hold;
+    request.enter("held");
+    this.held.add(request);
+    this.#parts.notices.begin();
+    this.#leave(request);
+    hold.signal.addEventListener("abort", () => this.#lose(request, hold.signal.reason), { once: true });
+    if (hold.signal.aborted) this.#lose(request, hold.signal.reason);
+    const earlier = this.#parts.tries.before(request);
+    if (earlier) await earlier;
+    try {
+      return { value: await request.call(true) };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** The lock is another's, or nobody's, while the callback may still run. */
+  #lose(request: WebLockRequest, cause: unknown): void {
+    const message = `the lock "${this.#name}" was lost, to a request that stole it or otherwise (see cause)`;
+    request.reject(new DOMException(message, { name: "AbortError", cause }));
+    this.#release(request);
+  }
+
+  /** It came to nothing. */
+  #fail(request: WebLockRequest, reason: unknown): void {
+    request.reject(reason);
+    this.#leave(request);
+  }
+
+  /** It does not hold the lock any more. */
+  #release(request: WebLockRequest): void {
+    if (!this.held.delete(request)) return;
+    this.#parts.notices.end();
+    this.#proceed();
+    this.#checkIdle();
+  }
+
+  /** It is not pending any more. */
+  #leave(request: WebLockRequest): void {
+    const at = this.pending.indexOf(request);
+    if (at < 0) return;
+    this.pending.splice(at, 1);
+    this.#proceed();
+    this.#checkIdle();
+  }
+
+  #checkIdle(): void {
+    if (this.pending.length + this.held.size === 0) this.#parts.idle();
+  }
+}

@@ -1,0 +1,136 @@
+/** One call of `request()`, from its place in the queue of its name to the end of its callback. */
+import { AsyncResource } from "node:async_hooks";
+import type { Hold } from "../../index.js";
+import type { Callback, CheckedRequest } from "./arguments.js";
+import type { Lock, LockMode } from "./types.js";
+
+/**
+ * - queued: others of this process go first
+ * - trying: Redis has been asked once, and has not answered
+ * - waiting: it has to wait, for a lock of this process or another
+ * - held: its callback has the lock
+ * - over: nobody waits for it any more; it may be that its callback still runs
+ */
+export type Phase = "queued" | "trying" | "waiting" | "held" | "over";
+
+/** What a callback is given. */
+class WebLock implements Lock {
+  readonly #request: WebLockRequest;
+
+  constructor(request: WebLockRequest) {
+    this.#request = request;
+  }
+
+  get name(): string {
+    return this.#request.name;
+  }
+
+  get mode(): LockMode {
+    return this.#request.mode;
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Lock";
+  }
+}
+
+/** By signal, those that follow it: with a listener each, Node would warn of a leak at the eleventh. */
+const followers = new WeakMap<AbortSignal, Set<() => void>>();
+
+function follow(signal: AbortSignal, callback: () => void): () => void {
+  let all = followers.get(signal);
+  if (!all) {
+    const callbacks = new Set<() => void>();
+    all = callbacks;
+    followers.set(signal, callbacks);
+    const tell = () => {
+      for (const each of [...callbacks]) each();
+    };
+    signal.addEventListener("abort", tell, { once: true });
+  }
+  all.add(callback);
+  return () => all.delete(callback);
+}
+
+export class WebLockRequest {
+  readonly name: string;
+  readonly mode: LockMode;
+  readonly ifAvailable: boolean;
+  readonly steal: boolean;
+  readonly signal: AbortSignal | undefined;
+  /** Rises from request to request. */
+  readonly number: number;
+  /** What the caller gets. */
+  readonly promise: Promise<unknown>;
+  phase: Phase = "queued";
+  hold: Hold | undefined;
+  readonly #callback: Callback;
+  /** Of the caller: the callback runs in it, not in that of whoever made way. */
+  readonly #context = new AsyncResource("holdfast.web-lock");
+  #resolve: (value: unknown) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+  #unfollow: (() => void) | undefined;
+  #answered: Promise<void> | undefined;
+  #tellAnswer: () => void = () => {};
+
+  constructor(checked: CheckedRequest, number: number) {
+    this.name = checked.name;
+    this.mode = checked.mode;
+    this.ifAvailable = checked.ifAvailable;
+    this.steal = checked.steal;
+    this.signal = checked.signal;
+    this.#callback = checked.callback;
+    this.number = number;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** It waits by itself until it is granted: it asks neither once nor for more than its turn. */
+  get isPlain(): boolean {
+    return !(this.ifAvailable || this.steal);
+  }
+
+  /** Resolves when it is known whether it is granted at once. */
+  get answered(): Promise<void> {
+    if (this.phase !== "trying") return Promise.resolve();
+    this.#answered ??= new Promise((resolve) => {
+      this.#tellAnswer = resolve;
+    });
+    return this.#answered;
+  }
+
+  enter(phase: Phase): void {
+    this.phase = phase;
+    if (phase !== "trying") this.#tellAnswer();
+    if (phase === "held" || phase === "over") this.#unfollow?.();
+  }
+
+  /** Calls back when its signal aborts before it is granted. */
+  onAbort(callback: () => void): void {
+    if (this.signal) this.#unfollow = follow(this.signal, callback);
+  }
+
+  /** Runs a function in the context of the caller. */
+  within<T>(fn: () => T): T {
+    return this.#context.runInAsyncScope(fn);
+  }
+
+  /** Calls back with the lock, or with null. */
+  call(granted: boolean): unknown {
+    return this.#context.runInAsyncScope(this.#callback, undefined, granted ? new WebLock(this) : null);
+  }
+
+  /** The first end counts. */
+  resolve(value: unknown): void {
+    this.enter("over");
+    this.#resolve(value);
+  }
+
+  /** The first end counts. */
+  reject(reason: unknown): void {
+    this.enter("over");
+    this.#reject(reason);
+  }
+}

@@ -1,0 +1,39 @@
+/** Tells of holds that live longer than the option `warnAfter`: one timer for all of a client. */
+import type { Clock } from "../base/clock.js";
+import type { Events, LockEvent } from "../base/events.js";
+import { SharedTimeout, type Timed } from "../base/shared-timeout.js";
+import type { HoldRecord } from "./hold-record.js";
+
+export class LongHolds {
+  readonly #events: Events;
+  readonly #timeout: SharedTimeout<Watched>;
+
+  /** `warnAfter`: milliseconds. `outside` runs a function outside every scope. */
+  constructor(events: Events, clock: Clock, warnAfter: number, outside: (fn: () => void) => void) {
+    this.#events = events;
+    this.#timeout = new SharedTimeout(clock, warnAfter, outside);
+  }
+
+  /** Tells of a hold that was just granted if it is not over in time. */
+  watch(record: HoldRecord, { lockName, kind }: Pick<LockEvent, "lockName" | "kind">): void {
+    const tell = () => {
+      const { ownerId, heldFor: held } = record;
+      if (record.isHeld) this.#events.emit("longHold", { lockName, kind, ownerId, held });
+    };
+    const watched = new Watched(tell);
+    this.#timeout.start(watched);
+    record.whenEnded(() => this.#timeout.running.remove(watched));
+  }
+}
+
+class Watched implements Timed {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  endsAt = 0;
+  readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    this.expire = expire;
+  }
+}

@@ -1,0 +1,51 @@
+/** What is told of a hold: its grant and its end, that it lasts for long, and its life on a channel. */
+import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
+import type { Events, LockEvent } from "../base/events.js";
+import { type Backend, eventOf } from "./backend.js";
+import type { Env } from "./env.js";
+import type { HoldRecord } from "./hold-record.js";
+import { hasAnother } from "./holds.js";
+import type { Grant } from "./owner-lock.js";
+
+/** The call that was granted this is about to resolve, `waited` milliseconds after it was made. */
+export function tellGrant(env: Env, backend: Backend, grant: Grant, waited: number): void {
+  const { events } = env;
+  const nested = hasAnother(grant.own, grant);
+  grant.announced = true;
+  if (events.heard("acquired")) {
+    events.emit("acquired", { ...eventOf(backend), ownerId: grant.ownerId, waited, nested });
+  } else events.figures.acquired(waited, nested);
+  follow(env, backend, grant);
+}
+
+/** A grant that was told has been given back. */
+export function tellRelease(events: Events, grant: Grant): void {
+  const { backend, ownerId, heldFor: held } = grant;
+  if (events.heard("released")) events.emit("released", { ...eventOf(backend), ownerId, held });
+  else events.figures.released(held);
+}
+
+/** From now on subscribers of the channel are told of the end of a hold, and listeners of `longHold` if it lasts. */
+export function follow(env: Env, about: Pick<LockEvent, "lockName" | "kind">, record: HoldRecord): void {
+  env.longHolds?.watch(record, about);
+  if (isHeard(holdChannel)) trace(env.clientId, about, record);
+}
+
+function trace(
+  clientId: string,
+  { lockName, kind }: Pick<LockEvent, "lockName" | "kind">,
+  record: HoldRecord,
+): void {
+  const context: HoldContext = { clientId, lockName, kind, ownerId: record.ownerId };
+  holdChannel.start.publish(context);
+  holdChannel.end.publish(context);
+  record.whenEnded(() => {
+    context.outcome = record.loss ? "lost" : "released";
+    if (record.loss) {
+      context.error = record.loss;
+      holdChannel.error.publish(context);
+    }
+    holdChannel.asyncStart.publish(context);
+    holdChannel.asyncEnd.publish(context);
+  });
+}

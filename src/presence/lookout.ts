@@ -1,0 +1,95 @@
+/** Reads what clients tell of themselves. */
+import { CLIENT_INDEX, clientKey } from "../base/names.js";
+import type { CommandRunner } from "../redis/command-runner.js";
+import { type ClientInfo, type ClientTold, read, type Told } from "./told.js";
+
+/** Clients that are read: whoever looks is not to be drowned. */
+const MOST_CLIENTS = 1_000;
+
+export interface Seen extends Told {
+  readonly client: ClientInfo;
+}
+
+/** The first part of an owner id. */
+export function clientIdOf(ownerId: string): string {
+  return ownerId.slice(0, ownerId.lastIndexOf(":"));
+}
+
+/** What clients have told, by what one asks of it. */
+export class Presences {
+  readonly #clients = new Map<string, ClientInfo>();
+  readonly #holds = new Map<string, Seen>();
+  readonly #waits = new Map<string, Seen[]>();
+  /** Keys that an owner holds, by client and owner. */
+  readonly #held = new Map<string, string[]>();
+
+  constructor(clients: readonly ClientTold[]) {
+    for (const { client, holds, waits } of clients) {
+      this.#clients.set(client.id, client);
+      for (const told of holds) {
+        if (told.ownerId !== undefined) this.#holds.set(`${told.ownerId} ${told.key}`, { ...told, client });
+        this.#add(this.#held, `${client.id} ${told.owner}`, told.key);
+      }
+      for (const told of waits) this.#add(this.#waits, told.key, { ...told, client });
+    }
+  }
+
+  /** The client that an owner id is of; undefined if it tells nothing. */
+  client(ownerId: string): ClientInfo | undefined {
+    return this.#clients.get(clientIdOf(ownerId));
+  }
+
+  /** The hold of this owner id on a key, as its client tells it. */
+  hold(key: string, ownerId: string): Seen | undefined {
+    return this.#holds.get(`${ownerId} ${key}`);
+  }
+
+  waits(key: string): readonly Seen[] {
+    return this.#waits.get(key) ?? [];
+  }
+
+  /** The keys that whoever waits so holds meanwhile. */
+  heldBy({ client, owner }: Seen): readonly string[] {
+    return owner === undefined ? [] : (this.#held.get(`${client.id} ${owner}`) ?? []);
+  }
+
+  #add<T>(lists: Map<string, T[]>, key: string, item: T): void {
+    const list = lists.get(key);
+    if (list) list.push(item);
+    else lists.set(key, [item]);
+  }
+}
+
+/** Asks Redis, of one client or of all. What it may not read, or what nobody of this library has written, counts as not told. */
+export async function lookOut(runner: CommandRunner, own: ClientTold, clientId?: string): Promise<Presences> {
+  const ids = clientId === undefined ? await idsOf(runner).catch(() => []) : [clientId];
+  const others = ids.filter((id) => id !== own.client.id);
+  return new Presences([own, ...(await readAll(runner, others))]);
+}
+
+async function idsOf(runner: CommandRunner): Promise<string[]> {
+  // The latest first; one whose time is over tells nothing.
+  const ids = (await runner.command("ZREVRANGE", CLIENT_INDEX, "0", String(MOST_CLIENTS - 1))) as unknown;
+  return Array.isArray(ids) ? ids.map(String) : [];
+}
+
+async function readAll(runner: CommandRunner, others: readonly string[]): Promise<ClientTold[]> {
+  const told = await Promise.all(
+    others.map(async (id) => {
+      const fields = await runner.command("HGETALL", clientKey(id)).catch(() => []);
+      return read(id, fieldsOf(fields));
+    }),
+  );
+  return told.flatMap((each) => each ?? []);
+}
+
+/** Clients answer HGETALL by a list, an object or a map. */
+function fieldsOf(reply: unknown): Map<string, string> {
+  if (!Array.isArray(reply)) {
+    const entries = reply instanceof Map ? [...reply] : Object.entries((reply ?? {}) as object);
+    return new Map(entries.map(([name, value]) => [String(name), String(value)]));
+  }
+  const fields = new Map<string, string>();
+  for (let i = 0; i + 1 < reply.length; i += 2) fields.set(String(reply[i]), String(reply[i + 1]));
+  return fields;
+}

@@ -1,0 +1,134 @@
+/**
+ * Tells others what this client has and waits for, by one key that it writes anew: as soon as something is older than a
+ * second, and once a round while something is. It is for people who look. Nothing is decided by it.
+ */
+import type { Clock } from "../base/clock.js";
+import { isLockError } from "../base/errors.js";
+import type { Events } from "../base/events.js";
+import { CLIENT_INDEX, clientKey } from "../base/names.js";
+import type { CommandRunner } from "../redis/command-runner.js";
+import { clientDescribe, clientEnlist, clientTell } from "../scripts/generated.js";
+import { type ClientInfo, type ClientTold, type Told, write } from "./told.js";
+
+/** Milliseconds: most holds and waits are shorter, and nothing is told of them. */
+const SHORT = 1_000;
+/** Milliseconds until it is looked for what has lasted: what began a little later is told with it. */
+const LOOK = 1_250;
+
+export interface PresenceOptions {
+  readonly runner: CommandRunner;
+  readonly clock: Clock;
+  readonly events: Events;
+  readonly client: ClientInfo;
+  /** Milliseconds from one telling to the next. */
+  readonly round: number;
+  /** All that the client has and waits for, at any age. */
+  readonly look: () => { readonly holds: readonly Told[]; readonly waits: readonly Told[] };
+  /** Runs a function outside every scope. */
+  readonly outside: (fn: () => void) => void;
+}
+
+export class Presence {
+  readonly #options: PresenceOptions;
+  readonly #since: number;
+  /** A timer runs. */
+  #armed = false;
+  #isOff: boolean;
+  /** When it was told last, in monotonic milliseconds; undefined while there is nothing in Redis. */
+  #toldAt: number | undefined;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(options: PresenceOptions, isOn: boolean) {
+    this.#options = options;
+    this.#since = options.clock.wall();
+    this.#isOff = !isOn;
+  }
+
+  get client(): ClientInfo {
+    return this.#options.client;
+  }
+
+  /** What can be told of this client now, by its own word. */
+  get own(): ClientTold {
+    return { client: this.#options.client, ...this.#options.look() };
+  }
+
+  /** Something is held or awaited from now on. */
+  stir(): void {
+    if (!this.#armed && !this.#isOff) this.#arm(LOOK);
+  }
+
+  /** The client ends: there is nothing to tell any more. */
+  async close(): Promise<void> {
+    this.#isOff = true;
+    await this.#work;
+    if (this.#toldAt !== undefined) await this.#takeBack();
+  }
+
+  #arm(ms: number): void {
+    this.#armed = true;
+    const { clock, outside } = this.#options;
+    outside(() => clock.after(ms, () => this.#tick()));
+  }
+
+  #tick(): void {
+    this.#armed = false;
+    if (this.#isOff) return;
+    const { clock, round, look } = this.#options;
+    const { holds, waits } = look();
+    const now = clock.wall();
+    const isOld = ({ since }: Told) => now - since >= SHORT;
+    // A hold that is over by then is compared with its key; a wait is not, and most are.
+    const told = { holds, waits: waits.filter(isOld) };
+    const hasOld = told.waits.length > 0 || holds.some(isOld);
+    const sinceTold = this.#toldAt === undefined ? round : clock.mono() - this.#toldAt;
+    if (sinceTold >= round && (hasOld || this.#toldAt !== undefined)) {
+      this.#work = this.#work.then(() => (hasOld ? this.#tell(told) : this.#takeBack()));
+      this.#toldAt = hasOld ? clock.mono() : undefined;
+      if (hasOld) this.#arm(round);
+    } else if (this.#toldAt !== undefined) this.#arm(round - sinceTold);
+    if (!this.#armed && holds.length + waits.length > 0) this.#arm(LOOK);
+  }
+
+  async #tell(told: Pick<ClientTold, "holds" | "waits">): Promise<void> {
+    const { runner, client, round } = this.#options;
+    const { id } = client;
+    const ttl = Math.ceil(2 * round);
+    const fields = { ttl, ...write({ client, ...told }, this.#since) };
+    const lockName = "";
+    try {
+      if (!runner.prepared) await runner.prepare(lockName, runner.commandTimeout);
+      const [key, index] = [clientKey(id), CLIENT_INDEX];
+      if (runner.isCluster) {
+        await Promise.all([
+          runner.call({ lockName, script: clientDescribe, keys: { client: key }, args: fields }, Number),
+          runner.call({ lockName, script: clientEnlist, keys: { index }, args: { id, ttl } }, Number),
+        ]);
+      } else
+        await runner.call(
+          { lockName, script: clientTell, keys: { client: key, index }, args: { id, ...fields } },
+          Number,
+        );
+    } catch (cause) {
+      this.#failed(cause);
+    }
+  }
+
+  async #takeBack(): Promise<void> {
+    const { runner, client } = this.#options;
+    this.#toldAt = undefined;
+    try {
+      const { id } = client;
+      await Promise.all([runner.command("DEL", clientKey(id)), runner.command("ZREM", CLIENT_INDEX, id)]);
+    } catch (cause) {
+      this.#failed(cause);
+    }
+  }
+
+  /** Redis that is away is tried again in the next round; anything else stays as it is. */
+  #failed(cause: unknown): void {
+    if (this.#isOff || isLockError(cause, "UNAVAILABLE") || isLockError(cause, "CLIENT_CLOSED")) return;
+    this.#isOff = true;
+    this.#options.events.emit("error", { cause });
+  }
+}

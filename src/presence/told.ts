@@ -1,0 +1,108 @@
+/** What a client tells of itself, how it is written, and how it is read: nobody who reads it trusts it. */
+import type { LockKind } from "../base/events.js";
+
+/** A process, as people know it. */
+export interface ClientInfo {
+  /** The first part of its owner ids. */
+  readonly id: string;
+  /** Its option `label`. */
+  readonly label: string;
+  /** The name of its machine. */
+  readonly host: string;
+  /** Its process id there. */
+  readonly pid: number;
+}
+
+/** A hold or permit that a client has, or something that it waits for. */
+export interface Told {
+  readonly key: string;
+  readonly kind: LockKind;
+  readonly ownerId: string | undefined;
+  /** Epoch milliseconds by the client's clock. */
+  readonly since: number;
+  /** The same number for what one owner has and wants. */
+  readonly owner: number | undefined;
+  /** Of a read-write lock: the side. */
+  readonly mode?: AccessSide | undefined;
+}
+
+export type AccessSide = "read" | "write";
+
+export interface ClientTold {
+  readonly client: ClientInfo;
+  readonly holds: readonly Told[];
+  readonly waits: readonly Told[];
+}
+
+/** Of its holds and waits together. */
+export const MOST = 1_000;
+
+/** The fields of a client's key. */
+export interface Fields {
+  readonly label: string;
+  readonly host: string;
+  readonly pid: string;
+  readonly since: string;
+  readonly holds: string;
+  readonly waits: string;
+}
+
+export function write({ client, holds, waits }: ClientTold, since: number): Fields {
+  const { label, host, pid } = client;
+  const list = (told: readonly Told[]) =>
+    JSON.stringify(
+      told.map(({ key, kind, ownerId, since: from, owner, mode }) => [
+        key,
+        kind,
+        ownerId ?? 0,
+        from,
+        owner ?? 0,
+        ...(mode ? [mode] : []),
+      ]),
+    );
+  const shown = holds.slice(0, MOST);
+  return {
+    label,
+    host,
+    pid: String(pid),
+    since: String(since),
+    holds: list(shown),
+    waits: list(waits.slice(0, MOST - shown.length)),
+  };
+}
+
+/** Undefined for what no client of this library has written. */
+export function read(id: string, fields: ReadonlyMap<string, string>): ClientTold | undefined {
+  const [label, host, pid] = [fields.get("label"), fields.get("host"), Number(fields.get("pid"))];
+  if (label === undefined || host === undefined || !Number.isSafeInteger(pid)) return undefined;
+  return {
+    client: { id, label, host, pid },
+    holds: readList(fields.get("holds")),
+    waits: readList(fields.get("waits")),
+  };
+}
+
+function readList(text: string | undefined): Told[] {
+  let list: unknown;
+  try {
+    list = JSON.parse(text ?? "[]");
+  } catch {
+    return [];
+  }
+  if (!Array.isArray(list)) return [];
+  return list.slice(0, MOST).flatMap((item: unknown) => {
+    if (!Array.isArray(item)) return [];
+    const [key, kind, ownerId, since, owner, mode] = item as unknown[];
+    if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
+    return [
+      {
+        key,
+        kind: kind as LockKind,
+        ownerId: typeof ownerId === "string" ? ownerId : undefined,
+        since,
+        owner: typeof owner === "number" && owner > 0 ? owner : undefined,
+        mode: mode === "read" || mode === "write" ? mode : undefined,
+      },
+    ];
+  });
+}

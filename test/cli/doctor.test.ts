@@ -1,0 +1,94 @@
+/** `holdfast doctor`, on servers that are well and others that are not. */
+import { afterAll, expect, test } from "vitest";
+import { startCluster, startRedis } from "../support/index.js";
+import { useSite } from "./program.js";
+
+const site = useSite();
+const stops: (() => Promise<unknown>)[] = [];
+afterAll(() => Promise.all(stops.map((stop) => stop())));
+
+interface Finding {
+  readonly what: string;
+  readonly level: string;
+  readonly finding: string;
+  readonly why?: string;
+  readonly cure?: string;
+}
+
+async function examine(
+  url: string,
+  ...args: string[]
+): Promise<{ code: number | null; by: Record<string, Finding> }> {
+  const { code, out } = await site.run("doctor", "--json", "--url", url, ...args);
+  const findings = JSON.parse(out) as Finding[];
+  for (const { level, why, cure } of findings) {
+    if (level === "poor" || level === "bad") expect([typeof why, typeof cure]).toEqual(["string", "string"]);
+  }
+  return { code, by: Object.fromEntries(findings.map((finding) => [finding.what, finding])) };
+}
+
+test("a server that is well: nothing poor or bad, and nothing is left behind", async () => {
+  const { code, by } = await examine(site.server().url);
+  expect(code).toBe(0);
+  expect(by).toMatchObject({
+    version: { level: "good" },
+    rights: { level: "good" },
+    messages: { level: "good" },
+    memory: { level: "good" },
+    persistence: { level: "note", finding: "no append-only file" },
+    replicas: { level: "note" },
+    cluster: { level: "good" },
+    latency: { finding: expect.stringMatching(/ ms/) },
+    clock: { level: "good" },
+    "idle connections": { level: "good" },
+    "own keys": { level: "good" },
+  });
+  const { out } = await site.run("doctor");
+  expect(out).toMatch(/^good {2}version: (Redis|Valkey) \d/);
+  const keys = (await site.server().call("KEYS", "*")) as string[];
+  expect(keys.filter((key) => !key.startsWith("redisson_unlock_latch"))).toEqual([]);
+});
+
+test("what loses locks is poor: eviction, a replica, a user without rights, idle connections", async () => {
+  const ill = await startRedis({
+    args: ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--timeout", "600"],
+  });
+  stops.push(() => ill.stop());
+  expect(await examine(ill.url)).toMatchObject({
+    code: 1,
+    by: { memory: { level: "poor", finding: "allkeys-lru" }, "idle connections": { level: "note" } },
+  });
+  await ill.call(
+    "CONFIG",
+    "SET",
+    "maxmemory-policy",
+    "noeviction",
+    "appendonly",
+    "yes",
+    "appendfsync",
+    "always",
+  );
+  expect(await examine(ill.url)).toMatchObject({ code: 0, by: { persistence: { level: "good" } } });
+  await ill.call("ACL", "SETUSER", "narrow", "on", ">narrow", "~*", "&*", "+@all", "-zadd", "-config");
+  const narrow = await examine(`redis://narrow:narrow@127.0.0.1:${ill.port}`);
+  expect(narrow).toMatchObject({
+    code: 1,
+    by: { rights: { level: "bad" }, "idle connections": { level: "note" } },
+  });
+  expect(narrow.by.rights?.finding).toContain("zadd");
+
+  const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(ill.port)] });
+  stops.push(() => replica.stop());
+  expect(await examine(replica.url)).toMatchObject({ code: 1, by: { replicas: { level: "bad" } } });
+});
+
+test("a cluster, asked as one and as a lone server", async () => {
+  const cluster = await startCluster({ masters: 3 });
+  stops.push(() => cluster[Symbol.asyncDispose]());
+  const url = cluster.nodes[0]?.url as string;
+  expect(await examine(url, "--cluster")).toMatchObject({
+    code: 0,
+    by: { cluster: { level: "good", finding: "16384 slots served" }, messages: { level: "good" } },
+  });
+  expect((await examine(url)).by.cluster).toMatchObject({ level: "poor" });
+});

@@ -1,0 +1,238 @@
+/** The commands that look: ls, get, waiters, watch, deadlocks, inspector, completions; and what is typed wrong. */
+import { execFileSync } from "node:child_process";
+import { hostname } from "node:os";
+import { afterAll, expect, test } from "vitest";
+import { circlesOf } from "../../src/entries/cli/deadlocks.js";
+import type { LockInfo } from "../../src/index.js";
+import { untilWaiting } from "../contract/helpers.js";
+import { startRedis, until } from "../support/index.js";
+import { useSite } from "./program.js";
+
+const site = useSite();
+const COMMANDS = "ls get watch waiters unlock run doctor deadlocks inspector completions".split(" ");
+
+test("the help names every command, and each has a help of its own", async () => {
+  const { code, out } = await site.run();
+  expect(code).toBe(0);
+  for (const name of COMMANDS) expect(out).toMatch(new RegExp(`^  ${name} `, "m"));
+  expect((await site.run("--help")).out).toBe(out);
+  for (const name of COMMANDS) {
+    const [asked, help] = await Promise.all([site.run(name, "--help"), site.run("help", name)]);
+    expect([asked.code, asked.out]).toEqual([0, help.out]);
+    expect(asked.out).toContain(`holdfast ${name}`);
+  }
+  expect((await site.run("--version")).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test.each<[string[], RegExp]>([
+  [["lss"], /no command "lss"/],
+  [["ls", "--nope"], /--nope.*holdfast ls --help/],
+  [["ls", "a", "b"], /"b" is too much/],
+  [["get"], /something is missing/],
+  [["get", ""], /name/],
+  [["run", "a"], /the command is missing, after --/],
+  [["run", "a", "--"], /the command is missing/],
+  [["run", "a", "--wait", "soon", "--", "true"], /--wait must be a time.*"soon"/],
+  [["run", "a", "--kind", "big", "--", "true"], /--kind must be lock, fair, fenced, read, write/],
+  [["run", "a", "--busy-code", "256", "--", "true"], /--busy-code must be an integer from 0 to 255/],
+  [["ls", "--", "true"], /ls takes no command/],
+  [["ls", "--watch", "--every", "1ms"], /--every must be 100ms at least/],
+  [["ls", "--url", "http://user:secret@nowhere"], /redis:\/\/host:port/],
+  [["ls", "--url"], /--url/],
+  [["completions", "csh"], /bash, zsh, fish/],
+])("typed wrong: %j", async (args, text) => {
+  const { code, out, err } = await site.run(...args);
+  expect({ code, out }).toEqual({ code: 64, out: "" });
+  expect(err).toMatch(text);
+  expect(err).not.toContain("secret");
+  expect(err.trim().split("\n")).toHaveLength(1);
+});
+
+test("Redis that is away: code 69, its address, and no password", async () => {
+  const gone = await startRedis();
+  const url = `redis://user:secret@127.0.0.1:${gone.port}`;
+  await gone.stop();
+  const { code, err } = await site.run("ls", "--url", url);
+  expect(code).toBe(69);
+  expect(err).toContain(`redis://127.0.0.1:${gone.port}`);
+  expect(err).not.toContain("secret");
+});
+
+test("ls, get and waiters show who holds what, and who waits", async () => {
+  const [mine, theirs] = [site.client({ label: "orders-1" }), site.client({ label: "stock-2" })];
+  const lock = mine.getFairLock("shown");
+  const hold = await lock.lock();
+  const held = await theirs.getLock("shown too").lock();
+  const waiter = await untilWaiting(theirs, () => theirs.getFairLock("shown").lock({ owner: held }));
+  await mine.getSemaphore("shown places").trySetPermits(3);
+  await until("both are told", async () => {
+    const { out } = await site.run("ls", "shown*", "--json");
+    const [first] = JSON.parse(out) as LockInfo[];
+    return first?.holders[0]?.since && first.waiting[0]?.client;
+  });
+  const { out, code } = await site.run("ls", "shown*");
+  expect(code).toBe(0);
+  const rows = out.trimEnd().split("\n");
+  expect(rows).toHaveLength(4);
+  expect(rows[0]).toMatch(/^NAME +KIND +HOLDER +HOST +PID +SINCE +TTL +WAITING$/);
+  const place = `${hostname()} +${process.pid}`;
+  expect(rows[1]).toMatch(new RegExp(`^shown +fair +orders-1 +${place} +\\d+ s +\\d+ m?s +1$`));
+  expect(rows[2]).toMatch(/^shown places +semaphore +3 free/);
+  expect(rows[3]).toMatch(new RegExp(`^shown too +lock +stock-2 +${place}`));
+
+  const one = await site.run("get", "shown");
+  expect(one.code).toBe(0);
+  expect(one.out).toMatch(
+    /^shown {3}fair, lapses in .*\n {2}● orders-1 .*\n {2}○ stock-2 .*, holds shown too\n$/,
+  );
+  expect(one.out).toContain(hold.ownerId);
+  const json = JSON.parse((await site.run("get", "shown", "--json")).out) as LockInfo;
+  expect(json).toMatchObject({
+    name: "shown",
+    holders: [{ ownerId: hold.ownerId }],
+    waiters: [expect.any(String)],
+  });
+
+  const waiting = await site.run("waiters");
+  expect(waiting.out).toMatch(new RegExp(`shown +fair +stock-2 +${place} +\\d+ s +shown too\n`));
+  expect((await site.run("waiters", "no such*")).out).toBe("Nobody waits.\n");
+
+  await hold.unlock();
+  await (await waiter.done).unlock();
+  await held.unlock();
+  expect(await site.run("get", "shown")).toMatchObject({ code: 1, out: "shown is free.\n" });
+  expect((await site.run("ls", "shown t*")).out).toBe("Nothing is held.\n");
+});
+
+test("--prefix is that of LockClient; a Java holder is an id; what a name says moves no cursor", async () => {
+  const hold = await site.client({ prefix: "shop" }).getLock("a\u001b[2Jb\u202e").lock();
+  expect((await site.run("ls", "--prefix", "shop")).out).toContain("a\\u001b[2Jb\\u202e");
+  expect((await site.run("ls", "a*")).out).toBe("Nothing is held.\n");
+  await hold.unlock();
+  const java = "b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7";
+  await site.server().call("HSET", "javas", java, "1");
+  await site.server().call("PEXPIRE", "javas", "60000");
+  expect((await site.run("ls", "javas")).out).toMatch(new RegExp(`javas +lock +${java} .*\\d+ s`));
+  expect((await site.run("get", "javas")).out).toContain(`no word of its process, lapses in`);
+  await site.server().call("DEL", "javas");
+});
+
+test("watch tells grants, waits, releases and lapses as they happen", async () => {
+  const [mine, theirs] = [site.client(), site.client()];
+  const watching = site.start("watch", "watched", "--every", "100ms");
+  await watching.says(/free/);
+  const hold = await mine.getFairLock("watched").lock();
+  await watching.says(new RegExp(`granted +.*${hold.ownerId}`));
+  const waiter = await untilWaiting(theirs, () => theirs.getFairLock("watched").lock({ lease: 1_000 }));
+  await watching.says(/waits/);
+  await hold.unlock();
+  await watching.says(new RegExp(`released +.*${hold.ownerId}`));
+  const next = await waiter.done;
+  await watching.says(new RegExp(`granted +.*${next.ownerId}[^]*(lapsed|released)[^]*free`));
+  watching.child.kill("SIGINT");
+  expect((await watching.ended).code).toBe(130);
+});
+
+test("ls --watch goes on until it is ended", async () => {
+  const watching = site.start("ls", "again*", "--watch", "--every", "100ms", "--json");
+  const hold = await site.client().getLock("again").lock();
+  await watching.says(/"again".*\n.*"again".*\n.*"again"/);
+  watching.child.kill("SIGTERM");
+  expect((await watching.ended).code).toBe(143);
+  await hold.unlock();
+});
+
+test("deadlocks: two owners that wait for each other, in two processes", async () => {
+  expect(await site.run("deadlocks")).toMatchObject({ code: 0, out: "There is none.\n" });
+  const [a, b] = [site.client({ label: "A" }), site.client({ label: "B" })];
+  const [one, two] = [await a.getLock("dead 1").lock(), await b.getLock("dead 2").lock()];
+  const ending = new AbortController();
+  const { signal } = ending;
+  const calls = [
+    a.getLock("dead 2").lock({ owner: one, signal }),
+    b.getLock("dead 1").lock({ owner: two, signal }),
+  ].map((call) => call.catch(() => undefined));
+  await until("it is seen", async () => (await site.run("deadlocks")).code === 1);
+  const { out } = await site.run("deadlocks");
+  expect(out).toMatch(/^dead ([12]) → dead [12] → dead \1\n/);
+  expect(out).toMatch(/waits for dead 2: A \(/);
+  expect(out).toMatch(/waits for dead 1: B \(/);
+  const [circle] = JSON.parse((await site.run("deadlocks", "--json")).out) as unknown[][];
+  expect(circle).toHaveLength(2);
+  ending.abort();
+  await Promise.all(calls);
+  await Promise.all([one.unlock(), two.unlock()]);
+});
+
+/** Who waits for what, as `held>wanted`. */
+function graph(...edges: string[]): LockInfo[] {
+  const names = new Set(edges.flatMap((edge) => edge.split(">")));
+  return [...names].map((name) => {
+    const waiting = edges
+      .filter((edge) => edge.split(">")[1] === name)
+      .map((edge) => ({ client: null, since: null, holds: [edge.split(">")[0] as string] }));
+    return { name, kind: "lock", holders: [], waiters: [], waiting, ttl: 1 };
+  });
+}
+
+test.each<[string, string[], string[]]>([
+  ["none", ["a>b", "b>c", "a>c", "d>c"], []],
+  ["its own", ["a>a"], []],
+  ["two", ["a>b", "b>a"], ["ab"]],
+  ["behind a chain", ["x>a", "a>b", "b>c", "c>a", "c>d"], ["abc"]],
+  ["two circles", ["a>b", "b>a", "b>c", "c>d", "d>c"], ["ab", "cd"]],
+])("the circles of a graph: %s", (_, edges, circles) => {
+  const found = circlesOf(graph(...edges)).map((circle) =>
+    circle
+      .map(({ held }) => held)
+      .sort()
+      .join(""),
+  );
+  expect(found.sort()).toEqual(circles);
+});
+
+test("a long chain of locks is no problem", () => {
+  const chain = Array.from({ length: 20_000 }, (_, i) => `${i}>${i + 1}`);
+  const locks = new Map<string, LockInfo>();
+  for (const edge of chain) {
+    const [held = "", wanted = ""] = edge.split(">");
+    const waiting = [{ client: null, since: null, holds: [held] }];
+    locks.set(wanted, { name: wanted, kind: "lock", holders: [], waiters: [], waiting, ttl: 1 });
+  }
+  expect(circlesOf([...locks.values()])).toEqual([]);
+});
+
+test("inspector serves the page on this machine, and unlocks only if asked to", async () => {
+  const hold = await site.client().getLock("on the page").lock();
+  const running = site.start("inspector", "--port", "0", "--json");
+  await running.says(/"url"/);
+  const { url } = JSON.parse(running.out) as { url: string };
+  const { locks } = (await (await fetch(`${url}api/locks`)).json()) as { locks: LockInfo[] };
+  expect(locks.map(({ name }) => name)).toContain("on the page");
+  const page = await (await fetch(url)).text();
+  expect(page).toContain("holdfast-csrf");
+  const refused = await fetch(`${url}api/unlock`, { method: "POST", body: "{}" });
+  expect(refused.status).toBe(403);
+  running.child.kill("SIGTERM");
+  expect((await running.ended).code).toBe(143);
+  await hold.unlock();
+});
+
+test("completions complete commands and options in bash", async () => {
+  const { out } = await site.run("completions", "bash");
+  const complete = (line: string) => {
+    const words = line.split(" ");
+    const script = `${out}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})\nCOMP_CWORD=${words.length - 1}
+      _holdfast holdfast '${words.at(-1)}' '${words.at(-2)}'\necho "\${COMPREPLY[@]}"`;
+    return execFileSync("bash", ["-c", script], { encoding: "utf8" }).trim().split(" ");
+  };
+  expect(complete("holdfast ")).toEqual([...COMMANDS, "help"]);
+  expect(complete("holdfast wa")).toEqual(["watch", "waiters"]);
+  expect(complete("holdfast run --bu")).toEqual(["--busy-code"]);
+  for (const shell of ["zsh", "fish"])
+    expect((await site.run("completions", shell)).out).toContain("busy-code");
+});
+
+afterAll(async () => {
+  expect(await site.run("ls")).toMatchObject({ code: 0 });
+});

@@ -1,0 +1,84 @@
+/** Runs the built program `holdfast`, as a shell does. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll } from "vitest";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
+import { type RedisServer, startRedis, until } from "../support/index.js";
+import { own } from "../support/owned-processes.js";
+
+const PROGRAM: string = join(fileURLToPath(new URL("../..", import.meta.url)), "dist/cli.js");
+
+export interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** One that runs. */
+export class Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  out = "";
+  err = "";
+
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.child = spawn(process.execPath, [PROGRAM, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    own(this.child);
+    this.child.stdout?.on("data", (chunk: Buffer) => (this.out += String(chunk)));
+    this.child.stderr?.on("data", (chunk: Buffer) => (this.err += String(chunk)));
+    this.ended = new Promise((resolve) => {
+      this.child.once("close", (code) => resolve({ code, out: this.out, err: this.err }));
+    });
+  }
+
+  /** Resolves when it has written that. */
+  async says(text: RegExp): Promise<void> {
+    await until(`it says ${text}`, () => text.test(this.out + this.err));
+  }
+}
+
+/** A server of a test file, the program on it, and clients beside it. */
+export interface Site {
+  server(): RedisServer;
+  start(...args: string[]): Running;
+  run(...args: string[]): Promise<Ended>;
+  /** A process that can be seen: it tells what it holds after a second. */
+  client(options?: LockClientOptions): LockClient;
+}
+
+export function useSite(): Site {
+  let server: RedisServer | undefined;
+  const clients: LockClient[] = [];
+  const running: Running[] = [];
+  const get = (): RedisServer => {
+    if (!server) throw new Error("the server has not started yet");
+    return server;
+  };
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(async () => {
+    for (const { child } of running) child.kill("SIGKILL");
+    await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
+    await server?.stop();
+  });
+  const start = (...args: string[]): Running => {
+    const one = new Running(args, { HOLDFAST_URL: get().url, NO_COLOR: "1" });
+    running.push(one);
+    return one;
+  };
+  return {
+    server: get,
+    start,
+    run: (...args) => start(...args).ended,
+    client: (options = {}) => {
+      const client = new LockClient(get().connect(), { watchdogTimeout: 3_000, ...options });
+      clients.push(client);
+      return client;
+    },
+  };
+}

@@ -1,0 +1,9 @@
+/** What a block gets for `iovalkey`: the same, but connected to the server of the test. */
+import { Redis as RealRedis } from "iovalkey";
+import { servers } from "./servers.js";
+
+export class Redis extends RealRedis {
+  constructor() {
+    super({ host: "127.0.0.1", port: servers.masters[0] as number });
+  }
+}

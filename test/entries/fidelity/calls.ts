@@ -1,0 +1,92 @@
+/** Random calls of a script: its keys and arguments by their names, as small as they can be and still meet in a key. */
+import {
+  type AnyScript,
+  type ArgumentValues,
+  encode,
+  type KeyValues,
+  type Script,
+} from "../../../src/scripts/script.js";
+import type { Random } from "./random.js";
+import { type Command, readHold, stateOf } from "./states.js";
+import { CHANNELS, IDS, LOCKS, NUMERALS, OWNERS, TERMS, TEXTS } from "./vocabulary.js";
+
+/** What is there, and what is asked then. */
+export interface Case {
+  readonly setUp: readonly Command[];
+  readonly command: Command;
+}
+
+/** Rarely the name of no command. */
+const PUBLISHERS = ["PUBLISH", "PUBLISH", "SPUBLISH", "SPUBLISH", "PUBLISH", "NOPE"];
+
+export function randomCall(random: Random, script: AnyScript, now: number): Case {
+  const lock = random.pick(LOCKS);
+  const size = random.chance(0.9) ? 1 + random.below(3) : 0;
+  const owners = random.many(OWNERS, size, size);
+  const keys: Record<string, string | string[]> = {};
+  for (const [name, type] of Object.entries(script.keys)) {
+    keys[name] = type.endsWith("...") ? restOf(name, lock, owners) : keyOf(name, lock);
+  }
+  const args = Object.fromEntries(
+    Object.entries(script.args).map(([name, type]) => [name, argumentOf(random, name, type, owners, now)]),
+  );
+  const encoded = encode(
+    script.modern.text,
+    script as Script<KeyValues, ArgumentValues>,
+    keys,
+    args as ArgumentValues,
+  );
+  const setUp = Object.entries(keys).flatMap(([name, value]) => {
+    const named = typeof value === "string" ? [value] : [...new Set(value)];
+    return name === "channel" ? [] : named.flatMap((key) => stateOf(random, name, key, now));
+  });
+  return { setUp, command: ["EVAL", ...encoded.map(String)] };
+}
+
+function keyOf(name: string, lock: string): string {
+  if (name === "lock") return lock;
+  if (name === "channel") return CHANNELS[0] as string;
+  return `${name}:{job}`;
+}
+
+/** Of a last key that stands for many: one or two for each owner. */
+function restOf(name: string, lock: string, owners: readonly string[]): string[] {
+  if (name === "theirs")
+    return owners.flatMap((owner) => [`tombstone:{job}:${owner}`, readHold(lock, owner, 1)]);
+  if (name === "locks")
+    return [lock, ...owners.slice(1).map((_, i) => `other${i}{job}`)].slice(0, Math.max(1, owners.length));
+  return owners.map((_, i) => `${name}${i}:{job}`);
+}
+
+function argumentOf(
+  random: Random,
+  name: string,
+  type: string,
+  owners: readonly string[],
+  now: number,
+): string | number | string[] | number[] {
+  const one = () => (type.startsWith("text") ? textOf(random, name) : numberOf(random, name, type, now));
+  if (!type.endsWith("...")) return one();
+  if (name === "owners") return [...owners];
+  if (name === "coWaiters") return random.some(OWNERS);
+  if (name === "terms") return random.many([0, ...TERMS], 0, 3);
+  return owners.map(one) as string[] | number[];
+}
+
+function textOf(random: Random, name: string): string {
+  if (name === "publish") return random.pick(PUBLISHERS);
+  if (name === "field" || name === "successorField")
+    return `${random.pick(OWNERS)}${random.chance(0.9) ? ":write" : ""}`;
+  if (name === "owner" || name === "successor") return random.pick(OWNERS);
+  if (name === "id" || name === "ids") return random.pick(random.chance(0.9) ? IDS : TEXTS);
+  if (name === "call") return random.pick(["call", "over"]);
+  return random.pick(random.chance(0.5) ? TEXTS : NUMERALS);
+}
+
+function numberOf(random: Random, name: string, type: string, now: number): number {
+  if (name === "latest") return random.pick([0, 1, now - 1_000, now, now + 1_000, now + 10_000]);
+  if (name === "left") return random.pick([0, 0, ...TERMS]);
+  if (name === "patience" || name === "grace") return random.pick([1, 1_000, 9_000, 300_000]);
+  if (type.startsWith("ms")) return random.pick(TERMS);
+  return random.pick([0, 0, 1, 1, 2, 3, 17, Number.MAX_SAFE_INTEGER]);
+}

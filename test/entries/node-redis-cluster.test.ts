@@ -1,0 +1,147 @@
+/** Locks on clients of node-redis for a cluster. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fromNodeRedis } from "../../src/entries/node-redis.js";
+import { LockClient } from "../../src/index.js";
+import { failure, untilWaiting } from "../contract/helpers.js";
+import { PLAIN } from "../contract/kinds.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import {
+  moveSlot,
+  PATIENCE,
+  type RedisCluster,
+  startCluster,
+  type TestClient,
+  UNHURRIED,
+  until,
+} from "../support/index.js";
+import { coreOfTheContract } from "../topology/core.js";
+import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+
+let cluster: RedisCluster;
+const clients = new Clients();
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  cluster = await startCluster({ masters: 3, replicas: 1 });
+});
+afterAll(() => cluster?.stop());
+
+describe.each(VERSIONS)("%s", (version, redis) => {
+  const make = (options: object = {}): TestClient =>
+    clients.add(
+      redis.cluster({
+        rootNodes: cluster.nodes.map(({ host, port }) => ({ socket: { host, port } })),
+        ...options,
+      }),
+    );
+
+  coreOfTheContract(`on a cluster with ${version}`, { connect: () => fromNodeRedis(make()) });
+  coreOfTheContract(`on a cluster with ${version}, messages to all nodes`, {
+    connect: () => fromNodeRedis(make()),
+    options: { shardedPubSub: false },
+    kinds: [PLAIN],
+  });
+  coreOfTheContract(`on a cluster with ${version} that connects to nodes when it needs them`, {
+    connect: () => fromNodeRedis(make({ minimizeConnections: true })),
+    kinds: [PLAIN],
+  });
+
+  test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
+    const client = make();
+    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+    expect(client.isOpen).toBe(false);
+    await locks.getLock("first").run(() => {});
+    await locks.close();
+    expect(client.isOpen).toBe(true);
+  });
+
+  test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {
+    await expectLeftToItsUser(make(), true);
+  });
+
+  test("ready, lists, inspect and semaphores, on all masters", async () => {
+    const locks = new LockClient(fromNodeRedis(make()), UNHURRIED);
+    await locks.ready();
+    const names = Array.from({ length: 12 }, (_, i) => `${version} listed ${i}`);
+    const holds = await Promise.all(names.map((name) => locks.getLock(name).lock()));
+    const listed: string[] = [];
+    for await (const { name } of locks.list({ match: `${version} listed*` })) listed.push(name);
+    expect(listed.sort()).toEqual([...names].sort());
+    expect(await locks.inspect(names[0] ?? "")).toMatchObject({ kind: "lock", waiters: [] });
+    await Promise.all(holds.map((hold) => hold.unlock()));
+    const semaphore = locks.getSemaphore(`${version} desks`);
+    await semaphore.trySetPermits(1);
+    await semaphore.run(() => {});
+    await locks.close();
+  });
+
+  test("replicas that must acknowledge a grant", async () => {
+    const locks = new LockClient(fromNodeRedis(make()), {
+      ...UNHURRIED,
+      replicas: 1,
+      replicasTimeout: PATIENCE,
+    });
+    const names = Array.from({ length: 8 }, (_, i) => `${version} copied ${i}`);
+    await Promise.all(names.map((name) => locks.getLock(name).run(() => {})));
+    await locks.close();
+    const short = new LockClient(fromNodeRedis(make()), { ...UNHURRIED, replicas: 2, replicasTimeout: 100 });
+    expect(await failure(short.getLock(`${version} copied`).lock())).toMatchObject({
+      code: "REPLICAS",
+      required: 2,
+    });
+    await short.close();
+  });
+});
+
+describe.each(VERSIONS)("%s, when masters go", (_, redis) => {
+  test("a killed master's lock is kept by its replica, and its waiter is woken there", async () => {
+    await using own = await startCluster({ masters: 3, replicas: 1 });
+    const rootNodes = own.nodes.map(({ host, port }) => ({ socket: { host, port } }));
+    const [one, two] = [0, 1].map(() => clients.add(redis.cluster({ rootNodes })));
+    if (!one || !two) throw new Error("no clients");
+    const options = { pollCap: 600_000, watchdogTimeout: 60_000 };
+    const [ours, theirs] = [one, two].map((client) => new LockClient(fromNodeRedis(client), options));
+    if (!ours || !theirs) throw new Error("no clients");
+    const hold = await ours.getLock("kept").lock();
+    const { done } = await untilWaiting(theirs, () => theirs.getLock("kept").lock());
+    const master = await own.masterFor("kept");
+    await until("its replica has it", async () => {
+      const copies = own.nodes.map(async (node) => {
+        const isIts = (await node.info("replication")).get("master_port") === String(master.port);
+        return isIts ? Number(await node.call("DBSIZE")) : 0;
+      });
+      return Math.max(...(await Promise.all(copies))) > 0;
+    });
+    await master.kill();
+    await until("there is another master", async () => (await own.masterFor("kept")) !== master, {
+      timeout: 2 * PATIENCE,
+    });
+    await until("it can be extended", () => hold.extend(60_000).then(() => true), { timeout: 2 * PATIENCE });
+    expect(hold.isHeld).toBe(true);
+    await until("it can be given back", () => hold.unlock().then(() => true), { timeout: 2 * PATIENCE });
+    await (await done).unlock();
+    await Promise.all([ours.close({ timeout: 0 }), theirs.close({ timeout: 0 })]);
+  });
+
+  test.each([["auto" as const], [false]])(
+    "a slot that moves costs no hold and no wake-up: shardedPubSub %s",
+    async (shardedPubSub) => {
+      await using own = await startCluster({ masters: 2 });
+      const rootNodes = own.nodes.map(({ host, port }) => ({ socket: { host, port } }));
+      const [ours, theirs] = [0, 1].map(() => {
+        const options = { ...UNHURRIED, pollCap: 600_000, watchdogTimeout: 60_000, shardedPubSub };
+        return new LockClient(clients.connection(redis.cluster({ rootNodes })), options);
+      });
+      if (!ours || !theirs) throw new Error("no clients");
+      for (let round = 0; round < 4; round++) {
+        const hold = await ours.getLock("moving").lock();
+        const { done } = await untilWaiting(theirs, () => theirs.getLock("moving").lock());
+        await moveSlot(own, "moving");
+        await hold.extend(60_000);
+        await hold.unlock();
+        await (await done).unlock();
+      }
+      await Promise.all([ours.close({ timeout: 0 }), theirs.close({ timeout: 0 })]);
+    },
+  );
+});

@@ -1,0 +1,168 @@
+/** Faults on the way of node-redis to one server: replies and connections that are lost. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fromNodeRedis } from "../../src/entries/node-redis.js";
+import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
+import { countOf, failure, untilWaiting } from "../contract/helpers.js";
+import { byName, KINDS } from "../contract/kinds.js";
+import { failOnUnhandledRejections, script } from "../faults/harness.js";
+import {
+  type FaultProxy,
+  named,
+  type RedisServer,
+  startProxy,
+  startRedis,
+  type TestClient,
+  UNHURRIED,
+  until,
+} from "../support/index.js";
+import { Clients, VERSIONS } from "./node-redis-support.js";
+
+let server: RedisServer;
+const clients = new Clients();
+let names = 0;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+/** A client of the library behind a proxy of its own. */
+interface Bed extends AsyncDisposable {
+  readonly proxy: FaultProxy;
+  readonly user: TestClient;
+  readonly locks: LockClient;
+  readonly name: string;
+}
+
+describe.each(VERSIONS)("%s", (_, redis) => {
+  async function bed(options: LockClientOptions = UNHURRIED): Promise<Bed> {
+    const proxy = await startProxy(server);
+    const user = clients.add(redis.client({ socket: { host: proxy.host, port: proxy.port } }));
+    const locks = new LockClient(fromNodeRedis(user), options);
+    await until("it has asked the server", () => locks.ready().then(() => true));
+    const end = async (): Promise<void> => {
+      proxy.restore();
+      await locks.close({ timeout: 0 });
+      user.destroy();
+      await proxy.stop();
+    };
+    return { proxy, user, locks, name: `faults-${++names}.`, [Symbol.asyncDispose]: end };
+  }
+
+  describe.each(byName(KINDS))("%s", (__, kind) => {
+    test("an acquire whose reply is lost counts once", async () => {
+      await using it = await bed();
+      const lock = kind.make(it.locks, it.name);
+      const fault = it.proxy.cutReplyOf(script("acquire"));
+      await it.locks.scope(async () => {
+        const hold = await lock.lock();
+        await fault.done;
+        expect(await lock.getHoldCount()).toBe(1);
+        await hold.unlock();
+      });
+      expect(await lock.isLocked()).toBe(false);
+    });
+
+    test("a nested acquire and a release whose replies are lost count once, and tell of no loss", async () => {
+      await using it = await bed();
+      const lock = kind.make(it.locks, it.name);
+      await it.locks.scope(async () => {
+        await lock.lock();
+        const [nested, released] = [
+          it.proxy.cutReplyOf(script("reenter")),
+          it.proxy.cutReplyOf(script("release")),
+        ];
+        await lock.lock();
+        await nested.done;
+        expect(await lock.getHoldCount()).toBe(2);
+        await lock.unlock();
+        await lock.unlock();
+        await released.done;
+      });
+      expect(await lock.isLocked()).toBe(false);
+    });
+
+    test("an acquire that gets no answer in time rejects UNAVAILABLE, and what it granted is given back", async () => {
+      await using it = await bed({ commandTimeout: 500 });
+      const lock = kind.make(it.locks, it.name);
+      it.proxy.blackhole();
+      expect(await failure(lock.lock())).toMatchObject({ code: "UNAVAILABLE", lockName: it.name });
+      it.proxy.restore();
+      await until("nobody holds it", async () => !(await lock.isLocked()));
+      // What was lost on the way may yet have to be undone.
+      await until("it can be taken", () => lock.run(() => true));
+    });
+  });
+
+  test("a waiter whose subscriber was killed is woken by the next release", async () => {
+    await using it = await bed({ ...UNHURRIED, pollCap: 600_000 });
+    await using other = await bed();
+    for (let round = 0; round < 5; round++) {
+      const hold = await other.locks.getLock(it.name).lock();
+      const { done } = await untilWaiting(it.locks, () => it.locks.getLock(it.name).lock());
+      await until("it listens", async () => it.proxy.count(named("SUBSCRIBE")) > round);
+      await server.call("CLIENT", "KILL", "TYPE", "pubsub");
+      await hold.unlock();
+      await (await done).unlock();
+      expect(await countOf(server, it.name)).toBe(0);
+    }
+  });
+
+  test("an outage while it is held: renewed when Redis is back; a waiter survives it", async () => {
+    await using it = await bed({ commandTimeout: 1_000, watchdogTimeout: 30_000, pollCap: 600_000 });
+    const lock = it.locks.getLock(it.name);
+    const hold = await lock.lock();
+    const { done } = await untilWaiting(it.locks, () => lock.lock());
+    it.proxy.refuse();
+    await until("a call is not answered", async () =>
+      isLockError(await failure(lock.isLocked()), "UNAVAILABLE"),
+    );
+    it.proxy.restore();
+    await until("it answers again", () => lock.isLocked().then(() => true));
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+    await (await done).unlock();
+  });
+
+  test("all connections cut again and again under load: no section is lost, none overlaps", async () => {
+    await using it = await bed();
+    await using other = await bed();
+    let inside = 0;
+    let done = 0;
+    const work = async ({ locks }: Bed): Promise<void> => {
+      for (let i = 0; i < 30; i++) {
+        await locks.getLock(it.name).run(async () => {
+          expect(++inside).toBe(1);
+          await new Promise((resolve) => setImmediate(resolve));
+          inside--;
+          done++;
+        });
+      }
+    };
+    let cutting = true;
+    const cuts = (async () => {
+      while (cutting) {
+        await new Promise((resolve) => setTimeout(resolve, 15));
+        it.proxy.cut();
+        other.proxy.cut();
+        await Promise.all([it, other].map(({ locks }) => locks.getLock("other").isLocked()));
+      }
+    })();
+    await Promise.all([it, it, other, other].map(work)).finally(() => {
+      cutting = false;
+    });
+    await cuts;
+    expect(done).toBe(120);
+    expect(await countOf(server, it.name)).toBe(0);
+  });
+
+  test("a server that is stopped for a moment", async () => {
+    await using it = await bed({ commandTimeout: 300 });
+    const lock = it.locks.getLock(it.name);
+    server.pause();
+    expect(await failure(lock.lock()).finally(() => server.resume())).toMatchObject({ code: "UNAVAILABLE" });
+    await until("it can be taken", () => lock.run(() => true));
+    expect(await lock.isLocked()).toBe(false);
+  });
+});

@@ -1,0 +1,96 @@
+/** Locks on clients of node-redis for a master that sentinels watch. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fromNodeRedis } from "../../src/entries/node-redis.js";
+import { LockClient } from "../../src/index.js";
+import { untilWaiting } from "../contract/helpers.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import {
+  PATIENCE,
+  type RedisSentinel,
+  type RedisServer,
+  startSentinel,
+  type TestClient,
+  UNHURRIED,
+  until,
+} from "../support/index.js";
+import { coreOfTheContract } from "../topology/core.js";
+import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+
+const LONG = { timeout: 2 * PATIENCE };
+let all: RedisSentinel;
+const clients = new Clients();
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  // The sentinels are patient: a busy machine must not make them replace a master that is well.
+  all = await startSentinel({ password: "se:cret", downAfter: 15_000 });
+});
+afterAll(() => all?.stop());
+
+function optionsFor({ sentinels, name, servers }: RedisSentinel): object {
+  return {
+    name,
+    sentinelRootNodes: sentinels.map(({ host, port }) => ({ host, port })),
+    nodeClientOptions: { password: servers[0]?.password },
+  };
+}
+
+describe.each(VERSIONS)("%s", (version, redis) => {
+  const make = (): TestClient => clients.add(redis.sentinel(optionsFor(all)));
+
+  coreOfTheContract(`through Sentinel with ${version}`, { connect: () => fromNodeRedis(make()) });
+
+  test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
+    const client = make();
+    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+    expect(client.isOpen).toBe(false);
+    await locks.getLock("first").run(() => {});
+    expect(client.isReady).toBe(true);
+    await locks.close();
+    expect(client.isReady).toBe(true);
+  });
+
+  test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {
+    // A client of sentinels of version 5 that was closed cannot be connected again.
+    await expectLeftToItsUser(make(), version === "redis 6");
+  });
+
+  test("replicas that must acknowledge a grant, and the user's lease of the only client of the pool", async () => {
+    const client = make() as TestClient & { use(fn: () => Promise<void>): Promise<void> };
+    const options = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };
+    const locks = new LockClient(fromNodeRedis(client), options);
+    await locks.ready();
+    await client.use(() => locks.getLock("copied").run(() => {}));
+    await locks.close();
+  });
+});
+
+type End = (own: RedisSentinel, master: RedisServer) => Promise<unknown>;
+const ENDS: [how: string, end: End][] = [
+  ["is killed", (_, master) => master.kill()],
+  ["hands over", (own) => own.failover()],
+];
+
+describe.each(VERSIONS)("%s, when the master", (_, redis) => {
+  test.each(ENDS)("%s: a lock is kept by the next one, and its waiter is woken there", async (_how, end) => {
+    await using own = await startSentinel();
+    const made = [0, 1].map(() => clients.add(redis.sentinel(optionsFor(own))));
+    const options = { pollCap: 600_000, watchdogTimeout: 120_000 };
+    const [ours, theirs] = made.map((client) => new LockClient(fromNodeRedis(client), options));
+    if (!ours || !theirs) throw new Error("no clients");
+    const hold = await ours.getLock("kept").lock();
+    const { done } = await untilWaiting(theirs, () => theirs.getLock("kept").lock());
+    const master = await own.master();
+    const [replica] = await own.replicas();
+    await until("the replica has it", async () => Number(await replica?.call("EXISTS", "kept")) === 1);
+    const successor = own.successor(master);
+    await end(own, master);
+    await successor;
+    await until("it can be extended", () => hold.extend(120_000).then(() => true), LONG);
+    expect(hold.isHeld).toBe(true);
+    await until("it can be given back", () => hold.unlock().then(() => true), LONG);
+    await (await done).unlock();
+    await Promise.all([ours.close({ timeout: 0 }), theirs.close({ timeout: 0 })]);
+    for (const client of made) await client.close();
+  });
+});

@@ -1,0 +1,70 @@
+/** What the tests of node-redis share: the versions, and clients that end with their file. */
+
+import * as redis6 from "redis";
+import * as redis5 from "redis5";
+import { afterAll, expect } from "vitest";
+import { fromNodeRedis } from "../../src/entries/node-redis.js";
+import { LockClient, type RedisConnection } from "../../src/index.js";
+import { failure } from "../contract/helpers.js";
+import { type NodeRedis, nodeRedis, type TestClient, until } from "../support/index.js";
+
+/** Version 5 speaks RESP2 and version 6 RESP3 unless they are told. */
+export const VERSIONS: [name: string, redis: NodeRedis][] = [
+  ["redis 5", nodeRedis(5)],
+  ["redis 6", nodeRedis(6)],
+];
+
+/** Clients of a file, destroyed at its end. */
+export class Clients {
+  readonly #all: TestClient[] = [];
+
+  constructor() {
+    afterAll(() => {
+      for (const client of this.#all) destroy(client);
+    });
+  }
+
+  add(client: TestClient): TestClient {
+    this.#all.push(client);
+    return client;
+  }
+
+  /** Not connected: the first call does that. */
+  connection(client: TestClient): RedisConnection {
+    return fromNodeRedis(this.add(client));
+  }
+}
+
+export function destroy(client: TestClient): void {
+  if (!client.isOpen) return;
+  // That of a sentinel's client takes its time.
+  void Promise.resolve(client.destroy()).catch(() => {});
+}
+
+/** A client that its user is connecting is waited for; one that was closed is not connected again, unless the user does. */
+export async function expectLeftToItsUser(client: TestClient, canReopen: boolean): Promise<void> {
+  const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
+  const connecting = client.connect();
+  await until("it is taken", () => locks.getLock("waited for").run(() => true));
+  await connecting;
+  await client.close();
+  expect(await failure(locks.getLock("closed").lock())).toMatchObject({ code: "UNAVAILABLE" });
+  expect(client.isOpen).toBe(false);
+  if (canReopen) {
+    await client.connect();
+    await until("it is taken again", () => locks.getLock("closed").run(() => true));
+  }
+  await locks.close();
+}
+
+/** Never called: the compiler says whether the types of both packages fit. */
+export const typed = (): RedisConnection[] => [
+  fromNodeRedis(redis5.createClient()),
+  fromNodeRedis(redis5.createClient({ RESP: 3, modules: {} })),
+  fromNodeRedis(redis5.createCluster({ rootNodes: [] })),
+  fromNodeRedis(redis5.createSentinel({ name: "main", sentinelRootNodes: [] })),
+  fromNodeRedis(redis6.createClient()),
+  fromNodeRedis(redis6.createClient({ RESP: 2 })),
+  fromNodeRedis(redis6.createCluster({ rootNodes: [] })),
+  fromNodeRedis(redis6.createSentinel({ name: "main", sentinelRootNodes: [] })),
+];

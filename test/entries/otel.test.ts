@@ -1,0 +1,195 @@
+/** Contract section 9: `holdfast/otel`, with the SDK's own readers and exporters. */
+import { readFile } from "node:fs/promises";
+import { context, trace } from "@opentelemetry/api";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type InstrumentOptions, instrument } from "../../src/entries/otel.js";
+import { LockClient } from "../../src/index.js";
+import { untilWaiting } from "../contract/helpers.js";
+import { type RedisServer, startRedis } from "../support/index.js";
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(() => server?.stop());
+
+/** A client, what it is instrumented with, and what was exported. */
+class Observed implements AsyncDisposable {
+  readonly client = new LockClient(server.connect());
+  readonly stop: () => void;
+  readonly #metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  readonly #reader = new PeriodicExportingMetricReader({
+    exporter: this.#metrics,
+    exportIntervalMillis: 2 ** 30,
+  });
+  readonly #meters = new MeterProvider({ readers: [this.#reader] });
+  readonly #spans = new InMemorySpanExporter();
+  readonly tracer = new BasicTracerProvider({
+    spanProcessors: [new SimpleSpanProcessor(this.#spans)],
+  }).getTracer("test");
+
+  constructor(options: Pick<InstrumentOptions, "nameOf"> = {}) {
+    this.stop = instrument(this.client, {
+      meter: this.#meters.getMeter("test"),
+      tracer: this.tracer,
+      ...options,
+    });
+  }
+
+  /** By the name of the metric: each series, its attributes beside its value (of a histogram how many there were). */
+  async series(): Promise<Record<string, [attributes: unknown, value: number][]>> {
+    this.#metrics.reset();
+    await this.#reader.forceFlush();
+    const metrics = this.#metrics
+      .getMetrics()
+      .flatMap((each) => each.scopeMetrics.flatMap((scope) => scope.metrics));
+    return Object.fromEntries(
+      metrics.map(({ descriptor, dataPoints }) => [
+        descriptor.name,
+        dataPoints.map(({ attributes, value }) => [
+          attributes,
+          typeof value === "number" ? value : (value as { count: number }).count,
+        ]),
+      ]),
+    );
+  }
+
+  get spans() {
+    return this.#spans.getFinishedSpans();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop();
+    await this.client.close({ timeout: 0 });
+    await this.#meters.shutdown();
+  }
+}
+
+const about = (name: string, more: object = {}) => ({
+  "holdfast.lock.name": name,
+  "holdfast.lock.kind": "lock",
+  ...more,
+});
+const outcome = (value: string) => ({ "holdfast.outcome": value });
+
+test("metrics of waits, holds, losses and refusals", async () => {
+  await using it = new Observed();
+  await using others = new LockClient(server.connect());
+  const lock = it.client.getLock("a");
+  await lock.run(async () => {
+    expect((await it.series())["holdfast.lock.held"]).toEqual([[about("a"), 1]]);
+  });
+  const theirs = await others.getLock("a").lock();
+  expect(await lock.tryLock()).toBeNull();
+  expect(await lock.tryLock(500)).toBeNull();
+  const waiter = await untilWaiting(it.client, () => lock.lock());
+  expect((await it.series())["holdfast.lock.waiting"]).toEqual([[{}, 1]]);
+  await theirs.unlock();
+  await waiter.done;
+  await lock.forceUnlock();
+  expect(await it.series()).toEqual({
+    "holdfast.lock.wait": [
+      [about("a", outcome("acquired")), 2],
+      [about("a", outcome("timeout")), 1],
+    ],
+    "holdfast.lock.hold": [
+      [about("a", outcome("released")), 1],
+      [about("a", outcome("lost")), 1],
+    ],
+    "holdfast.lock.held": [[about("a"), 0]],
+    "holdfast.lock.waiting": [[{}, 0]],
+    "holdfast.lock.lost": [[about("a", outcome("forced")), 1]],
+    "holdfast.lock.rejected": [[about("a"), 1]],
+  });
+});
+
+test("nameOf bounds the names, and may leave them out", async () => {
+  await using few = new Observed({ nameOf: (name) => name.split(":")[0] });
+  for (const id of [1, 2, 3]) await few.client.getLock(`order:${id}`).run(() => undefined);
+  const waits = (await few.series())["holdfast.lock.wait"];
+  expect(waits).toEqual([[about("order", outcome("acquired")), 3]]);
+  await using none = new Observed({ nameOf: () => undefined });
+  await none.client.getLock("b").run(() => undefined);
+  const attributes = { "holdfast.lock.kind": "lock", ...outcome("acquired") };
+  expect((await none.series())["holdfast.lock.wait"]).toEqual([[attributes, 1]]);
+});
+
+test("a span for each call and each hold, with what became of it", async () => {
+  await using it = new Observed();
+  await using other = new Observed();
+  const parent = it.tracer.startSpan("request");
+  await context.with(trace.setSpan(context.active(), parent), () =>
+    it.client.getLock("s").run(() => undefined),
+  );
+  const lost = await it.client.getLock("s").lock();
+  await it.client.getLock("s").forceUnlock();
+  expect(lost.isHeld).toBe(false);
+  const told = it.spans.map(({ name, attributes, status }) => [
+    name,
+    attributes["holdfast.outcome"],
+    status.code,
+  ]);
+  expect(told.sort()).toEqual([
+    ["holdfast.hold", "lost", 2],
+    ["holdfast.hold", "released", 0],
+    ["holdfast.lock", "acquired", 0],
+    ["holdfast.lock", "acquired", 0],
+  ]);
+  expect(it.spans.map(({ attributes }) => attributes["holdfast.lock.name"])).toEqual(["s", "s", "s", "s"]);
+  expect(other.spans).toEqual([]);
+});
+
+test("stopped, it records nothing and listens to nothing", async () => {
+  await using it = new Observed();
+  it.stop();
+  it.stop();
+  await it.client.getLock("c").run(() => undefined);
+  expect(it.spans).toEqual([]);
+  const { "holdfast.lock.wait": waits = [] } = await it.series();
+  expect(waits).toEqual([]);
+});
+
+test("by default it records with the global API, which does nothing unless it is set up", async () => {
+  await using client = new LockClient(server.connect());
+  const stop = instrument(client);
+  await client.getLock("d").run(() => undefined);
+  stop();
+  expect(() => instrument({} as LockClient)).toThrow(TypeError);
+});
+
+/** As the Prometheus exporter names what the SDK records. */
+function prometheusNames(name: string): string[] {
+  const base = name.replaceAll(".", "_");
+  if (["holdfast.lock.wait", "holdfast.lock.hold"].includes(name))
+    return ["bucket", "count", "sum"].map((end) => `${base}_seconds_${end}`);
+  return ["holdfast.lock.lost", "holdfast.lock.rejected"].includes(name) ? [`${base}_total`] : [base];
+}
+
+test("the dashboard asks for metrics and attributes that there are", async () => {
+  await using it = new Observed();
+  const lock = it.client.getLock("e");
+  await lock.lock();
+  expect(await lock.tryLock()).toBeNull();
+  await lock.forceUnlock();
+  const known = Object.keys(await it.series()).flatMap(prometheusNames);
+  const attributes = ["holdfast_lock_name", "holdfast_lock_kind", "holdfast_outcome"];
+  const dashboard = JSON.parse(
+    await readFile(new URL("../../docs/grafana-dashboard.json", import.meta.url), "utf8"),
+  );
+  const asked = dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+    targets.flatMap(({ expr }) => expr.match(/holdfast_\w+/g) ?? []),
+  );
+  expect(asked.length).toBeGreaterThan(10);
+  expect(asked.filter((name: string) => ![...known, ...attributes].includes(name))).toEqual([]);
+});

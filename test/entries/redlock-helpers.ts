@@ -1,0 +1,65 @@
+/** What the tests of the face of redlock share: masters, and faces with connections of their own. */
+import { Redis as Redis5 } from "ioredis5";
+import { afterEach, expect } from "vitest";
+import { ExecutionError, Redlock, ResourceLockedError, type Settings } from "../../src/entries/redlock.js";
+import { type RedisServer, until } from "../support/index.js";
+
+/** Milliseconds: no test takes so long. */
+export const LONG = 600_000;
+/** A wait that no test outlasts; a poll by it would come too late. */
+export const PATIENT: Partial<Settings> = { retryCount: 1, retryDelay: LONG, retryJitter: 0 };
+export const ONCE: Partial<Settings> = { retryCount: 0 };
+
+const open: Redlock[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((redlock) => redlock.quit()));
+});
+
+/** A face of its own, as another process would have it; ended after the test. */
+export function newRedlock(
+  servers: readonly RedisServer[],
+  settings: Partial<Settings> = {},
+  version: 5 | 6 = 6,
+): Redlock {
+  const connections = servers.map((server) =>
+    version === 5 ? new Redis5(server.port).on("error", () => {}) : server.connect(),
+  );
+  const redlock = new Redlock(connections, settings);
+  open.push(redlock);
+  return redlock;
+}
+
+/** What the call rejects with. */
+export async function executionError(call: Promise<unknown>): Promise<ExecutionError> {
+  const error = await call.then(
+    (value) => new Error(`it gave ${String(value)}`),
+    (caught: unknown) => caught,
+  );
+  expect(error).toBeInstanceOf(ExecutionError);
+  return error as ExecutionError;
+}
+
+/** The names of the errors against, of each attempt. */
+export async function votesAgainst({ attempts }: Pick<ExecutionError, "attempts">): Promise<string[][]> {
+  const stats = await Promise.all(attempts);
+  return stats.map(({ votesAgainst }) => [...votesAgainst.values()].map(({ name }) => name));
+}
+
+export const LOCKED: string = new ResourceLockedError().name;
+
+/** On how many of the servers the key is there. */
+export async function countHeld(servers: readonly RedisServer[], name: string): Promise<number> {
+  const found = await Promise.all(servers.map((server) => server.call("EXISTS", name)));
+  return found.map(Number).reduce((sum, one) => sum + one, 0);
+}
+
+/** Resolves when somebody is to be woken by the release of that name, on one of the servers at least. */
+export async function untilAwaited(servers: readonly RedisServer[], name: string): Promise<void> {
+  const channel = `redisson_lock__channel:{${name}}`;
+  await until(`somebody waits for ${name}`, async () => {
+    const listening = await Promise.all(
+      servers.map((server) => server.call("PUBSUB", "NUMSUB", channel) as Promise<[string, number]>),
+    );
+    return listening.some(([, count]) => Number(count) > 0);
+  });
+}

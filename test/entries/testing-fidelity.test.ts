@@ -1,0 +1,71 @@
+/**
+ * The server in memory answers and changes keys as a real one does: both play thousands of random cases at the same instant. As many
+ * cases for each script as HOLDFAST_FIDELITY_RUNS says; a failed run is repeated by its seed.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { COMMANDS } from "../../src/entries/testing/commands.js";
+import * as generated from "../../src/scripts/generated.js";
+import type { AnyScript } from "../../src/scripts/script.js";
+import { findRedis, hasFeaturesOf, noMovableClock, PATIENCE } from "../support/index.js";
+import { type Case, randomCall } from "./fidelity/calls.js";
+import { randomCommand } from "./fidelity/commands.js";
+import { randomSums } from "./fidelity/numbers.js";
+import { Random } from "./fidelity/random.js";
+import { MemorySide, RealSide } from "./fidelity/sides.js";
+
+const RUNS = Number(process.env.HOLDFAST_FIDELITY_RUNS ?? 300);
+const SEED = Number(process.env.HOLDFAST_FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
+/** Cases that travel together, at one instant. */
+const BATCH = 100;
+/** The first instant; others follow it within a day. */
+const BEGIN = 1_700_000_000_000;
+const DAY = 86_400_000;
+/** Milliseconds that a case takes on a busy machine: it only bounds. */
+const SLOW = 20;
+
+const scripts = Object.values(generated) as unknown as AnyScript[];
+const isModern = hasFeaturesOf(await findRedis(), "7.0.0");
+
+let real: RealSide;
+const memory = new MemorySide();
+
+/** Plays random cases on both sides; `make` makes one at an instant. */
+async function expectAlike(about: string, make: (random: Random, now: number) => Case): Promise<void> {
+  const random = new Random(SEED ^ [...about].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) | 0, 7));
+  for (let done = 0; done < RUNS; done += BATCH) {
+    const now = BEGIN + random.below(DAY);
+    const cases = Array.from({ length: Math.min(BATCH, RUNS - done) }, () => make(random, now));
+    const wanted = await real.play(cases, now);
+    for (const [i, outcome] of memory.play(cases, now).entries()) {
+      const where = `HOLDFAST_FIDELITY_SEED=${SEED} HOLDFAST_FIDELITY_RUNS=${RUNS}, case ${done + i} of ${about}`;
+      expect({ ...cases[i], where, now, outcome }).toEqual({ ...cases[i], where, now, outcome: wanted[i] });
+    }
+  }
+}
+
+describe.skipIf(noMovableClock !== undefined || !isModern)("as Redis 7 does", () => {
+  beforeAll(async () => {
+    real = await RealSide.start();
+  });
+  afterAll(() => real?.stop());
+
+  test.each(scripts.map((script) => [script.name, script] as const))(
+    "%s",
+    (name, script) => expectAlike(name, (random, now) => randomCall(random, script, now)),
+    4 * PATIENCE + SLOW * RUNS,
+  );
+
+  test("the numbers of Lua 5.1", () => expectAlike("numbers", randomSums), 4 * PATIENCE + SLOW * RUNS);
+
+  test(
+    "the commands by themselves, with arguments that are refused",
+    () => expectAlike("commands", randomCommand),
+    4 * PATIENCE + SLOW * RUNS,
+  );
+});
+
+test("each command that scripts call is one that the server in memory knows", () => {
+  const called = scripts.flatMap(({ modern }) => [...modern.text.matchAll(/redis[.]p?call\('(\w+)'/g)]);
+  const names = new Set(called.map(([, name = ""]) => name.toLowerCase()));
+  expect([...names].filter((name) => !(name in COMMANDS))).toEqual([]);
+});

@@ -1,0 +1,60 @@
+/** The inspector behind each kind of server, as its users would mount it. */
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import express from "express";
+// @ts-expect-error: another version, without types
+import express4 from "express4";
+import fastify from "fastify";
+import { type Inspector, nodeHandler } from "../../src/entries/inspector.js";
+
+export interface App {
+  /** Where the page is, with a slash at the end. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export const APPS: Readonly<Record<string, (inspector: Inspector) => Promise<App>>> = {
+  "node:http": (inspector) =>
+    serve((request, response) => void nodeHandler(inspector)(request, response), "/"),
+  "Express 4": (inspector) => serve(expressApp(express4 as typeof express, inspector), "/admin/locks/"),
+  "Express 5": (inspector) => serve(expressApp(express, inspector), "/admin/locks/"),
+  "Fastify 5": startFastify,
+};
+
+/** Parsers of bodies often come first. */
+function expressApp(framework: typeof express, inspector: Inspector): RequestListener {
+  return framework().use(framework.json()).use("/admin/locks", nodeHandler(inspector)) as RequestListener;
+}
+
+async function startFastify(inspector: Inspector): Promise<App> {
+  const app = fastify({ forceCloseConnections: true });
+  const handle = nodeHandler(inspector);
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser("*", (_request, _payload, done) => done(null));
+    scope.all("/locks/*", (request, reply) => {
+      reply.hijack();
+      return handle(request.raw, reply.raw);
+    });
+  });
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  return { url: `${addressOf(app.server)}/locks/`, close: () => app.close() };
+}
+
+export async function serve(listener: RequestListener, path: string): Promise<App> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: addressOf(server) + path,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+function addressOf(server: Server): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

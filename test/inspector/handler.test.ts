@@ -1,0 +1,395 @@
+/** The inspector as a function of Requests: who may look and unlock, and what is answered. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { createInspector, type Inspector, type InspectorOptions } from "../../src/entries/inspector.js";
+import { type Hold, LockClient } from "../../src/index.js";
+import { countCommands, PATIENCE, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { EventReader } from "./event-reader.js";
+
+const HERE = "http://localhost:3000/";
+
+let server: RedisServer;
+let client: LockClient;
+/** Another process. */
+let other: LockClient;
+const ends: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+  client = new LockClient(server.connect(), UNHURRIED);
+  other = new LockClient(server.connect(), UNHURRIED);
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+afterAll(async () => {
+  await Promise.all([client?.close({ timeout: 0 }), other?.close({ timeout: 0 })]);
+  await server?.stop();
+});
+
+const inspect = (options?: InspectorOptions): Inspector => createInspector(client, options);
+const allow = () => true;
+
+function get(inspector: Inspector, path = "", headers: Record<string, string> = {}): Promise<Response> {
+  return inspector(new Request(new URL(path, HERE), { headers }));
+}
+
+async function tokenOf(inspector: Inspector): Promise<string> {
+  const page = await (await get(inspector)).text();
+  return /<meta name="holdfast-csrf" content="([^"]+)">/.exec(page)?.[1] ?? "";
+}
+
+interface Post {
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+}
+
+/** As the page does it. */
+async function post(inspector: Inspector, { body = "{}", headers = {} }: Post): Promise<Response> {
+  const all = {
+    origin: new URL(HERE).origin,
+    "content-type": "application/json",
+    "x-holdfast-csrf": await tokenOf(inspector),
+    ...headers,
+  };
+  return inspector(new Request(`${HERE}api/unlock`, { method: "POST", body, headers: all }));
+}
+
+async function hold(name: string, by = other): Promise<Hold> {
+  const held = await by.getLock(name).lock();
+  ends.push(() => held.unlock().catch(() => {}));
+  return held;
+}
+
+describe("without authorize", () => {
+  test.each([
+    ["http://localhost/", {}, 200],
+    ["http://127.0.0.1:8080/", {}, 200],
+    ["http://127.9.8.7/", {}, 200],
+    ["https://[::1]:8443/", {}, 200],
+    ["http://0x7f.1/", {}, 200],
+    [
+      "http://localhost/",
+      { host: "localhost:80", "x-forwarded-for": "::1", "x-forwarded-host": "localhost" },
+      200,
+    ],
+    ["http://10.0.0.1/", {}, 403],
+    ["http://locks.example/", {}, 403],
+    ["http://localhost.example/", {}, 403],
+    ["http://127.0.0.1.example/", {}, 403],
+    ["http://[::2]/", {}, 403],
+    ["http://0.0.0.0/", {}, 403],
+    ["http://localhost/", { host: "rebound.example" }, 403],
+    ["http://localhost/", { "x-forwarded-host": "locks.example" }, 403],
+    ["http://localhost/", { "x-forwarded-for": "203.0.113.9, 127.0.0.1" }, 403],
+    ["http://localhost/", { forwarded: "for=203.0.113.9" }, 403],
+  ])("%s with %j answers %i", async (url, headers, status) => {
+    const inspector = inspect();
+    for (const path of ["", "api/locks", "api/events", "app.js", "nothing"]) {
+      const response = await inspector(new Request(url + path, { headers }));
+      expect(response.status, path).toBe(status === 200 && path === "nothing" ? 404 : status);
+      await response.body?.cancel();
+    }
+  });
+
+  test("nobody unlocks, and the page offers it to nobody", async () => {
+    const inspector = inspect();
+    const held = await hold("read-only");
+    expect((await post(inspector, { body: '{"name":"read-only"}' })).status).toBe(403);
+    expect(held.isHeld && (await other.inspect("read-only"))).toBeTruthy();
+    expect(await (await get(inspector)).text()).toContain('<meta name="holdfast-unlock" content="no">');
+  });
+});
+
+describe("with authorize", () => {
+  test("it is asked for each request with its action, and decides alone", async () => {
+    const asked: string[] = [];
+    const inspector = createInspector(client, {
+      authorize: (request, action) => {
+        asked.push(`${request.method} ${new URL(request.url).pathname} ${action}`);
+        return action === "read";
+      },
+    });
+    const far = "https://locks.example/";
+    expect((await inspector(new Request(`${far}api/locks`))).status).toBe(200);
+    const headers = { origin: "https://locks.example", "x-holdfast-csrf": await tokenOf(inspector) };
+    asked.splice(1);
+    const denied = await inspector(new Request(`${far}api/unlock`, { method: "POST", body: "{}", headers }));
+    expect(denied.status).toBe(403);
+    expect(asked).toEqual(["GET /api/locks read", "POST /api/unlock unlock"]);
+  });
+
+  test.each([
+    ["false", () => false, 403],
+    ["a promise of false", async () => false, 403],
+    ["what is no boolean", () => "yes" as unknown as boolean, 403],
+    ["a Response", () => new Response(null, { status: 401, headers: { "www-authenticate": "Basic" } }), 401],
+    ["an error", () => Promise.reject(new Error("secret")), 500],
+  ])("%s answers nothing else", async (_, authorize, status) => {
+    for (const path of ["", "api/locks", "api/events", "app.js", "nothing"]) {
+      const response = await get(inspect({ authorize }), path);
+      expect(response.status).toBe(status);
+      expect(await response.text()).not.toContain("secret");
+    }
+  });
+});
+
+describe("statuses and headers", () => {
+  test.each([
+    ["GET", "nothing", 404, null],
+    ["GET", "api/nothing", 404, null],
+    ["GET", "api/unlock", 405, "POST"],
+    ["POST", "api/locks", 405, "GET, HEAD"],
+    ["DELETE", "", 405, "GET, HEAD"],
+    ["HEAD", "", 200, null],
+  ])("%s /%s answers %i", async (method, path, status, allowed) => {
+    const response = await inspect({ authorize: allow })(new Request(HERE + path, { method }));
+    expect(response.status).toBe(status);
+    expect(response.headers.get("allow")).toBe(allowed);
+  });
+
+  test("every answer is for this origin alone, and the page has nothing inline or from elsewhere", async () => {
+    const inspector = inspect();
+    for (const path of ["", "api/locks", "app.js", "app.css", "icon.svg", "nothing"]) {
+      const { headers } = await get(inspector, path);
+      const policy = headers.get("content-security-policy");
+      expect(policy).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+      expect(policy).not.toMatch(/unsafe|https?:/);
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+      if (!path.includes(".")) expect(headers.get("cache-control")).toContain("no-store");
+    }
+    const page = await (await get(inspector)).text();
+    expect(page).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)|\bon[a-z]+=|https?:|(src|href)="\//);
+  });
+
+  test("what it sends in all is small", async () => {
+    let bytes = 0;
+    for (const path of ["", "app.js", "app.css", "icon.svg"]) {
+      const response = await get(inspect(), path, { "accept-encoding": "gzip" });
+      expect(response.headers.get("content-encoding")).toBe("gzip");
+      bytes += (await response.arrayBuffer()).byteLength;
+    }
+    console.info(`page, script, style and icon: ${bytes} bytes, compressed`);
+    expect(bytes).toBeLessThan(20_000);
+  });
+
+  test("mounted at a path: a redirect to it, and nothing beside it", async () => {
+    const inspector = inspect({ path: "/admin/locks" });
+    const root = await get(inspector, "/admin/locks?a=1");
+    expect([root.status, root.headers.get("location")]).toEqual([308, "/admin/locks/?a=1"]);
+    expect((await get(inspector, "/admin/locks/")).status).toBe(200);
+    expect((await get(inspector, "/admin/locks/api/locks")).status).toBe(200);
+    for (const path of ["/", "/admin/", "/api/locks", "/admin/locksmith/"])
+      expect((await get(inspector, path)).status).toBe(404);
+  });
+
+  test.each([
+    [undefined, {}, TypeError],
+    ["client", { authorise: allow }, TypeError],
+    ["client", { authorize: true }, TypeError],
+    ["client", { path: "locks" }, TypeError],
+    ["client", { every: 1 }, RangeError],
+    ["client", { limit: 0 }, RangeError],
+  ])("wrong arguments throw: %s, %j", (given, options, error) => {
+    expect(() => createInspector((given && client) as LockClient, options as InspectorOptions)).toThrow(
+      error,
+    );
+  });
+});
+
+describe("api/locks", () => {
+  test("tells what list tells, compressed if it is much", async () => {
+    const held = await hold("listed");
+    const response = await get(inspect(), "api/locks");
+    const { locks } = (await response.json()) as { locks: { name: string; holders: unknown[] }[] };
+    const lock = locks.find(({ name }) => name === "listed");
+    expect(lock).toMatchObject({ kind: "lock", holders: [{ ownerId: held.ownerId, count: 1 }] });
+    for (let i = 0; i < 40; i++) await hold(`many ${i}`);
+    const packed = await get(inspect(), "api/locks", { "accept-encoding": "br, gzip" });
+    expect(packed.headers.get("content-encoding")).toBe("gzip");
+  });
+
+  test("no more than the limit, and says so", async () => {
+    await hold("one");
+    await hold("two");
+    const response = await get(inspect({ limit: 1 }), "api/locks");
+    expect(((await response.json()) as { locks: unknown[] }).locks).toHaveLength(1);
+    expect(response.headers.get("x-holdfast-truncated")).toBe("true");
+  });
+
+  test("a client that is closed answers 503 with its code", async () => {
+    const closed = new LockClient(server.connect());
+    await closed.close();
+    const response = await createInspector(closed)(new Request(`${HERE}api/locks`));
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ code: "CLIENT_CLOSED" });
+  });
+});
+
+describe("api/unlock", () => {
+  test.each([
+    ["no token", { headers: { "x-holdfast-csrf": "" } }, 403],
+    ["another token", { headers: { "x-holdfast-csrf": "A".repeat(32) } }, 403],
+    ["another origin", { headers: { origin: "http://evil.example" } }, 403],
+    ["no origin", { headers: { origin: "" } }, 403],
+    ["another site, by the browser's word", { headers: { "sec-fetch-site": "cross-site" } }, 403],
+    ["a form", { headers: { "content-type": "text/plain" } }, 415],
+    ["no JSON", { body: "name" }, 400],
+    ["no name", { body: "{}" }, 400],
+    ["a name that is none", { body: '{"name":7}' }, 400],
+    ["an empty name", { body: '{"name":""}' }, 400],
+    ["more than a name", { body: JSON.stringify({ name: "x".repeat(100_000) }) }, 400],
+    ["owners that are none", { body: '{"name":"guarded","ownerIds":[1]}' }, 400],
+    ["other holders", { body: '{"name":"guarded","ownerIds":["somebody"]}' }, 409],
+  ])("%s", async (_, request, status) => {
+    const held = await hold("guarded");
+    const response = await post(inspect({ authorize: allow }), { body: '{"name":"guarded"}', ...request });
+    expect(response.status).toBe(status);
+    expect((await other.inspect("guarded"))?.holders[0]?.ownerId).toBe(held.ownerId);
+  });
+
+  test("behind a proxy that ends TLS the browser's word counts", async () => {
+    const headers = { origin: "https://localhost:3000", "sec-fetch-site": "same-origin" };
+    const response = await post(inspect({ authorize: allow }), { body: '{"name":"free"}', headers });
+    expect([response.status, await response.json()]).toEqual([200, { unlocked: false }]);
+  });
+
+  test.each([
+    ["lock", (by: LockClient, name: string) => by.getLock(name)],
+    ["fair", (by: LockClient, name: string) => by.getFairLock(name)],
+    ["fenced", (by: LockClient, name: string) => by.getFencedLock(name)],
+    ["read", (by: LockClient, name: string) => by.getReadWriteLock(name).readLock()],
+    ["write", (by: LockClient, name: string) => by.getReadWriteLock(name).writeLock()],
+  ])(
+    "takes a lock of kind %s from its holder, grants it to who waits, and is told to the audit",
+    async (kind, lockOf) => {
+      const name = `unlocked: ${kind}`;
+      const told: unknown[] = [];
+      const inspector = inspect({
+        authorize: allow,
+        onUnlock: ({ name, lock, request }) => {
+          told.push([name, lock.holders.map(({ ownerId }) => ownerId), request.method]);
+        },
+      });
+      const held = await lockOf(other, name).lock();
+      const waiting = kind === "read" ? undefined : lockOf(client, name).lock();
+      if (kind === "fair")
+        await until("it waits", async () => (await client.inspect(name))?.waiters.length === 1);
+      const body = JSON.stringify({ name, ownerIds: [held.ownerId] });
+      const response = await post(inspector, { body });
+      expect([response.status, await response.json()]).toEqual([200, { unlocked: true }]);
+      expect(told).toEqual([[name, [held.ownerId], "POST"]]);
+      await (await waiting)?.unlock();
+      await expect(held.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    },
+  );
+
+  test("what a writer also reads is unlocked with it", async () => {
+    const lock = other.getReadWriteLock("both sides");
+    const owner = other.newOwner();
+    await lock.writeLock().lock({ owner });
+    await lock.readLock().lock({ owner });
+    await post(inspect({ authorize: allow }), { body: '{"name":"both sides"}' });
+    expect(await client.inspect("both sides")).toBeNull();
+  });
+});
+
+describe("api/events", () => {
+  async function open(inspector: Inspector): Promise<EventReader> {
+    const response = await get(inspector, "api/events");
+    expect(response.headers.get("content-type")).toMatch(/^text\/event-stream/);
+    const reader = new EventReader(response);
+    ends.push(() => reader.stop());
+    return reader;
+  }
+
+  test.each([
+    ["this process", () => client],
+    ["another process", () => other],
+  ])("a grant and a release by %s are told, to each who looks on", async (who, by) => {
+    const name = `told: ${who}`;
+    const inspector = inspect({ every: 100 });
+    const readers = [await open(inspector), await open(inspector)];
+    for (const reader of readers) await reader.find("locks", ({ reset }) => reset);
+    const held = await by().getLock(name).lock();
+    const { ownerId } = held;
+    for (const reader of readers) {
+      await reader.find("locks", ({ changed }) =>
+        changed.some((info: { name: string }) => info.name === name),
+      );
+      await reader.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
+    }
+    await held.unlock();
+    for (const reader of readers) {
+      await reader.find("locks", ({ gone }) => gone?.includes(name));
+      await reader.find("history", (entries) => entries.some(isEntry("released", ownerId)));
+    }
+    const all = readers[0]?.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data);
+    expect(all?.filter((entry) => entry.ownerId === ownerId)).toHaveLength(2);
+  });
+
+  test("who comes later learns what was before", async () => {
+    const inspector = inspect({ every: 100 });
+    const first = await open(inspector);
+    await first.find("locks");
+    const { ownerId } = await hold("before", client);
+    await first.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
+    const second = await open(inspector);
+    await second.find("locks", ({ changed }) =>
+      changed.some((info: { name: string }) => info.name === "before"),
+    );
+    await second.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
+  });
+
+  test("an unlock by an operator is told", async () => {
+    const inspector = inspect({ every: 100, authorize: allow });
+    const reader = await open(inspector);
+    await reader.find("locks");
+    const { ownerId } = await hold("by an operator");
+    await post(inspector, { body: '{"name":"by an operator"}' });
+    expect(await reader.find("unlocked")).toMatchObject({ name: "by an operator", ownerIds: [ownerId] });
+    await reader.find("history", (entries) => entries.some(isEntry("unlocked", ownerId)));
+  });
+
+  test("many viewers cost Redis what one does, and nobody costs nothing", async () => {
+    const counter = await countCommands(server);
+    ends.push(() => counter.stop());
+    const patient = inspect({ every: 10 * PATIENCE });
+    const readers = await Promise.all(Array.from({ length: 20 }, () => open(patient)));
+    for (const reader of readers) await reader.find("locks");
+    await counter.settle();
+    expect(counter.of("SCAN")).toBe(1);
+
+    const inspector = inspect({ every: 100 });
+    const reader = await open(inspector);
+    await until("it has looked again", () => reader.seen.filter(({ event }) => event === "locks").length > 2);
+    await reader.stop();
+    await get(inspector, "api/locks");
+    await counter.reset();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await counter.settle();
+    expect(counter.of("SCAN")).toBe(0);
+  });
+
+  test("Redis that is away is trouble, and then well again", async () => {
+    const own = await startRedis();
+    ends.push(() => own.stop());
+    const away = new LockClient(own.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 300 });
+    ends.push(() => away.close({ timeout: 0 }));
+    const reader = new EventReader(
+      await createInspector(away, { every: 100 })(new Request(`${HERE}api/events`)),
+    );
+    ends.push(() => reader.stop());
+    await reader.find("locks");
+    await own.kill();
+    expect(await reader.find("trouble")).toMatchObject({ code: "UNAVAILABLE" });
+    await own.restart();
+    const at = reader.seen.length;
+    await until("it looks again", () => reader.seen.slice(at).some(({ event }) => event === "locks"));
+    await away.close();
+    await until("the stream ends with its client", () => reader.over);
+  });
+});
+
+function isEntry(what: string, ownerId: string): (entry: { what: string; ownerId: string }) => boolean {
+  return (entry) => entry.what === what && entry.ownerId === ownerId;
+}

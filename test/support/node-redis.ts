@@ -1,0 +1,116 @@
+/**
+ * Clients of the package redis, versions 5 and 6, for the tests of their entry; and in the place of ioredis, for suites that
+ * are run by hand with `HOLDFAST_TEST_CLIENT=node-redis` (or `node-redis-5`).
+ */
+import type { Redis } from "ioredis";
+import * as redis6 from "redis";
+import * as redis5 from "redis5";
+import { fromNodeRedis } from "../../src/entries/node-redis.js";
+import type { RedisConnection } from "../../src/index.js";
+
+export type NodeRedisVersion = 5 | 6;
+
+/** What the tests use of a client of either version. */
+export interface TestClient {
+  readonly isOpen: boolean;
+  readonly isReady: boolean;
+  connect(): Promise<unknown>;
+  close(): Promise<unknown> | undefined;
+  destroy(): unknown;
+  sendCommand(...args: never[]): unknown;
+  withTypeMapping(...args: never[]): unknown;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+  listeners(event: string): unknown[];
+}
+
+type Make = (options: object) => TestClient;
+
+/** `createClient`, `createCluster` and `createSentinel` of one version; each client has an `error` listener. */
+export interface NodeRedis {
+  readonly client: Make;
+  readonly cluster: Make;
+  readonly sentinel: Make;
+}
+
+export function nodeRedis(version: NodeRedisVersion): NodeRedis {
+  const { createClient, createCluster, createSentinel } = (version === 6
+    ? redis6
+    : redis5) as unknown as Record<string, Make>;
+  const heard =
+    (make: Make | undefined): Make =>
+    (options) => {
+      if (!make) throw new Error("this package makes no such client");
+      const made = make(options);
+      made.on("error", () => {});
+      return made;
+    };
+  return { client: heard(createClient), cluster: heard(createCluster), sentinel: heard(createSentinel) };
+}
+
+/** A connection of the user, of any package. */
+export interface UserRedis extends RedisConnection {
+  ping(): Promise<string>;
+  disconnect(): void;
+  on(event: string, listener: (...args: never[]) => void): unknown;
+}
+
+const WANTED = /^node-redis(?:-(5|6))?$/.exec(process.env.HOLDFAST_TEST_CLIENT ?? "");
+
+/** Whether suites are to run on node-redis instead of ioredis. */
+export const isNodeRedisWanted: boolean = WANTED !== null;
+
+interface Server {
+  readonly host?: string;
+  readonly port?: number;
+  readonly db?: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly protocol?: number;
+}
+
+/** In the place of an ioredis `Redis` with these options. */
+export function nodeRedisInstead(options: Server): UserRedis {
+  const { host, port, db, username, password, protocol } = options;
+  const client = wanted().client({
+    socket: { host, port, reconnectStrategy: (tries: number) => Math.min(50 * tries, 2_000) },
+    ...(db === undefined ? {} : { database: db }),
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(protocol === undefined ? {} : { RESP: protocol }),
+  });
+  return asUser(client);
+}
+
+/** In the place of an ioredis `Cluster`. */
+export function nodeRedisClusterInstead(
+  nodes: readonly { host?: string; port?: number }[],
+  natMap: Readonly<Record<string, { host: string; port: number }>> = {},
+): UserRedis {
+  const rootNodes = nodes.map(({ host, port }) => ({ socket: { host, port } }));
+  return asUser(wanted().cluster({ rootNodes, nodeAddressMap: natMap }));
+}
+
+/** The connection itself, or a client of node-redis to its server that ends with it. */
+export function connectionLike(redis: Redis): RedisConnection {
+  if (!isNodeRedisWanted) return redis;
+  const { host, port, db, username, password } = redis.options as Server;
+  const user = nodeRedisInstead({ host, port, db, username, password } as Server);
+  redis.once("end", () => user.disconnect());
+  return user;
+}
+
+function wanted(): NodeRedis {
+  return nodeRedis(WANTED?.[1] === "5" ? 5 : 6);
+}
+
+function asUser(client: TestClient): UserRedis {
+  const connection = fromNodeRedis(client) as UserRedis & {
+    call(command: string): Promise<unknown>;
+    connect(): Promise<void>;
+  };
+  connection.connect().catch(() => {});
+  const disconnect = () => {
+    if (client.isOpen) client.destroy();
+  };
+  return Object.assign(connection, { ping: () => connection.call("PING") as Promise<string>, disconnect });
+}

@@ -1,0 +1,106 @@
+// One lock, with all that is known of it; and its unlock by the operator.
+import { $, duration, h, seconds, setText } from "./dom.mjs";
+import { kindOf } from "./list.mjs";
+import { colourOf, locks, nameOf, now } from "./store.mjs";
+import { drawLanes, drawLog } from "./timeline.mjs";
+
+const MOST = 100;
+const meta = (name) => document.querySelector(`meta[name="holdfast-${name}"]`).content;
+const canUnlock = meta("unlock") === "yes";
+
+let name;
+let toastTimer;
+
+/** `closed`: the lock is no longer shown. */
+export function openDetail(closed) {
+  $("close").addEventListener("click", closed);
+  $("unlock").addEventListener("click", ask);
+  $("cancel").addEventListener("click", () => $("confirm").close());
+  $("confirmed").addEventListener("click", () => unlock($("confirm").ownerIds));
+}
+
+export function showDetail(chosen) {
+  name = chosen ?? undefined;
+  $("detail").hidden = name === undefined;
+  drawDetail();
+}
+
+export function drawDetail() {
+  if (name === undefined) return;
+  const info = locks.get(name);
+  setText($("detail-name"), name);
+  setText($("detail-facts"), info ? factsOf(info) : "Free.");
+  $("unlock").hidden = !canUnlock;
+  $("unlock").disabled = !info;
+  $("holders").replaceChildren(...(info ? info.holders.map(holderCard) : [none("Nobody")]));
+  const waiting = info?.waiting ?? [];
+  setText($("waiters-title"), waiting.length > 0 ? `Waiting: ${waiting.length}` : "Waiting");
+  const cards = waiting.slice(0, MOST).map(waiterCard);
+  $("waiters").replaceChildren(...(cards.length > 0 ? cards : [none("Nobody, as far as is known")]));
+  drawLanes($("detail-lane"), [name], false);
+  drawLog($("detail-log"), name);
+}
+
+function factsOf(info) {
+  return `${kindOf(info)} · lapses in ${seconds(Math.max(0, info.end - now()))} unless renewed`;
+}
+
+function none(text) {
+  return h("li", { class: "faint" }, text);
+}
+
+function holderCard(holder) {
+  const { client, count, ownerId, since } = holder;
+  const held = since ? duration(Math.max(0, now() - Date.parse(since))) : "";
+  const times = count > 1 ? `${count} holds` : "";
+  return card(holder, held && `for ${held}`, client ? `${client.host}, pid ${client.pid}` : ownerId, times);
+}
+
+function waiterCard(waiter) {
+  const { client, holds = [], ownerId, since } = waiter;
+  const waited = since ? `for ${duration(Math.max(0, now() - Date.parse(since)))}` : "";
+  const place = client ? `${client.host}, pid ${client.pid}` : (ownerId ?? "");
+  return card(waiter, waited, place, holds.length > 0 ? `holds ${holds.join(", ")}` : "");
+}
+
+function card(party, time, place, more) {
+  return h(
+    "li",
+    { class: colourOf(party) },
+    h("b", {}, nameOf(party)),
+    h("span", {}, time),
+    h("small", {}, place),
+    h("small", {}, more),
+  );
+}
+
+/** Whoever holds it now is shown, and only from them it is taken. */
+function ask() {
+  const info = locks.get(name);
+  if (!info) return;
+  const dialog = $("confirm");
+  dialog.ownerIds = info.holders.map(({ ownerId }) => ownerId);
+  $("confirm-title").textContent = `Unlock “${name}”?`;
+  $("confirm-holders").replaceChildren(...info.holders.map(holderCard));
+  dialog.showModal();
+}
+
+async function unlock(ownerIds) {
+  $("confirm").close();
+  const headers = { "content-type": "application/json", "x-holdfast-csrf": meta("csrf") };
+  try {
+    const body = JSON.stringify({ name, ownerIds });
+    const response = await fetch("api/unlock", { method: "POST", headers, body });
+    if (!response.ok) return toast(`Not unlocked: ${(await response.text()).trim() || response.status}`);
+    const { unlocked } = await response.json();
+    toast(unlocked ? `“${name}” is unlocked.` : `“${name}” was free already.`);
+  } catch {
+    toast("Not known whether it was unlocked: no answer.");
+  }
+}
+
+export function toast(text) {
+  clearTimeout(toastTimer);
+  $("toast").textContent = text;
+  toastTimer = setTimeout(() => $("toast").replaceChildren(), 8_000);
+}
