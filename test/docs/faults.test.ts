@@ -1,8 +1,15 @@
-/** The table of docs/faults.md: a row for each fault, and for each row tests that exist, by file and title. */
+/** The tables of docs/faults.md and docs/evidence.md: a row for each fault and bug, and for each row tests that exist. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type FaultRow, type FaultTest, faultRows, patternOf } from "../../tools/fault/table.mjs";
+import {
+  type BugRow,
+  bugRows,
+  type FaultRow,
+  type FaultTest,
+  faultRows,
+  patternOf,
+} from "../../tools/fault/table.mjs";
 import { ROOT } from "./pages.js";
 
 const VERSION = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
@@ -36,6 +43,26 @@ test("each fault has a row, each row has tests, and each of them exists", () => 
   const rows = faultRows();
   expect(rows.map(({ id }) => id)).toEqual(Array.from({ length: 46 }, (_, i) => `F${i + 1}`));
   expect(rows.flatMap(wrongWith)).toEqual([]);
+});
+
+const HARMS = ["exclusion", "data", "signal", "wake-up", "answer", "leak", "cost", "process"];
+
+/** As wrongWith(). */
+function wrongWithBug({ id, harm, bug, foundBy, tests, mended }: BugRow): string[] {
+  const wrong: string[] = [];
+  if (!HARMS.includes(harm)) wrong.push(`${id}: harm is ${harm}`);
+  if ([bug, foundBy].includes("")) wrong.push(`${id}: an empty cell`);
+  if (tests.length === 0) wrong.push(`${id}: no test`);
+  for (const each of tests) if (!isThere(each)) wrong.push(`${id}: no test ${each.file}: ${each.title}`);
+  if (!/^20\d\d-\d\d-\d\d$/.test(mended)) wrong.push(`${id}: mended ${mended}`);
+  return wrong;
+}
+
+test("each bug that was found is shown by tests that exist", () => {
+  const rows = bugRows();
+  expect(rows.map(({ id }) => id)).toEqual(rows.map((_, i) => `B${i + 1}`));
+  expect(rows.length).toBeGreaterThanOrEqual(40);
+  expect(rows.flatMap(wrongWithBug)).toEqual([]);
 });
 
 test("a row without a test, and one whose test does not exist, are noticed", () => {

@@ -1,17 +1,34 @@
-// The table of docs/faults.md, as data: what injects each fault. Its types, and what it exports, are told in table.d.mts.
+// The tables of docs/faults.md and docs/evidence.md, as data: what injects each fault, and what shows each bug. Its types, and
+// what it exports, are told in table.d.mts.
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 
-export const PAGE = fileURLToPath(new URL("../../docs/faults.md", import.meta.url));
+const page = (name) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
 
-export function faultRows(text = readFileSync(PAGE, "utf8")) {
-  return [...text.matchAll(/^\| *(F\d+) *\|(.*)\|$/gm)].map(([, id = "", rest = ""]) => {
-    const [fault = "", holder = "", waiters = "", tests = "", command = "", since = ""] = rest
-      .split("|")
-      .map((cell) => cell.trim());
-    const named = [...tests.matchAll(/`(test\/[^`]+)`: ([^;]+)/g)];
-    const all = named.map(([, file = "", title = ""]) => ({ file, title: title.trim() }));
-    return { id, fault, holder, waiters, tests: all, command, since };
+/** The rows whose first cell is this letter and a number. */
+function rowsOf(text, letter) {
+  return [...text.matchAll(new RegExp(`^\\| *(${letter}\\d+) *\\|(.*)\\|$`, "gm"))].map(
+    ([, id = "", rest = ""]) => ({
+      id,
+      cells: rest.split("|").map((cell) => cell.trim()),
+      tests: [...rest.matchAll(/`(test\/[^`]+)`: ([^;|]+)/g)].map(([, file = "", title = ""]) => ({
+        file,
+        title: title.trim(),
+      })),
+    }),
+  );
+}
+
+export function faultRows(text = page("faults.md")) {
+  return rowsOf(text, "F").map(({ id, cells, tests }) => {
+    const [fault = "", holder = "", waiters = "", , command = "", since = ""] = cells;
+    return { id, fault, holder, waiters, tests, command, since };
+  });
+}
+
+export function bugRows(text = page("evidence.md")) {
+  return rowsOf(text, "B").map(({ id, cells, tests }) => {
+    const [harm = "", bug = "", foundBy = "", , mended = ""] = cells;
+    return { id, harm, bug, foundBy, tests, mended };
   });
 }
 
