@@ -20,6 +20,7 @@ import { CommandRunner } from "./redis/command-runner.js";
 import { type Connection, hearErrors, isCluster } from "./redis/connection.js";
 import { KnownMasters } from "./redis/known-masters.js";
 import { slotOf } from "./redis/slots.js";
+import { stayConnected } from "./redis/stay-connected.js";
 import { KeptPermits } from "./synchronizers/kept-permits.js";
 import { ServerClock } from "./synchronizers/server-clock.js";
 import { renewalInterval } from "./watchdog/renewal-interval.js";
@@ -102,6 +103,7 @@ function makeReplicas(
   const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
   if (required === 0) return undefined;
   const own = connection.duplicate();
+  stayConnected(own);
   hearErrors(own, () => {
     // The calls on it report what is wrong.
   });

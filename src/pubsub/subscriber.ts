@@ -8,6 +8,7 @@
 import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
 import { hearErrors, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
+import { stayConnected } from "../redis/stay-connected.js";
 
 const HEARTBEAT = 5_000;
 const FIRST_RETRY = 50;
@@ -52,6 +53,7 @@ export class Subscriber {
     // A sentinel that is behind sends clients to what is a replica by now, or goes its own way: the check finds that.
     const enableReadyCheck = Boolean(source.options.sentinels);
     this.#connection = source.duplicate({ ...OVERRIDES, enableReadyCheck });
+    stayConnected(this.#connection);
     hearErrors(this.#connection, (error) => trace("subscriber: %s", error.name));
     this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));
     this.#connection.on("close", () => this.#lost());

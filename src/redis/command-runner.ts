@@ -17,6 +17,7 @@ import { onEvents } from "./connection-events.js";
 import { type AnyCommand, type CommandHost, type CommandSpec, RetryingCommand } from "./retrying-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
+import { stayConnected } from "./stay-connected.js";
 import { Trouble } from "./trouble.js";
 
 export interface CommandRunnerOptions {
@@ -88,6 +89,7 @@ export class CommandRunner implements CommandHost {
       // A cluster stays up when one of its nodes goes.
       onEvents(connection, ["close", "node error", "-node"], lost),
       onEvents(connection, ["ready"], ready),
+      stayConnected(connection),
     ];
   }
 

@@ -1,0 +1,123 @@
+/**
+ * A sentinel announces the new master while a connection asks another sentinel for it. ioredis then ends that connection
+ * for good: its failover detector closes what is still connecting.
+ */
+import type { Redis } from "ioredis";
+import { Redis as Redis5 } from "ioredis5";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
+import { untilWaiting } from "../contract/helpers.js";
+import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
+import { type RedisSentinel, startSentinel, until } from "../support/index.js";
+
+let all: RedisSentinel;
+
+failOnUnhandledRejections();
+beforeAll(async () => {
+  all = await startSentinel({ downAfter: 15_000 });
+});
+afterAll(() => all?.stop());
+
+/** What ioredis does when a sentinel tells of a new master. */
+interface Detecting {
+  readonly connector: { readonly failoverDetector: { disconnect(): void } | null };
+}
+
+/** A connection and what the library makes from it; one of them is told of a failover while it asks who the master is. */
+class Asking {
+  readonly redis: Redis;
+  announced = false;
+  /** The connection, then its subscribers. */
+  readonly all: Redis[] = [];
+  #told: Redis | undefined;
+
+  constructor(make: (options: object) => Redis) {
+    this.redis = make({ failoverDetector: true, natMap: () => this.#answered() });
+    this.#watch(this.redis);
+  }
+
+  /** Cuts all connections off, so that they ask; this one is told. */
+  async cut(told: Redis | undefined): Promise<void> {
+    this.#told = told;
+    const master = await all.master();
+    for (const type of ["normal", "pubsub"]) await master.call("CLIENT", "KILL", "TYPE", type);
+  }
+
+  #watch(redis: Redis): void {
+    this.all.push(redis);
+    const duplicate = redis.duplicate.bind(redis);
+    redis.duplicate = (options) => {
+      const made = duplicate(options);
+      this.#watch(made);
+      return made;
+    };
+  }
+
+  /** ioredis calls this with each answer, before it looks whether it was closed meanwhile. */
+  #answered(): null {
+    if (this.announced || this.#told?.status !== "connecting") return null;
+    const { failoverDetector } = (this.#told as unknown as Detecting).connector;
+    failoverDetector?.disconnect();
+    this.announced = failoverDetector !== null;
+    return null;
+  }
+}
+
+const VERSIONS: [string, (options: object) => Redis][] = [
+  ["ioredis 6", (options) => all.connect(options)],
+  [
+    "ioredis 5",
+    (options) => {
+      const redis = new Redis5({ ...all.clientOptions, ...options } as object) as unknown as Redis;
+      redis.on("error", () => {});
+      return redis;
+    },
+  ],
+];
+
+const TOLD: [string, number][] = [
+  ["connection", 0],
+  ["subscriber", 1],
+];
+
+describe.each(VERSIONS)("%s", (_, make) => {
+  test.each(TOLD)(
+    "a %s that is told while it asks comes back, and a waiter is woken",
+    async (_what, told) => {
+      const other = new LockClient(all.connect());
+      const asking = new Asking(make);
+      const client = new LockClient(asking.redis, { pollCap: 60_000 });
+      try {
+        const hold = await other.getLock("order").lock();
+        const { done } = await untilWaiting(client, () => client.getLock("order").lock());
+        await until("both look out for failovers", () =>
+          asking.all.every((redis) => (redis as unknown as Detecting).connector.failoverDetector !== null),
+        );
+        await asking.cut(asking.all[told]);
+        await until("it was told while it asked", () => asking.announced);
+        await until("both are back", () =>
+          [asking.redis, asking.all.at(-1)].every((redis) => redis?.status === "ready"),
+        );
+        await atLast(() => hold.unlock());
+        await (await done).unlock();
+      } finally {
+        await Promise.all([client, other].map((each) => each.close({ timeout: 0 })));
+        asking.redis.disconnect();
+      }
+    },
+  );
+});
+
+test("a connection that its user ends stays ended, also while it asks for the master", async () => {
+  const asking = new Asking((options) => all.connect(options));
+  const client = new LockClient(asking.redis);
+  await client.getLock("order").isLocked();
+  const asked = new Promise((resolve) => asking.redis.once("connecting", resolve));
+  await asking.cut(undefined);
+  await asked;
+  const ended = new Promise((resolve) => asking.redis.once("end", resolve));
+  asking.redis.disconnect();
+  await ended;
+  await client.close({ timeout: 0 });
+  expect(asking.redis.status).toBe("end");
+});
