@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 const LOCK_FILES = [
   "package-lock.json",
   "bench/package-lock.json",
+  "docs/package-lock.json",
   "test/package/versions/package-lock.json",
 ];
 

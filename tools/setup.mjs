@@ -3,9 +3,10 @@
 //
 //   node tools/setup.mjs              npm packages, then a Redis server
 //   node tools/setup.mjs --packages   npm packages only
+//   node tools/setup.mjs --docs       npm packages only, and those of docs/, which the site of the documentation is built with
 //   node tools/setup.mjs --yes        may install Redis without being root (through sudo, or brew)
 //
-// Packages: `npm ci` runs when node_modules is missing or lacks a package of package-lock.json in that version.
+// Packages: `npm ci` runs in a folder whose node_modules is missing or lacks a package of its package-lock.json in that version.
 // Packages beyond the lock file are left alone.
 //
 // Redis: the first of these ends the search.
@@ -24,7 +25,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SERVER_NAMES = ["redis-server", "valkey-server"];
-const FLAGS = ["--packages", "--yes"];
+const FLAGS = ["--packages", "--docs", "--yes"];
 
 // In the order they are looked for. Several packages: the first one the system knows is installed.
 const PACKAGE_MANAGERS = [
@@ -50,9 +51,9 @@ function readJson(path) {
 }
 
 /** npm notes what it installed in node_modules/.package-lock.json; optional packages may be missing there. */
-function packagesAreCurrent() {
-  const wanted = readJson("package-lock.json")?.packages ?? {};
-  const installed = readJson("node_modules/.package-lock.json")?.packages;
+function packagesAreCurrent(folder) {
+  const wanted = readJson(join(folder, "package-lock.json"))?.packages ?? {};
+  const installed = readJson(join(folder, "node_modules/.package-lock.json"))?.packages;
   if (!installed) return false;
   return Object.entries(wanted).every(([path, entry]) => {
     if (path === "") return true;
@@ -63,12 +64,15 @@ function packagesAreCurrent() {
   });
 }
 
-function installPackages() {
-  say("installing the npm packages (npm ci)");
+function installPackages(folder) {
+  say(`installing the npm packages${folder && ` of ${folder}/`} (npm ci)`);
   const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   const npm = process.env.npm_execpath;
   const [command, before] = npm?.endsWith("npm-cli.js") ? [process.execPath, [npm]] : ["npm", []];
-  const { status, error } = spawnSync(command, [...before, ...args], { cwd: ROOT, stdio: ["ignore", 2, 2] });
+  const { status, error } = spawnSync(command, [...before, ...args], {
+    cwd: join(ROOT, folder),
+    stdio: ["ignore", 2, 2],
+  });
   if (error) throw new SetupError(`npm could not be started: ${error.message}`);
   if (status !== 0) throw new SetupError("`npm ci` failed; its message is above");
 }
@@ -163,8 +167,9 @@ function setUpRedis(yes) {
 function main(flags) {
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
   if (unknown !== undefined) throw new SetupError(`${unknown} is not one of ${FLAGS.join(", ")}`);
-  if (!packagesAreCurrent()) installPackages();
-  if (!flags.includes("--packages")) setUpRedis(flags.includes("--yes"));
+  const docs = flags.includes("--docs");
+  for (const folder of docs ? ["", "docs"] : [""]) if (!packagesAreCurrent(folder)) installPackages(folder);
+  if (!docs && !flags.includes("--packages")) setUpRedis(flags.includes("--yes"));
 }
 
 try {

@@ -2,46 +2,28 @@
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
-import { allPages, type Page, ROOT } from "./pages.js";
+import { allPages, anchorsOf, type Page, proseOf, ROOT } from "./pages.js";
 
 const pages = allPages();
 const tests = new Set(
   readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8" }).map((name) => basename(name)),
 );
 
-/** The text without its blocks of code, which have no links. */
-function prose({ text }: Page): string {
-  return text.replace(/^ *```.*?^ *```$/gms, "");
-}
-
-/** The anchors of a page's headings, as GitHub makes them. */
-function anchors(page: Page): Set<string> {
-  const headings = prose(page).matchAll(/^#+ (.+)$/gm);
-  return new Set(
-    [...headings].map(([, text = ""]) =>
-      text
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-        .replaceAll(" ", "-"),
-    ),
-  );
-}
-
 function brokenLinks(page: Page): string[] {
-  const targets = [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
   return targets.filter((target) => {
     if (/^https?:/.test(target)) return false;
     const [path = "", anchor] = target.split("#");
     const file = path ? normalize(join(dirname(page.file), path)) : page.file;
     if (!existsSync(join(ROOT, file))) return true;
     const other = pages.find((candidate) => candidate.file === file);
-    return anchor !== undefined && !(other && anchors(other).has(anchor));
+    return anchor !== undefined && !(other && anchorsOf(other).has(anchor));
   });
 }
 
 /** `test/kinds`, `src/kinds/*.ts`, `wake-ups.test.ts`: paths in code spans; one with <…> is a pattern of many. */
 function missingFiles(page: Page): string[] {
-  const spans = [...prose(page).matchAll(/`([^`\s<>]+)`/g)].map(([, span = ""]) => span);
+  const spans = [...proseOf(page).matchAll(/`([^`\s<>]+)`/g)].map(([, span = ""]) => span);
   return spans.filter((span) => {
     if (/^(test|src|lua|docs|examples|bench|tools)\//.test(span)) return !isThere(span);
     return /^[a-z-]+\.test\.ts$/.test(span) && !tests.has(span);

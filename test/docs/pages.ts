@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { anchorOf } from "../../docs/.vitepress/pages.js";
 
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -32,6 +33,17 @@ export function allPages(): Page[] {
       .map((name) => join(folder, name)),
   );
   return [...inRoot, ...below].sort().map((file) => ({ file, text: readFileSync(join(ROOT, file), "utf8") }));
+}
+
+/** The text without its blocks of code, which have no links and no headings. */
+export function proseOf({ text }: Page): string {
+  return text.replace(/^ *```.*?^ *```$/gms, "");
+}
+
+/** The anchors of a page's headings. */
+export function anchorsOf(page: Page): Set<string> {
+  const headings = proseOf(page).matchAll(/^#+ (.+)$/gm);
+  return new Set([...headings].map(([, text = ""]) => anchorOf(text)));
 }
 
 const FENCE = /^ *(```+|~~~+) *(\S*).*$/;

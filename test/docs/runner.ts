@@ -4,10 +4,11 @@
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
+import { versionFolder } from "../package/versions/install.js";
 import {
   type RedisCluster,
   type RedisSentinel,
@@ -24,6 +25,8 @@ import type { Servers } from "./sandbox/servers.js";
 const MASTERS = 3;
 /** Packages whose connections go to the servers of the test. */
 const CLIENTS = ["ioredis", "iovalkey", "redis"];
+/** Packages that only pages use: no dependencies of this one, but installed in test/package/versions. */
+const ELSEWHERE = ["bullmq"];
 const SANDBOX = join(ROOT, "test/docs/sandbox");
 const LONGEST_RUN = 15_000;
 /** Of the servers behind the sentinels. */
@@ -47,6 +50,8 @@ export class BlockRunner {
     await mkdir(join(ROOT, "out"), { recursive: true });
     // Inside the package, so that a block finds the library by its name.
     const folder = await mkdtemp(join(ROOT, "out", "docs-"));
+    await mkdir(join(folder, "node_modules"));
+    for (const name of ELSEWHERE) await symlink(versionFolder(name), join(folder, "node_modules", name));
     const masters = await Promise.all(Array.from({ length: MASTERS }, () => startRedis()));
     await build({
       entryPoints: ["main.ts", ...CLIENTS.map((name) => `${name}.ts`)].map((file) => join(SANDBOX, file)),
@@ -70,9 +75,11 @@ export class BlockRunner {
       throw failure(block, error.message);
     });
     const env = { ...process.env, HOLDFAST_DOCS_SERVERS: JSON.stringify(await this.#serversFor(block)) };
+    // By force, since a block may have its own way to stop.
+    const options = { env, timeout, killSignal: "SIGKILL", cwd: ROOT } as const;
     const args = ["--enable-source-maps", join(this.#folder, "main.mjs"), file];
     await new Promise<void>((resolve, reject) => {
-      const child = execFile(process.execPath, args, { env, timeout, cwd: ROOT }, (error, stdout, stderr) => {
+      const child = execFile(process.execPath, args, options, (error, stdout, stderr) => {
         if (!error) resolve();
         else if (error.killed) reject(failure(block, `it did not end within ${timeout} ms`));
         else reject(failure(block, stdout + stderr));
@@ -144,6 +151,11 @@ export class BlockRunner {
   async #clear(): Promise<void> {
     await Promise.all(this.#masters.map((server) => server.call("FLUSHALL")));
   }
+}
+
+/** Whether it runs only where test/package/versions is installed. */
+export function needsVersions({ code }: Block): boolean {
+  return ELSEWHERE.some((name) => code.includes(`from "${name}"`));
 }
 
 /** The names of the sandbox are typed by the sources and made by the package, as the blocks' own are. */

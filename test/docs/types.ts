@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
+import { versionFolder } from "../package/versions/install.js";
 import { type Block, ROOT } from "./pages.js";
 
 const NAMES = join(ROOT, "test/docs/sandbox/names.ts");
@@ -14,7 +15,11 @@ const OPTIONS: ts.CompilerOptions = {
   moduleResolution: ts.ModuleResolutionKind.NodeNext,
   moduleDetection: ts.ModuleDetectionKind.Force,
   types: ["node"],
-  paths: { holdfast: [join(ROOT, "src/index.ts")], "holdfast/*": [join(ROOT, "src/entries/*.ts")] },
+  paths: {
+    holdfast: [join(ROOT, "src/index.ts")],
+    "holdfast/*": [join(ROOT, "src/entries/*.ts")],
+    bullmq: [join(versionFolder("bullmq"), "dist/esm/index.d.ts")],
+  },
   strict: true,
   skipLibCheck: true,
   noEmit: true,

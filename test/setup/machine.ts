@@ -47,7 +47,7 @@ export class Machine {
     await mkdir(machine.bin);
     await mkdir(join(machine.folder, "tools"));
     await copyFile(SCRIPT, join(machine.folder, "tools/setup.mjs"));
-    await machine.#write("package-lock.json", { packages: { "": {}, ...LOCKED } });
+    await machine.lock();
     await machine.addProgram("npm");
     return machine;
   }
@@ -66,10 +66,16 @@ export class Machine {
     return `echo '#!/bin/sh' > '${path}' && /bin/chmod 755 '${path}'`;
   }
 
+  /** Puts the lock file into a folder of the clone. */
+  async lock(folder = ""): Promise<void> {
+    await mkdir(join(this.folder, folder), { recursive: true });
+    await this.#write(join(folder, "package-lock.json"), { packages: { "": {}, ...LOCKED } });
+  }
+
   /** As npm leaves it behind: the list of what is installed. */
-  async setInstalled(packages: Readonly<Record<string, Entry>>): Promise<void> {
-    await mkdir(join(this.folder, "node_modules"), { recursive: true });
-    await this.#write("node_modules/.package-lock.json", { packages });
+  async setInstalled(packages: Readonly<Record<string, Entry>>, folder = ""): Promise<void> {
+    await mkdir(join(this.folder, folder, "node_modules"), { recursive: true });
+    await this.#write(join(folder, "node_modules/.package-lock.json"), { packages });
   }
 
   async setUp(

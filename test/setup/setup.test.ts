@@ -44,6 +44,18 @@ describe("npm packages", () => {
     expect((await machine.setUp(["--packages"])).calls).toEqual([NPM_CI]);
   });
 
+  test("of docs/ are installed there, by --docs alone", async () => {
+    await machine.setInstalled(LOCKED);
+    await machine.lock("docs");
+    expect(await machine.setUp(["--packages"])).toEqual(NOTHING);
+    const { code, calls, printed } = await machine.setUp(["--docs"]);
+    expect({ code, calls }).toEqual({ code: 0, calls: [NPM_CI] });
+    expect(printed).toContain("the npm packages of docs/");
+    await machine.setInstalled(LOCKED, "docs");
+    // The calls of both.
+    expect((await machine.setUp(["--docs"])).calls).toEqual([NPM_CI]);
+  });
+
   test("that cannot be installed end the set-up", async () => {
     await machine.addProgram("npm", "exit 7");
     const { code, printed } = await machine.setUp();
@@ -187,5 +199,5 @@ describe("no Redis server", () => {
 test("an unknown flag is refused", async () => {
   const { code, printed, calls } = await machine.setUp(["--yess"]);
   expect({ code, calls }).toEqual({ code: 1, calls: [] });
-  expect(printed).toContain("--yess is not one of --packages, --yes");
+  expect(printed).toContain("--yess is not one of --packages, --docs, --yes");
 });

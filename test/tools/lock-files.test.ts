@@ -13,8 +13,10 @@ let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "holdfast-lock-files-"));
   mkdirSync(join(root, "bench"));
-  mkdirSync(join(root, "test/package/versions"), { recursive: true });
-  writeFileSync(join(root, "test/package/versions/package-lock.json"), JSON.stringify({ packages: {} }));
+  for (const folder of ["docs", "test/package/versions"]) {
+    mkdirSync(join(root, folder), { recursive: true });
+    writeFileSync(join(root, folder, "package-lock.json"), JSON.stringify({ packages: {} }));
+  }
 });
 afterEach(() => rmSync(root, { recursive: true }));
 

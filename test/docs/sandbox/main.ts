@@ -13,9 +13,9 @@ if (held.length > 0) throw new Error(`it leaves locks held: ${held.join(", ")}`)
 for (const stop of process.listeners("SIGTERM")) await stop("SIGTERM");
 process.exit(0);
 
-/** A reader copies what a block does, so it has to give back what it took. Held locks are hashes, as is what a client tells of itself. */
+/** A reader copies what a block does, so it has to give back what it took. Held locks are hashes, as is what a client tells of itself, and BullMQ's jobs. */
 async function leftHeld(): Promise<string[]> {
-  const keys = (await names.redis.keys("*")).filter((key) => !key.startsWith("holdfast_client:"));
+  const keys = (await names.redis.keys("*")).filter((key) => !/^(holdfast_client|bull):/.test(key));
   const types = await Promise.all(keys.map((key) => names.redis.type(key)));
   return keys.filter((_, i) => types[i] === "hash");
 }

@@ -44,3 +44,9 @@ export const log = (..._told: unknown[]): void => {};
 export const metric: typeof log = log;
 /** The reader's own, which takes requests. */
 export const server: Server = createServer();
+/** Somebody who asks a server that listens; gives the status of the answer. */
+export const post = async (to: Server, path: string): Promise<number> => {
+  const address = to.address();
+  if (typeof address !== "object" || !address) throw new Error("it does not listen");
+  return (await fetch(`http://localhost:${address.port}${path}`, { method: "POST" })).status;
+};

@@ -1,11 +1,13 @@
 /** Installs what package.json here pins: the versions that users may have, beside the ones that the library is made with. */
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
+const OUT = fileURLToPath(new URL("../../../out", import.meta.url));
+const INSTALLED = join(HERE, "node_modules");
 
 interface LockFile {
   readonly packages: Readonly<Record<string, { readonly version?: string; readonly optional?: boolean }>>;
@@ -34,12 +36,28 @@ async function isInstalled(): Promise<boolean> {
 /** Why the versions are missing, or undefined when they are there. Asks the registry only for what is not installed yet. */
 export async function installVersions(): Promise<string | undefined> {
   if (await isInstalled()) return undefined;
+  await mkdir(OUT, { recursive: true });
+  const folder = await mkdtemp(join(OUT, "versions-"));
   try {
-    await promisify(execFile)("npm", ["ci", "--ignore-scripts"], { cwd: HERE, timeout: 240_000 });
+    for (const file of ["package.json", "package-lock.json", ".npmrc"])
+      await cp(join(HERE, file), join(folder, file));
+    await promisify(execFile)("npm", ["ci", "--ignore-scripts"], { cwd: folder, timeout: 240_000 });
+    await putInPlace(join(folder, "node_modules"));
     return undefined;
   } catch (error) {
-    return `npm ci failed in test/package/versions: ${(error as Error).message.split("\n", 1)[0]}`;
+    return `npm ci failed for test/package/versions: ${(error as Error).message.split("\n", 1)[0]}`;
+  } finally {
+    await rm(folder, { recursive: true });
   }
+}
+
+/** Several test files install at the same time, and one of them may use what is there already: the first one's stays. */
+async function putInPlace(modules: string): Promise<void> {
+  if (await isInstalled()) return;
+  await rm(INSTALLED, { recursive: true, force: true });
+  await rename(modules, INSTALLED).catch(async (error: Error) => {
+    if (!(await isInstalled())) throw error;
+  });
 }
 
 /** The folder of a package there. */
