@@ -181,7 +181,7 @@ module.exports = {
       name: "telemetry-in-its-entry",
       severity: "error",
       comment: "OpenTelemetry is there for those who import its entry, and for nobody else.",
-      from: { path: "^src/", pathNot: "^src/entries/otel[.]ts$" },
+      from: { path: "^src/", pathNot: "^src/entries/otel([.]ts$|/)" },
       to: { path: "(^|/)@opentelemetry/" },
     },
     {

@@ -15,7 +15,7 @@ export interface LockCallContext {
   readonly kind: LockKind;
   /** Under which it was granted, if it was. */
   ownerId?: string;
-  /** How it ended, unless it rejected: `timeout` also for `tryLock` that resolves with null after its wait. */
+  /** How it ended, unless it failed: `timeout` also of a `lock()` or `run()` that rejects for it. */
   outcome?: "acquired" | "rejected" | "timeout";
 }
 
@@ -53,16 +53,21 @@ export function isHeard({ start, end, asyncStart, asyncEnd, error }: Channels): 
   );
 }
 
-/** Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within `wait` milliseconds. */
+/**
+ * Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within `wait` milliseconds;
+ * `refuse` then rejects with what the caller gets, and subscribers of `error` too.
+ */
 export function traceCall<G>(
   context: LockCallContext,
   wait: number,
   call: () => Promise<G | undefined>,
+  refuse?: () => Promise<never>,
 ): Promise<G | undefined> {
   const followed = async () => {
     const granted = await call();
     const refused = wait === 0 ? "rejected" : "timeout";
     context.outcome = granted === undefined ? refused : "acquired";
+    if (granted === undefined && refuse) return refuse();
     const ownerId = (granted as { ownerId?: unknown } | undefined)?.ownerId;
     if (typeof ownerId === "string") context.ownerId = ownerId;
     return granted;

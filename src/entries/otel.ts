@@ -4,6 +4,7 @@ import {
   type Attributes,
   type Meter,
   metrics,
+  type ObservableResult,
   type Span,
   SpanKind,
   SpanStatusCode,
@@ -18,6 +19,7 @@ import type {
   LockEventName,
   LockListener,
 } from "../index.js";
+import { Waits } from "./otel/waits.js";
 
 /** Options of {@link instrument}. */
 export interface InstrumentOptions {
@@ -44,18 +46,21 @@ type About = Pick<LockEvent, "lockName" | "kind">;
 /**
  * Records waits, holds, losses and refusals of a client as metrics, and each call and hold as a span. Returns what ends it.
  * What is instrumented twice is counted twice.
- * @throws TypeError for what is no LockClient
+ * @throws TypeError for what is no LockClient, and for options that it does not know
  */
 export function instrument(client: LockClient, options: InstrumentOptions = {}): () => void {
   if (typeof client?.stats !== "function") throw new TypeError("instrument(client) takes a LockClient");
-  const { nameOf = (name) => name } = options;
+  const { meter, tracer, nameOf = (name) => name, ...others } = options;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new TypeError(`instrument: unknown option ${unknown}`);
+  if (typeof nameOf !== "function") throw new TypeError("nameOf must be a function");
   const attributesOf = ({ lockName, kind }: About): Attributes => {
     const name = nameOf(lockName);
     return { [KIND]: kind, ...(name === undefined ? {} : { [NAME]: name }) };
   };
   const stops = [
-    measure(client, options.meter ?? metrics.getMeter(SCOPE), attributesOf),
-    span(client, options.tracer ?? trace.getTracer(SCOPE), attributesOf),
+    measure(client, meter ?? metrics.getMeter(SCOPE), attributesOf),
+    span(client, tracer ?? trace.getTracer(SCOPE), attributesOf),
   ];
   return () => {
     for (const stop of stops.splice(0)) stop();
@@ -80,6 +85,7 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
   const waiting = meter.createObservableUpDownCounter("holdfast.lock.waiting", {
     description: "Calls that wait now.",
   });
+  const waits = new Waits();
   const lost = meter.createCounter("holdfast.lock.lost", {
     description: "Holds that ended before they were given back.",
   });
@@ -109,16 +115,22 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
     else counts.set(id, count - 1);
     held.add(-1, attributes);
   };
-  const observe = (result: { observe(value: number): void }) => result.observe(client.stats().waiting);
+  const observe = (result: ObservableResult) => {
+    for (const [attributes, count] of waits.now(client.stats().waiting)) result.observe(count, attributes);
+  };
   waiting.addCallback(observe);
+  const ended = (event: LockEvent & { readonly waited: number }, outcome: string) => {
+    const attributes = attributesOf(event);
+    waits.end(event, attributes);
+    wait.record(seconds(event.waited), { ...attributes, [OUTCOME]: outcome });
+  };
   const stops = [
+    listen(client, "waiting", (event) => waits.begin(event, attributesOf(event))),
     listen(client, "acquired", (event) => {
-      wait.record(seconds(event.waited), { ...attributesOf(event), [OUTCOME]: "acquired" });
+      ended(event, "acquired");
       begin(event);
     }),
-    listen(client, "gaveUp", (event) =>
-      wait.record(seconds(event.waited), { ...attributesOf(event), [OUTCOME]: event.reason }),
-    ),
+    listen(client, "gaveUp", (event) => ended(event, event.reason)),
     listen(client, "rejected", (event) => rejected.add(1, attributesOf(event))),
     listen(client, "released", (event) => end(event, "released", event.held)),
     listen(client, "lost", (event) => {

@@ -125,7 +125,11 @@ export class Inspector {
     const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
     const call = { lockName: name, script: lockInspect, keys, args: {} };
     const info = await runner.call(call, readLockInfo(name), recover);
-    return info ?? (kinds === "all" ? this.#number(name, key) : null);
+    if (info || kinds !== "all") return info;
+    return this.#number(name, key).catch((error: LockError) => {
+      if (recover?.(error) === null) return null;
+      throw error;
+    });
   }
 
   /** A semaphore, permits or a latch: a number, and what of it is out. */
@@ -215,7 +219,7 @@ function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
   return kind === "semaphore" ? { ...number, kind, permits } : info;
 }
 
-/** Somebody's hash is no lock, and nothing that a list fails at. */
+/** Somebody's hash is no lock, nor somebody's text a number, and nothing that a list fails at. */
 function passOver(error: LockError): null | undefined {
   return error.code === "WRONG_DATA" ? null : undefined;
 }

@@ -160,14 +160,19 @@ export abstract class LockFace<H extends Hold> {
 
   async #watched(request: LockRequest, called: Called, isBare: boolean): Promise<H | undefined> {
     const acquire = (checked: LockRequest) =>
-      isHeard(callChannel)
-        ? traceCall(this.about(), checked.wait, () => this.acquire(checked))
-        : this.acquire(checked);
+      isHeard(callChannel) ? this.#traced(checked, called) : this.acquire(checked);
     try {
       return await this.#bareCalls.watch(this.#key, request, called, isBare, acquire, partsOfHold);
     } catch (error) {
       return tellCaller(error);
     }
+  }
+
+  #traced(request: LockRequest, called: Called): Promise<H | undefined> {
+    const { wait } = request;
+    const begun = this.#clock.mono();
+    const refuse = called === this.tryLock ? undefined : () => this.#timedOut(wait, begun);
+    return traceCall(this.about(), wait, () => this.acquire(request), refuse);
   }
 
   #whyNotOwner(owner: OwnerRecord | undefined): string {

@@ -48,6 +48,16 @@ test.each<[string[], RegExp]>([
   expect(err.trim().split("\n")).toHaveLength(1);
 });
 
+test("options of every command may stand before it", async () => {
+  const client = site.client({ prefix: "front" });
+  const hold = await client.getLock("here").lock();
+  const asked = await site.run("--json", "--prefix", "front", `--url=${site.server().url}`, "ls");
+  expect(asked).toMatchObject({ code: 0, err: "" });
+  expect(JSON.parse(asked.out)).toMatchObject([{ name: "here" }]);
+  expect((await site.run("--prefix", "front")).code).toBe(64);
+  await hold.unlock();
+});
+
 test("Redis that is away: code 69, its address, and no password", async () => {
   const gone = await startRedis();
   const url = `redis://user:secret@127.0.0.1:${gone.port}`;

@@ -163,6 +163,7 @@ eachSingleKind("what is told of calls and holds", (base, kind) => {
     const hold = await rival.lock();
     await lock.tryLock();
     await failure(lock.lock({ wait: 700 }));
+    expect(await lock.tryLock(700)).toBeNull();
     for (const stop of subscribed) stop();
     await hold.unlock();
     await lock.run(() => undefined);
@@ -178,6 +179,10 @@ eachSingleKind("what is told of calls and holds", (base, kind) => {
       ["hold", "asyncEnd", "lost"],
       ["lock", "start", undefined],
       ["lock", "asyncEnd", "rejected"],
+      ["lock", "start", undefined],
+      ["lock", "error", "timeout"],
+      ["lock", "asyncEnd", "timeout"],
+      // tryLock() resolves.
       ["lock", "start", undefined],
       ["lock", "asyncEnd", "timeout"],
     ]);

@@ -94,7 +94,7 @@ test("metrics of waits, holds, losses and refusals", async () => {
   expect(await lock.tryLock()).toBeNull();
   expect(await lock.tryLock(500)).toBeNull();
   const waiter = await untilWaiting(it.client, () => lock.lock());
-  expect((await it.series())["holdfast.lock.waiting"]).toEqual([[{}, 1]]);
+  expect((await it.series())["holdfast.lock.waiting"]).toEqual([[about("a"), 1]]);
   await theirs.unlock();
   await waiter.done;
   await lock.forceUnlock();
@@ -108,10 +108,44 @@ test("metrics of waits, holds, losses and refusals", async () => {
       [about("a", outcome("lost")), 1],
     ],
     "holdfast.lock.held": [[about("a"), 0]],
-    "holdfast.lock.waiting": [[{}, 0]],
+    "holdfast.lock.waiting": [[about("a"), 0]],
     "holdfast.lock.lost": [[about("a", outcome("forced")), 1]],
     "holdfast.lock.rejected": [[about("a"), 1]],
   });
+});
+
+test("who waits is counted by lock and kind, and no more of them than there are", async () => {
+  await using it = new Observed();
+  await using others = new LockClient(server.connect());
+  const waiting = async () => (await it.series())["holdfast.lock.waiting"];
+  const names = ["w1", "w2"];
+  const theirs = await Promise.all(names.map((name) => others.getLock(name).lock()));
+  const failing = await untilWaiting(it.client, () => it.client.getLock("w1").lock());
+  const waiter = await untilWaiting(it.client, () => it.client.getLock("w2").lock());
+  const semaphore = it.client.getSemaphore("w3");
+  await semaphore.trySetPermits(1);
+  await semaphore.acquire();
+  const more = await untilWaiting(it.client, () => semaphore.acquire());
+  const permits = { "holdfast.lock.name": "w3", "holdfast.lock.kind": "semaphore" };
+  expect(await waiting()).toEqual([
+    [about("w1"), 1],
+    [about("w2"), 1],
+    [permits, 1],
+  ]);
+  // Ends by an error, of which no event tells.
+  const redis = server.connect();
+  await redis.multi().del("w1").rpush("w1", "no lock").publish("redisson_lock__channel:{w1}", "0").exec();
+  await expect(failing.done).rejects.toMatchObject({ code: "WRONG_DATA" });
+  await semaphore.release();
+  await more.done;
+  expect(await waiting()).toEqual([
+    [about("w1"), 0],
+    [about("w2"), 1],
+    [permits, 0],
+  ]);
+  await theirs[1]?.unlock();
+  await (await waiter.done).unlock();
+  await theirs[0]?.unlock().catch(() => undefined);
 });
 
 test("nameOf bounds the names, and may leave them out", async () => {
@@ -166,6 +200,8 @@ test("by default it records with the global API, which does nothing unless it is
   await client.getLock("d").run(() => undefined);
   stop();
   expect(() => instrument({} as LockClient)).toThrow(TypeError);
+  for (const options of [{ name: String }, { nameOf: "few" }])
+    expect(() => instrument(client, options as object)).toThrow(TypeError);
 });
 
 /** As the Prometheus exporter names what the SDK records. */

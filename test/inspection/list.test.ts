@@ -78,6 +78,19 @@ describe("a server", () => {
     expect(found.map(({ kind }) => kind)).toEqual(["lock", "fenced", "lock", "readwrite", "readwrite"]);
   });
 
+  test("with semaphores and latches it passes over what can be none of them", async () => {
+    const client = connect();
+    await client.getSemaphore("semaphore").trySetPermits(3);
+    await redis.set("number", "17");
+    await redis.zadd("{number}:timeout", 1, "a");
+    await redis.set("text", "hello");
+    await redis.set("fraction", "1.5");
+    await redis.set("beside", "5");
+    await redis.set("{beside}:timeout", "no permits");
+    await redis.hset("users", { ann: "7" });
+    expect(await namesOf(client, { kinds: "all" })).toEqual(["number", "semaphore"]);
+  });
+
   test("gives nothing when there is nothing", async () => {
     expect(await listed(connect())).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { doctor } from "./doctor/doctor.js";
 import { get, unlock, watch } from "./get.js";
 import { helpOf, helpOfCommand } from "./help.js";
 import { ls, waiters } from "./ls.js";
-import { type Parsed, parse } from "./parser.js";
+import { commandFirst, type Parsed, parse } from "./parser.js";
 import { run } from "./run.js";
 import { inspector } from "./serve.js";
 import { addressOf, openServer, type Server } from "./server.js";
@@ -39,7 +39,7 @@ export interface Program extends Streams {
 
 /** Resolves with the exit code. */
 export async function main(argv: readonly string[], program: Program): Promise<number> {
-  const [first = "--help", ...args] = argv;
+  const [first = "--help", ...args] = commandFirst(argv);
   // Only for what goes wrong, which is no JSON in any case.
   const terminal = new Terminal(program, false, program.env);
   const write = (text: string, code: number = EXIT.ok) => {

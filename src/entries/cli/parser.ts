@@ -18,6 +18,19 @@ export interface Parsed {
   readonly options: OptionValues;
 }
 
+/** Puts the command first: options of every command may stand before it. */
+export function commandFirst(argv: readonly string[]): readonly string[] {
+  let at = 0;
+  for (;;) {
+    const [, name = "", value] = /^--(\w+)(=.*)?$/s.exec(argv[at] ?? "") ?? [];
+    const option = Object.hasOwn(COMMON, name) ? COMMON[name] : undefined;
+    if (!option) break;
+    at += option.type === "string" && value === undefined ? 2 : 1;
+  }
+  const command = argv[at];
+  return command === undefined ? argv : [command, ...argv.slice(0, at), ...argv.slice(at + 1)];
+}
+
 /** @throws UsageError */
 export function parse({ name, options, words, takesCommand }: Command, argv: readonly string[]): Parsed {
   const known = { ...COMMON, ...options };
