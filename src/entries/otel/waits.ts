@@ -2,11 +2,14 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { LockEvent } from "../../index.js";
 
+/** As many series as OpenTelemetry's SDKs keep of a metric by default. Where nobody collects them, more would pile up. */
+const MOST_SERIES = 2_000;
+
 /** The waits of one client, in series of attributes. */
 export class Waits {
   /** Each that waits; without an owner, as semaphores have none, all that want the same. */
   readonly #waits = new Map<string, { count: number; readonly series: string }>();
-  /** Those that there ever were: where nobody waits there are 0, not none. */
+  /** Those of which there was something to tell since it was told last: where nobody waits any more there are 0, once. */
   readonly #series = new Map<string, Attributes>();
 
   begin(event: LockEvent, attributes: Attributes): void {
@@ -33,7 +36,11 @@ export class Waits {
     const counts = new Map<string, number>();
     for (const { series, count } of this.#waits.values())
       counts.set(series, (counts.get(series) ?? 0) + count);
-    return [...this.#series].map(([series, attributes]) => [attributes, counts.get(series) ?? 0]);
+    return [...this.#series].map(([series, attributes]) => {
+      const count = counts.get(series) ?? 0;
+      if (count === 0) this.#series.delete(series);
+      return [attributes, count];
+    });
   }
 
   #drop(id: string, count: number): void {
@@ -45,7 +52,10 @@ export class Waits {
 
   #seriesOf(attributes: Attributes): string {
     const series = JSON.stringify(attributes);
-    if (!this.#series.has(series)) this.#series.set(series, attributes);
+    if (this.#series.has(series)) return series;
+    const [oldest] = this.#series.keys();
+    if (this.#series.size >= MOST_SERIES && oldest !== undefined) this.#series.delete(oldest);
+    this.#series.set(series, attributes);
     return series;
   }
 
