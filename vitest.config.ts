@@ -17,6 +17,9 @@ const TOPOLOGIES = [
   "test/not-guaranteed/masters.test.ts",
 ];
 
+/** Servers and processes of their own, and with `npm run faults:peers` JVMs. */
+const PEERS = ["test/peers/**/*.test.ts"];
+
 /** Beside JVMs, which take a core each while they start. */
 const INTEROP = ["test/interop/**/*.test.ts"];
 
@@ -46,7 +49,7 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: ["test/**/*.test.ts"],
-          exclude: [...TOPOLOGIES, ...CROWDS, ...INTEROP, ...FLOOR_ABSENT],
+          exclude: [...TOPOLOGIES, ...CROWDS, ...PEERS, ...INTEROP, ...FLOOR_ABSENT],
           sequence: { groupOrder: 0 },
         },
       },
@@ -66,6 +69,17 @@ const config: ViteUserConfig = {
           include: INTEROP,
           exclude: MIXED_CROWD,
           globalSetup: "test/interop/build.ts",
+          sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "peers",
+          include: PEERS,
+          globalSetup: "test/interop/build.ts",
+          testTimeout: LONG,
+          maxConcurrency: 4,
           sequence: { groupOrder: 3 },
         },
       },

@@ -8,6 +8,11 @@ export interface JavaOptions {
   readonly url?: string;
   /** Addresses of a cluster. */
   readonly nodes?: readonly string[];
+  /** Addresses of sentinels, with the name of their master. */
+  readonly sentinels?: readonly string[];
+  readonly master?: string;
+  /** With Redisson's own settings for all that is not told here. */
+  readonly asItComes?: boolean;
   /** Redisson's lockWatchdogTimeout. Default its own, 30 000. */
   readonly watchdog?: number;
   /** Redisson's fairLockWaitTimeout. Default its own, 300 000. */

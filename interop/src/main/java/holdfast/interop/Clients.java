@@ -17,14 +17,20 @@ final class Clients {
     }
 
     /**
-     * Options: url, or nodes of a cluster; watchdog, fairWait (ms), sharded (AUTO, ON, OFF), threads; asItComes: with
+     * Options: url, or nodes of a cluster, or sentinels with the name of their master; watchdog, fairWait (ms), sharded (AUTO, ON, OFF), threads; asItComes: with
      * Redisson's own settings for the rest.
      */
     String connect(Arguments arguments) {
         Config config = new Config();
         config.setLockWatchdogTimeout(arguments.numberOr("watchdog", config.getLockWatchdogTimeout()));
         if (arguments.has("asItComes")) {
-            config.useSingleServer().setAddress(arguments.text("url"));
+            if (arguments.has("sentinels")) {
+                config.useSentinelServers()
+                        .setMasterName(arguments.text("master"))
+                        .addSentinelAddress(arguments.texts("sentinels").toArray(new String[0]));
+            } else {
+                config.useSingleServer().setAddress(arguments.text("url"));
+            }
             return open(config, arguments);
         }
         config.setThreads(arguments.intOr("threads", 16));
