@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
-import { PATIENCE, type RedisServer, startRedis } from "../support/index.js";
+import { type RedisServer, startRedis } from "../support/index.js";
 import { type Consumer, PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
 
@@ -116,20 +116,6 @@ describe("loading", () => {
     await consumer.write("copies.mjs", programs.TWO_COPIES);
     expect(await consumer.node("copies.mjs", redis.url)).toBe("true false\ntrue true false\n");
   });
-});
-
-describe("types", () => {
-  test.each(["node16", "nodenext"] as const)(
-    "compile under module %s in both forms, with both majors of ioredis",
-    async (module) => {
-      const project = await packed.install("ioredis", "ioredis5", "@types/node");
-      await project.write("tsconfig.json", programs.typedProject(module));
-      await project.write("esm.mts", programs.TYPED);
-      await project.write("cjs.cts", programs.TYPED);
-      expect(await project.tsc()).toBe("");
-    },
-    15 * PATIENCE,
-  );
 });
 
 describe("without ioredis", () => {
