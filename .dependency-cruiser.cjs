@@ -118,7 +118,7 @@ module.exports = {
       comment: "A new folder of src/ needs its place in the layers above, else no rule holds for it.",
       from: {
         path: "^src/",
-        pathNot: `^src/(index|client[a-z-]*|(${[...Object.keys(LAYERS), "entries"].join("|")})/.+)[.]ts$`,
+        pathNot: `^src/((index|client[a-z-]*)[.]ts$|(${[...Object.keys(LAYERS), "entries"].join("|")})/)`,
       },
       to: {},
     },
@@ -135,7 +135,7 @@ module.exports = {
       comment:
         "A module that index.ts does not reach is not part of the package, unless it is an entry beside it.",
       from: { path: "^src/index[.]ts$" },
-      to: { path: "^src/", pathNot: "^src/entries/", reachable: false },
+      to: { path: "^src/", pathNot: "^src/entries/|[.]d[.]cts$", reachable: false },
     },
     {
       name: "src-stays-inside",
@@ -150,7 +150,7 @@ module.exports = {
       comment:
         "The connection is the user's and of either major version, whose classes are different types: it is accepted by " +
         "structure. Only `LockClient.connect` makes one, and the program `holdfast`.",
-      from: { path: "^src/", pathNot: "^src/(redis/connect|entries/cli/server)[.]ts$" },
+      from: { path: "^src/", pathNot: "^src/(redis/load-ioredis[.]cjs|entries/cli/server[.]ts)$" },
       to: { path: "(^|/)ioredis5?(/|$)" },
     },
     {

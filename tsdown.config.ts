@@ -1,4 +1,5 @@
-// Two outputs of one source: dist/index.js (ESM) and dist/index.cjs, each with its types and source map.
+// Two outputs of one source: dist/index.js (ESM) and dist/index.cjs, each with its types and source map. Both load ioredis
+// by one file beside them.
 //
 // nanoid is an ES module only, which `require` cannot load before Node 20.19 nor inside Jest; so the CJS file carries
 // it. Everything else stays outside both: eventemitter3 has an ESM and a CJS form, ioredis is the user's.
@@ -21,8 +22,6 @@ const common: UserConfig = {
 function withoutTimings<T extends object>(options: T): T & { checks: { pluginTimings: false } } {
   return { ...options, checks: { pluginTimings: false } };
 }
-
-const index: UserConfig = { ...common, entry: { index: "src/index.ts" } };
 
 /** How modules of src/entries and of its folders name the root. */
 const ROOT = /^(\.\.\/)+index\.js$/;
@@ -50,6 +49,15 @@ function standingOn(fileOf: (id: string) => string | undefined, plugins: Plugins
     }),
   };
 }
+
+/** How src/redis/connect.ts names the file that stays CommonJS in both forms, and so is copied as it is. */
+const LOADER = "./load-ioredis.cjs";
+
+const index: UserConfig = {
+  ...standingOn((id) => (id === LOADER ? LOADER : undefined)),
+  entry: { index: "src/index.ts" },
+  copy: "src/redis/load-ioredis.cjs",
+};
 
 type Format = "esm" | "cjs";
 

@@ -17,7 +17,10 @@ export function writeReport(results, folder) {
   return plots;
 }
 
-/** Replaces what stands between `<!-- name -->` and `<!-- /name -->`; of what the run has nothing, the old stays. */
+/**
+ * Replaces what stands between `<!-- name -->` and `<!-- /name -->`; of what the run has nothing, the old stays.
+ * @public to its test
+ */
 export function refreshed(page, parts) {
   let text = page;
   for (const [name, lines] of Object.entries(parts)) {

@@ -17,6 +17,7 @@ const STATIC_CHECKS = [
   ["types", "tsc -p ."],
   ["promises", "eslint --max-warnings=0 ."],
   ["import rules", "depcruise src --config .dependency-cruiser.cjs"],
+  ["unused code", "knip --no-progress"],
   ["generated scripts", "node tools/lua.mjs --check"],
   ["the inspector's page", "node tools/inspector-page.mjs --check"],
   ["file lengths", findLongFiles],

@@ -13,7 +13,7 @@ export function number(value) {
   return value.toFixed(size >= 0.9995 ? 2 : 3);
 }
 
-export function spread({ n, min, med, max }) {
+function spread({ n, min, med, max }) {
   if (n === 0) return "–";
   if (n === 1 || number(min) === number(max)) return number(med);
   return `${number(med)} [${number(min)}–${number(max)}]`;

@@ -8,7 +8,7 @@ import type { Clock } from "../base/clock.js";
 import { onAbort } from "./abort-hub.js";
 
 /** Thrown inside the engine when the call's `wait` is over. */
-export const TIME_IS_UP: unique symbol = Symbol("time is up");
+const TIME_IS_UP: unique symbol = Symbol("time is up");
 
 export interface WaitOptions {
   readonly clock: Clock;

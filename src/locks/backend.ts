@@ -9,7 +9,6 @@ import type { AccessMode } from "./turns.js";
 
 /** The server's word on a command for an owner's hold. */
 export const DONE = 1;
-export const GONE = 0;
 export const TAKEN = -1;
 /** The call came too late or out of order: its tombstone stands, or the count has moved on. */
 export const OVER = 2;

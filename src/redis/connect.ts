@@ -1,38 +1,53 @@
 /** Makes an ioredis connection; the only place that needs the class. */
-import { createRequire } from "node:module";
+import nodeModule from "node:module";
+import { received } from "../base/arguments.js";
 import { type Connection, checkConnection } from "./connection.js";
+import * as late from "./load-ioredis.cjs";
+
+interface Ioredis {
+  readonly Redis: new (...options: (string | object)[]) => Connection;
+}
 
 /** A connection to a URL (`redis://`, `rediss://`) or by an ioredis options object. */
 export function connect(target: string | object): Connection {
-  if (typeof target === "string") {
-    if (!/^rediss?:\/\//.test(target))
-      throw new TypeError("connect takes a redis:// or rediss:// URL, or ioredis options");
-    return open(target);
-  }
-  if (typeof target !== "object" || target === null || Array.isArray(target)) {
-    throw new TypeError("connect takes a redis:// or rediss:// URL, or ioredis options");
-  }
-  return open(target);
-}
-
-/** ioredis is loaded here and not on top, so that the package loads without it, and bundles without its inside. */
-function open(target: string | object): Connection {
-  // In a CommonJS bundle import.meta is empty, and in an ES module there is no __filename.
-  const load = createRequire(typeof __filename === "string" ? __filename : import.meta.url);
-  let ioredis: { Redis: new (...options: (string | object)[]) => Connection };
-  try {
-    ioredis = load("ioredis") as typeof ioredis;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
-    throw new Error("LockClient.connect needs the package ioredis: npm install ioredis", { cause: error });
-  }
+  checkTarget(target);
+  const { Redis } = loadIoredis();
   // Lazily, so that one that is refused here has not connected yet. Of options that differ ioredis takes the first.
-  const redis = make(() => new ioredis.Redis({ lazyConnect: true }, target));
+  const redis = make(() => new Redis({ lazyConnect: true }, target));
   checkConnection(redis);
   redis.connect().catch(() => {
     // ioredis tells it by its `error` event, too.
   });
   return redis;
+}
+
+/** ioredis passes over what is no option of it, and would connect to its default address. */
+function checkTarget(target: unknown): void {
+  const advice = adviceOn(target);
+  if (advice === undefined) return;
+  throw new TypeError(`connect takes a redis:// or rediss:// URL, or ioredis options${advice}`);
+}
+
+function adviceOn(target: unknown): string | undefined {
+  if (typeof target === "string") return /^rediss?:\/\//.test(target) ? undefined : "";
+  if (typeof target !== "object" || target === null) return `, not ${received(target)}`;
+  if (Array.isArray(target)) return "; the nodes of a cluster go into new LockClient(new Cluster(nodes))";
+  if (target instanceof URL) return "; of a URL object give its href";
+  if ("duplicate" in target) return "; a connection goes into new LockClient(connection)";
+  return "url" in target ? "; give the URL itself, not as an option" : undefined;
+}
+
+/** ioredis is loaded here and not on top, so that the package loads without it. */
+function loadIoredis(): Ioredis {
+  try {
+    // A bundle has it inside, or else beside itself. In one of CommonJS import.meta may be empty, and an ES module has no
+    // __filename. It may begin with a `createRequire` of its own, so none is imported by that name.
+    return (late.loadIoredis?.() ??
+      nodeModule.createRequire(import.meta.url ?? __filename)("ioredis")) as Ioredis;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
+    throw new Error("LockClient.connect needs the package ioredis: npm install ioredis", { cause: error });
+  }
 }
 
 /** An error of the URL parser repeats the URL, and with it the password. */

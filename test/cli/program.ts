@@ -16,7 +16,7 @@ export interface Ended {
 }
 
 /** One that runs. */
-export class Running {
+class Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
   out = "";

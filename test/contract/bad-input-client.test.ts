@@ -1,5 +1,6 @@
 /** Contract sections 1 and 6: wrong names, clients and client options throw before anything is sent. */
-import { Cluster } from "ioredis";
+import { Cluster, Redis } from "ioredis";
+import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import {
@@ -217,6 +218,17 @@ describe("the connection", () => {
     ["empty", ""],
   ])("LockClient.connect: %s", (_, value) => {
     throws(() => LockClient.connect(as(value)), TypeError);
+  });
+
+  test.each([
+    ["an option url", { url: "redis://127.0.0.1" }, /give the URL itself/],
+    ["a URL object", new URL("redis://127.0.0.1"), /href/],
+    ["nodes of a cluster", [{ host: "127.0.0.1" }], /new LockClient\(new Cluster\(nodes\)\)/],
+    ["a connection", new Redis({ lazyConnect: true }), /new LockClient\(connection\)/],
+    ["a cluster", new Cluster([], { lazyConnect: true }), /new LockClient\(connection\)/],
+    ["a client of the package redis", createClient(), /new LockClient\(connection\)/],
+  ])("LockClient.connect, which says what to do: %s", (_, value, advice) => {
+    expect(throws(() => LockClient.connect(value), TypeError).message).toMatch(advice);
   });
 });
 

@@ -17,7 +17,7 @@ import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
 
 /** What the tests of one kind in one file share. */
-export class Scene {
+class Scene {
   readonly server: RedisServer;
   readonly redis: Redis;
   readonly client: LockClient;

@@ -47,7 +47,10 @@ export async function startShop({ Locked, InjectLockClient, LockExceptionFilter 
   return { app, shop: app.get(Shop), Shop, port: app.getHttpServer().address().port };
 }
 
-/** A module that provides what `forRootAsync` injects. */
+/**
+ * A module that provides what `forRootAsync` injects.
+ * @public to the tests, which load this file late
+ */
 export function configured(url) {
   class ConfigModule {}
   return { module: ConfigModule, providers: [{ provide: "url", useValue: url }], exports: ["url"] };

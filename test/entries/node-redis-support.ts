@@ -35,7 +35,7 @@ export class Clients {
   }
 }
 
-export function destroy(client: TestClient): void {
+function destroy(client: TestClient): void {
   if (!client.isOpen) return;
   // That of a sentinel's client takes its time.
   void Promise.resolve(client.destroy()).catch(() => {});
@@ -57,7 +57,10 @@ export async function expectLeftToItsUser(client: TestClient, canReopen: boolean
   await locks.close();
 }
 
-/** Never called: the compiler says whether the types of both packages fit. */
+/**
+ * Never called: the compiler says whether the types of both packages fit.
+ * @public to it
+ */
 export const typed = (): RedisConnection[] => [
   fromNodeRedis(redis5.createClient()),
   fromNodeRedis(redis5.createClient({ RESP: 3, modules: {} })),

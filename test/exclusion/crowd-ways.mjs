@@ -6,7 +6,7 @@ export function pick(random, list) {
   return list[Math.floor(random() * list.length)];
 }
 
-export function pause(ms) {
+function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 

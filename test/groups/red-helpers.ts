@@ -158,7 +158,7 @@ export function ownScripts({ name }: Party): Matcher {
 const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
 
 /** The keys of a lock on one master, markers left out. */
-export async function keysOn(server: RedisServer, name: string): Promise<string[]> {
+async function keysOn(server: RedisServer, name: string): Promise<string[]> {
   const keys = (await server.call("KEYS", `*${name}*`)) as string[];
   return keys.filter((key) => !MARKER.test(key)).sort();
 }

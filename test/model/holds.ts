@@ -8,7 +8,7 @@ import { WATCHDOG } from "./world.js";
 
 const DRIFT = 0.01;
 /** Taken off each local deadline; also how exact timers are. */
-export const MARGIN = 2;
+const MARGIN = 2;
 
 export class Holds {
   readonly all: Hold[] = [];

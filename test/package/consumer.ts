@@ -1,6 +1,6 @@
 /**
  * Projects that use the packed package as npm would install it: the tarball unpacked into node_modules, beside links to
- * the packages it needs. No registry is asked.
+ * the packages it needs; only `fetch` asks a registry.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -20,9 +20,10 @@ async function run(
   args: readonly string[],
   cwd: string,
   timeout = 15 * PATIENCE,
+  env: NodeJS.ProcessEnv = {},
 ): Promise<string> {
   try {
-    return (await execute(program, args, { cwd, timeout })).stdout;
+    return (await execute(program, args, { cwd, timeout, env: { ...process.env, ...env } })).stdout;
   } catch (error) {
     // Only the texts: the error itself repeats them, with the environment's details.
     const { message, stdout } = error as Error & { stdout: string };
@@ -58,16 +59,26 @@ export class PackedPackage {
 
   /** A project with the package and `packages`, the latter given as the names they have here. */
   async install(...packages: string[]): Promise<Consumer> {
+    const consumer = await this.#consumer();
+    const installed = consumer.path("node_modules/holdfast");
+    await mkdir(installed, { recursive: true });
+    await run("tar", ["-xzf", this.#tarball, "--strip-components=1", "-C", installed], installed);
+    for (const name of ["eventemitter3", "nanoid", ...packages]) await consumer.link(name);
+    return consumer;
+  }
+
+  /** A project for which npm has installed the package and `packages`, as it understands them. Runs no scripts of theirs. */
+  async fetch(packages: readonly string[]): Promise<Consumer> {
+    const consumer = await this.#consumer();
+    const args = ["install", "--engine-strict=false", "--ignore-scripts", "--no-audit", "--no-fund"];
+    await run("npm", [...args, this.#tarball, ...packages], consumer.folder, 100 * PATIENCE);
+    return consumer;
+  }
+
+  async #consumer(): Promise<Consumer> {
     this.#consumers += 1;
     const folder = join(this.#folder, `consumer-${this.#consumers}`);
-    const installed = join(folder, "node_modules/holdfast");
-    await mkdir(installed, { recursive: true });
-    await run("tar", ["-xzf", this.#tarball, "--strip-components=1", "-C", installed], folder);
-    for (const name of ["eventemitter3", "nanoid", ...packages]) {
-      const link = join(folder, "node_modules", name);
-      await mkdir(dirname(link), { recursive: true });
-      await symlink(join(ROOT, "node_modules", name), link, "dir");
-    }
+    await mkdir(folder);
     const consumer = new Consumer(folder);
     await consumer.write("package.json", JSON.stringify({ type: "module" }));
     return consumer;
@@ -90,8 +101,24 @@ export class Consumer {
   }
 
   async write(name: string, source: string): Promise<string> {
+    await mkdir(dirname(this.path(name)), { recursive: true });
     await writeFile(this.path(name), source);
     return this.path(name);
+  }
+
+  async delete(name: string): Promise<void> {
+    await rm(this.path(name), { recursive: true });
+  }
+
+  /** Puts a package of this repository, or of the folder `from`, into the project. */
+  async link(name: string, from: string = join(ROOT, "node_modules", name)): Promise<void> {
+    const link = this.path(join("node_modules", name));
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(from, link, "dir");
+  }
+
+  async run(program: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+    return await run(program, args, this.folder, 100 * PATIENCE, env);
   }
 
   /** A program that does not end by itself is killed, and that is a failure: the package must not keep it alive. */

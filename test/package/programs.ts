@@ -68,7 +68,6 @@ try {
 export const TYPED = `import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { isLockError, LockClient, type Hold, type Lock } from "holdfast";
-import Redlock, { ExecutionError, type Lock as Taken, Redlock as Named } from "holdfast/redlock";
 
 export const clients: LockClient[] = [
   new LockClient(new Redis("redis://127.0.0.1:1")),
@@ -93,6 +92,19 @@ export function codeOf(error: unknown): string | undefined {
   return isLockError(error) ? error.code : undefined;
 }
 
+// @ts-expect-error: no connection
+new LockClient({});
+// @ts-expect-error: not an option
+clients[0]?.getLock("a").lock({ timeout: 5 });
+// @ts-expect-error: a name is text
+clients[0]?.getLock(1);
+`;
+
+/** Compiled only. */
+export const TYPED_REDLOCK = `import { Cluster, Redis } from "ioredis";
+import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
+import Redlock, { ExecutionError, type Lock as Taken, Redlock as Named } from "holdfast/redlock";
+
 export async function workAsBefore(): Promise<number> {
   const redlock: Named = new Redlock([new Redis(), new Redis5(), new Cluster([]), new Cluster5([])], { retryCount: 3 });
   redlock.on("error", (error) => console.log(error instanceof ExecutionError && error.attempts.length));
@@ -104,13 +116,6 @@ export async function workAsBefore(): Promise<number> {
     return taken.expiration;
   });
 }
-
-// @ts-expect-error: no connection
-new LockClient({});
-// @ts-expect-error: not an option
-clients[0]?.getLock("a").lock({ timeout: 5 });
-// @ts-expect-error: a name is text
-clients[0]?.getLock(1);
 `;
 
 /**
@@ -174,21 +179,3 @@ isLockError(known, "TIMEOUT");
 export const is = (error: unknown, which: LockErrorCode): boolean => isLockError(error, which);
 export const same = (error: unknown, which?: LockErrorCode): boolean => isLockError(error, which);
 `;
-
-export function typedProject(
-  module: "node16" | "nodenext",
-  files: readonly string[] = ["esm.mts", "cjs.cts"],
-): string {
-  return JSON.stringify({
-    compilerOptions: {
-      module,
-      target: "es2022",
-      lib: ["es2022", "esnext.disposable"],
-      types: ["node"],
-      strict: true,
-      skipLibCheck: false,
-      noEmit: true,
-    },
-    files,
-  });
-}

@@ -94,7 +94,7 @@ export class CommandCounter {
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", a: "\x07", b: "\b" };
 
 /** The words of a line of MONITOR, which are quoted and escaped as in C, byte by byte. */
-export function parseMonitored(line: string): string[] {
+function parseMonitored(line: string): string[] {
   const words = [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, quoted = ""]) => {
     const bytes = quoted.replace(/\\(x[0-9a-f]{2}|.)/g, (_, code: string) => {
       return code.length === 3

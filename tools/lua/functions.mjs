@@ -84,7 +84,7 @@ export function callsIn(nodes, known, inlined) {
 }
 
 /** These functions and those that they call, each behind what it calls. @returns {Set<SharedFunction>} */
-export function withCalled(functions, all = new Set()) {
+function withCalled(functions, all = new Set()) {
   for (const each of functions) {
     withCalled(each.calls, all);
     all.add(each);

@@ -40,7 +40,7 @@ export function openList(chosen) {
   new ResizeObserver(drawRows).observe(list);
 }
 
-export function select(name) {
+function select(name) {
   active = name;
   drawRows();
   choose(name);

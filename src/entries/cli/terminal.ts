@@ -75,7 +75,7 @@ export class Terminal {
 }
 
 /** A name comes from Redis, where anybody may have written it: nothing in it moves the cursor. */
-export function plain(text: string): string {
+function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
     return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;

@@ -16,7 +16,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-export const COMMON: Readonly<Record<string, string>> = {
+const COMMON: Readonly<Record<string, string>> = {
   "content-security-policy": POLICY,
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",

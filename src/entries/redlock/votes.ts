@@ -12,7 +12,7 @@ export interface Master {
 /** Resolves with undefined for a vote in favour, and with the error of one against. */
 type Vote = (master: Master) => Promise<Error | undefined>;
 
-export function quorumOf(masters: readonly Master[]): number {
+function quorumOf(masters: readonly Master[]): number {
   return Math.floor(masters.length / 2) + 1;
 }
 

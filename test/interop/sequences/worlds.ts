@@ -34,7 +34,7 @@ const PERMIT_ID = /^[0-9a-f]{32}$/;
 const NOBODYS = "0123456789abcdef".repeat(2);
 
 /** One server, whoever acts there, and what their owners and permits are called on it. */
-export class World {
+class World {
   readonly #redis: Redis;
   readonly #ear: Ear;
   readonly #name: string;

@@ -1,0 +1,39 @@
+/** A table of consumers. `npm run test:consumers` runs all its rows; else those run that need no more than is installed. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PATIENCE, type RedisServer, startRedis } from "../support/index.js";
+import { PackedPackage } from "./consumer.js";
+import { isLocal, runRow, Unavailable } from "./consumers/run.js";
+import { ROWS } from "./consumers/table.js";
+import { installVersions } from "./versions/install.js";
+
+const ALL = process.env.HOLDFAST_CONSUMERS === "all";
+const rows = ROWS.filter((row) => ALL || (isLocal(row) && !row.long));
+
+let redis: RedisServer;
+let packed: PackedPackage;
+let missing: string | undefined;
+
+beforeAll(async () => {
+  [redis, packed, missing] = await Promise.all([startRedis(), PackedPackage.create(), installVersions()]);
+}, 300_000);
+
+afterAll(async () => {
+  await Promise.all([redis?.stop(), packed?.remove()]);
+});
+
+test.for(rows.map((row) => [row.name, row] as const))(
+  "%s",
+  { timeout: 30 * PATIENCE },
+  async ([, row], { skip }) => {
+    if (row.impossible) skip(row.impossible);
+    if (missing && row.name.startsWith("TypeScript")) skip(missing);
+    try {
+      const printed = await runRow(row, packed, redis.url);
+      if (typeof row.prints === "string") expect(printed).toBe(row.prints);
+      else if (row.prints) expect(printed).toMatch(row.prints);
+    } catch (error) {
+      if (error instanceof Unavailable) skip(error.message);
+      throw error;
+    }
+  },
+);

@@ -1,0 +1,60 @@
+/** An application of Next that takes a lock in a route, built as one that runs without its packages. */
+import * as programs from "../programs.js";
+import type { Row } from "./table.js";
+
+const ROUTE = `${programs.IMPORT}
+export const dynamic = "force-dynamic";
+export async function GET() {
+  const client = LockClient.connect(process.env.REDIS_URL);
+  const hold = await client.getLock("a").lock({ lease: 5000 });
+  const held = hold.isHeld;
+  await hold.unlock();
+  await client.close();
+  return new Response(held + " " + hold.isHeld);
+}
+`;
+
+/** Asks the route until there is somebody to answer. */
+const ASK = `import { spawn } from "node:child_process";
+import { createServer } from "node:net";
+const port = await new Promise((resolve) => {
+  const server = createServer().listen(0, () => {
+    const { port } = server.address();
+    server.close(() => resolve(port));
+  });
+});
+const env = { ...process.env, PORT: String(port), HOSTNAME: "127.0.0.1" };
+const server = spawn(process.execPath, ["alone/server.js"], { env, stdio: ["ignore", "ignore", "inherit"] });
+const ended = new Promise((resolve) => server.once("exit", resolve));
+let answer;
+while (answer === undefined && server.exitCode === null) {
+  answer = await fetch("http://127.0.0.1:" + port + "/take").then((response) => response.text(), () => undefined);
+}
+console.log(answer);
+server.kill("SIGKILL");
+await ended;
+`;
+
+const MOVE = `import { renameSync } from "node:fs";
+renameSync(".next/standalone", "alone");
+`;
+
+export const next = (ioredis: Readonly<Record<string, string>>): Row[] =>
+  ["turbopack", "webpack"].map((bundler) => ({
+    name: `Next 16, ${bundler}: connect in a route`,
+    packages: { ...ioredis, next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1" },
+    files: {
+      "next.config.mjs": `export default { output: "standalone", outputFileTracingRoot: import.meta.dirname };\n`,
+      "app/layout.js": "export default function Layout({ children }) {\n  return children;\n}\n",
+      "app/take/route.js": ROUTE,
+      "move.mjs": MOVE,
+      "ask.mjs": ASK,
+    },
+    commands: [
+      ["node", "node_modules/next/dist/bin/next", "build", `--${bundler}`],
+      ["node", "move.mjs"],
+      ["node", "ask.mjs"],
+    ],
+    remove: ["node_modules", "app", ".next"],
+    prints: /\ntrue false\n$/,
+  }));

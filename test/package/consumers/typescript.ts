@@ -1,0 +1,112 @@
+/** The types as the compilers of users see them, from the oldest that works to the newest. */
+import manifest from "../../../package.json" with { type: "json" };
+import * as programs from "../programs.js";
+import versions from "../versions/package.json" with { type: "json" };
+import type { Row } from "./table.js";
+
+/** By their names in test/package/versions. */
+const COMPILERS = ["typescript5.2", "typescript5.9", "typescript6", "typescript7"] as const;
+
+const { ioredis, ioredis5, "@types/node": node } = manifest.devDependencies;
+const TYPED = { ioredis, ioredis5, "@types/node": node };
+
+/** Entries whose types are of Node, or of the package that they are for. */
+const OF_OTHERS = ["inspector", "redlock", "nestjs", "otel"];
+const ENTRIES = Object.keys(manifest.exports)
+  .filter((path) => !/^[.]$|[.]json$/.test(path))
+  .map((path) => path.slice("./".length));
+const importAll = (entries: readonly string[]): string =>
+  programs.IMPORT_ALL(["holdfast", ...entries.map((entry) => `holdfast/${entry}`)]);
+
+interface Way {
+  readonly name: string;
+  readonly packages: Readonly<Record<string, string>>;
+  readonly options: object;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const bothForms = (module: string): Way => ({
+  name: module,
+  packages: TYPED,
+  options: { module },
+  files: {
+    "typed.mts": programs.TYPED,
+    "typed.cts": programs.TYPED,
+    "redlock.mts": programs.TYPED_REDLOCK,
+    "redlock.cts": programs.TYPED_REDLOCK,
+    "narrowed.mts": programs.NARROWED,
+    "narrowed.cts": programs.NARROWED,
+  },
+});
+
+const WAYS: readonly Way[] = [
+  bothForms("node16"),
+  bothForms("nodenext"),
+  {
+    name: "bundler",
+    packages: TYPED,
+    options: { module: "esnext", moduleResolution: "bundler" },
+    files: {
+      "typed.ts": programs.TYPED,
+      "redlock.ts": programs.TYPED_REDLOCK,
+      "narrowed.ts": programs.NARROWED,
+    },
+  },
+  {
+    name: "node10",
+    packages: TYPED,
+    options: { module: "commonjs", moduleResolution: "node10" },
+    files: { "typed.ts": programs.TYPED, "narrowed.ts": programs.NARROWED },
+  },
+  {
+    name: "without @types/node",
+    packages: {},
+    options: { module: "nodenext", lib: ["es2022", "esnext.disposable", "dom"], types: [] },
+    files: {
+      "narrowed.mts": programs.NARROWED,
+      "entries.mts": importAll(ENTRIES.filter((entry) => !OF_OTHERS.includes(entry))),
+    },
+  },
+  {
+    name: "every entry",
+    packages: {
+      "@types/node": node,
+      "@nestjs/common": manifest.devDependencies["@nestjs/common"],
+      "@opentelemetry/api": manifest.devDependencies["@opentelemetry/api"],
+    },
+    options: { module: "nodenext" },
+    files: { "entries.mts": importAll(ENTRIES), "entries.cts": importAll(ENTRIES) },
+  },
+];
+
+function row(compiler: (typeof COMPILERS)[number], way: Way): Row {
+  const version = versions.dependencies[compiler].replace("npm:typescript@", "");
+  const [major = ""] = version.split(".");
+  const compilerOptions = {
+    target: "es2022",
+    lib: ["es2022", "esnext.disposable"],
+    types: ["node"],
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
+    ...way.options,
+    // Of the resolution of Node 10.
+    ...(major === "6" ? { ignoreDeprecations: "6.0" } : {}),
+  };
+  return {
+    name: `TypeScript ${version}: ${way.name}`,
+    packages: { ...way.packages, [compiler]: versions.dependencies[compiler] },
+    files: {
+      ...way.files,
+      "tsconfig.json": JSON.stringify({ compilerOptions, files: Object.keys(way.files) }),
+    },
+    commands: [["node", `node_modules/${compiler}/bin/tsc`, "-p", "."]],
+    prints: "",
+    impossible: way.name === "node10" && major === "7" ? "TypeScript 7 has no node10" : undefined,
+    long: way.name !== "node16" && way.name !== "without @types/node",
+  };
+}
+
+export const TYPESCRIPT: readonly Row[] = COMPILERS.flatMap((compiler) =>
+  WAYS.map((way) => row(compiler, way)),
+);
