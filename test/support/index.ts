@@ -21,6 +21,7 @@ export { type Endpoint, redisCall } from "./redis-call.js";
 export * from "./redis-cluster.js";
 export * from "./redis-sentinel.js";
 export * from "./redis-server.js";
+export type { RespValue } from "./resp.js";
 export { hasShardedPubSub, isSharded, needSharded } from "./sharded.js";
 export type { ClientOptions, ClusterClientOptions } from "./tracked-clients.js";
 export * from "./until.js";

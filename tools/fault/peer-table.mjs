@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 
 export const PAGE = new URL("../../docs/faults.md", import.meta.url);
-export const OPEN = "<!-- peers -->";
-export const CLOSE = "<!-- /peers -->";
+const OPEN = "<!-- peers -->";
+const CLOSE = "<!-- /peers -->";
 const COMMAND = "npm run faults:peers -- ";
 
 const cellsOf = (line) =>
