@@ -102,7 +102,7 @@ export function checkCrowd(history: CrowdHistory, limits: CrowdLimits): CrowdFin
 }
 
 /** Until then its permits were surely not free: also a dead process has them as long as the server says. */
-function endOf({ enteredAt, leftAt, lostAt, lapsedAt }: Stay): bigint {
+export function endOf({ enteredAt, leftAt, lostAt, lapsedAt }: Stay): bigint {
   let first: bigint | undefined;
   for (const end of [leftAt, lostAt, lapsedAt]) {
     if (end !== undefined && (first === undefined || end < first)) first = end;
