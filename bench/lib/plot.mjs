@@ -1,7 +1,7 @@
-// Plots as SVG, for pages in light and dark: lines over two axes, and dots in rows.
+// Plots as SVG, for pages in light and dark: lines over two axes, dots in rows, and spans of time in rows.
 
 const WIDTH = 760;
-const LEFT = 76;
+const MARGIN = 76;
 const RIGHT = 24;
 const TOP = 58;
 const AXIS = 48;
@@ -18,6 +18,17 @@ const COLOURS = {
   redlock5: ["#15803d", "#4ade80"],
   "simple-redis-mutex": ["#be185d", "#f472b6"],
 };
+/** For whom has no name that is known: by number. */
+export const PALETTE = [
+  ["#1d4ed8", "#60a5fa"],
+  ["#c2410c", "#fb923c"],
+  ["#15803d", "#4ade80"],
+  ["#7e22ce", "#c084fc"],
+  ["#be185d", "#f472b6"],
+  ["#0f766e", "#2dd4bf"],
+  ["#a16207", "#facc15"],
+  ["#4b5563", "#d1d5db"],
+];
 const GREY = ["#6b7280", "#9ca3af"];
 
 const escaped = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
@@ -78,12 +89,12 @@ const SCALES = { log: logScale, count: countScale, linear: linearScale };
 class Styles {
   #classes = [];
 
-  /** The class of a name's colour; `isFloor` makes it grey. */
-  of(name, isFloor) {
+  /** The class of a name's colour, if it is not given one; `isFloor` makes it grey. */
+  of(name, isFloor, colours) {
     const key = name.split("@")[0];
     const i = this.#classes.findIndex((each) => each.name === name);
     if (i >= 0) return `s${i}`;
-    const known = isFloor ? GREY : (COLOURS[name] ?? COLOURS[key] ?? ["#334155", "#cbd5e1"]);
+    const known = isFloor ? GREY : (colours ?? COLOURS[name] ?? COLOURS[key] ?? ["#334155", "#cbd5e1"]);
     this.#classes.push({ name, colours: known, isFloor });
     return `s${this.#classes.length - 1}`;
   }
@@ -114,12 +125,12 @@ ${body.join("\n")}
 /** Names with their marks, in as many lines as they need. */
 function legend(names, top, styles, isFloor) {
   const items = [];
-  let x = LEFT;
+  let x = MARGIN;
   let y = top;
   for (const name of names) {
     const width = 34 + name.length * 7.2;
     if (x + width > WIDTH - RIGHT) {
-      x = LEFT;
+      x = MARGIN;
       y += LEGEND_LINE;
     }
     const style = styles.of(name, isFloor(name));
@@ -133,20 +144,39 @@ function legend(names, top, styles, isFloor) {
   return { items, height: y - top + LEGEND_LINE };
 }
 
+/** What stands behind a plot from one value of the x axis to another: `[{ name, colours, from, to }]`. */
+function bandsOf(bands, across, bottom, styles) {
+  return bands.map(({ name, colours, from, to }) => {
+    const left = across.place(from);
+    const width = Math.max(1, across.place(to) - left);
+    const kind = styles.of(name, false, colours).replace("s", "f");
+    return `<rect x="${tidy(left)}" y="${TOP}" width="${tidy(width)}" height="${tidy(bottom - TOP)}" class="${kind}" fill-opacity="0.22"/>`;
+  });
+}
+
 /**
- * Lines over two axes. `series`: `[{ name, isFloor, points: [[x, y]] }]`; `x`, `y`: `{ label, scale: "log" | "linear",
- * ticks?: [[value, label]] }`.
+ * Lines over two axes. `series`: `[{ name, isFloor, colours?, points: [[x, y]] }]`, where a `y` of null parts a line; `x`, `y`:
+ * `{ label, scale: "log" | "linear", ticks?: [[value, label]], values?: more of them for the scale }`; `bands` as for
+ * {@link bandsOf}. `isDotted`: each point is drawn, and tells its values.
  */
-export function lines({ title, subtitle, x, y, series }) {
+export function lines({
+  title,
+  subtitle,
+  x,
+  y,
+  series,
+  bands = [],
+  left = MARGIN,
+  height = 300,
+  isDotted = true,
+}) {
   const styles = new Styles();
-  const bottom = TOP + 300;
-  const all = series.flatMap(({ points }) => points);
-  const across = SCALES[x.scale](
-    all.map(([value]) => value),
-    LEFT,
-    WIDTH - RIGHT,
-    { ticks: x.ticks, pad: 1 },
-  );
+  const bottom = TOP + height;
+  const all = series.flatMap(({ points }) => points).filter(([, value]) => value !== null);
+  const across = SCALES[x.scale]([...all.map(([value]) => value), ...(x.values ?? [])], left, WIDTH - RIGHT, {
+    ticks: x.ticks,
+    pad: 1,
+  });
   const up = SCALES[y.scale](
     all.map(([, value]) => value),
     bottom,
@@ -155,34 +185,88 @@ export function lines({ title, subtitle, x, y, series }) {
   );
   const floors = new Set(series.filter(({ isFloor }) => isFloor).map(({ name }) => name));
   const body = [
+    ...bandsOf(bands, across, bottom, styles),
     ...up.ticks.flatMap(([value, name]) => [
-      line(LEFT, up.place(value), WIDTH - RIGHT, up.place(value), "grid"),
-      text(LEFT - 8, up.place(value) + 4, name, { anchor: "end" }),
+      line(left, up.place(value), WIDTH - RIGHT, up.place(value), "grid"),
+      text(left - 8, up.place(value) + 4, name, { anchor: "end" }),
     ]),
     ...across.ticks.flatMap(([value, name]) => [
       line(across.place(value), TOP, across.place(value), bottom, "grid"),
       text(across.place(value), bottom + 18, name, { anchor: "middle" }),
     ]),
-    line(LEFT, bottom, WIDTH - RIGHT, bottom, "axis"),
-    text((LEFT + WIDTH - RIGHT) / 2, bottom + 38, x.label, { anchor: "middle" }),
+    line(left, bottom, WIDTH - RIGHT, bottom, "axis"),
+    text((left + WIDTH - RIGHT) / 2, bottom + 38, x.label, { anchor: "middle" }),
     text(20, (TOP + bottom) / 2, y.label, { anchor: "middle", turn: -90 }),
   ];
-  for (const { name, isFloor, points } of series) {
-    const style = styles.of(name, isFloor);
-    const path = points.map(([a, b], i) => `${i ? "L" : "M"}${tidy(across.place(a))} ${tidy(up.place(b))}`);
+  for (const { name, isFloor, colours, points } of series) {
+    const style = styles.of(name, isFloor, colours);
+    const path = points.map(([a, b], i) => {
+      if (b === null) return "";
+      const begins = i === 0 || points[i - 1][1] === null;
+      return `${begins ? "M" : "L"}${tidy(across.place(a))} ${tidy(up.place(b))}`;
+    });
     body.push(`<path d="${path.join("")}" class="line ${style}${isFloor ? " floor" : ""}"/>`);
-    for (const [a, b] of points) {
+    for (const [a, b] of isDotted ? points : []) {
       body.push(
         `<circle cx="${tidy(across.place(a))}" cy="${tidy(up.place(b))}" r="3" class="${style.replace("s", "f")}"><title>${escaped(`${name}: ${label(b)} at ${label(a)}`)}</title></circle>`,
       );
     }
   }
-  const under = legend(
-    series.map(({ name }) => name),
-    bottom + AXIS + 18,
-    styles,
-    (name) => floors.has(name),
-  );
+  const names = [...series, ...bands].map(({ name }) => name);
+  const under = legend([...new Set(names)], bottom + AXIS + 18, styles, (name) => floors.has(name));
+  body.push(...under.items);
+  return frame({ title, subtitle, height: bottom + AXIS + under.height + 12, styles, body });
+}
+
+/** The lane of each span, so that those which overlap lie beside each other; and how many lanes that takes. */
+function lanesOf(spans) {
+  const ends = [];
+  const lanes = [...spans]
+    .sort((a, b) => a.from - b.from)
+    .map((span) => {
+      const free = ends.findIndex((end) => end <= span.from);
+      const lane = free < 0 ? ends.length : free;
+      ends[lane] = span.to;
+      return { ...span, lane };
+    });
+  return { lanes, count: Math.max(1, ends.length) };
+}
+
+/**
+ * A row for each of `rows`, `[{ label, spans: [{ name, colours, from, to }] }]`, on one axis `x`: `{ label, from, to }` in
+ * seconds. `bands` as for {@link bandsOf}.
+ */
+export function spans({ title, subtitle, x, rows, bands = [], left = MARGIN, step = 34 }) {
+  const styles = new Styles();
+  const bottom = TOP + rows.length * step;
+  const scale = linearScale([x.to - x.from], left, WIDTH - RIGHT);
+  const place = (value) => left + ((WIDTH - RIGHT - left) * (value - x.from)) / (x.to - x.from);
+  const ticks = scale.ticks.map(([value]) => value + Math.ceil(x.from)).filter((value) => value <= x.to);
+  const body = [
+    ...bandsOf(bands, { place }, bottom, styles),
+    ...ticks.flatMap((value) => [
+      line(place(value), TOP, place(value), bottom, "grid"),
+      text(place(value), bottom + 18, label(value), { anchor: "middle" }),
+    ]),
+    line(left, bottom, WIDTH - RIGHT, bottom, "axis"),
+    text((left + WIDTH - RIGHT) / 2, bottom + 38, x.label, { anchor: "middle" }),
+  ];
+  for (const [i, row] of rows.entries()) {
+    const top = TOP + i * step;
+    body.push(text(left - 8, top + step / 2 + 4, row.label, { anchor: "end", kind: "strong" }));
+    body.push(line(left, top + step, WIDTH - RIGHT, top + step, "grid"));
+    const { lanes, count } = lanesOf(row.spans);
+    const height = (step - 6) / count;
+    for (const { name, colours, from, to, lane } of lanes) {
+      const [begin, end] = [place(Math.max(from, x.from)), place(Math.min(to, x.to))];
+      const style = styles.of(name, false, colours).replace("s", "f");
+      body.push(
+        `<rect x="${tidy(begin)}" y="${tidy(top + 3 + lane * height)}" width="${tidy(Math.max(1, end - begin))}" height="${tidy(Math.max(1, height - 0.5))}" class="${style}"><title>${escaped(`${row.label}: ${name}, ${label(from)} to ${label(to)}`)}</title></rect>`,
+      );
+    }
+  }
+  const names = [...rows.flatMap((row) => row.spans), ...bands].map(({ name }) => name);
+  const under = legend([...new Set(names)], bottom + AXIS + 18, styles, () => false);
   body.push(...under.items);
   return frame({ title, subtitle, height: bottom + AXIS + under.height + 12, styles, body });
 }

@@ -82,6 +82,8 @@ const asked = (from: number, until: number, shared = false): Ask => ({
   until: BigInt(until) * MS,
 });
 
+const away = (from: number, until: number) => [{ from: BigInt(from) * MS, until: BigInt(until) * MS }];
+
 const tables: [title: string, history: Partial<History>, found: FindingKind[]][] = [
   ["nothing happened", {}, []],
   ["one after the other", { sections: [stay(5, { left: 9 }), stay(0, { left: 5 })] }, []],
@@ -181,6 +183,16 @@ const tables: [title: string, history: Partial<History>, found: FindingKind[]][]
     [],
   ],
   ["gave up in time", { sections: [stay(0, { left: 9 })], asks: [asked(0, 609)] }, []],
+  [
+    "late served, as soon as the server was back",
+    { sections: [stay(0, { left: 9 }), stay(610, { asked: 5, left: 700 })], outages: away(20, 500) },
+    [],
+  ],
+  [
+    "late served, long after the server was back",
+    { sections: [stay(0, { left: 9 }), stay(1_110, { asked: 5, left: 1_200 })], outages: away(20, 500) },
+    ["stuck"],
+  ],
   ["never served", { sections: [stay(0, { left: 9 })], asks: [asked(0, 610)] }, ["stuck"]],
 ];
 

@@ -12,6 +12,7 @@ import {
   inOrderOf,
   later,
   MS,
+  type Outage,
   type Section,
   wasInside,
 } from "./sections.js";
@@ -49,6 +50,7 @@ export interface History {
   readonly counters?: readonly Counter[];
   readonly sightings?: readonly Sighting[];
   readonly asks?: readonly Ask[];
+  readonly outages?: readonly Outage[];
   /** Locks that were taken from their holders by force, or forgotten by their server: stays there may overlap. */
   readonly forced?: ReadonlySet<string>;
 }
@@ -82,7 +84,7 @@ export interface Finding {
 }
 
 export function check(history: History, limits: Limits): Finding[] {
-  const { deaths, counters = [], sightings = [], asks = [], forced = new Set() } = history;
+  const { deaths, counters = [], sightings = [], forced = new Set() } = history;
   const findings: Finding[] = [];
   const locks = groupByLock(history.sections);
   for (const [lock, sections] of locks) {
@@ -95,7 +97,7 @@ export function check(history: History, limits: Limits): Finding[] {
     findings.push(...findTornReads(real));
     findings.push(...findOvertaken(real));
   }
-  findings.push(...findStuck(locks, asks, deaths, limits));
+  findings.push(...findStuck(history, limits));
   findings.push(...findLostUpdates(counters));
   findings.push(...findOrphans(locks, sightings, deaths, limits));
   return findings;
@@ -163,14 +165,28 @@ function findTornReads(sections: readonly Section[]): Finding[] {
     .map(({ lock, id }) => ({ kind: "torn read", lock, detail: `what ${id} read had changed when it left` }));
 }
 
-/** Looks at each stretch of time in which a lock was free: whoever got it next may not have waited through it. */
-function findStuck(
-  locks: ReadonlyMap<string, readonly Section[]>,
-  asks: readonly Ask[],
-  deaths: Deaths,
-  limits: Limits,
-): Finding[] {
+/** Whoever got a lock next may not have waited through a long stretch of time in which it was free. */
+function findStuck(history: History, limits: Limits): Finding[] {
   const limit = BigInt(limits.patience + limits.margin) * MS;
+  return stallsOf(history, limits)
+    .filter(({ waited }) => waited > limit)
+    .map(({ lock, who, waited }) => {
+      return { kind: "stuck", lock, detail: `${who} waited ${inMs(waited)} ms for a free lock` };
+    });
+}
+
+/** A call that waited although the lock was free, and for how long. */
+export interface Stall {
+  readonly lock: string;
+  readonly who: string;
+  /** Nanoseconds; less than nothing for one that was served at once. */
+  readonly waited: bigint;
+}
+
+/** How long each call waited since the lock had last become free, or an outage had ended. */
+export function stallsOf(history: History, limits: Limits): Stall[] {
+  const { deaths, asks = [], outages = [] } = history;
+  const locks = groupByLock(history.sections);
   const calls = new Map<string, Call[]>();
   const add = (call: Call) => calls.set(call.lock, [...(calls.get(call.lock) ?? []), call]);
   for (const [lock, sections] of locks) {
@@ -185,14 +201,12 @@ function findStuck(
   return [...calls].flatMap(([lock, wanted]) => {
     const sections = locks.get(lock) ?? [];
     const closedBefore = {
-      exclusive: closings(byEntry(sections, deaths), deaths, limits),
-      shared: closings(byAsking(sections, deaths), deaths, limits),
+      exclusive: closings([...outages, ...byEntry(sections, deaths)], deaths, limits),
+      shared: closings([...outages, ...byAsking(sections, deaths)], deaths, limits),
     };
-    return wanted.flatMap(({ who, shared, askedAt, until }) => {
+    return wanted.map(({ who, shared, askedAt, until }) => {
       const free = closedBefore[shared ? "shared" : "exclusive"](until);
-      const waited = until - later(free, askedAt);
-      if (waited <= limit) return [];
-      return [{ kind: "stuck", lock, detail: `${who} waited ${inMs(waited)} ms for a free lock` } as const];
+      return { lock, who, waited: until - later(free, askedAt) };
     });
   });
 }
@@ -207,10 +221,7 @@ interface Call {
 }
 
 /** A time from which on a lock may be closed to somebody, and until when. */
-interface Closing {
-  readonly from: bigint;
-  readonly until: bigint;
-}
+type Closing = Outage;
 
 /** To one who wants it alone, everybody inside closes it. */
 function byEntry(sections: readonly Section[], deaths: Deaths): Closing[] {

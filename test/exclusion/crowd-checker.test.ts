@@ -145,6 +145,16 @@ const tables: [title: string, history: Partial<CrowdHistory>, found: CrowdFindin
     ["overflow"],
   ],
   ["waited for what was free", { inVain: vain(0, 600) }, ["stuck"]],
+  [
+    "waited for a server that was away",
+    { inVain: vain(0, 600), outages: [{ from: 9n * MS, until: 200n * MS }] },
+    [],
+  ],
+  [
+    "waited for a server that was away, and on",
+    { inVain: vain(0, 800), outages: [{ from: 9n * MS, until: 200n * MS }] },
+    ["stuck"],
+  ],
   ["waited for a moment", { inVain: vain(0, 400) }, []],
   ["waited for what was taken", { stays: [stay(0, { permits: 2, left: 500 })], inVain: vain(0, 600) }, []],
   [

@@ -2,7 +2,7 @@
  * Says what a history proves against a semaphore. Pure: it is given what happened, and knows nothing of Redis. Instants
  * are nanoseconds on the clock that all processes of a machine share.
  */
-import { type Deaths, inMs, later, MS } from "./sections.js";
+import { type Deaths, inMs, later, MS, type Outage } from "./sections.js";
 
 /** Permits that somebody had. */
 export interface Stay {
@@ -46,6 +46,7 @@ export interface CrowdHistory {
   readonly inVain: readonly InVain[];
   readonly deaths: Deaths;
   readonly rests: readonly Rest[];
+  readonly outages?: readonly Outage[];
 }
 
 export interface CrowdLimits {
@@ -84,7 +85,7 @@ export interface CrowdFinding {
 }
 
 export function checkCrowd(history: CrowdHistory, limits: CrowdLimits): CrowdFinding[] {
-  const { stays, inVain, rests, deaths } = history;
+  const { stays, inVain, rests, deaths, outages = [] } = history;
   const findings = findSums(rests, limits);
   const locks = new Set([...stays, ...inVain].map(({ lock }) => lock));
   for (const lock of locks) {
@@ -95,13 +96,13 @@ export function checkCrowd(history: CrowdHistory, limits: CrowdLimits): CrowdFin
     const real = mine.filter((stay) => endOf(stay) > stay.enteredAt);
     findings.push(...findOverflows(real, limits));
     findings.push(...findIntrusions(real, limits));
-    findings.push(...findStuck(lock, mine, inVain, deaths, limits));
+    findings.push(...findStuck(lock, mine, { inVain, deaths, outages }, limits));
   }
   return findings;
 }
 
 /** Until then its permits were surely not free: also a dead process has them as long as the server says. */
-function endOf({ enteredAt, leftAt, lostAt, lapsedAt }: Stay): bigint {
+export function endOf({ enteredAt, leftAt, lostAt, lapsedAt }: Stay): bigint {
   let first: bigint | undefined;
   for (const end of [leftAt, lostAt, lapsedAt]) {
     if (end !== undefined && (first === undefined || end < first)) first = end;
@@ -183,8 +184,7 @@ function surelyAt(stay: Stay, instant: bigint, margin: number): boolean {
 function findStuck(
   lock: string,
   stays: readonly Stay[],
-  inVain: readonly InVain[],
-  deaths: Deaths,
+  { inVain, deaths, outages }: Required<Pick<CrowdHistory, "inVain" | "deaths" | "outages">>,
   limits: CrowdLimits,
 ): CrowdFinding[] {
   const limit = BigInt(limits.patience) * MS;
@@ -195,7 +195,11 @@ function findStuck(
   const ordered = inOrder(stays);
   return [...served, ...unserved].flatMap(({ who, askedAt, until }) => {
     if (until - askedAt <= limit) return [];
-    const since = later(askedAt, freeSince(ordered, until, limits.permits - limits.largest, deaths, limits));
+    const free = freeSince(ordered, until, limits.permits - limits.largest, deaths, limits);
+    const since = outages.reduce(
+      (last, { from, until: end }) => (from < until ? later(last, end) : last),
+      later(askedAt, free),
+    );
     if (until - since <= limit) return [];
     const detail = `${who} waited ${inMs(until - since)} ms while ${limits.largest} permits were free`;
     return [{ kind: "stuck", lock, detail }];

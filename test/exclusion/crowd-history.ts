@@ -1,5 +1,5 @@
 /** What a crowd has left behind: its journals, the ends of leases as they were seen, and the permits on the server. */
-import type { Redis } from "ioredis";
+import type { Cluster, Redis } from "ioredis";
 import type { CrowdHistory, InVain, Rest, Stay } from "./crowd-checker.js";
 import { later, MS } from "./sections.js";
 
@@ -16,12 +16,12 @@ const LOOKS = 10;
 export class Scribe {
   /** Of each permit, by the server's clock. */
   readonly ends: Map<string, number> = new Map();
-  readonly #server: Redis;
+  readonly #server: Redis | Cluster;
   readonly #locks: readonly string[];
   #writing: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(server: Redis, locks: readonly string[]) {
+  constructor(server: Redis | Cluster, locks: readonly string[]) {
     this.#server = server;
     this.#locks = locks;
     this.#writing = this.#write();
@@ -34,7 +34,8 @@ export class Scribe {
 
   async #write(): Promise<void> {
     while (!this.#stopped) {
-      await Promise.all(this.#locks.map((lock) => this.#look(lock)));
+      // The server may be away: what it said last is not too late.
+      await Promise.allSettled(this.#locks.map((lock) => this.#look(lock)));
       await new Promise((resolve) => setTimeout(resolve, LOOKS));
     }
   }
@@ -82,7 +83,7 @@ export async function readCrowd(
 
 /** The lines of each process in their order. */
 async function readJournals(witness: Redis, prefix: string): Promise<string[]> {
-  const keys = await witness.keys(`journal:${prefix}-p*`);
+  const keys = await witness.keys(`crowd-journal:${prefix}-p*`);
   return (await Promise.all(keys.map((key) => witness.lrange(key, 0, -1)))).flat();
 }
 
@@ -126,7 +127,7 @@ function endOf(permit: string, ends: ReadonlyMap<string, number>, epoch: bigint)
 }
 
 /** The permits on the server, those whose lease has ended among the free ones. */
-export async function restOf(server: Redis, lock: string): Promise<Rest> {
+export async function restOf(server: Redis | Cluster, lock: string): Promise<Rest> {
   const [[seconds], free, scores] = await Promise.all([
     server.time(),
     server.get(lock),

@@ -78,6 +78,6 @@ export class CrowdJournal {
   }
 
   get #journal() {
-    return `journal:${this.#process}`;
+    return `crowd-journal:${this.#process}`;
   }
 }

@@ -5,15 +5,14 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PATIENCE, UNHURRIED } from "../support/index.js";
-import { Crowd, type CrowdPart, type CrowdVerdict, type Harm, keepCrowd } from "./crowd.js";
-import { SOAK } from "./fleet.js";
+import { Crowd, type CrowdPart, type CrowdVerdict, crowdServers, type Harm, keepCrowd } from "./crowd.js";
 import { playRounds } from "./latch-rounds.js";
 import { type Servers, startServers, stopServers } from "./scene.js";
 
 /** Stays. */
 const ENOUGH = 101;
-const ROUND = SOAK.minutes > 0 ? 60_000 : 5_000;
-const LIMIT = SOAK.minutes * 60_000 + 15 * PATIENCE;
+const ROUND = 5_000;
+const LIMIT = 15 * PATIENCE;
 /** Milliseconds: who is not served has waited for too long by then. */
 const WAIT = PATIENCE + 2_000;
 /** The poll comes later than anybody waits: whoever was not woken is found. */
@@ -60,16 +59,12 @@ beforeAll(async () => {
 });
 afterAll(() => stopServers(servers));
 
-/** Runs as long as it is asked to, and at least once. */
-async function soak(part: CrowdPart, play: (crowd: Crowd) => Promise<void>): Promise<void> {
-  const end = performance.now() + SOAK.minutes * 60_000;
-  for (let round = 1; round === 1 || performance.now() < end; round++) {
-    const crowd = await Crowd.gather({ ...part, prefix: `${part.kind}${round}` }, servers);
-    try {
-      await play(crowd);
-    } finally {
-      await crowd.end();
-    }
+async function gathered(part: CrowdPart, play: (crowd: Crowd) => Promise<void>): Promise<void> {
+  const crowd = await Crowd.gather(part, crowdServers(servers));
+  try {
+    await play(crowd);
+  } finally {
+    await crowd.end();
   }
 }
 
@@ -95,11 +90,9 @@ async function harassed(
   return { ...verdict, counts };
 }
 
-const only = (kind: string): boolean => SOAK.kind !== undefined && SOAK.kind !== kind;
-
 describe.concurrent("crowds", { timeout: LIMIT }, () => {
-  test.skipIf(only("semaphore"))("a semaphore has its permits, no more and no less", () =>
-    soak(semaphore, async (crowd) => {
+  test("a semaphore has its permits, no more and no less", () =>
+    gathered(semaphore, async (crowd) => {
       const { history, most } = await harassed(crowd, {
         ms: ROUND,
         stays: ENOUGH,
@@ -109,11 +102,10 @@ describe.concurrent("crowds", { timeout: LIMIT }, () => {
       });
       expect(most).toBe(semaphore.limits.permits);
       expect(history.stays.length).toBeGreaterThan(ENOUGH - 1);
-    }),
-  );
+    }));
 
-  test.skipIf(only("permits"))("permits of processes that were killed or stopped come back", () =>
-    soak(permits, async (crowd) => {
+  test("permits of processes that were killed or stopped come back", () =>
+    gathered(permits, async (crowd) => {
       const { history, counts } = await harassed(crowd, {
         ms: ROUND,
         stays: ENOUGH,
@@ -124,11 +116,10 @@ describe.concurrent("crowds", { timeout: LIMIT }, () => {
       expect(history.stays.length).toBeGreaterThan(ENOUGH - 1);
       expect(history.stays.filter(({ leftAt }) => leftAt === undefined).length).toBeGreaterThan(0);
       expect(counts.lapsed).toBeGreaterThan(0);
-    }),
-  );
+    }));
 
-  test.skipIf(only("latch"))("a latch opens with the last count, for all", () =>
-    soak(latch, async (crowd) => {
+  test("a latch opens with the last count, for all", () =>
+    gathered(latch, async (crowd) => {
       const harassing = crowd.harass({ ms: ROUND, kills: 0, nap: 150, coma: 0 });
       const { latches, counts, awaited, findings } = await playRounds(crowd, {
         lanes: 6,
@@ -145,6 +136,5 @@ describe.concurrent("crowds", { timeout: LIMIT }, () => {
       expect(errors).toEqual([]);
       expect(crowd.lost).toBeGreaterThan(1);
       expect(latches).toBeGreaterThan(5);
-    }),
-  );
+    }));
 });

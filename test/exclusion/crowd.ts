@@ -1,5 +1,5 @@
 /**
- * Processes that run crowd-worker.mjs on one server, each behind a proxy of its own that loses replies and cuts
+ * Processes that run crowd-worker.mjs on the servers of a site, each behind proxies of its own that lose replies and cut
  * connections, with a witness on another server; the ways to harm them, and the verdict on what they did.
  */
 import { randomInt } from "node:crypto";
@@ -12,7 +12,6 @@ import {
   type FaultProxy,
   type Matcher,
   type RedisServer,
-  startProxy,
   startWorker,
   until,
   type Worker,
@@ -25,7 +24,9 @@ import {
   type Rest,
 } from "./crowd-checker.js";
 import { countEntries, readCrowd, restOf, Scribe } from "./crowd-history.js";
-import { type Figures, sum, type WorkerFigures } from "./fleet.js";
+import { type Figures, type Member, sum, type WorkerFigures } from "./fleet.js";
+import type { Servers } from "./scene.js";
+import { SingleSite, type Site } from "./sites.js";
 
 export type CrowdKind = "semaphore" | "permits" | "latch";
 
@@ -55,8 +56,13 @@ export interface Harm {
 }
 
 export interface CrowdServers {
-  readonly locks: RedisServer;
+  readonly site: Site;
   readonly witness: RedisServer;
+}
+
+/** One server for all permits, behind proxies. */
+export function crowdServers({ locks, witness }: Servers): CrowdServers {
+  return { site: new SingleSite(locks), witness };
 }
 
 export interface CrowdVerdict {
@@ -68,30 +74,28 @@ export interface CrowdVerdict {
   readonly errors: readonly string[];
 }
 
-interface Member {
-  readonly worker: Worker;
-  readonly proxy: FaultProxy;
+interface CheckedMember extends Member {
   /** @throws if its process ended by itself */
   check(): void;
 }
 
 export class Crowd {
-  readonly locks: RedisServer;
+  readonly site: Site;
   readonly witness: RedisServer;
   readonly part: CrowdPart;
   readonly deaths: Map<string, bigint> = new Map();
   cuts = 0;
   stops = 0;
-  readonly #live = new Map<string, Member>();
+  readonly #live = new Map<string, CheckedMember>();
   readonly #faults: Fault[] = [];
   readonly #scribe: Scribe;
   #started = 0;
 
-  constructor(part: CrowdPart, { locks, witness }: CrowdServers) {
+  constructor(part: CrowdPart, { site, witness }: CrowdServers) {
     this.part = part;
-    this.locks = locks;
+    this.site = site;
     this.witness = witness;
-    this.#scribe = new Scribe(locks.connect(), part.kind === "permits" ? this.names : []);
+    this.#scribe = new Scribe(site.connect(), part.kind === "permits" ? this.names : []);
   }
 
   /** Starts the processes; the semaphores have their permits. */
@@ -99,7 +103,8 @@ export class Crowd {
     const crowd = new Crowd(part, servers);
     try {
       if (part.kind !== "latch") {
-        await Promise.all(crowd.names.map((name) => servers.locks.call("SET", name, part.limits.permits)));
+        const server = servers.site.connect();
+        await Promise.all(crowd.names.map((name) => server.set(name, part.limits.permits)));
       }
       await Promise.all(Array.from({ length: part.processes }, () => crowd.add()));
       return crowd;
@@ -122,30 +127,35 @@ export class Crowd {
     return this.#faults.reduce((sum, { hits }) => sum + hits, 0);
   }
 
-  get workers(): Worker[] {
-    return [...this.#live.values()].map(({ worker }) => worker);
+  get members(): Member[] {
+    return [...this.#live.values()];
   }
 
-  /** What each process reaches the server through. */
+  get workers(): Worker[] {
+    return this.members.map(({ worker }) => worker);
+  }
+
+  /** What the processes reach the servers through. */
   get proxies(): FaultProxy[] {
-    return [...this.#live.values()].map(({ proxy }) => proxy);
+    return this.members.flatMap(({ route }) => route.proxies);
   }
 
   async add(): Promise<void> {
     const { kind, config, lossy, mutant } = this.part;
     const name = `${this.prefix}-p${++this.#started}`;
-    const proxy = await startProxy(this.locks, { record: false });
+    const route = await this.site.route();
     const worker = await startWorker(new URL("crowd-worker.mjs", import.meta.url));
-    const ports = { lockPort: proxy.port, witnessPort: this.witness.port };
+    const servers = { where: route.where, witnessPort: this.witness.port };
     const seed = randomInt(2 ** 32);
-    const told = { kind, locks: this.names, mutant, ...config, ...ports, name, seed };
+    const told = { kind, locks: this.names, mutant, ...config, ...servers, name, seed };
     await worker.request("start", told).catch(async (error: unknown) => {
-      await Promise.all([worker.kill(), proxy.stop()]);
+      await Promise.all([worker.kill(), ...route.proxies.map((proxy) => proxy.stop())]);
       throw error;
     });
     const unlucky: Matcher = ([verb = ""]) => /^EVAL(SHA)?$/.test(verb) && Math.random() * 2 * lossy < 1;
     const forever = Number.POSITIVE_INFINITY;
-    this.#faults.push(proxy.cutReplyOf(unlucky, forever), proxy.dropRequest(unlucky, forever));
+    for (const proxy of route.proxies)
+      this.#faults.push(proxy.cutReplyOf(unlucky, forever), proxy.dropRequest(unlucky, forever));
     let ended = false;
     void worker.exited.then(() => {
       ended = true;
@@ -153,7 +163,7 @@ export class Crowd {
     const check = () => {
       if (ended) throw new Error(`${name} ended by itself: ${worker.stderr}`);
     };
-    this.#live.set(name, { worker, proxy, check });
+    this.#live.set(name, { name, worker, route, check });
   }
 
   /**
@@ -167,24 +177,24 @@ export class Crowd {
       stays === 0 || (this.lost > 1 && (await countEntries(witness, this.prefix)) >= stays);
     while (performance.now() < end || this.deaths.size < kills - 1 || !(await isEnough())) {
       await pause(randomInt(100));
-      const [name, member] = this.#any();
+      const member = this.#any();
       const dice = randomInt(4);
-      if (dice === 0 && kills > 0) await this.#replace(name, member);
+      if (dice === 0 && kills > 0) await this.replace(member);
       else if (dice === 1) {
         this.cuts++;
-        member.proxy.cut();
+        for (const proxy of member.route.proxies) proxy.cut();
       } else if (dice > 1 && nap > 0) {
         await this.#stop(member, coma > 0 && randomInt(4) === 0 ? coma : randomInt(nap));
       }
     }
     let isOver = kills === 0;
     while (!isOver) {
-      const [name, member] = this.#any();
-      await this.#replace(name, member);
-      isOver = await this.#wasInside(name);
+      const member = this.#any();
+      await this.replace(member);
+      isOver = await this.#wasInside(member.name);
     }
     // One that lives on to tell of it.
-    if (coma > 0) await this.#stop(this.#any()[1], coma);
+    if (coma > 0) await this.#stop(this.#any(), coma);
   }
 
   /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
@@ -201,7 +211,7 @@ export class Crowd {
   async judge(): Promise<CrowdVerdict> {
     const { limits } = this.part;
     const errors = (await this.#ask<string[]>("settle")).flat();
-    const server = this.locks.connect();
+    const server = this.site.connect();
     const witness = this.witness.connect();
     const rests = () => Promise.all(this.names.map((name) => restOf(server, name)));
     const isQuiet = async () => (await rests()).every(({ acquired }) => acquired === 0);
@@ -211,7 +221,7 @@ export class Crowd {
     });
     await this.#scribe.stop();
     // As the server shows it, and as the library sees it: those that have lapsed are free to both.
-    const [, { worker }] = this.#any();
+    const { worker } = this.#any();
     const seen = [...(await rests()), ...(await worker.request<Rest[]>("rests"))];
     const read = await readCrowd(witness, this.prefix, this.#scribe.ends);
     const history: CrowdHistory = { ...read, deaths: this.deaths, rests: seen };
@@ -225,14 +235,14 @@ export class Crowd {
     await this.#ask("close").catch(() => {
       // What is wrong has been found before.
     });
-    await Promise.all([...this.#live].map(([name, member]) => this.#remove(name, member)));
+    await Promise.all(this.members.map((member) => this.#remove(member)));
     await this.#scribe.stop();
   }
 
-  #any(): [name: string, member: Member] {
-    const [name, member] = [...this.#live][randomInt(this.#live.size)] as [string, Member];
+  #any(): Member {
+    const member = [...this.#live.values()][randomInt(this.#live.size)] as CheckedMember;
     member.check();
-    return [name, member];
+    return member;
   }
 
   async #stop({ worker }: Member, ms: number): Promise<void> {
@@ -250,15 +260,15 @@ export class Crowd {
   }
 
   /** SIGKILL, and another process takes its place. */
-  async #replace(name: string, member: Member): Promise<void> {
-    this.deaths.set(name, process.hrtime.bigint());
-    await Promise.all([this.#remove(name, member), this.add()]);
+  async replace(member: Member): Promise<void> {
+    this.deaths.set(member.name, process.hrtime.bigint());
+    await Promise.all([this.#remove(member), this.add()]);
   }
 
-  async #remove(name: string, { worker, proxy }: Member): Promise<void> {
+  async #remove({ name, worker, route }: Member): Promise<void> {
     this.#live.delete(name);
     await worker.kill();
-    await proxy.stop();
+    await Promise.all(route.proxies.map((proxy) => proxy.stop()));
   }
 
   #ask<T>(what: "finish" | "settle" | "close"): Promise<T[]> {

@@ -1,12 +1,13 @@
 /**
- * Processes that run workload.mjs on one lock server, with a witness on another; the ways to harm them, and the
- * verdict on what they did.
+ * Processes that run workload.mjs on the lock servers of a site, with a witness on another one; the ways to harm them, and
+ * the verdict on what they did.
  */
 import { randomInt } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import type { Redis } from "ioredis";
 import { LockClient } from "../../src/index.js";
 import {
   type RedisServer,
@@ -16,9 +17,10 @@ import {
   type Worker,
   type WorkerOptions,
 } from "../support/index.js";
-import { type Ask, check, type Finding, type History, type Limits } from "./checker.js";
+import { type Ask, check, type Finding, type History, type Limits, type Sighting } from "./checker.js";
 import { keysOf, readCounters, readSections, sight } from "./history.js";
 import type { Deaths } from "./sections.js";
+import { type Route, SingleSite, type Site } from "./sites.js";
 
 /** How often things happened, by the workers' own count. */
 export interface Figures {
@@ -44,26 +46,40 @@ export interface Chaos {
   readonly pauses: number;
 }
 
+/** One process, and its way to the servers. */
+export interface Member {
+  readonly name: string;
+  readonly worker: Worker;
+  readonly route: Route;
+}
+
 /** Those of one process. */
 export type WorkerFigures = Record<string, number> & { errors: string[] };
 
 /** The locks of the workload, in the name of any of their keys. */
 const NAMES = /[a-z]+-(hot|cool)-\d+/;
+const FAIR = /^fair-/;
 
 export class Fleet {
-  readonly locks: RedisServer;
+  readonly site: Site;
   readonly witness: RedisServer;
-  readonly #live = new Map<string, Worker>();
+  readonly #live = new Map<string, Member>();
+  readonly #clients = new Map<RedisServer, Redis>();
   #started = 0;
 
-  constructor(locks: RedisServer, witness: RedisServer) {
-    this.locks = locks;
+  constructor(site: Site, witness: RedisServer) {
+    this.site = site;
     this.witness = witness;
   }
 
+  /** On a server of its own, with nothing between. */
   static async launch(): Promise<Fleet> {
     const [locks, witness] = await Promise.all([startRedis(), startRedis()]);
-    return new Fleet(locks, witness);
+    return new Fleet(new SingleSite(locks, { proxied: false }), witness);
+  }
+
+  get members(): Member[] {
+    return [...this.#live.values()];
   }
 
   async man(part: Part): Promise<void> {
@@ -72,10 +88,11 @@ export class Fleet {
 
   async add(part: Part): Promise<void> {
     const name = `p${++this.#started}`;
+    const route = await this.site.route();
     const worker = await startWorker(new URL("workload.mjs", import.meta.url), part.worker);
-    this.#live.set(name, worker);
-    const ports = { lockPort: this.locks.port, witnessPort: this.witness.port };
-    await worker.request("start", { ...part.config, ...ports, name, seed: randomInt(2 ** 32) });
+    this.#live.set(name, { name, worker, route });
+    const servers = { where: route.where, witnessPort: this.witness.port };
+    await worker.request("start", { ...part.config, ...servers, name, seed: randomInt(2 ** 32) });
   }
 
   async figures(): Promise<Figures> {
@@ -85,8 +102,7 @@ export class Fleet {
   /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
   async stop(): Promise<Figures> {
     const stopped = await this.#ask("stop");
-    await Promise.all([...this.#live.values()].map((worker) => worker.kill()));
-    this.#live.clear();
+    await this.#killAll();
     return sum(stopped);
   }
 
@@ -97,7 +113,7 @@ export class Fleet {
     const end = performance.now() + ms;
     while (performance.now() < end || deaths.size < kills) {
       if (randomInt(2) === 0) {
-        const [, worker] = this.#anyone();
+        const { worker } = this.#anyone();
         pauses++;
         worker.pause();
         await pause(randomInt(300));
@@ -112,15 +128,23 @@ export class Fleet {
   }
 
   /** Kills one, notes its death, and starts another. */
-  async replaceOne(part: Part, deaths: Map<string, bigint>): Promise<void> {
-    const [name, worker] = this.#anyone();
-    deaths.set(name, process.hrtime.bigint());
-    this.#live.delete(name);
-    await Promise.all([worker.kill(), this.add(part)]);
+  async replaceOne(part: Part, deaths: Map<string, bigint>, member: Member = this.#anyone()): Promise<void> {
+    deaths.set(member.name, process.hrtime.bigint());
+    await Promise.all([this.#kill(member), this.add(part)]);
   }
 
-  #anyone(): [string, Worker] {
-    return [...this.#live][randomInt(this.#live.size)] as [string, Worker];
+  #anyone(): Member {
+    return this.members[randomInt(this.#live.size)] as Member;
+  }
+
+  async #kill({ name, worker, route }: Member): Promise<void> {
+    this.#live.delete(name);
+    await worker.kill();
+    await Promise.all(route.proxies.map((proxy) => proxy.stop()));
+  }
+
+  async #killAll(): Promise<void> {
+    await Promise.all(this.members.map((member) => this.#kill(member)));
   }
 
   /**
@@ -145,9 +169,8 @@ export class Fleet {
     limits: Limits,
     forced: (lock: string) => boolean = () => false,
   ): Promise<History> {
-    const server = this.locks.connect();
     const asks = deaths.size > 0 ? await this.#visit(deaths, limits) : [];
-    const sightings = await sight(server, await keysOf(server, NAMES));
+    const sightings = await this.#sight();
     const client = this.witness.connect();
     const [sections, counters] = await Promise.all([readSections(client), readCounters(client)]);
     const thrown = new Set(sections.map(({ lock }) => lock).filter(forced));
@@ -157,18 +180,18 @@ export class Fleet {
   /** After a test, however it ended: nothing of it may disturb the next one. */
   async reset(): Promise<void> {
     if (this.#live.size === 0) return;
-    await Promise.all([...this.#live.values()].map((worker) => worker.kill()));
-    this.#live.clear();
+    await this.#killAll();
     await this.clear();
   }
 
   async clear(): Promise<void> {
-    await Promise.all([this.locks, this.witness].map((server) => server.call("FLUSHALL")));
+    const servers = [...(await this.site.masters()), this.witness];
+    await Promise.all(servers.map((server) => server.call("FLUSHALL")));
   }
 
   async end(): Promise<void> {
-    await Promise.all([...this.#live.values()].map((worker) => worker.kill()));
-    await Promise.all([this.locks.stop(), this.witness.stop()]);
+    await this.#killAll();
+    await Promise.all([this.site.stop(), this.witness.stop()]);
   }
 
   /**
@@ -176,20 +199,16 @@ export class Fleet {
    * next, and this is who: calls that are not served are returned.
    */
   async #visit(deaths: Deaths, { lease, margin, absence = 0 }: Limits): Promise<Ask[]> {
-    const server = this.locks.connect();
     const last = [...deaths.values()].reduce((a, b) => (a > b ? a : b), 0n);
     const lapsed = Number(last / 1_000_000n) + Math.max(lease, absence);
     const left = () => Math.max(100, lapsed + margin - Number(process.hrtime.bigint() / 1_000_000n));
-    const fair = /^[^:]+:\{fair-/;
-    const closed = async () => (await keysOf(server, NAMES)).filter(({ key }) => !fair.test(key));
-    await until("the locks of the dead have lapsed", async () => (await closed()).length === 0, {
-      timeout: left(),
-      every: 50,
-    }).catch(() => {
+    const isLine = ({ lock, key }: Sighting) => key !== undefined && FAIR.test(lock);
+    const isOver = async () => (await this.#sight()).every(isLine);
+    await until("the locks of the dead have lapsed", isOver, { timeout: left(), every: 50 }).catch(() => {
       // The checker says which ones, and for how long.
     });
-    const lines = new Set((await keysOf(server, NAMES)).map(({ lock }) => lock));
-    const client = new LockClient(server);
+    const lines = new Set((await this.#sight()).filter(isLine).map(({ lock }) => lock));
+    const client = new LockClient(this.site.connect());
     const askedAt = process.hrtime.bigint();
     const visits = await Promise.all(
       [...lines].map(async (lock) => {
@@ -202,8 +221,19 @@ export class Fleet {
     return visits.flat();
   }
 
+  /** What is there of the locks. */
+  async #sight(): Promise<Sighting[]> {
+    const masters = await this.site.masters();
+    const seen = masters.map(async (master) => {
+      const server = this.#clients.get(master) ?? master.connect();
+      this.#clients.set(master, server);
+      return sight(server, await keysOf(server, NAMES));
+    });
+    return (await Promise.all(seen)).flat();
+  }
+
   #ask(what: "figures" | "stop"): Promise<WorkerFigures[]> {
-    return Promise.all([...this.#live.values()].map((worker) => worker.request<WorkerFigures>(what)));
+    return Promise.all(this.members.map(({ worker }) => worker.request<WorkerFigures>(what)));
   }
 }
 
@@ -225,9 +255,3 @@ export function sum(all: readonly WorkerFigures[]): Figures {
   }
   return { counts, errors: all.flatMap(({ errors }) => errors) };
 }
-
-/** HOLDFAST_SOAK_MINUTES makes the tests with kills go on for so long, HOLDFAST_SOAK_KIND keeps them to one kind. */
-export const SOAK: { readonly minutes: number; readonly kind: string | undefined } = {
-  minutes: Number(process.env.HOLDFAST_SOAK_MINUTES ?? 0),
-  kind: process.env.HOLDFAST_SOAK_KIND || undefined,
-};

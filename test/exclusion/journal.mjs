@@ -104,13 +104,15 @@ export class Journal {
   }
 
   /**
-   * To be called before the unlock.
+   * To be called before the unlock. The instant is taken before the hold is asked, so that a pause between the two makes
+   * the stay shorter.
    * @param {{ id: string, lock: string, shared: boolean, fencing: string, value: number, deadline: bigint }} section
-   * @param {boolean} held whether the hold still stands by its own account
+   * @param {{ isHeld: boolean }} hold
    * @param {boolean} sure whether the counter is used: not if the hold may be over when that arrives
    */
-  async leave({ id, lock, shared, fencing, value, deadline }, held, sure) {
-    const entry = held ? `L ${id} ${now()}` : `X ${id} ${deadline}`;
+  async leave({ id, lock, shared, fencing, value, deadline }, hold, sure) {
+    const leftAt = now();
+    const entry = hold.isHeld ? `L ${id} ${leftAt}` : `X ${id} ${deadline}`;
     const write = sure && !shared ? String(value + 1) : "";
     const expect = sure && shared ? String(value) : "";
     await this.#redis.leaveSection(...this.#keys(lock), `writes:${lock}`, id, entry, write, expect, fencing);

@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { until } from "../support/index.js";
 import type { History } from "./checker.js";
-import { Fleet, type Part, SOAK } from "./fleet.js";
+import { Fleet, type Part } from "./fleet.js";
 import { tally } from "./order.js";
 import { groupByLock } from "./sections.js";
 
@@ -35,7 +35,7 @@ const calm: Part = {
 const wild: Part = {
   processes: 3,
   config: {
-    kinds: SOAK.kind === undefined ? KINDS : [SOAK.kind],
+    kinds: KINDS,
     coolTasks: 12,
     cool: 12,
     hotTasks: 16,
@@ -89,7 +89,7 @@ function describeSections({ sections }: History) {
   return { kinds, together, behind, text: `${list}; ${together} readers beside others, ${behind} in line` };
 }
 
-test.skipIf(SOAK.minutes > 0)(
+test(
   `${ACQUISITIONS} acquisitions of other kinds exclude each other, and keep their order`,
   async () => {
     await fleet.man(calm);
@@ -120,58 +120,48 @@ test.skipIf(SOAK.minutes > 0)(
   CALM_TIMEOUT,
 );
 
-test.skipIf(SOAK.kind === "lock")(
-  "processes that are killed and paused at random hold nobody up for longer than they may",
-  async () => {
-    const end = performance.now() + SOAK.minutes * 60_000;
-    do {
-      await fleet.man(wild);
-      const { deaths, pauses } = await fleet.harass(wild, SOAK.minutes > 0 ? 4 * ROUND : ROUND, 15, 300);
-      // In the shadow of a death everybody may have to wait; only out of it the checker can tell who is stuck.
-      await new Promise((resolve) => setTimeout(resolve, 6_000));
-      const { counts, errors } = await fleet.stop();
-      const { history, findings } = await fleet.judge(deaths, wild.limits);
-      const open = history.sections.filter(({ leftAt }) => leftAt === undefined).length;
-      console.log(
-        `kinds: ${history.sections.length} checked acquisitions (${describeSections(history).text}), ` +
-          `${deaths.size} processes killed (${open} inside a section), ${pauses} paused, ` +
-          `${counts.lost ?? 0} holds lost, ${findings.length} violations`,
-      );
-      expect(findings.slice(0, 20)).toEqual([]);
-      expect(errors).toEqual([]);
-      expect(open).toBeGreaterThan(0);
-      expect(history.sections.length).toBeGreaterThan(1_000);
-    } while (performance.now() < end);
-  },
-  SOAK.minutes * 60_000 + 300_000,
-);
+test("processes that are killed and paused at random hold nobody up for longer than they may", async () => {
+  await fleet.man(wild);
+  const { deaths, pauses } = await fleet.harass(wild, ROUND, 15, 300);
+  // In the shadow of a death everybody may have to wait; only out of it the checker can tell who is stuck.
+  await new Promise((resolve) => setTimeout(resolve, 6_000));
+  const { counts, errors } = await fleet.stop();
+  const { history, findings } = await fleet.judge(deaths, wild.limits);
+  const open = history.sections.filter(({ leftAt }) => leftAt === undefined).length;
+  console.log(
+    `kinds: ${history.sections.length} checked acquisitions (${describeSections(history).text}), ` +
+      `${deaths.size} processes killed (${open} inside a section), ${pauses} paused, ` +
+      `${counts.lost ?? 0} holds lost, ${findings.length} violations`,
+  );
+  expect(findings.slice(0, 20)).toEqual([]);
+  expect(errors).toEqual([]);
+  expect(open).toBeGreaterThan(0);
+  expect(history.sections.length).toBeGreaterThan(1_000);
+}, 300_000);
 
-test.skipIf(SOAK.minutes > 0)(
-  "tokens rise over expiry, force, kills and a server that has forgotten everything",
-  async () => {
-    await fleet.man(careless);
-    const before = await fleet.harass(careless, 2_000, 3);
-    await fleet.locks.restart();
-    const after = await fleet.harass(careless, 2_000, 3);
-    await until("those who live have lost holds, and freed some by force", async () => {
-      const { counts } = await fleet.figures();
-      return (counts.lost ?? 0) > 0 && (counts.forced ?? 0) > 0;
-    });
-    const { counts, errors } = await fleet.stop();
-    const deaths = new Map([...before.deaths, ...after.deaths]);
-    const { history, findings } = await fleet.judge(deaths, careless.limits, () => true);
-    const writes = history.counters?.reduce((n, counter) => n + counter.writes, 0) ?? 0;
-    const count = history.sections.length;
-    console.log(
-      `kinds: ${count} tokens, ${counts.forced ?? 0} locks freed by force, ${counts.lost ?? 0} holds lost, ` +
-        `${deaths.size} processes killed, ${count - writes} late writes refused, ${findings.length} violations`,
-    );
-    expect(findings.slice(0, 20)).toEqual([]);
-    expect(errors).toEqual([]);
-    expect(counts.lost).toBeGreaterThan(0);
-    expect(counts.forced).toBeGreaterThan(0);
-    expect(writes).toBeGreaterThan(100);
-    expect(writes).toBeLessThan(count);
-  },
-  60_000,
-);
+test("tokens rise over expiry, force, kills and a server that has forgotten everything", async () => {
+  await fleet.man(careless);
+  const before = await fleet.harass(careless, 2_000, 3);
+  const [locks] = await fleet.site.masters();
+  await locks?.restart();
+  const after = await fleet.harass(careless, 2_000, 3);
+  await until("those who live have lost holds, and freed some by force", async () => {
+    const { counts } = await fleet.figures();
+    return (counts.lost ?? 0) > 0 && (counts.forced ?? 0) > 0;
+  });
+  const { counts, errors } = await fleet.stop();
+  const deaths = new Map([...before.deaths, ...after.deaths]);
+  const { history, findings } = await fleet.judge(deaths, careless.limits, () => true);
+  const writes = history.counters?.reduce((n, counter) => n + counter.writes, 0) ?? 0;
+  const count = history.sections.length;
+  console.log(
+    `kinds: ${count} tokens, ${counts.forced ?? 0} locks freed by force, ${counts.lost ?? 0} holds lost, ` +
+      `${deaths.size} processes killed, ${count - writes} late writes refused, ${findings.length} violations`,
+  );
+  expect(findings.slice(0, 20)).toEqual([]);
+  expect(errors).toEqual([]);
+  expect(counts.lost).toBeGreaterThan(0);
+  expect(counts.forced).toBeGreaterThan(0);
+  expect(writes).toBeGreaterThan(100);
+  expect(writes).toBeLessThan(count);
+}, 60_000);

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PATIENCE, UNHURRIED } from "../support/index.js";
-import { Crowd, type CrowdKind, type CrowdPart } from "./crowd.js";
+import { Crowd, type CrowdKind, type CrowdPart, crowdServers } from "./crowd.js";
 import type { CrowdFindingKind } from "./crowd-checker.js";
 import { playRounds } from "./latch-rounds.js";
 import { type Servers, startServers, stopServers } from "./scene.js";
@@ -103,7 +103,7 @@ function partOf(
 
 /** The kinds of what was found. */
 async function play(plot: Plot, planted: boolean, round = 1): Promise<readonly string[]> {
-  const crowd = await Crowd.gather(partOf(plot, planted, round), servers);
+  const crowd = await Crowd.gather(partOf(plot, planted, round), crowdServers(servers));
   try {
     const harm = { ms: MS, kills: 0, nap: 0, coma: 0 };
     const harassing = plot.lossy === undefined ? sleep(MS) : crowd.harass(harm);
@@ -146,7 +146,7 @@ test("permits on their way back are waited for before they are counted", {
     patience: PATIENCE,
     config: { options: { pollCap: ASLEEP } },
   };
-  const crowd = await Crowd.gather(partOf(plot, false, 1), servers);
+  const crowd = await Crowd.gather(partOf(plot, false, 1), crowdServers(servers));
   try {
     await sleep(200);
     for (const proxy of crowd.proxies) proxy.stall();

@@ -43,7 +43,7 @@ serve({
     const { hold, section } = stays.get(id);
     const { lock } = section;
     const askedAt = now();
-    await journal.leave(section, hold.isHeld, hold.remaining > 0);
+    await journal.leave(section, hold, hold.remaining > 0);
     const read = await adapter.take(lock, 0, lease, { side: "read", within: hold });
     const reading = await stay({ lock, lease, side: "read", askedAt }, read);
     await hold.unlock();
@@ -53,7 +53,7 @@ serve({
   /** Leaves by what the hold says of itself, and gives it back; what the unlock throws is not in question here. */
   async give(id) {
     const { hold, section } = stays.get(id);
-    await journal.leave(section, hold.isHeld, hold.remaining > 0);
+    await journal.leave(section, hold, hold.remaining > 0);
     await hold.unlock().catch(() => {});
   },
 });

@@ -49,6 +49,15 @@ export interface Section {
 /** When each killed process was sent its SIGKILL. */
 export type Deaths = ReadonlyMap<string, bigint>;
 
+/**
+ * A time in which nobody can be sure to be served: servers were away, or the way to them, or a process stood still that may
+ * have been granted anything.
+ */
+export interface Outage {
+  readonly from: bigint;
+  readonly until: bigint;
+}
+
 export const MS = 1_000_000n;
 
 export function groupByLock(sections: readonly Section[]): Map<string, Section[]> {

@@ -113,15 +113,18 @@ async function extended(context, subject) {
   }
 }
 
+const SHORT = [30, 130];
+
 /** Often longer than the lease, which nobody renews: what others do after it is no concern of this one. */
 async function outlasted(context, subject) {
-  const { count, journal, random } = context;
+  const { config, count, journal, random } = context;
+  const [least, most] = config.short ?? SHORT;
   const askedAt = now();
-  const lease = Math.floor(30 + random() * 100);
+  const lease = Math.floor(least + random() * (most - least));
   const hold = await subject.lock.lock({ lease });
   const section = await enter(context, subject, hold, askedAt, lease);
   await pause(random() * 1.5 * lease);
-  await journal.leave(section, hold.isHeld, false);
+  await leaveAll(journal, section, hold, false);
   count("sections");
   await hold.unlock();
 }
@@ -220,8 +223,7 @@ async function overstayed(context, subject) {
   if (!hold) return count("refused");
   const section = await enter(context, subject, hold, askedAt, lease);
   await pause(random() * 160);
-  const { isHeld } = hold;
-  await journal.leave(section, isHeld, true);
+  await leaveAll(journal, section, hold, true);
   count("sections");
   if (random() < 0.05 && (await subject.lock.forceUnlock())) count("forced");
   await hold.unlock();
@@ -243,10 +245,10 @@ async function inside(context, subject, hold, askedAt, lease) {
   await leave(context, subject, hold, section);
 }
 
+/** A section for each lock of the subject. */
 function enter({ config, journal, placeOf }, subject, hold, askedAt, lease) {
   const enteredAt = now();
-  return journal.enter({
-    lock: subject.name,
+  const stay = {
     owner: hold.ownerId,
     shared: subject.shared,
     askedAt,
@@ -256,7 +258,12 @@ function enter({ config, journal, placeOf }, subject, hold, askedAt, lease) {
     renewed: lease === undefined,
     remaining: hold.remaining,
     token: hold.token,
-  });
+  };
+  return Promise.all(subject.names.map((lock) => journal.enter({ ...stay, lock })));
+}
+
+function leaveAll(journal, sections, hold, sure) {
+  return Promise.all(sections.map((section) => journal.leave(section, hold, sure)));
 }
 
 async function leave({ config, count, journal, random }, { kind, shared }, hold, section) {
@@ -264,7 +271,7 @@ async function leave({ config, count, journal, random }, { kind, shared }, hold,
   const sure = hold.remaining > config.safe;
   if (!sure) count("unsure");
   else if (!shared) count("written");
-  await journal.leave(section, hold.isHeld, sure);
+  await leaveAll(journal, section, hold, sure);
   count("sections");
   count(kind);
 }

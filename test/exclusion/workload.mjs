@@ -2,15 +2,17 @@
  * A process of the exclusion tests: many tasks that take locks by every way the library has, and do in each what only
  * one may do at a time, or what no writer may be beside. Started by fleet.ts; uses the built package, as a user would.
  */
-import { isLockError, LockClient } from "holdfast";
+import { isLockError, LockClient, MultiLock, RedLock } from "holdfast";
 import { Redis } from "ioredis";
 import { serve } from "../support/worker-child.mjs";
+import { connect } from "./connect.mjs";
 import { Journal, now } from "./journal.mjs";
+import { randomFrom } from "./random.mjs";
 import { CARELESS, pick, SHARING, WAYS } from "./ways.mjs";
 
 /**
  * @typedef {object} Config
- * @property {number} lockPort
+ * @property {import("./connect.mjs").Where} where
  * @property {number} witnessPort
  * @property {string} name of this process
  * @property {number} seed
@@ -21,17 +23,27 @@ import { CARELESS, pick, SHARING, WAYS } from "./ways.mjs";
  * @property {number} hot number of hot locks of each kind
  * @property {"calm" | "wild" | "careless"} manner lock and unlock; everything, with short leases; nothing heeded
  * @property {[least: number, most: number]} lease ms
+ * @property {[least: number, most: number]} [short] leases that are outlasted
  * @property {number} safe ms that a hold must have left for the use of the counter
+ * @property {boolean} [stormy] calls may get no answer, for faults of the servers or on the way there
  * @property {import("holdfast").LockClientOptions} options
  */
 
-/** What each kind is: its sides with their shares of the calls, and what a place in its line is worth. */
+/**
+ * What each kind is: its sides with their shares of the calls, and what a place in its line is worth. A `multi` takes the
+ * lock of another name together with its own, a `red` the locks of that name on all masters.
+ */
 const KINDS = {
-  lock: { open: (client, name) => ({ only: client.getLock(name) }) },
-  fair: { open: (client, name) => ({ only: client.getFairLock(name) }), before: "all" },
-  fenced: { open: (client, name) => ({ only: client.getFencedLock(name) }) },
-  readwrite: { open: (client, name) => sides(client.getReadWriteLock(name)), before: "readers" },
-  unranked: { open: (client, name) => sides(client.getReadWriteLock(name, { preferWriters: false })) },
+  lock: { open: ([client], name) => ({ only: client.getLock(name) }) },
+  fair: { open: ([client], name) => ({ only: client.getFairLock(name) }), before: "all" },
+  fenced: { open: ([client], name) => ({ only: client.getFencedLock(name) }) },
+  readwrite: { open: ([client], name) => sides(client.getReadWriteLock(name)), before: "readers" },
+  unranked: { open: ([client], name) => sides(client.getReadWriteLock(name, { preferWriters: false })) },
+  multi: {
+    open: ([client], ...names) => ({ only: new MultiLock(...names.map((name) => client.getLock(name))) }),
+    takesTwo: true,
+  },
+  red: { open: (clients, name) => ({ only: new RedLock(...clients.map((client) => client.getLock(name))) }) },
 };
 
 /** Waits whose end is not known yet; those that were given up are pushed out by later ones. */
@@ -42,25 +54,21 @@ const errors = [];
 const waits = new Map();
 const running = [];
 let stopping = false;
-let client;
-let redis;
+let clients;
+let redises;
 let witness;
 
 serve({ start, stop, figures: () => ({ ...figures, errors }) });
 
 /** @param {Config} config */
 async function start(config) {
-  redis = new Redis(config.lockPort);
-  redis.on("error", () => {}); // the server may be away
+  redises = connect(config.where);
   witness = new Redis(config.witnessPort);
-  client = new LockClient(redis, config.options);
-  await client.ready();
-  client.on("waiting", async ({ ownerId }) => {
-    // Who stands behind others of its process is known by the first one's try, which may be on its way still.
-    await redis.ping().catch(() => {});
-    waits.set(ownerId, now());
-    if (waits.size > MOST_WAITS) waits.delete(waits.keys().next().value);
-  });
+  clients = redises.map((redis) => new LockClient(redis, config.options));
+  const ready = Promise.all(clients.map((client) => client.ready()));
+  await (config.stormy ? ready.catch(() => {}) : ready);
+  const [client] = clients;
+  client.on("waiting", ({ ownerId, lockName }) => void noteWait(ownerId, lockName));
   const journal = new Journal(witness, config.name);
   const context = { client, config, journal, random: randomFrom(config.seed), count, placeOf };
   const begin = (tasks, heat, names) => {
@@ -73,17 +81,27 @@ async function start(config) {
 async function stop() {
   stopping = true;
   await Promise.all(running);
-  await client.close();
-  redis.disconnect();
-  witness.disconnect();
+  await Promise.all(clients.map((client) => client.close()));
+  for (const redis of [...redises, witness]) redis.disconnect();
   return { ...figures, errors };
+}
+
+/**
+ * Who stands behind others of its process is known by the first one's try, which may be on its way still. A command that
+ * changes nothing follows it to the master, on the same connection.
+ */
+async function noteWait(ownerId, lockName) {
+  const isBehind = await redises[0].del(`{${lockName}}:none`).catch(() => undefined);
+  if (isBehind === undefined) return;
+  waits.set(ownerId, now());
+  if (waits.size > MOST_WAITS) waits.delete(waits.keys().next().value);
 }
 
 async function task(context, heat, names) {
   const { random, config } = context;
   while (!stopping) {
     const kind = pick(random, config.kinds);
-    const subject = subjectOf(kind, `${kind}-${heat}-${Math.floor(random() * names)}`, random);
+    const subject = subjectOf(kind, heat, names, random);
     const way = pick(random, waysOf(config.manner, subject));
     try {
       await way(context, subject);
@@ -100,22 +118,27 @@ function waysOf(manner, { other }) {
   return other ? [...ways, ...SHARING] : ways;
 }
 
-function note(error, way, { manner }) {
+function note(error, way, { manner, stormy }) {
   if (isLockError(error, "LOCK_LOST")) count("lost");
   // A process that is paused for longer than a short wait comes back to its end before it hears the answer.
-  else if (isLockError(error, "UNAVAILABLE") && (way.isShort || manner === "careless")) count("silent");
+  else if (isLockError(error, "UNAVAILABLE") && (way.isShort || stormy || manner === "careless"))
+    count("silent");
+  else if (isLockError(error, "QUORUM") && stormy) count("silent");
   else if (error?.name === "TimeoutError" || isLockError(error, "WAIT_TIMEOUT")) count("aborted");
   else errors.push(String(error?.stack ?? error));
 }
 
 /** One lock to work with, or one side of it; two calls in three go to the read side. */
-function subjectOf(kind, name, random) {
-  const { open, before } = KINDS[kind];
-  const lock = open(client, name);
-  if (lock.only) return { kind, name, lock: lock.only, shared: false, before };
+function subjectOf(kind, heat, most, random) {
+  const { open, before, takesTwo } = KINDS[kind];
+  const number = Math.floor(random() * most);
+  const numbers = takesTwo ? [number, (number + 1 + Math.floor(random() * (most - 1))) % most] : [number];
+  const names = numbers.map((each) => `${kind}-${heat}-${each}`);
+  const lock = open(clients, ...names);
+  if (lock.only) return { kind, names, lock: lock.only, shared: false, before };
   const shared = random() < 2 / 3;
   const [mine, other] = shared ? [lock.read, lock.write] : [lock.write, lock.read];
-  return { kind, name, lock: mine, other, shared, before };
+  return { kind, names, lock: mine, other, shared, before };
 }
 
 function sides(lock) {
@@ -131,15 +154,4 @@ function placeOf({ shared, before }, { ownerId }) {
 
 function count(figure) {
   figures[figure] = (figures[figure] ?? 0) + 1;
-}
-
-/** mulberry32 */
-function randomFrom(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }

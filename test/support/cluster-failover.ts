@@ -6,9 +6,12 @@ import { until } from "./until.js";
 /** A replica notices, asks the others and is elected; then it has to get round. */
 const TIMEOUT = 20_000;
 const EVERY = 20;
-/** Redis gives a failover up that takes longer than five seconds, as it may on a busy machine. */
+/**
+ * Redis gives a failover up that takes longer than five seconds, as it may on a busy machine. Masters do not vote about one node
+ * twice within two node time-outs, and a replica that lost asks again after four.
+ */
 const ABORTED = 7_000;
-const ATTEMPTS = 3;
+const ATTEMPTS = 5;
 
 export interface Failover {
   readonly before: RedisServer;
@@ -23,9 +26,27 @@ export async function politeFailover(cluster: RedisCluster, key: string): Promis
   const before = await cluster.masterFor(key);
   const replica = await replicaOf(cluster, before);
   await untilInStep(replica);
+  return askFor(["CLUSTER", "FAILOVER"], cluster, key, { before, replica });
+}
+
+/** CLUSTER FAILOVER FORCE on a replica whose master has been killed: nobody waits for the others to notice. */
+export function forcedFailover(
+  cluster: RedisCluster,
+  key: string,
+  parts: { readonly before: RedisServer; readonly replica: RedisServer },
+): Promise<Failover> {
+  return askFor(["CLUSTER", "FAILOVER", "FORCE"], cluster, key, parts);
+}
+
+async function askFor(
+  command: readonly string[],
+  cluster: RedisCluster,
+  key: string,
+  { before, replica }: { readonly before: RedisServer; readonly replica: RedisServer },
+): Promise<Failover> {
   for (let attempt = 1; ; attempt++) {
     const diedAt = performance.now();
-    await replica.call("CLUSTER", "FAILOVER");
+    await replica.call(...command);
     try {
       return await untilTakenOver(cluster, key, before, diedAt, ABORTED);
     } catch (error) {

@@ -20,6 +20,8 @@ export interface RedisSentinelOptions {
    * failover. On a busy machine, more keeps them from one that is not wanted.
    */
   readonly downAfter?: number;
+  /** More arguments of each redis-server. */
+  readonly args?: readonly string[];
 }
 
 const NAME = "holdfast";
@@ -31,14 +33,19 @@ const PATIENCE = { timeout: 20_000, every: 10 };
 
 /** Starts all and resolves when the replicas have their copies and each sentinel knows all the others and them. */
 export async function startSentinel(options: RedisSentinelOptions = {}): Promise<RedisSentinel> {
-  const { replicas = 1, password, sentinelPassword, downAfter = 500 } = options;
-  const auth = password === undefined ? {} : { password };
+  const { replicas = 1, password, sentinelPassword, downAfter = 500, args = [] } = options;
+  const auth = password === undefined ? { args } : { password, args };
   const master = await startRedis(auth);
   const servers = [master];
   const sentinels: SentinelProcess[] = [];
   const all = new RedisSentinel(servers, sentinels, sentinelPassword);
   try {
-    for (let i = 0; i < replicas; i++) servers.push(await startRedis({ ...auth, replicaOf: master }));
+    for (let i = 0; i < replicas; i++) {
+      // Told by a command, so that it stays master if it is restarted after it has become one.
+      const replica = await startRedis(auth);
+      servers.push(replica);
+      await replica.call("REPLICAOF", master.host, master.port);
+    }
     for (let i = 0; i < SENTINELS; i++) {
       const watch = { name: NAME, master, quorum: QUORUM, downAfter, failoverTimeout: FAILOVER_TIMEOUT };
       sentinels.push(await startSentinelProcess({ ...watch, sentinelPassword }));

@@ -14,6 +14,15 @@ export const MUTANTS = {
     { script: "fair/release", from: "redis.call('HDEL', lock, owner)", to: "redis.call('DEL', lock)" },
   ],
 
+  // The same, for a lock that is not fair.
+  "frees-anybody": () => [
+    {
+      script: "lock/release",
+      from: "if redis.call('HDEL', lock, owner) == 1 then",
+      to: "if redis.call('DEL', lock) == 1 then",
+    },
+  ],
+
   // The queue is pruned by the clocks of the processes; one of them is wrong by `skew` ms.
   "client-clock": ({ skew = 0 }) =>
     FAIR_SCRIPTS.map((script) => ({ script, from: CLOCK, to: `${CLOCK} + ${skew}` })),

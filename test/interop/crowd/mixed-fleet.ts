@@ -8,7 +8,7 @@ import { check, type Finding, type History, type Limits } from "../../exclusion/
 import { type Figures, Fleet, type Part, sum, type WorkerFigures } from "../../exclusion/fleet.js";
 import { ENTER, LEAVE } from "../../exclusion/journal.mjs";
 import { groupByLock, inOrderOf, MS } from "../../exclusion/sections.js";
-import { isAtLeast, type WorkerOptions } from "../../support/index.js";
+import { isAtLeast, type RedisServer, type WorkerOptions } from "../../support/index.js";
 import type { Built } from "../build.js";
 import { JavaClient } from "../java.js";
 import { Jvm } from "../jvm.js";
@@ -116,7 +116,7 @@ export class MixedFleet {
     const history = { ...recalled, sections: recalled.sections.map(withoutPlace) };
     const kinds = new Set(history.sections.map(({ lock }) => kindOf(lock)));
     const findings = [...kinds].flatMap((kind) => check(only(kind, history), LIMITS_OF[kind] ?? LIMITS));
-    const server = this.#fleet.locks.connect();
+    const server = this.#fleet.site.connect();
     const keys = (await server.keys("*")).filter((key) => !key.startsWith("redisson_lock_token:"));
     const ttls = await Promise.all(keys.map((key) => server.pttl(key)));
     await this.#fleet.clear();
@@ -131,7 +131,8 @@ export class MixedFleet {
   async #addJvm(): Promise<void> {
     const name = `j${++this.#started}`;
     const jvm = new Jvm(this.#built);
-    const { locks: server, witness: register } = this.#fleet;
+    const { site, witness: register } = this.#fleet;
+    const [server] = (await site.masters()) as [RedisServer];
     const options = { watchdog: WATCHDOG, fairWait: FAIR_WAIT };
     const locks = await JavaClient.connect(jvm, { url: server.url, ...options });
     const witness = await JavaClient.connect(jvm, { url: register.url });

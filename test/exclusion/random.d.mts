@@ -1,0 +1,1 @@
+export function randomFrom(seed: number): () => number;

@@ -1,0 +1,16 @@
+// Numbers that look random, and are the same ones for the same seed.
+
+/**
+ * mulberry32
+ * @param {number} seed
+ * @returns {() => number} at least 0, below 1
+ */
+export function randomFrom(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}

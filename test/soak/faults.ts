@@ -1,0 +1,246 @@
+/**
+ * How each fault of plan.ts is injected. All of them leave what was granted where it was: before a master dies its replica
+ * has all it had, and a server that restarts has its append-only file. What docs/guarantees.md does not promise beyond
+ * that, test/not-guaranteed produces.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Member } from "../exclusion/fleet.js";
+import { ClusterSite, SentinelSite, type Site } from "../exclusion/sites.js";
+import {
+  type Fault,
+  type FaultProxy,
+  forcedFailover,
+  type Matcher,
+  moveSlot,
+  politeFailover,
+  type RedisServer,
+  rejoin,
+  replicaOf,
+  until,
+  untilInStep,
+  untilReplicated,
+} from "../support/index.js";
+import type { Planned } from "./plan.js";
+
+/** Processes of one kind, and how one is killed and followed by another; undefined where a death takes permits along. */
+export interface Company {
+  readonly members: readonly Member[];
+  readonly replace?: ((member: Member) => Promise<void>) | undefined;
+}
+
+export interface Scenery {
+  readonly site: Site;
+  readonly companies: readonly Company[];
+  /** Names that are in use. */
+  readonly locks: readonly string[];
+}
+
+/** Milliseconds for which a fault waits for the command that it is to strike. */
+const STRIKES_WITHIN = 2_000;
+/** With more replicas than there are to wait for, a master refuses every write. */
+const REFUSES = ["CONFIG", "SET", "min-replicas-to-write"] as const;
+
+/**
+ * Milliseconds: more than four node time-outs. A node of a cluster that stands for election again sooner takes the old votes
+ * for new ones, and becomes a master whose slots nobody believes in. Such a fault is left out.
+ */
+const BETWEEN_ELECTIONS = 26_000;
+const elected = new WeakMap<RedisServer, number>();
+
+const isScript: Matcher = ([verb = ""]) => /^EVAL(SHA)?$/.test(verb);
+
+type Injection = (planned: Planned, scenery: Scenery) => Promise<void>;
+
+function pick<T>(list: readonly T[], target: number): T {
+  return list[Math.floor(target * list.length)] as T;
+}
+
+/** The way of a process to all servers, or to a single one. */
+function wayOf({ target, way }: Planned, { companies }: Scenery): readonly FaultProxy[] {
+  const members = companies.flatMap((company) => company.members);
+  const { proxies } = pick(members, target).route;
+  return way < 0.5 ? proxies : [pick(proxies, 2 * way - 1)];
+}
+
+async function masterOf({ target }: Planned, { site }: Scenery): Promise<RedisServer> {
+  return pick(await site.masters(), target);
+}
+
+/** Arms one fault for each way, until one of them has struck. */
+async function struck<T extends Fault>(faults: readonly T[]): Promise<T | undefined> {
+  const late = new AbortController();
+  const timeout = pause(STRIKES_WITHIN, undefined, { signal: late.signal }).catch(() => undefined);
+  await Promise.race([timeout, ...faults.map(({ fired }) => fired)]);
+  late.abort();
+  for (const fault of faults) fault.cancel();
+  return faults.find(({ hits }) => hits > 0);
+}
+
+async function during(begin: () => void, ms: number, end: () => void): Promise<void> {
+  begin();
+  await pause(ms);
+  end();
+}
+
+/** All servers think well of each other again. */
+async function settled(site: Site): Promise<void> {
+  if (site instanceof SentinelSite) return site.sentinel.inStep();
+  if (!(site instanceof ClusterSite)) return;
+  const { nodes } = site.cluster;
+  await until("the cluster is up, and all nodes agree on who has what", async () => {
+    const infos = await Promise.all(nodes.map((node) => node.call("CLUSTER", "INFO")));
+    const views = await Promise.all(nodes.map(viewOf));
+    return infos.every((info) => /cluster_state:ok/.test(String(info))) && new Set(views).size === 1;
+  });
+  const masters = await site.cluster.masters();
+  await Promise.all(nodes.filter((node) => !masters.includes(node)).map(untilInStep));
+}
+
+/** Who is a master of which slots, and who is whose replica, by the word of one node. */
+async function viewOf(node: RedisServer): Promise<string> {
+  const lines = String(await node.call("CLUSTER", "NODES"))
+    .trim()
+    .split("\n");
+  const rows = lines.map((line) => {
+    const [id, , flags = "", master, , , , , ...slots] = line.split(" ");
+    return [id, flags.replace("myself,", ""), master, ...slots].join(" ");
+  });
+  return rows.sort().join("\n");
+}
+
+/**
+ * The master grants and releases nothing more, and the replica has all that it did. (CLIENT PAUSE would stop the sentinels, too,
+ * who publish on the connection by which they command.)
+ */
+async function quiesce(master: RedisServer, replica: RedisServer): Promise<void> {
+  await master.call(...REFUSES, 9);
+  await untilReplicated(master, replica);
+}
+
+async function failOver(planned: Planned, { site, locks }: Scenery, kills: boolean): Promise<void> {
+  if (site instanceof ClusterSite) {
+    const { cluster } = site;
+    const key = pick(locks, planned.target);
+    const before = await cluster.masterFor(key);
+    const replica = await replicaOf(cluster, before);
+    if (performance.now() - (elected.get(replica) ?? Number.NEGATIVE_INFINITY) < BETWEEN_ELECTIONS) return;
+    elected.set(replica, performance.now());
+    if (!kills) {
+      await politeFailover(cluster, key);
+      return settled(site);
+    }
+    await quiesce(before, replica);
+    await before.kill();
+    await forcedFailover(cluster, key, { before, replica });
+    await rejoin(cluster, before);
+    return settled(site);
+  }
+  const { sentinel } = site as SentinelSite;
+  const before = await sentinel.master();
+  const [replica] = (await sentinel.replicas()) as [RedisServer];
+  await quiesce(before, replica);
+  if (kills) await before.kill();
+  await sentinel.failover();
+  if (kills) return sentinel.revive(before);
+  await sentinel.inStep();
+  await before.call(...REFUSES, 0);
+}
+
+/** One or two of the five masters of a RedLock die, and come back with their data; or they only stand still. */
+async function leave(planned: Planned, { site }: Scenery): Promise<void> {
+  const masters = await site.masters();
+  const first = pick(masters, planned.target);
+  const second = pick(
+    masters.filter((master) => master !== first),
+    (2 * planned.way) % 1,
+  );
+  const gone = planned.target < 1 / 3 ? [first] : [first, second];
+  const dies = planned.way < 0.5;
+  await Promise.all(gone.map(async (master) => (dies ? master.kill() : master.pause())));
+  await pause(planned.ms);
+  await Promise.all(gone.map(async (master) => (dies ? master.restart() : master.resume())));
+}
+
+/** By the names in plan.ts. Each resolves when nothing of it is left. */
+export const INJECTIONS: Readonly<Record<string, Injection>> = {
+  "lost reply": async (planned, scenery) => {
+    await struck(wayOf(planned, scenery).map((proxy) => proxy.cutReplyOf(isScript)));
+  },
+  "lost request": async (planned, scenery) => {
+    await struck(wayOf(planned, scenery).map((proxy) => proxy.dropRequest(isScript)));
+  },
+  "late request": async (planned, scenery) => {
+    const held = wayOf(planned, scenery).map((proxy) => proxy.holdRequest(isScript));
+    if (!(await struck(held))) return;
+    await pause(planned.ms);
+    // The server may have been replaced meanwhile: then it is refused, or lost.
+    await Promise.allSettled(held.filter(({ hits }) => hits > 0).map((request) => request.deliver()));
+  },
+  cut: async (planned, scenery) => {
+    for (const proxy of wayOf(planned, scenery)) proxy.cut();
+  },
+  stall: (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.stall()),
+  "half-open": (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.blackhole()),
+  refused: (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.refuse()),
+  "SIGSTOP of a process": ({ target, ms }, { companies }) => {
+    const { worker } = pick(
+      companies.flatMap(({ members }) => members),
+      target,
+    );
+    return during(
+      () => worker.pause(),
+      ms,
+      () => worker.resume(),
+    );
+  },
+  "SIGKILL of a process": async ({ target }, { companies }) => {
+    const mortal = companies.flatMap(({ members, replace }) =>
+      replace ? members.map((member) => () => replace(member)) : [],
+    );
+    if (mortal.length > 0) await pick(mortal, target)();
+  },
+  "CLIENT KILL normal": async (planned, scenery) => {
+    await (await masterOf(planned, scenery)).call("CLIENT", "KILL", "TYPE", "normal");
+  },
+  "CLIENT KILL pubsub": async (planned, scenery) => {
+    await (await masterOf(planned, scenery)).call("CLIENT", "KILL", "TYPE", "pubsub");
+  },
+  "CLIENT PAUSE": async (planned, scenery) => {
+    await (await masterOf(planned, scenery)).call("CLIENT", "PAUSE", planned.ms, "ALL");
+    await pause(planned.ms);
+  },
+  "SCRIPT FLUSH": async (planned, scenery) => {
+    await (await masterOf(planned, scenery)).call("SCRIPT", "FLUSH");
+  },
+  "SIGSTOP of a server": async (planned, scenery) => {
+    const master = await masterOf(planned, scenery);
+    await during(
+      () => master.pause(),
+      planned.ms,
+      () => master.resume(),
+    );
+    await settled(scenery.site);
+  },
+  "restart of a server": async (planned, scenery) => {
+    await (await masterOf(planned, scenery)).restart();
+    await settled(scenery.site);
+  },
+  failover: (planned, scenery) => failOver(planned, scenery, false),
+  "death of a master": (planned, scenery) => failOver(planned, scenery, true),
+  "slot moved": async ({ target }, { site, locks }) => {
+    await moveSlot((site as ClusterSite).cluster, pick(locks, target));
+    await settled(site);
+  },
+  "masters away": leave,
+};
+
+async function onWay(planned: Planned, scenery: Scenery, harm: (proxy: FaultProxy) => void): Promise<void> {
+  const proxies = wayOf(planned, scenery);
+  await during(
+    () => proxies.forEach(harm),
+    planned.ms,
+    () => {
+      for (const proxy of proxies) proxy.restore();
+    },
+  );
+}

@@ -1,0 +1,96 @@
+// `npm run soak -- --minutes 20 --topology cluster --kinds all --seed 7`: all kinds of locks under faults that come at random. Exit code 1
+// if a lock had two owners, a waiter was left asleep, a permit was lost, or anything else went wrong.
+//
+//   --minutes     default 10
+//   --topology    single (default), sentinel, cluster, or redlock: five masters
+//   --kinds       all (default), or some of those that the topology has, with commas: lock,fair,fenced,readwrite,unranked,multi,
+//                 semaphore,permits,latch; on redlock: red
+//   --seed        of the plan of faults; default a random one
+//   --plan        prints the plan, and does nothing
+//   --planted     a mistake of test/exclusion/planted/mutants.mjs, to see it found
+//
+// The report is in out/soak: a page, and its data as JSON.
+import { randomInt } from "node:crypto";
+import { register } from "node:module";
+import { parseArgs } from "node:util";
+
+register("./typescript.mjs", import.meta.url);
+const { TOPOLOGIES, planRound } = await import("./plan.ts");
+const { kindsOn } = await import("./parts.ts");
+const { roundsOf, Soak } = await import("./soak.ts");
+const { reportOf, write } = await import("./report.ts");
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "10" },
+    topology: { type: "string", default: "single" },
+    kinds: { type: "string", default: "all" },
+    seed: { type: "string", default: String(randomInt(2 ** 31)) },
+    planted: { type: "string" },
+    plan: { type: "boolean", default: false },
+  },
+});
+const { topology, planted } = values;
+const seconds = 60 * Number(values.minutes);
+if (!(seconds > 0)) throw new RangeError("--minutes must be a number above 0");
+if (!TOPOLOGIES.includes(topology))
+  throw new RangeError(`--topology must be one of ${TOPOLOGIES.join(", ")}`);
+const all = kindsOn(topology);
+const kinds = values.kinds === "all" ? all : values.kinds.split(",");
+const unknown = kinds.filter((kind) => !all.includes(kind));
+if (unknown.length > 0)
+  throw new RangeError(`${topology} has no ${unknown.join(", ")}: it has ${all.join(", ")}`);
+const seed = Number(values.seed);
+if (!Number.isSafeInteger(seed)) throw new RangeError("--seed must be a whole number");
+
+const options = { topology, kinds, seconds, seed, ...(planted ? { worker: mutant(planted) } : {}) };
+const command = `npm run soak -- --minutes ${values.minutes} --topology ${topology} --kinds ${values.kinds} --seed ${seed}`;
+console.log(`${command}${planted ? ` --planted ${planted}` : ""}`);
+if (values.plan) printPlan();
+else process.exitCode = await run();
+
+function printPlan() {
+  const { count, faulty } = roundsOf(seconds);
+  for (let round = 1; round <= count; round++) {
+    console.log(`round ${round}`);
+    for (const { at, name, ms } of planRound(seed, round, topology, faulty)) {
+      console.log(`${String(at).padStart(7)} ms  ${name}${ms > 0 ? `, ${ms} ms` : ""}`);
+    }
+  }
+}
+
+async function run() {
+  const soak = await Soak.prepare(options);
+  const [before] = await loads();
+  try {
+    await soak.run(tell);
+  } finally {
+    await soak.end();
+  }
+  const [after] = await loads();
+  const report = reportOf(soak, options, { command, load: [before, after] });
+  if (process.stdout.isTTY) process.stdout.write("\n");
+  console.log(report.summary.join("\n"));
+  for (const { round, kind, lock, detail } of report.violations.slice(0, 20)) {
+    console.log(`VIOLATION in round ${round}: ${kind} of ${lock}: ${detail}`);
+  }
+  for (const error of report.errors.slice(0, 20)) console.log(`ERROR ${error}`);
+  console.log(`report: ${await write(report)}`);
+  console.log(report.passed ? "passed" : "FAILED");
+  return report.passed ? 0 : 1;
+}
+
+/** One line that changes, or one for each ten seconds where the output is kept. */
+function tell(line) {
+  if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line.slice(0, process.stdout.columns - 1)}`);
+  else if (Number.parseInt(line, 10) % 10 === 0) console.log(line);
+}
+
+async function loads() {
+  return (await import("node:os")).loadavg();
+}
+
+function mutant(name) {
+  const hooks = new URL("../interop/crowd/mutant.mjs", import.meta.url).href;
+  return { execArgv: ["--import", hooks], env: { HOLDFAST_MUTANT: name } };
+}

@@ -1,0 +1,3 @@
+import type { Report } from "./report.js";
+
+export function pageOf(report: Report): string;

@@ -1,0 +1,166 @@
+/**
+ * What a soak has seen, on one clock, as data for its report: the faults; of each second the acquisitions and their waits; and
+ * who was inside, for some seconds of special interest, since an hour of that would fill the memory.
+ */
+import type { Stay } from "../exclusion/crowd-checker.js";
+import { endOf as endOfStay } from "../exclusion/crowd-checker.js";
+import { type Deaths, endOf, later, type Outage, type Section } from "../exclusion/sections.js";
+import { FAULTS, type FaultKind } from "./plan.js";
+
+/** Somebody was inside. Milliseconds since the start of the soak. */
+export interface Visit {
+  readonly kind: string;
+  readonly lock: string;
+  readonly process: string;
+  readonly asked: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What one second had. Milliseconds. */
+export interface Second {
+  readonly at: number;
+  readonly acquisitions: number;
+  /** From the call to the grant: half of them, all but one in a hundred, and all of them took no longer; null if there were none. */
+  readonly p50: number | null;
+  readonly p99: number | null;
+  readonly most: number | null;
+}
+
+/** Some seconds, and everybody who was inside. */
+export interface Scene {
+  readonly from: number;
+  readonly to: number;
+  readonly visits: readonly Visit[];
+}
+
+/** Milliseconds of a scene before and after what it is about. */
+const BEFORE = 1_500;
+const AFTER = 3_000;
+
+/** A fault as it came. Milliseconds since the start of the soak. */
+export interface Struck {
+  readonly name: string;
+  readonly group: FaultKind["group"];
+  readonly from: number;
+  readonly to: number;
+}
+
+export class Tape {
+  readonly #start = process.hrtime.bigint();
+  readonly faults: Struck[] = [];
+  readonly seconds: Second[] = [];
+  /** Acquisitions by kind, and the longest wait for one, in milliseconds. */
+  readonly kinds: Record<string, { acquisitions: number; longestWait: number }> = {};
+  /** About the longest fault of servers. */
+  scene: Scene | undefined;
+  #sceneLasts = -1;
+  /** Of the round that goes on. */
+  #visits: Visit[] = [];
+  /** Of the round that goes on: faults, on the clock of the journals. */
+  #outages: Outage[] = [];
+
+  /** Milliseconds since the start. */
+  at(instant: bigint = process.hrtime.bigint()): number {
+    return Number(instant - this.#start) / 1e6;
+  }
+
+  /** Notes a fault for as long as its injection takes. */
+  async strike(name: string, inject: () => Promise<void>): Promise<void> {
+    const from = process.hrtime.bigint();
+    try {
+      await inject();
+    } finally {
+      const until = process.hrtime.bigint();
+      this.#outages.push({ from, until });
+      const { group } = FAULTS.find((kind) => kind.name === name) as FaultKind;
+      this.faults.push({ name, group, from: this.at(from), to: this.at(until) });
+    }
+  }
+
+  /** The faults since this was asked last. */
+  takeOutages(): Outage[] {
+    const outages = this.#outages;
+    this.#outages = [];
+    return outages;
+  }
+
+  noteSections(sections: readonly Section[], deaths: Deaths): void {
+    for (const section of sections)
+      this.#note(section, section.lock.replace(/-.*/, ""), endOf(section, deaths));
+  }
+
+  noteStays(kind: string, stays: readonly Stay[]): void {
+    for (const stay of stays) this.#note(stay, kind, later(endOfStay(stay), stay.enteredAt));
+  }
+
+  #note({ lock, process, askedAt, enteredAt }: Section | Stay, kind: string, end: bigint): void {
+    const [asked, from, to] = [askedAt, enteredAt, end].map((instant) => this.at(instant)) as [
+      number,
+      number,
+      number,
+    ];
+    this.#visits.push({ kind, lock, process, asked, from, to });
+    this.count(kind, 1, from - asked);
+  }
+
+  count(kind: string, acquisitions: number, wait: number): void {
+    const known = this.kinds[kind] ?? { acquisitions: 0, longestWait: 0 };
+    this.kinds[kind] = {
+      acquisitions: known.acquisitions + acquisitions,
+      longestWait: Math.max(known.longestWait, wait),
+    };
+  }
+
+  /** Sums up what was noted since the last time. */
+  closeRound(): void {
+    const visits = this.#visits.sort((a, b) => a.from - b.from);
+    this.#visits = [];
+    for (let i = 0, at = secondOf(visits[0]); i < visits.length; at += 1_000) {
+      const waits: number[] = [];
+      for (let visit = visits[i]; visit && visit.from < at + 1_000; visit = visits[++i]) {
+        waits.push(visit.from - visit.asked);
+      }
+      waits.sort((a, b) => a - b);
+      const share = (of: number) => waits[Math.floor(of * (waits.length - 1))] ?? null;
+      this.seconds.push({
+        at,
+        acquisitions: waits.length,
+        p50: share(0.5),
+        p99: share(0.99),
+        most: share(1),
+      });
+    }
+    for (const { group, from, to } of this.faults) {
+      if (group === "network" || group === "process") continue;
+      if (to - from <= this.#sceneLasts || !visits.some((visit) => visit.from > to)) continue;
+      this.#sceneLasts = to - from;
+      const [begin, end] = [from - BEFORE, to + AFTER];
+      this.scene = {
+        from: begin,
+        to: end,
+        visits: visits.filter((visit) => visit.to > begin && visit.from < end),
+      };
+    }
+  }
+}
+
+function secondOf(visit: Visit | undefined): number {
+  return Math.floor((visit?.from ?? 0) / 1_000) * 1_000;
+}
+
+/**
+ * A place in a line is worth nothing where a fault strikes: whoever is cut off for three times `pollCap` loses it, and a call
+ * whose command was lost came later than it knows.
+ */
+export function withoutDoubtfulPlaces(
+  sections: readonly Section[],
+  outages: readonly Outage[],
+  trust: bigint,
+): Section[] {
+  const isCalm = ({ askedAt, enteredAt }: Section) =>
+    outages.every(({ from, until }) => until + trust < askedAt || from > enteredAt);
+  return sections.map((section) =>
+    section.place === undefined || isCalm(section) ? section : { ...section, place: undefined },
+  );
+}
