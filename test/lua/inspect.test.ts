@@ -121,11 +121,11 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
       { mode: "read", [ME]: "1", user: "1" },
       { mode: "write", [`${ME}:write:write`]: "1" },
       { mode: "read", [ME]: "1", [OTHER]: "no" },
-      // More than are looked at first.
+      // Many more than are looked at first, which chance picks.
       {
         mode: "read",
         user: "1",
-        ...Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`${ME}${i}`, "1"])),
+        ...Object.fromEntries(Array.from({ length: 999 }, (_, i) => [`${ME}${i}`, "1"])),
       },
     ];
     const others: State[] = [text("paid", -1), text("2.5", -1), { value: ["a"], ttl: -1 }];
