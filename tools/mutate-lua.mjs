@@ -1,277 +1,152 @@
-// Tests the tests of the Lua scripts: changes each script in every small way that this file knows, one at a time, and
-// runs the tests of that script, which should notice. Slow, so a command of its own. `--list` runs nothing: it prints the
-// changes, and the equivalents that are none of them any more.
-// Usage: node tools/mutate-lua.mjs [--only lock | --only lock/acquire] [--list]
-import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+// Tests the tests of the Lua files: changes each file in every small way that mutants.mjs knows, one at a time, and runs
+// the tests of the scripts in which it stands, which should notice. `--list` runs nothing: it prints the changes, and the
+// equivalents that are none of them any more. `--equivalents` tries those as well.
+// Usage: npm run mutate:lua [-- [--only lock | --only lock/acquire] [--list] [--equivalents]]
+import { readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { build } from "esbuild";
-import luaparse from "luaparse";
 import { createVitest } from "vitest/node";
 import { reasonFor, staleIn } from "./mutate-lua/equivalents.mjs";
+import { mutantsIn } from "./mutate-lua/mutants.mjs";
+import { readSources } from "./mutate-lua/scripts.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const TESTS = join(ROOT, "test/lua");
-/** Of all mutants that are not equivalent, this share is to be killed. */
-const GOAL = 0.95;
+/** Of the mutants of each file that are not equivalent, this share is to be noticed. */
+const GOAL = 0.97;
+/** Processes, each with its own server and its share of the mutants. */
+const PARTS = Math.min(4, availableParallelism());
 
-const BINARY = {
-  "==": ["~="],
-  "~=": ["=="],
-  "<": ["<=", ">="],
-  "<=": ["<", ">"],
-  ">": [">=", "<="],
-  ">=": [">", "<"],
-  "+": ["-"],
-  "-": ["+"],
-  and: ["or"],
-  or: ["and"],
-};
-
-/** Strings that are neither data nor the name of a command that something else would be missed from. */
-const STRINGS = {
-  0: ["1", ""],
-  1: ["0"],
-  PX: ["EX"],
-  PEXPIRE: ["EXPIRE", "PERSIST"],
-  PTTL: ["TTL"],
-  EXISTS: ["TTL"],
-  HEXISTS: ["HSTRLEN"],
-  HLEN: ["EXISTS"],
-  DEL: ["PTTL"],
-};
-
-/** @typedef {{ script: string, body: string, what: string }} Mutant */
-
-/** All mutants of one script's body. @returns {Mutant[]} */
-function mutate(script, body) {
-  const mutants = new Map();
-  const add = ([from, to], text) => {
-    const changed = body.slice(0, from) + text + body.slice(to);
-    mutants.set(changed, { script, body: changed, what: describe(body, changed, from) });
-  };
-  const source = ({ range }) => body.slice(...range);
-  const chunk = luaparse.parse(body, { ranges: true, luaVersion: "5.1" });
-  visit(chunk.body, (node) => {
-    const { type, range } = node;
-    if (type === "BinaryExpression" || type === "LogicalExpression") {
-      for (const operator of BINARY[node.operator] ?? []) {
-        add(range, `${source(node.left)} ${operator} ${source(node.right)}`);
-      }
-    }
-    if (type === "LogicalExpression") {
-      add(range, source(node.left));
-      add(range, source(node.right));
-    }
-    if (type === "UnaryExpression") add(range, source(node.argument));
-    if (type === "NumericLiteral") {
-      add(range, String(node.value + 1));
-      if (node.value > 0) add(range, String(node.value - 1));
-    }
-    if (type === "StringLiteral") {
-      for (const text of STRINGS[node.raw.slice(1, -1)] ?? []) add(range, `'${text}'`);
-    }
-    if (type === "CallStatement" || type === "AssignmentStatement" || type === "ReturnStatement")
-      add(range, "");
-    if (type === "ReturnStatement" && node.arguments.length > 0) add(range, "return false");
-    if (type === "CallExpression" && source(node.base) === "redis.call") add(node.base.range, "redis.pcall");
-    if (type === "CallExpression" && source(node.base) === "redis.pcall") add(node.base.range, "redis.call");
-    if (type === "IfStatement") {
-      for (const clause of node.clauses) {
-        if (!clause.condition) continue;
-        add(clause.condition.range, "true");
-        add(clause.condition.range, "false");
-      }
-    }
-    // `f(a, b)` -> `f(b, a)`
-    const isSymmetric = type === "CallExpression" && /^math\.(max|min)$/.test(source(node.base));
-    if (type === "CallExpression" && !isSymmetric && node.arguments.length > 1) {
-      const [first, second] = node.arguments.slice(-2);
-      add([first.range[0], second.range[1]], `${source(second)}, ${source(first)}`);
-    }
-  });
-  mutants.delete(body);
-  return [...mutants.values()].filter(({ body: changed }) => compiles(changed));
-}
-
-function visit(node, see) {
-  if (Array.isArray(node)) {
-    for (const child of node) visit(child, see);
-  } else if (node !== null && typeof node === "object") {
-    if (typeof node.type === "string") see(node);
-    for (const [name, child] of Object.entries(node)) if (name !== "range") visit(child, see);
-  }
-}
-
-function compiles(body) {
-  try {
-    luaparse.parse(body, { luaVersion: "5.1" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function titleOf({ script, what }) {
-  return `${script}: ${what}`;
-}
-
-/** The line that was changed, before and after. */
-function describe(before, after, at) {
-  const lineOf = (text) => text.split("\n")[before.slice(0, at).split("\n").length - 1]?.trim() ?? "";
-  return `${lineOf(before)} -> ${lineOf(after) || "(removed)"}`;
-}
-
-async function readScripts() {
-  const entryPoints = [join(ROOT, "src/scripts/generated.ts")];
-  const { outputFiles } = await build({
-    entryPoints,
-    bundle: true,
-    write: false,
-    platform: "node",
-    format: "esm",
-  });
-  const code = Buffer.from(outputFiles[0].contents).toString("base64");
-  const module = await import(`data:text/javascript;base64,${code}`);
-  return Object.entries(module).map(([exported, source]) => ({ exported, ...source }));
-}
-
-function textOf(text) {
-  return { text, sha1: createHash("sha1").update(text).digest("hex") };
-}
-
-/** The files of tests that run scripts through the bench, where they can be replaced. */
-const BENCHES = readdirSync(TESTS)
-  .filter((name) => name.endsWith(".test.ts"))
-  .map((name) => ({ file: join(TESTS, name), source: readFileSync(join(TESTS, name), "utf8") }))
-  .filter(({ source }) => source.includes("./bench.js"));
-
-/** The tests of one script: files of its own, and those that go over several or (`* as`) over all scripts with a lock. */
-function testsOf({ exported, keys }, all) {
-  const isNamed = (name, source) => new RegExp(`\\b${name}\\b`).test(source);
-  const own = [];
-  const shared = [];
-  for (const { file, source } of BENCHES) {
-    const goesOverAll = source.includes("import * as generated");
-    const isAlone = !goesOverAll && all.filter((script) => isNamed(script.exported, source)).length === 1;
-    const has = goesOverAll ? "lock" in keys || "locks" in keys : isNamed(exported, source);
-    if (has) (isAlone ? own : shared).push(file);
-  }
-  return { own, shared };
-}
+/** @typedef {import("./mutate-lua/mutants.mjs").Mutant} Mutant */
 
 async function main() {
-  const { values } = parseArgs({ options: { only: { type: "string" }, list: { type: "boolean" } } });
-  const { only } = values;
-  const all = await readScripts();
-  const scripts = all.filter(
-    ({ name }) => only === undefined || name === only || name.startsWith(`${only}/`),
-  );
-  if (scripts.length === 0) throw new Error(`there is no script ${only}`);
-  const queues = scripts.flatMap((script) => {
-    const { name, modern } = script;
-    const tests = testsOf(script, all);
-    if (tests.own.length + tests.shared.length === 0) {
-      console.log(`${name} is not tested on the bench\n`);
-      return [];
-    }
-    const [, shebang = "", body = ""] = /^(#!lua[^\n]*\n)?([\s\S]*)$/.exec(modern.text) ?? [];
-    const mutants = mutate(name, body);
-    // Without its flags a script must not pass either.
-    const lines = mutants.map((mutant) => ({ ...mutant, shebang }));
-    if (shebang) lines.push({ script: name, body, shebang: "#!lua\n", what: `${shebang.trim()} -> #!lua` });
-    return { name, ...tests, mutants: lines };
+  const { values } = parseArgs({
+    options: { only: { type: "string" }, list: { type: "boolean" }, equivalents: { type: "boolean" } },
   });
+  const { only } = values;
+  const mutants = mutantsIn(readSources(ROOT), only);
+  if (mutants.length === 0) throw new Error(`there is nothing to change in ${only}`);
   if (values.list) {
-    const lines = queues.flatMap(({ mutants }) => mutants.map(titleOf));
-    for (const line of lines) console.log(line);
-    if (only === undefined) for (const line of staleIn(lines)) console.log(`STALE       ${line}`);
+    const titles = mutants.map(({ title }) => title);
+    for (const title of titles) console.log(title);
+    if (only === undefined) for (const title of staleIn(titles)) console.log(`STALE       ${title}`);
     return;
   }
-  await run(queues);
+  const start = performance.now();
+  const tried = values.equivalents ? mutants : mutants.filter(({ title }) => !reasonFor(title));
+  const noticed = await run(tried);
+  const seconds = Math.round((performance.now() - start) / 1000);
+  report(mutants, noticed);
+  console.log(`${tried.length} tried in ${seconds} s; goal: ${100 * GOAL} % of each file`);
 }
 
-async function run(queues) {
-  const directory = mkdtempSync(join(tmpdir(), "holdfast-mutants-"));
-  const file = join(directory, "override.json");
-  process.env.HOLDFAST_LUA_OVERRIDE = file;
-  process.chdir(ROOT);
-  const vitest = await createVitest("test", { watch: false, root: ROOT, reporters: [{}], silent: true });
-  const specs = await vitest.globTestSpecifications();
-  const survivors = [];
-  const known = [];
-  let killed = 0;
-  /** Runs these files of these scripts, and returns the scripts of which a test has failed. */
-  const findKilled = async (active, filesOf) => {
-    const files = new Set(active.flatMap(filesOf));
-    const chosen = specs.filter(({ moduleId }) => files.has(moduleId));
-    if (chosen.length < files.size) throw new Error(`not all are tests of ${[...files].join(", ")}`);
-    if (files.size === 0) return [];
-    const { testModules } = await vitest.runTestSpecifications(chosen);
-    if (testModules.length < files.size) throw new Error(`not all were run of ${[...files].join(", ")}`);
-    return active.filter((queue) =>
-      testModules.some((module) => filesOf(queue).includes(module.moduleId) && hasFailed(module, queue)),
-    );
+/** The numbers of those that a test has noticed. @param {Mutant[]} mutants @returns {Promise<Set<string>>} */
+async function run(mutants) {
+  const noticed = new Set();
+  let tests = 0;
+  const failed = [];
+  const reporter = {
+    onTestCaseResult(test) {
+      tests++;
+      if (test.result().state === "failed") failed.push(`${test.module.relativeModuleId}: ${test.fullName}`);
+      for (const id of test.meta().noticed ?? []) noticed.add(id);
+      if (process.stderr.isTTY) process.stderr.write(`\r${tests} tests, ${noticed.size} noticed `);
+    },
   };
+  const parts = Array.from({ length: PARTS }, (_, part) =>
+    mutants.filter((_, index) => index % PARTS === part).map(({ id }) => id),
+  );
+  await Promise.all(parts.map((ids) => runPart(ids, reporter)));
+  if (failed.length > 0) throw new Error(`these tests fail without any change:\n${failed.join("\n")}`);
+  return noticed;
+}
+
+async function runPart(ids, reporter) {
+  const vitest = await createVitest("test", {
+    config: false,
+    watch: false,
+    root: ROOT,
+    include: benches(),
+    pool: "forks",
+    // All files in one process, so that what one has noticed needs no other.
+    isolate: false,
+    maxWorkers: 1,
+    sequence: { sequencer: AsGiven },
+    runner: join(ROOT, "tools/mutate-lua/runner.mjs"),
+    env: { HOLDFAST_MUTANTS: JSON.stringify({ root: ROOT, ids }) },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    // What a mutated script lets happen behind the end of its test.
+    dangerouslyIgnoreUnhandledErrors: true,
+    reporters: [reporter],
+    silent: true,
+    // Each run of a test listens for its end.
+    execArgv: ["--no-warnings"],
+  });
+  const specs = await vitest.globTestSpecifications();
+  const order = benches();
+  const at = ({ moduleId }) => order.findIndex((file) => moduleId.endsWith(file));
+  specs.sort((a, b) => at(a) - at(b));
   try {
-    writeFileSync(file, "{}");
-    const files = queues.flatMap(({ own, shared }) => [...own, ...shared]);
-    await expectGreen(
-      vitest,
-      specs.filter(({ moduleId }) => files.includes(moduleId)),
-    );
-    // One mutant of each script at a time. Files that scripts share are slow: they run for those that the own ones let pass.
-    for (let round = 0; queues.some(({ mutants }) => round < mutants.length); round++) {
-      const active = queues.filter(({ mutants }) => round < mutants.length);
-      const overrides = active.map(({ name, mutants }) => {
-        const { shebang, body } = mutants[round];
-        return [name, { modern: textOf(shebang + body), legacy: textOf(body) }];
-      });
-      writeFileSync(file, JSON.stringify(Object.fromEntries(overrides)));
-      const noticed = await findKilled(active, ({ own }) => own);
-      const others = active.filter((queue) => !noticed.includes(queue));
-      noticed.push(...(await findKilled(others, ({ shared }) => shared)));
-      for (const queue of active) {
-        const line = titleOf(queue.mutants[round]);
-        if (noticed.includes(queue)) killed++;
-        else (reasonFor(line) ? known : survivors).push(line);
-      }
-      process.stderr.write(`\r${killed} killed, ${survivors.length} survived, ${known.length} equivalent `);
-    }
+    await vitest.runTestSpecifications(specs);
   } finally {
     await vitest.close();
-    rmSync(directory, { recursive: true });
   }
-  report(killed, survivors, known);
 }
 
-/** In a file that scripts share, the titles of a script's tests begin with its name. */
-function hasFailed(module, { name, own }) {
-  if (module.ok()) return false;
-  const failed = [...module.children.allTests("failed")];
-  const isOf = ({ fullName }) => fullName.startsWith(`${name},`);
-  return own.includes(module.moduleId) || failed.length === 0 || failed.some(isOf);
+class AsGiven {
+  sort(specs) {
+    return specs;
+  }
+  shard(specs) {
+    return specs;
+  }
 }
 
-async function expectGreen(vitest, specs) {
-  const { testModules } = await vitest.runTestSpecifications(specs);
-  const failed = testModules.filter((module) => !module.ok()).map(({ moduleId }) => moduleId);
-  if (failed.length > 0) throw new Error(`these tests fail without any mutation: ${failed.join(", ")}`);
+/** The files of tests that run scripts on the bench, those last that try much at random. */
+function benches() {
+  const files = readdirSync(join(ROOT, "test/lua"))
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => ({ file: `test/lua/${name}`, source: readFileSync(join(ROOT, "test/lua", name), "utf8") }))
+    .filter(({ source }) => /"\.\/(bench|counts)\.js"/.test(source));
+  const isRandom = ({ source }) => source.includes("fast-check");
+  return [...files.filter((file) => !isRandom(file)), ...files.filter(isRandom)].map(({ file }) => file);
 }
 
-function report(killed, survivors, known) {
-  console.log("\n");
-  for (const line of known) console.log(`equivalent  ${line}\n            ${reasonFor(line)}`);
-  for (const line of survivors) console.log(`SURVIVED    ${line}`);
-  const score = killed / (killed + survivors.length);
+/** @param {Mutant[]} mutants @param {Set<string>} noticed */
+function report(mutants, noticed) {
+  const rows = new Map();
+  const survivors = [];
+  const reasons = new Map();
+  for (const { file, title, id } of mutants) {
+    const row = rows.get(file) ?? { mutants: 0, killed: 0, equivalent: 0, survived: 0 };
+    rows.set(file, row);
+    row.mutants++;
+    const reason = reasonFor(title);
+    if (noticed.has(id)) row.killed++;
+    else if (reason) row.equivalent++;
+    else row.survived++;
+    if (reason && noticed.has(id)) console.log(`NOTICED     ${title}\n            ${reason}`);
+    else if (reason) reasons.set(reason, [...(reasons.get(reason) ?? []), title]);
+    else if (!noticed.has(id)) survivors.push(title);
+  }
+  for (const [reason, titles] of reasons) console.log(`${reason}:\n  ${titles.join("\n  ")}`);
+  console.log("");
+  for (const title of survivors) console.log(`SURVIVED    ${title}`);
+  const all = { mutants: 0, killed: 0, equivalent: 0, survived: 0 };
+  const columns = (name, row, ...more) =>
+    [name.padEnd(24), ...Object.values(row).map((n) => String(n).padStart(10)), ...more].join(" ");
   console.log(
-    `Lua mutants: ${killed} killed, ${survivors.length} survived, ${known.length} equivalent: ` +
-      `${(100 * score).toFixed(1)} % killed (goal ${100 * GOAL} %)`,
+    `\n${["file".padEnd(24), ...Object.keys(all).map((name) => name.padStart(10))].join(" ")}      score`,
   );
-  process.exitCode = score >= GOAL ? 0 : 1;
+  for (const [file, row] of [...rows, ["all", all]]) {
+    if (row !== all) for (const name of Object.keys(all)) all[name] += row[name];
+    const score = row.killed / (row.killed + row.survived || 1);
+    if (row !== all && score < GOAL && row.survived > 0) process.exitCode = 1;
+    console.log(columns(file, row, `${(100 * score).toFixed(1)} %`.padStart(10)));
+  }
 }
 
 await main();

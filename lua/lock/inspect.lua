@@ -38,4 +38,4 @@ for i = 1, #fields, 2 do
   end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
-return {redis.call('PTTL', lock), redis.call('EXISTS', counter), is_shared(mode) and mode or '', waiters, holders}
+return {redis.call('PTTL', lock), redis.call('EXISTS', counter), mode or '', waiters, holders}

@@ -22,7 +22,7 @@ for i = 1, owners do
   local owner = ARGV[i + 1]
   local count = redis.pcall('HGET', lock, owner)
   local other = type(count) == 'table'
-  local left, last = reads_left(lock, owner, not other and count)
+  local left, last = reads_left(lock, owner, count)
   if other then
     replies[i] = -1
   elseif left == 0 then

@@ -121,7 +121,7 @@ local function change_reads(lock, owner, terms, left)
   local longest = reads_left(lock, owner, #terms)
   if most < 0 or longest < most then
     -- Somebody else has the longest to go: there is nothing to be found out.
-    if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
+    if before < most - 1 and sees_other_reader(lock, owner) then
       return false
     end
     longest = all_reads_left(lock)

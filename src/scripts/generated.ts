@@ -22,7 +22,7 @@ end`;
 const sharedCountsGiveBack = `local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, message and message ~= '' and message or free)
+redis.pcall(publish, channel, message ~= '' and message or free)
 end
 end`;
 const sharedCountsRaw = `local function raw(id)
@@ -251,7 +251,7 @@ return false
 end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
-if most > 0 and before < most - 1 and sees_other_reader(lock, owner) then
+if before < most - 1 and sees_other_reader(lock, owner) then
 return false
 end
 longest = all_reads_left(lock)
@@ -942,7 +942,7 @@ holders[#holders + 1] = left
 end
 end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
-return {redis.call('PTTL', lock), redis.call('EXISTS', counter), is_shared(mode) and mode or '', waiters, holders}`,
+return {redis.call('PTTL', lock), redis.call('EXISTS', counter), mode or '', waiters, holders}`,
 );
 
 const lockPassHeader = {
@@ -1558,7 +1558,7 @@ local lock = locks[i]
 local owner = ARGV[i + 1]
 local count = redis.pcall('HGET', lock, owner)
 local other = type(count) == 'table'
-local left, last = reads_left(lock, owner, not other and count)
+local left, last = reads_left(lock, owner, count)
 if other then
 replies[i] = -1
 elseif left == 0 then

@@ -20,7 +20,7 @@ export const FOREVER: number = Number.POSITIVE_INFINITY;
 /** For which an empty queue is kept. */
 export const KEPT = 8;
 
-const PLAIN: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
+export const PLAIN: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 export const COUNTED: QueueTraits = { ...PLAIN, handoff: false };
 export const SHARED: QueueTraits = { ...COUNTED, shared: true };
 export const FAIR: QueueTraits = { ...COUNTED, serverQueued: true };

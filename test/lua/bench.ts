@@ -1,12 +1,11 @@
 /**
  * A server on which single scripts are tried: what is there before, what a script replies, what is there after, and
- * what was announced. The scripts are those of generated.ts, unless HOLDFAST_LUA_OVERRIDE names a JSON file that maps
- * their names to other texts: that is how tools/mutate-lua.mjs tests these tests.
+ * what was announced. The scripts are those of generated.ts, unless tools/mutate-lua.mjs tests these tests.
  */
-import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import {
+  type AnyScript,
   type ArgumentValues,
   encode,
   type KeyValues,
@@ -105,6 +104,7 @@ export class Bench {
   readonly server: RedisServer;
   readonly redis: Redis;
   readonly #subscriber: Redis;
+  readonly #users = new Map<string, Redis>();
   #messages: Message[] = [];
   /** The server's clock at the last `put`, in ms. */
   #since = 0;
@@ -197,8 +197,8 @@ export class Bench {
     form: Form,
     redis: Redis = this.redis,
   ): Run<K, A> {
-    const { text: lua, sha1 } = scriptText(script, form);
     return async (keys, args) => {
+      const { text: lua, sha1 } = scriptText(script, form);
       const [hash, ...rest] = encode(sha1, script, keys as NoInfer<K>, args as NoInfer<A>);
       try {
         return await redis.evalsha(hash, ...rest);
@@ -230,8 +230,13 @@ export class Bench {
   }
 
   async #as(user: string, ...rules: string[]): Promise<Redis> {
-    await this.redis.acl("SETUSER", user, "reset", "on", "nopass", ...rules);
-    return this.server.connect({ username: user, password: "any" });
+    let connection = this.#users.get(user);
+    if (connection === undefined) {
+      await this.redis.acl("SETUSER", user, "reset", "on", "nopass", ...rules);
+      connection = this.server.connect({ username: user, password: "any" });
+      this.#users.set(user, connection);
+    }
+    return connection;
   }
 
   /** Who lacks the command is told so, and no key is left without end, but those that never have one. */
@@ -279,18 +284,10 @@ export function expectTtl(found: unknown, ttl: number): void {
   }
 }
 
-type Texts = Readonly<Record<Form, ScriptText>>;
+/** What tools/mutate-lua puts in the place of a script, if it runs these tests. */
+type Replace = (script: string, form: Form) => ScriptText | undefined;
 
-const file = process.env.HOLDFAST_LUA_OVERRIDE;
-const overrides: Readonly<Record<string, Texts>> = file ? JSON.parse(readFileSync(file, "utf8")) : {};
-
-/** Of these scripts, the ones that are to be tested: all, or those that were replaced. */
-export function tested<S extends { readonly name: string }>(scripts: readonly S[]): readonly S[] {
-  return file && Object.keys(overrides).length > 0
-    ? scripts.filter(({ name }) => name in overrides)
-    : scripts;
-}
-
-function scriptText(script: Texts & { readonly name: string }, form: Form): ScriptText {
-  return (overrides[script.name] ?? script)[form];
+function scriptText(script: AnyScript, form: Form): ScriptText {
+  const replace = (globalThis as { holdfastReplacedScript?: Replace }).holdfastReplacedScript;
+  return replace?.(script.name, form) ?? script[form];
 }

@@ -4,6 +4,7 @@ import {
   type Bench,
   forms,
   held,
+  type Later,
   LOCK,
   later,
   ME,
@@ -21,7 +22,9 @@ import {
   GRACE,
   inLine,
   JAVA,
+  JAVA_2,
   mine,
+  type Place,
   QUEUE,
   THIRD,
   TIMEOUTS,
@@ -123,6 +126,26 @@ describe.each(forms(fairRelease))("fair/release, %s", (form) => {
     expect(await release(0, 0)).toBe(1);
     const [java, other] = [{ due: later(GRACE + 700_000 - left) }, { due: later(2 * GRACE), alive: 9_000 }];
     await bench.expect({ ...inLine([JAVA, java], [OTHER, other]), ...over });
+  });
+
+  test("two dropped early leave the turns of both to all behind them, of whom one has no score", async () => {
+    const behind = (turn: (due: number) => number | Later): [string, Place][] => [
+      [OTHER, { due: turn(1_500_000), alive: 9_000 }],
+      [JAVA, {}],
+      [JAVA_2, { due: turn(2_100_000) }],
+      [THIRD, { due: turn(2_400_000), alive: 9_000 }],
+    ];
+    await bench.put({
+      ...mine(30_000),
+      ...inLine(
+        ["6e3814a1-e847-452b-a982-45baf93a1df2:8", { due: 200_000, alive: -1 }],
+        ["6e3814a1-e847-452b-a982-45baf93a1df2:9", { due: 350_000, alive: -1 }],
+        ...behind((due) => due),
+      ),
+    });
+    expect(await release(0, 0)).toBe(1);
+    // 200 s of the first, and the 150 s that the second had behind it.
+    await bench.expect({ ...inLine(...behind((due) => later(due - 350_000))), ...over });
   });
 
   test("a Redisson waiter, of which only its score is known, is woken as well", async () => {

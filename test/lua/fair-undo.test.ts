@@ -296,6 +296,30 @@ describe.each(forms(fairUndo))("fair/undo, %s", (form) => {
       expect(await bench.heard()).toEqual(woken(OTHER));
     });
 
+    test("1: of a waiter that is there twice only the last place goes", async () => {
+      await bench.put({
+        ...theirs(30_000),
+        ...inLine([JAVA, {}], [ME, {}], next(930_000), [ME, { due: 630_000, alive: 9_000 }]),
+      });
+      const { reply, over: tombstones } = await many([ME, JAVA]);
+      expect(reply).toBe(1);
+      await bench.expect({ ...theirs(30_000), ...inLine([ME, {}], next(630_000)), ...tombstones });
+    });
+
+    test("1: before more than Lua can unpack", async () => {
+      const names = Array.from({ length: 8_500 }, (_, i) => `w${i}`);
+      const at = (due: number) => scored(Object.fromEntries(names.map((name) => [name, due])));
+      const queue = (...first: string[]) => ({ [QUEUE]: { value: [...first, ...names], ttl: -1 } });
+      await bench.put({ ...theirs(30_000), ...queue("first"), [TIMEOUTS]: at(900_000) });
+      const { over: tombstones } = await many(["first"]);
+      await bench.expect({
+        ...theirs(30_000),
+        ...queue(),
+        [TIMEOUTS]: at(900_000 - GRACE),
+        ...tombstones,
+      });
+    });
+
     test("1: far from each other in a long queue, as one after the other", async () => {
       const names = Array.from({ length: 1_800 }, (_, i) => `w${i}`);
       const places = (waiters: string[], from = 0): [string, Place][] =>

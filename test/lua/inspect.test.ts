@@ -32,7 +32,11 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
   }
 
   test("a lock: its TTL, its owner and count", async () => {
-    const [pttl, ...rest] = await look({ [LOCK]: held({ [ME]: "2" }, 30_000) });
+    // A key that would be a read hold's is none of this lock.
+    const [pttl, ...rest] = await look({
+      [LOCK]: held({ [ME]: "2" }, 30_000),
+      [readHold(ME, 1)]: text("1", 9_000),
+    });
     expectTtl(pttl, 30_000);
     expect(rest).toEqual([0, "", [], [ME, "2", 0]]);
   });
@@ -63,6 +67,19 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
     expectTtl(times.get(`${ME}=2`), 60_000);
     expectTtl(times.get(`${OTHER}=1`), 90_000);
     expect(times.get(`${DEAD}=1`)).toBe(0);
+  });
+
+  test.each<[string, ttl: number, counts: Record<string, string>, last: string, number[]]>([
+    ["ten thousand are looked for in vain", 90_000, { [ME]: "10002" }, readHold(ME, 10_002), [30_000]],
+    ["not one more; then the lock's time counts", 90_000, { [ME]: "10003" }, readHold(ME, 10_003), [90_000]],
+    ["which may be without end", -1, { [ME]: "10003" }, readHold(ME, 10_003), [2 ** 52]],
+    ["of all", 90_000, { [ME]: "5002", [OTHER]: "5001" }, readHold(OTHER, 5_001), [0, 30_000]],
+    ["of all, not one more", 90_000, { [ME]: "5002", [OTHER]: "5002" }, readHold(OTHER, 5_002), [0, 90_000]],
+  ])("readers with countless holds: %s", async (_, ttl, counts, last, times) => {
+    await bench().put({ [LOCK]: held({ mode: "read", ...counts }, ttl), [last]: text("1", 30_000) });
+    const [, , , , holders = []] = await inspect();
+    expect(holders.filter((_field, i) => i % 3 === 0)).toEqual(Object.keys(counts));
+    for (const [i, left] of times.entries()) expectTtl(holders[3 * i + 2], left);
   });
 
   test("the write side, and a writer that reads too", async () => {
@@ -104,11 +121,11 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
       { mode: "read", [ME]: "1", user: "1" },
       { mode: "write", [`${ME}:write:write`]: "1" },
       { mode: "read", [ME]: "1", [OTHER]: "no" },
-      // More than are looked at first.
+      // Many more than are looked at first, which chance picks.
       {
         mode: "read",
         user: "1",
-        ...Object.fromEntries(Array.from({ length: 99 }, (_, i) => [`${ME}${i}`, "1"])),
+        ...Object.fromEntries(Array.from({ length: 999 }, (_, i) => [`${ME}${i}`, "1"])),
       },
     ];
     const others: State[] = [text("paid", -1), text("2.5", -1), { value: ["a"], ttl: -1 }];
@@ -129,6 +146,12 @@ describe.each(forms(lockInspect))("lock/inspect, %s", (form) => {
     await bench().outOfMemory(async () => {
       expect((await inspect()).slice(1)).toEqual([0, "", [], [ME, "1", 0]]);
     });
+  });
+
+  test("who may not get is told so where it would", async () => {
+    await bench().put({ [LOCK]: text("3", 30_000) });
+    const limited = bench().runner(lockInspect, form, await bench().without("get"));
+    await expectForbidden(bench(), limited(keys, {}));
   });
 
   test.each(["type", "hget", "hrandfield", "hgetall", "pttl", "exists", "lrange"])(

@@ -222,6 +222,10 @@ describe.each(cases)("$title", ({ kind, form }) => {
 });
 
 describe.each(forms(writePass))("write/pass, %s", (form) => {
+  const args = (ask: number, patience: number) => ({
+    ...{ owner: ME, field: `${ME}:write`, successor: SUCCESSOR, successorField: `${SUCCESSOR}:write` },
+    ...{ lease: 20_000, ask, own: 1, patience, tombstoneTtl: 40_000, publish: "PUBLISH" },
+  });
   const keys = {
     lock: LOCK,
     channel: BOTH_SIDES,
@@ -232,24 +236,25 @@ describe.each(forms(writePass))("write/pass, %s", (form) => {
 
   test("{1, 0}: a writer that reads goes on as a reader, and its successor gets nothing", async () => {
     await bench.put(writing(30_000, "1", [25_000]));
-    const args = {
-      ...{
-        owner: ME,
-        field: `${ME}:write`,
-        successor: SUCCESSOR,
-        successorField: `${SUCCESSOR}:write`,
-        lease: 20_000,
-        ask: 0,
-      },
-      ...{ own: 1, patience: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
-    };
-    expect(await bench.runner(writePass, form)(keys, args)).toEqual([1, 0, 0]);
+    expect(await bench.runner(writePass, form)(keys, args(0, 0))).toEqual([1, 0, 0]);
     await bench.expect({
       [LOCK]: held({ mode: "read", [ME]: "1" }, 25_000),
       ...holds(ME, [25_000]),
       [TOMBSTONE]: text("1", 40_000),
     });
     expect(await bench.heard()).toHaveLength(1);
+  });
+
+  test("{1, 0}: a count of two digits is given back at once; a successor without patience is not advertised", async () => {
+    const others = { [WRITERS]: scored({ [OTHER]: 9_000 }, 9_000) };
+    await bench.put({ ...writing(30_000, "12"), ...others });
+    expect(await bench.runner(writePass, form)(keys, { ...args(1, 0), own: 0 })).toEqual([1, 0, 1]);
+    await bench.expect({ [TOMBSTONE]: text("1", 40_000), ...others });
+  });
+
+  test.each(["zrem", "zadd"])("who may not %s is told so", async (command) => {
+    await bench.put(writing(30_000));
+    await bench.expectRefusal(command, writePass, form, keys, args(1, 20_000));
   });
 });
 

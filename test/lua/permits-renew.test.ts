@@ -35,10 +35,10 @@ describe.each(forms(permitsRenew))("permits/renew, %s", (form) => {
       ended: scored({ [MINE]: 0, [LONG_GONE]: -9_000 }),
       mine: scored({ [MINE]: 15_000 }),
     });
-    const keys = ["mine", "gone", "other", "text", "list", "ended"];
+    const keys = ["list", "gone", "other", "text", "mine", "ended"];
     const pairs = keys.map((key): [string, string] => [key, MINE]);
     expect(await renew(30_000, ...pairs, ["ended", LONG_GONE], ["mine", MINE])).toEqual([
-      1, 0, 0, 0, 0, 0, 0, 1,
+      0, 0, 0, 0, 1, 0, 0, 1,
     ]);
     await bench().expect({
       ...theirs,
@@ -90,6 +90,14 @@ describe.each(forms(permitsRenew))("permits/renew, %s", (form) => {
       ).resolves.toEqual(members.map((_, i) => (i % 2 === 0 ? 1 : 0)));
     });
     await bench().expect({ a: scored(Object.fromEntries(even.map((member) => [member, later(30_000)]))) });
+  });
+
+  test("one alone, without memory", async () => {
+    await bench().put({ a: scored({ [MINE]: 15_000 }) });
+    await bench().outOfMemory(async () => {
+      expect(await renew(30_000, ["a", MINE])).toEqual([1]);
+    });
+    await bench().expect({ a: scored({ [MINE]: later(30_000) }) });
   });
 
   test.each(["time", "zadd"])("who may not %s is told so", async (command) => {

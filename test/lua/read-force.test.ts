@@ -12,7 +12,7 @@ import {
   startBench,
   text,
 } from "./bench.js";
-import { announced, CHANNEL, holds, over, reading, writing } from "./sides.js";
+import { announced, CHANNEL, holdKey, holds, over, reading, writing } from "./sides.js";
 
 let bench: Bench;
 beforeAll(async () => {
@@ -92,6 +92,15 @@ describe.each(forms(readForce))("read/force, %s", (form) => {
     await bench.put(states);
     expect(await force()).toBe(0);
     await bench.expect(states);
+  });
+
+  test("1: of readers with thousands of holds the last that is looked for goes, too", async () => {
+    await bench.put({
+      [LOCK]: held({ mode: "read", [ME]: "5002", [OTHER]: "5001" }, 60_000),
+      [holdKey(OTHER, 5_001)]: text("1", 30_000),
+    });
+    expect(await force()).toBe(1);
+    await bench.expect(done);
   });
 
   test("the hold keys of a name with braces and of one without", async () => {

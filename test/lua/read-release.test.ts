@@ -84,6 +84,55 @@ describe.each(forms(readRelease))("read/release, %s", (form) => {
     expect(await bench.heard()).toEqual([]);
   });
 
+  test("1: a TTL that others may need is kept as long as somebody else is seen to read", async () => {
+    await bench.put(reading({ [ME]: [30_000], [OTHER]: [20_000] }, 90_000));
+    expect(await release(0, [])).toBe(1);
+    await bench.expect({ ...reading({ [OTHER]: [20_000] }, 90_000), ...over });
+    await bench.put(reading({ [ME]: [30_000, 30_000], [OTHER]: [0] }, 90_000));
+    expect(await release(15_000, [15_000])).toBe(1);
+    await bench.expect(reading({ [ME]: [15_000], [OTHER]: [0] }, 15_000));
+  });
+
+  test("1: readers with more holds than are looked for keep the lock for its time", async () => {
+    const countless = (ttl: number): States => ({
+      [LOCK]: held({ mode: "read", [OTHER]: "99999" }, ttl),
+    });
+    for (const [ttl, left] of [
+      [60_000, 60_000],
+      [-1, 2 ** 52],
+    ] as const) {
+      const { [LOCK]: lock, ...keys } = reading({ [ME]: [60_000] });
+      await bench.put({ [LOCK]: held({ ...(lock?.value as object), [OTHER]: "99999" }, ttl), ...keys });
+      expect(await release(0, [])).toBe(1);
+      await bench.expect({ ...countless(left), ...over });
+    }
+  });
+
+  test("1: the search goes over all readers, and finds the last hold that it may look for", async () => {
+    const last = { [holdKey(THIRD, 5_001)]: text("1", 30_000) };
+    const others = { mode: "read", [OTHER]: "5002", [THIRD]: "5001" };
+    await bench.put({ ...reading({ [ME]: [90_000] }), ...last });
+    await bench.redis.hset(LOCK, others);
+    expect(await release(0, [])).toBe(1);
+    await bench.expect({ [LOCK]: held(others, 30_000), ...last, ...over });
+  });
+
+  test("1: no hold stays behind of an owner that has as many as are looked for", async () => {
+    await bench.put({
+      [LOCK]: held({ mode: "read", [ME]: "10002" }, 60_000),
+      [holdKey(ME, 10_002)]: text("1", 30_000),
+    });
+    expect(await release(0, [])).toBe(1);
+    await bench.expect(over);
+  });
+
+  test("1: a field that is no lock's is not deleted with the last reader", async () => {
+    await bench.put(reading({ [ME]: [30_000] }));
+    await bench.redis.hset(LOCK, "name", "theirs");
+    expect(await release(0, [])).toBe(1);
+    await bench.expect({ [LOCK]: held({ mode: "read", name: "theirs" }, 30_000), ...over });
+  });
+
   test.each([
     ["up", [60_000, 20_000], 60_000],
     ["down", [15_000, 20_000], 20_000],

@@ -169,6 +169,8 @@ describe("what is due", () => {
     await scene.clock.advance(1_000);
     expect(scene.looks).toEqual([]);
     expect(scene.clock.timers).toBe(0);
+    // Nor kept.
+    expect(watched.index).toBe(-1);
   });
 
   test("may be moved, to an earlier time or a later one", async () => {
@@ -222,6 +224,12 @@ describe("the timer", () => {
     expect(scene.clock.timers).toBe(1);
     await scene.clock.advance(400);
     expect(scene.looks.map(([name]) => name)).toEqual(["second"]);
+  });
+
+  test("was never there, if nothing was watched", () => {
+    const scene = new Scene();
+    scene.watchdog.close();
+    expect(scene.clock.timers).toBe(0);
   });
 
   test("is gone when the watchdog is closed, with all that it watches", async () => {

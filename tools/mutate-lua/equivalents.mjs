@@ -1,13 +1,9 @@
-// Changes of the Lua scripts that no test can notice, and why.
-const PTTL = "if redis.call('PTTL', key) < tonumber(ttl) then";
-const TOMBSTONE = "if redis.call('EXISTS', tombstone) == 1 then";
-const FREE = "if redis.call('EXISTS', lock, tombstone) == 0 then";
-const ABSENCE = "return -redis.call('EXISTS', lock)";
-const forbidden = "EXISTS fails by lack of permission only, and another EXISTS reports that";
-/** The changes of one line that `edits` make, each by a text and what takes its place, in these scripts ("*": in all). */
-function same(why, scripts, line, ...edits) {
+// Changes of the Lua files that no test can notice, and why. What was shared by several files is told once, under "*".
+
+/** The changes of one line that `edits` make, each by a text and what takes its place, in these files ("*": in all). */
+function same(why, files, line, ...edits) {
   const changed = edits.map(([from, to]) => line.replace(from, () => to) || "(removed)");
-  return changed.flatMap((to) => scripts.split(" ").map((script) => [`${script}: ${line} -> ${to}`, why]));
+  return changed.flatMap((to) => files.split(" ").map((file) => [`${file}: ${line} -> ${to}`, why]));
 }
 
 /** Lines whose call may as well be a pcall. */
@@ -16,28 +12,46 @@ function caught(...lines) {
   return lines.flatMap((line) => same(why, "*", line, ["redis.call", "redis.pcall"]));
 }
 
-const TICK = "a millisecond more or less";
-const SHORTCUT = "spares a look at all readers, which comes to the same";
-const ENDS = "this script ends all holds of an owner, and so sets no terms";
-const NO_SUCH = "there is no such key";
-const ONLY_WHETHER = "only asked whether any were dropped, or not asked at all";
-const ENDERS = "read/force read/reenter read/renew";
-const MODAL = "read/extend read/reenter read/release read/renew read/undo write/acquire write/force";
 const GONE = [/.*/, ""];
-const SERVER_TIME = "return time[1] * 1000 + math.floor(time[2] / 1000)";
-const LEFT = "return update_hold(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock)";
-const OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or -redis.call('EXISTS', lock)";
+const TICK = "a millisecond more or less";
+const NO_SUCH = "there is no such key";
+const PAIRS = "fields and values come in pairs";
+const SHORTCUT = "spares commands, and comes to the same";
+const ONLY_WHETHER = "only asked whether any were dropped, or not asked at all";
+const FIRST_ONLY = "only the first of them is used";
+const TRUE = "Redis replies 1 for true";
+const NOTHING = "moves by nothing";
+const SAME_KEYS = "counts the same two keys";
+const NEVER_EMPTY = "a count is never empty";
+
+const FREE = "if redis.call('EXISTS', lock, tombstone) == 0 then";
+const FREE_FOR = "local possible = redis.call('EXISTS', lock, successorTombstone) == 0";
+const LEFT = "return update_hold(lock, tombstone, owner, count, left) and 1 or why_not_held(lock)";
+const OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_held(lock)";
 const READ_OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_reading(lock, owner)";
 const OTHERS = "others = redis.call('HEXISTS', lock, owner .. ':write') == 0";
-const UPDATE = "elseif redis.call('PEXPIRE', hold, term) == 0 then";
-const SET = "redis.call('SET', hold, '1', 'PX', term)";
-const HSET = "redis.call('HSET', lock, owner, #terms)";
+const HAS_SUCCESSOR = "if redis.call('HEXISTS', lock, successor) == 0 then";
+const HAS_WRITER = "if redis.call('HEXISTS', lock, successorField) == 0 then";
 const WHOLE = "local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17";
 const NUMBER = "return whole and tonumber(value) or redis.call('DECRBY', key, 0)";
-const MARK = "redis.call('SET', marker, outcome, 'PX', ttl)";
 const WAITS = "if patience ~= '0' then";
+const SPARE = "local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - position * grace";
+const AGAIN = "if #again == CHUNK or i == 1 then";
+const LONGER = "if before < most - 1 and sees_other_reader(lock, owner) then";
+const HAS_LOCK = "if not again and (mode or redis.call('EXISTS', lock) == 1) then";
+const INSPECTED =
+  "local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}";
+const KIND =
+  "if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GET', lock), '^%-?%d+$') then";
+const IN_TIME = "return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest)";
+const REFUSED =
+  "if string.find(why, \"can't run this command\", 1, true) or string.find(why, 'no permissions to run', 1, true) then";
+/** Of server/refused: a command is called, by the name that is told, with other arguments. */
+const OTHER_ARGUMENTS =
+  /^server\/refused: check\('\w+', redis\.pcall\((?<command>'\w+'), .*\)\) -> check\('\w+', redis\.pcall\(\k<command>, /;
+const OOM_WRITE = "redis.pcall('ZREM', leases[1], '')";
 
-/** Changes that no test can notice, as `script: line -> line`, and why. */
+/** Changes that no test can notice, as `file: line -> line`, and why. */
 const EQUIVALENT = new Map([
   ...caught(
     "redis.call('DEL', lock)",
@@ -83,30 +97,76 @@ const EQUIVALENT = new Map([
     "if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then",
     "end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))",
     "others = redis.call('EXISTS', lock) == 1",
-    "return -redis.call('EXISTS', lock)",
     "return {0, redis.call('PTTL', lock)}",
     "return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}",
     "return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}",
+    "return -redis.call('EXISTS', lock)",
+    "redis.call('DEL', queue)",
+    "elseif redis.call('PEXPIRE', hold, term) == 0 then",
+    "redis.call('ZREM', timeouts, unpack(left_by))",
+    "redis.call('ZREM', alive, unpack(left_by))",
+    "redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)",
+    "redis.call('ZADD', leases, 'XX', 'GT', now + lease, member)",
+    "local left = redis.call('PTTL', lock)",
+    "local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))",
+    "local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')",
+    "local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)",
+    "for position, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do",
+    "return {outcome, tonumber(redis.call('TIME')[1])}",
+    "return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)}",
+    "return {1, 1, redis.call('GET', counter)}",
+    "if redis.call('EXISTS', number) == 1 then",
+    "if redis.call('EXISTS', marker) == 1 then",
+    "if redis.call('EXISTS', tombstone) == 0 then",
+    "if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then",
+    "if ask == '1' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then",
+    "if redis.call('HGET', lock, 'mode') ~= 'write' then",
+    "return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1",
+    IN_TIME,
+    INSPECTED,
+    KIND,
+    SPARE,
+    FREE_FOR,
+    HAS_SUCCESSOR,
+    HAS_WRITER,
+    HAS_LOCK,
     OTHERS,
     OVER,
     READ_OVER,
-    LEFT,
-    LEFT.replace("owner", "field"),
-    UPDATE,
   ),
   ...same("the reply is the same error", "*", "return redis.call('EXISTS', tombstone)", ["call", "pcall"]),
-  ...same("sets a TTL to what it is", "*", PTTL, ["<", "<="]),
+  ...same("sets a TTL to what it is", "*", "if redis.call('PTTL', key) < tonumber(ttl) then", ["<", "<="]),
   ...same("sets a TTL to what it is", "*", "if redis.call('PTTL', hold) < tonumber(lease) then", ["<", "<="]),
   ...same("sets the counter to what it is", "*", "if token < floor then", ["<", "<="]),
-  ...same("counts the same two keys", "fenced/acquire", FREE, ["lock, tombstone", "tombstone, lock"]),
-  ...same("Redis replies 1 for true", "*", LEFT, [" and 1", ""]),
-  ...same("Redis replies 1 for true", "*", LEFT.replace("owner", "field"), [" and 1", ""]),
-  ...same("Redis replies 1 for true", "*", OVER, [" and 1", ""]),
-  ...same("Redis replies 1 for true", "*", READ_OVER, [" and 1", ""]),
-  ...same(TICK, "*", SERVER_TIME, ["/ 1000", "/ 1001"], ["/ 1000", "/ 999"]),
+  ...same(SAME_KEYS, "*", FREE, ["lock, tombstone", "tombstone, lock"]),
+  ...same(SAME_KEYS, "*", FREE_FOR, ["lock, successorTombstone", "successorTombstone, lock"]),
+  ...same("nil is as good", "*", "return nil", ["nil", "false"]),
+  ...same("nil is as good", "*", "return false", GONE),
+  ...same(TRUE, "*", LEFT, [" and 1", ""]),
+  ...same(TRUE, "*", LEFT.replace("owner", "field"), [" and 1", ""]),
+  ...same(TRUE, "*", OVER, [" and 1", ""]),
+  ...same(TRUE, "*", READ_OVER, [" and 1", ""]),
+  ...same(TRUE, "*", "return ended == call and 1 or 0", [" and 1", ""]),
+  ...same(NEVER_EMPTY, "*", HAS_SUCCESSOR, ["HEXISTS", "HSTRLEN"]),
+  ...same(NEVER_EMPTY, "*", HAS_WRITER, ["HEXISTS", "HSTRLEN"]),
+  ...same(NEVER_EMPTY, "*", OTHERS, ["HEXISTS", "HSTRLEN"]),
+  ...same(NEVER_EMPTY, "*", "if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then", [
+    "HEXISTS",
+    "HSTRLEN",
+  ]),
+  ...same(
+    TICK,
+    "*",
+    "return time[1] * 1000 + math.floor(time[2] / 1000)",
+    ["/ 1000", "/ 1001"],
+    ["/ 1000", "/ 999"],
+  ),
   ...same(TICK, "*", "if deadline and deadline > now then", ["> now", ">= now"]),
   ...same(TICK, "*", "if wait > 0 then", ["0", "1"]),
   ...same(TICK, "*", "if longest > 0 then", ["0", "1"]),
+  ...same(TICK, "*", "if ttl > 0 then", ["0", "1"], [">", ">="]),
+  ...same(TICK, "*", IN_TIME, ["<=", "<"]),
+  ...same(TICK, "*", "if now + lease < tonumber(ends) then", ["<", "<="]),
   ...same(
     TICK,
     "*",
@@ -115,17 +175,29 @@ const EQUIVALENT = new Map([
   ),
   ...same(TICK, "*", "local term = now + math.max(0, redis.call('PTTL', lock)) + grace", ["(0", "(1"]),
   ...same("PEXPIRE 0 deletes as well", "*", "if longest > 0 then", [">", ">="], ["longest > 0", "true"]),
+  ...same(FIRST_ONLY, "*", "local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]", [
+    "0, 0",
+    "0, 1",
+  ]),
+  ...same(FIRST_ONLY, "*", "local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]", [
+    "0, 0",
+    "0, 1",
+  ]),
+  ...same(FIRST_ONLY, "*", "local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]", [
+    "0, 0",
+    "0, 1",
+  ]),
+
+  // which commands are refused
+  ...same("in the words of Redis 6.2", "server/refused", REFUSED, [/ or .*true\)/, ""]),
   ...same(
-    "only the first of them is used",
-    "*",
-    "local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]",
-    ["0, 0", "0, 1"],
-  ),
-  ...same(
-    "only the first of them is used",
-    "*",
-    "local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]",
-    ["0, 0", "0, 1"],
+    "it begins with NOPERM",
+    "server/refused",
+    REFUSED,
+    ['command", 1', 'command", 2'],
+    ['command", 1', 'command", 0'],
+    ["run', 1", "run', 2"],
+    ["run', 1", "run', 0"],
   ),
 
   // numbers
@@ -137,20 +209,18 @@ const EQUIVALENT = new Map([
     ["17", "16"],
     ["17", "18"],
   ),
-  ...same(
-    "Redis refuses to count that far before the first write",
-    "semaphore/acquire semaphore/drain",
-    WHOLE,
-    [" and #value <= 17", ""],
-  ),
-  ...same("the reply is the same error", "counter/state", NUMBER, ["call", "pcall"]),
-  ...same("the number's own SET has told", "counter/try-set", MARK, ["call", "pcall"]),
-  ...same("only asked whether it is a number", "semaphore/release", NUMBER, [" and tonumber(value)", ""]),
-  ...same("only asked whether it is a number", "semaphore/release", "return 0", ["0", "false"], ["0", "1"]),
   ...same("reached by what is no number, which is refused in the same words", "*", NUMBER, [
     "key, 0",
     "0, key",
   ]),
+  ...same("any write does, to be the first", "permits/renew", OOM_WRITE, ["leases[1], ''", "'', leases[1]"]),
+
+  // hashes that are no lock
+  ...same(PAIRS, "shared/foreign", "local mode = #fields > 2 and redis.call('HGET', lock, 'mode')", [
+    "2",
+    "3",
+  ]),
+  ...same(PAIRS, "shared/foreign", "if #fields > 2 and not is_shared(mode) then", ["2", "3"]),
 
   // fair
   ...same(ONLY_WHETHER, "*", "dropped = dropped + 1", GONE, ["1", "0"], ["1", "2"], ["+", "-"]),
@@ -162,10 +232,11 @@ const EQUIVALENT = new Map([
     [" or 0", ""],
     ["or 0", "or 1"],
   ),
-  ...same("whoever is refused a free lock is behind a head", "fair/acquire", "if head then", [
-    "head",
-    "true",
-  ]),
+  ...same(TICK, "shared/queue", "if spare > 0 then", ["0", "1"]),
+  ...same(NOTHING, "shared/queue", "if spare > 0 then", [">", ">="]),
+  ...same(TICK, "shared/queue", "if unused > 0 then", ["0", "1"]),
+  ...same(NOTHING, "shared/queue", "if unused > 0 then", [">", ">="], ["unused > 0", "true"]),
+  ...same("a key that is not there is not foreign", "fair/acquire", "if not free then", ["not free", "true"]),
   ...same("no waiter is named PUBLISH or SPUBLISH", "fair/acquire", "for i = 6, #ARGV do", ["6", "5"]),
   ...same("overwritten before it is used", "fair/acquire", "local reply = {0, 0}", ["0}", "1}"]),
   ...same(
@@ -188,6 +259,11 @@ const EQUIVALENT = new Map([
     "if held or redis.call('EXISTS', tombstone) == 1 then",
     ["held or ", ""],
   ),
+  ...same("another part at a time", "fair/undo", "local CHUNK = 500", ["500", "501"], ["500", "499"]),
+  ...same("another part at a time", "fair/undo", AGAIN, [/#.* == 1/, "true"], ["==", "~="]),
+  ...same("reads on from where it was", "fair/undo", "if missing == 0 then", ["missing == 0", "true"]),
+  ...same(NOTHING, "fair/undo", "if turns > 0 then", ["turns > 0", "true"], [">", ">="]),
+  ...same("there is nothing at 0", "fair/undo", "for i = #staying, 1, -1 do", ["1", "0"]),
 
   // read and write
   ...same(
@@ -197,6 +273,9 @@ const EQUIVALENT = new Map([
     ["1,", "0,"],
   ),
   ...same(NO_SUCH, "*", "for number = 1, tonumber(count) or 0 do", ["= 1", "= 0"], ["or 0", "or 1"]),
+  ...same(NO_SUCH, "read/renew", "for number = 1, last do", ["1", "0"]),
+  ...same(NO_SUCH, "shared/reads", "for number = 1, math.max(last, #terms) do", ["1", "0"]),
+  ...same(NO_SUCH, "shared/reads", "local longest, last = 0, 0", [/0$/, "1"]),
   ...same(
     NO_SUCH,
     "read/state",
@@ -211,14 +290,12 @@ const EQUIVALENT = new Map([
     ["or 0", "or 1"],
     [" or 0", ""],
   ),
-  ...same("values are no owners", "*", "for i = 1, #fields, 2 do", ["2", "1"]),
-  ...same("a count is never empty", "*", OTHERS, ["HEXISTS", "HSTRLEN"]),
-  ...same(
-    "a count is never empty",
-    "*",
-    "if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then",
-    ["HEXISTS", "HSTRLEN"],
-  ),
+  ...same("there is no reply 0", "read/renew", "for i = 1, owners do", ["1", "0"]),
+  ...same("there is no half pair", "read/acquire", "for i = 1, (#ARGV - 1) / 2 do", ["- 1", "- 0"]),
+  ...same("values are no owners", "*", "for i = 1, #fields, 2 do", [", 2", ", 1"]),
+  ...same(SHORTCUT, "read/acquire", HAS_LOCK, ["mode or ", ""]),
+  ...same(SHORTCUT, "read/acquire", "if not known then", ["not known", "true"]),
+  ...same(SHORTCUT, "read/acquire", "known = true", GONE),
   ...same(
     SHORTCUT,
     "*",
@@ -235,104 +312,41 @@ const EQUIVALENT = new Map([
     [/most < .* most/, "true"],
     ["longest < most", "longest <= most"],
   ),
-  ...same("whoever comes here has looked at the mode", MODAL, "return 0", GONE, ["0", "1"], ["0", "false"]),
   ...same(TICK, "*", "if most > 0 and longest >= most then", ["> 0", "> 1"], ["> 0", ">= 0"]),
   ...same(TICK, "*", "if most < 0 or longest < most then", ["< 0", "<= 0"], ["< 0", "< 1"]),
-  ...same("only asked whether it is 0", "read/state read/force write/acquire", "return longest", [
-    "longest",
-    "false",
-  ]),
+  ...same(TICK, "shared/reads", LONGER, ["<", "<="], ["- 1", "- 2"], ["- 1", "- 0"]),
+  ...same(TICK, "shared/reads", "return left > 0 and left or 2 ^ 52", [">", ">="], ["> 0", "> 1"]),
   ...same(
-    SHORTCUT,
-    "read/state read/force read/reenter read/renew write/acquire write/force",
-    "local most = redis.call('PTTL', lock)",
-    ["PTTL", "TTL"],
+    TICK,
+    "shared/reads",
+    "if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then",
+    ["> 0", "> 1"],
   ),
-  ...same("nobody asks", "read/release write/release read/extend", "return true", GONE, ["true", "false"]),
-  ...same("nil is as good", "*", "return false", GONE),
   ...same(
-    "the owner does not write, or this would not be asked",
-    "read/reenter",
-    "elseif mode == 'write' then",
-    ["mode == 'write'", "false"],
+    "a few more or less",
+    "shared/reads",
+    "local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')",
+    ["10", "11"],
+    ["10", "9"],
   ),
-  ...same("the owner does not write, or this would not be asked", "read/reenter", OTHERS, [
-    "lock, owner .. ':write'",
-    "owner .. ':write', lock",
-  ]),
   ...same("of the first hold, which may be one too many", "read/reenter", "current = 0", ["0", "1"]),
-  ...same(ENDS, ENDERS, "local term = terms[number] or '0'", ["terms[number] or ", ""]),
-  ...same(ENDS, ENDERS, "if term == '0' then", ["term == '0'", "true"]),
-  ...same(ENDS, ENDERS, "if #terms == 0 then", ["#terms == 0", "true"]),
-  ...same(
-    ENDS,
-    ENDERS,
-    UPDATE,
-    [/redis.*0/, "true"],
-    [/redis.*0/, "false"],
-    ["== 0", "~= 0"],
-    ["== 0", "== 1"],
-    ["PEXPIRE", "EXPIRE"],
-    ["PEXPIRE", "PERSIST"],
-    ["hold, term", "term, hold"],
-  ),
-  ...same(
-    ENDS,
-    ENDERS,
-    SET,
-    GONE,
-    ["'1'", "'0'"],
-    ["PX", "EX"],
-    ["'PX', term", "term, 'PX'"],
-    ["call", "pcall"],
-  ),
-  ...same(
-    ENDS,
-    ENDERS,
-    HSET,
-    GONE,
-    ["owner, #terms", "#terms, owner"],
-    ["#terms", "terms"],
-    ["call", "pcall"],
-  ),
-  ...same("the keys have lapsed", "read/reenter", "redis.call('DEL', hold)", GONE, ["DEL", "PTTL"]),
-  ...same("the keys have lapsed", "read/reenter read/renew", "local hold = read_hold(lock, owner, number)", [
-    "owner, number",
-    "number, owner",
-  ]),
   ...same("there is no field to delete", "read/renew", "if count then", ["count", "true"]),
 
-  ...["acquire", "reenter", "renew"].map((name) => [
-    `lock/${name}: ${PTTL} -> ${PTTL.replace("<", "<=")}`,
-    "sets a TTL to what it is",
-  ]),
-  [
-    `lock/acquire: ${FREE} -> ${FREE.replace("lock, tombstone", "tombstone, lock")}`,
-    "counts the same two keys",
-  ],
-  [`lock/acquire: ${FREE} -> ${FREE.replace("call", "pcall")}`, forbidden],
-  ...["acquire", "extend", "release"].map((name) => [
-    `lock/${name}: ${TOMBSTONE} -> ${TOMBSTONE.replace("call", "pcall")}`,
-    forbidden,
-  ]),
-  ...["extend", "reenter", "release"].map((name) => [
-    `lock/${name}: ${ABSENCE} -> ${ABSENCE.replace("call", "pcall")}`,
-    forbidden,
-  ]),
   ["lock/release: return 1 -> (removed)", "the rest of the script finds the tombstone, and replies the same"],
 ]);
 
 /** Of all equivalents, those that are none of these changes. @param {string[]} lines */
 export function staleIn(lines) {
-  const used = new Set(lines.flatMap((line) => [line, forAnyScript(line)]));
+  const used = new Set(lines.flatMap((line) => [line, forAnyFile(line)]));
   return [...EQUIVALENT.keys()].filter((line) => !used.has(line));
 }
 
-function forAnyScript(line) {
+function forAnyFile(line) {
   return line.replace(/^[^:]*/, "*");
 }
 
 /** Why a change cannot be noticed. */
 export function reasonFor(line) {
-  return EQUIVALENT.get(line) ?? EQUIVALENT.get(forAnyScript(line));
+  if (OTHER_ARGUMENTS.test(line)) return "only asked whether the command may be called";
+  return EQUIVALENT.get(line) ?? EQUIVALENT.get(forAnyFile(line));
 }

@@ -47,11 +47,7 @@ export const mistakes: readonly Mistake[] = [
     title: "free permits are announced to nobody",
     kind: "semaphore",
     plant: () =>
-      inScript(
-        semaphoreRelease,
-        "redis.pcall(publish, channel, message and message ~= '' and message or free)",
-        "",
-      ),
+      inScript(semaphoreRelease, "redis.pcall(publish, channel, message ~= '' and message or free)", ""),
   },
   {
     title: "several free permits wake one",
@@ -112,11 +108,7 @@ export const mistakes: readonly Mistake[] = [
     title: "one that comes back is announced to nobody",
     kind: "permits",
     plant: () =>
-      inScript(
-        permitsRelease,
-        "redis.pcall(publish, channel, message and message ~= '' and message or free)",
-        "",
-      ),
+      inScript(permitsRelease, "redis.pcall(publish, channel, message ~= '' and message or free)", ""),
   },
   {
     title: "the latch opens one too early",

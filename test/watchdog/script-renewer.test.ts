@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import type { CommandRunner } from "../../src/redis/command-runner.js";
+import { lockRenew } from "../../src/scripts/generated.js";
+import { ScriptRenewer } from "../../src/watchdog/script-renewer.js";
+import type { Renewal } from "../../src/watchdog/watchdog.js";
+
+test.each([
+  ["no longer than any command", 3_000, 30_000, 3_000],
+  ["in time for another try within the lease", 3_000, 6_000, 2_000],
+])("a batch is one command, %s", async (_, commandTimeout, lease, within) => {
+  const sent: unknown[] = [];
+  const runner = {
+    commandTimeout,
+    call: (call: unknown, read: (reply: unknown) => unknown) => {
+      sent.push(call);
+      return Promise.resolve(read(["1", 0, "-1"]));
+    },
+  };
+  const renewals = ["a", "b", "c"].map((key) => ({ key, watched: {} })) as unknown as Renewal<unknown>[];
+  const renewer = new ScriptRenewer(runner as unknown as CommandRunner, lease, lockRenew, (batch, ms) => ({
+    keys: { locks: batch.map(({ key }) => key) },
+    args: { lease: ms, owners: batch.map(({ key }) => `owner of ${key}`) },
+  }));
+  expect(await renewer.renew(renewals)).toEqual([1, 0, -1]);
+  expect(sent).toEqual([
+    {
+      lockName: "a",
+      script: lockRenew,
+      keys: { locks: ["a", "b", "c"] },
+      args: { lease, owners: ["owner of a", "owner of b", "owner of c"] },
+      within,
+      vital: true,
+    },
+  ]);
+});
