@@ -1,0 +1,162 @@
+/** What is promised whatever happens, looked at after each event. */
+import type { Call, Simulation, Stay } from "./simulation.js";
+import { MEMBERS, NAME } from "./process.js";
+
+/** Milliseconds by which the last bytes of a lost connection may be late, and ioredis and this library pause before they try again. */
+const PAUSES = 2_500;
+/** Milliseconds after its deadline at which a hold has been told of it. */
+const TOLD = 20;
+
+export class Checks {
+  readonly #simulation: Simulation;
+  /** Call → since when it could have had what it waits for. */
+  readonly #could = new Map<Call, number>();
+  #highest = 0n;
+  #seen = 0;
+  /** Hold → since when it is over. */
+  readonly #over = new Map<Stay, number>();
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation;
+  }
+
+  /** Milliseconds after the last call in which the library has given back all that nobody has. */
+  get cleanUpTime(): number {
+    const { commandTimeout, weather } = this.#simulation.schedule;
+    return 2 * commandTimeout + 4 * Math.max(weather.most, weather.latest) + PAUSES;
+  }
+
+  atRest(): void {
+    this.#exclusion();
+    this.#tokens();
+    this.#told();
+    this.#waiting();
+  }
+
+  #exclusion(): void {
+    const held = this.#simulation.stays.filter((stay) => !stay.left && stay.isHeld());
+    for (const [i, a] of held.entries()) {
+      for (const b of held.slice(i + 1)) {
+        if (this.#excludes(a, b) && !this.#wasForgotten(a, b)) {
+          this.#simulation.fail(`two holders: ${nameOf(a)} and ${nameOf(b)}`);
+        }
+      }
+      this.#onServer(a);
+    }
+  }
+
+  #excludes({ call: a }: Stay, { call: b }: Stay): boolean {
+    if (a.whose === b.whose || (a.step.shared && b.step.shared)) return false;
+    const { members } = b.step;
+    return !members || (a.step.members ?? []).some((member) => members.includes(member));
+  }
+
+  /** The server forgot the first one before it granted the second. */
+  #wasForgotten(a: Stay, b: Stay): boolean {
+    return this.#simulation.losses.some((at) => a.call.invoked <= at && at <= b.granted);
+  }
+
+  /** What a process believes to have, the server has. */
+  #onServer(stay: Stay): void {
+    const { servers, schedule, losses } = this.#simulation;
+    const [server] = servers;
+    const { hold, call } = stay;
+    if (!hold || !server || schedule.kind === "red" || losses.some((at) => at >= call.invoked)) return;
+    const members = "members" in hold ? (hold.members as (typeof hold)[]) : [hold];
+    for (const { lockName, ownerId } of members) {
+      const field = schedule.kind === "readwrite" && !call.step.shared ? `${ownerId}:write` : ownerId;
+      if (server.keys.get(lockName, "hash")?.has(field)) continue;
+      this.#simulation.fail(`${nameOf(stay)} believes to hold ${lockName}, and Redis has nothing of it`);
+    }
+  }
+
+  #tokens(): void {
+    for (const stay of this.#simulation.stays.slice(this.#seen)) {
+      this.#seen++;
+      const { token } = stay;
+      if (token === undefined) continue;
+      const isNested = this.#simulation.stays.some(
+        (other) => other !== stay && other.token === token && other.call.whose === stay.call.whose,
+      );
+      if (token <= this.#highest && !isNested) this.#simulation.fail(`${nameOf(stay)} has an old token`);
+      if (token > this.#highest) this.#highest = token;
+    }
+  }
+
+  /** Whoever lost a hold is told of it in time. */
+  #told(): void {
+    const { stays, world } = this.#simulation;
+    for (const stay of stays) {
+      const { hold, call, left } = stay;
+      if (!hold || !call.step.watched || left) continue;
+      if (hold.signal.aborted && hold.isHeld) this.#simulation.fail(`${nameOf(stay)} is held, and told as lost`);
+      if (hold.isHeld || hold.signal.aborted || call.process.machine.isStalled) {
+        this.#over.delete(stay);
+        continue;
+      }
+      const since = this.#over.get(stay) ?? world.now;
+      this.#over.set(stay, since);
+      if (world.now - since > TOLD) this.#simulation.fail(`${nameOf(stay)} is over, and its signal does not fire`);
+    }
+  }
+
+  /** Nobody waits for what is free for longer than is documented. */
+  #waiting(): void {
+    const { calls, world, schedule } = this.#simulation;
+    const { pollCap, commandTimeout, weather } = schedule;
+    const crashes = schedule.steps.filter((step) => step.do === "crash").length;
+    const bound =
+      pollCap * (1 + 3 * crashes) + 2 * commandTimeout + 6 * Math.max(weather.most, weather.latest) + 500;
+    for (const call of calls) {
+      if (call.settled !== undefined || !this.#isFree(call)) {
+        this.#could.delete(call);
+        continue;
+      }
+      const since = this.#could.get(call) ?? world.now;
+      this.#could.set(call, since);
+      if (world.now - since > bound)
+        this.#simulation.fail(`a call of ${call.whose} waits for what has been free for ${bound} ms`);
+    }
+  }
+
+  #isFree({ process, step }: Call): boolean {
+    const { machine, networks } = process;
+    if (machine.isStalled || networks.some(({ isReachable }) => !isReachable)) return false;
+    return this.#locksOf(step.members).every((lock) => !this.#isLocked(lock));
+  }
+
+  #locksOf(members: readonly number[] | undefined): readonly string[] {
+    return members?.map((member) => MEMBERS[member] as string) ?? [NAME];
+  }
+
+  #isLocked(lock: string): boolean {
+    return this.#simulation.servers.some(({ keys }) => keys.typeOf(lock) !== undefined);
+  }
+
+  unsettled(): void {
+    const { calls } = this.#simulation;
+    const open = calls.filter(({ settled, process }) => settled === undefined && !process.machine.isDead);
+    const who = open.map(({ whose }) => whose).join(", ");
+    this.#simulation.fail(`calls never end: ${who || "one that gives back"}`);
+  }
+
+  /** All have given back what they had: what is still there belongs to one who died, or was unknown to all. */
+  nothingHeld(): void {
+    const { schedule, processes } = this.#simulation;
+    if (processes.some(({ machine }) => machine.isDead)) return;
+    for (const lock of schedule.kind === "multi" ? MEMBERS : [NAME]) {
+      if (this.#isLocked(lock)) this.#simulation.fail(`${lock} is still locked, and nobody has it`);
+    }
+  }
+
+  nothingLeft(): void {
+    for (const { keys } of this.#simulation.servers) {
+      const left = keys.scan(0, 100).keys.filter((key) => key !== `redisson_lock_token:{${NAME}}`);
+      if (left.length > 0) this.#simulation.fail(`Redis has still ${left.join(", ")}`);
+    }
+  }
+}
+
+function nameOf({ call, granted }: Stay): string {
+  return `the hold of ${call.whose} (called at ${call.invoked}, granted at ${granted})`;
+}
