@@ -1,6 +1,13 @@
 /** What is promised whatever happens, looked at after each event. */
-import type { Call, Simulation, Stay } from "./simulation.js";
+
 import { MEMBERS, NAME } from "./process.js";
+import type { Call, Simulation, Stay } from "./simulation.js";
+import { EPOCH } from "./world.js";
+
+const LEASES = `{${NAME}}:timeout`;
+const QUEUE = ["redisson_lock_queue", "redisson_lock_timeout", "holdfast_alive"].map(
+  (key) => `${key}:{${NAME}}`,
+);
 
 /** Milliseconds by which the last bytes of a lost connection may be late, and ioredis and this library pause before they try again. */
 const PAUSES = 2_500;
@@ -35,6 +42,7 @@ export class Checks {
 
   #exclusion(): void {
     const held = this.#simulation.stays.filter((stay) => !stay.left && stay.isHeld());
+    if (this.#isNumber) return this.#permits(held.length);
     for (const [i, a] of held.entries()) {
       for (const b of held.slice(i + 1)) {
         if (this.#excludes(a, b) && !this.#wasForgotten(a, b)) {
@@ -43,6 +51,16 @@ export class Checks {
       }
       this.#onServer(a);
     }
+  }
+
+  get #isNumber(): boolean {
+    return /^(semaphore|permits)$/.test(this.#simulation.schedule.kind);
+  }
+
+  #permits(held: number): void {
+    const { schedule, losses } = this.#simulation;
+    if (held > schedule.permits && losses.length === 0)
+      this.#simulation.fail(`${held} have one of ${schedule.permits} permits`);
   }
 
   #excludes({ call: a }: Stay, { call: b }: Stay): boolean {
@@ -89,14 +107,16 @@ export class Checks {
     for (const stay of stays) {
       const { hold, call, left } = stay;
       if (!hold || !call.step.watched || left) continue;
-      if (hold.signal.aborted && hold.isHeld) this.#simulation.fail(`${nameOf(stay)} is held, and told as lost`);
+      if (hold.signal.aborted && hold.isHeld)
+        this.#simulation.fail(`${nameOf(stay)} is held, and told as lost`);
       if (hold.isHeld || hold.signal.aborted || call.process.machine.isStalled) {
         this.#over.delete(stay);
         continue;
       }
       const since = this.#over.get(stay) ?? world.now;
       this.#over.set(stay, since);
-      if (world.now - since > TOLD) this.#simulation.fail(`${nameOf(stay)} is over, and its signal does not fire`);
+      if (world.now - since > TOLD)
+        this.#simulation.fail(`${nameOf(stay)} is over, and its signal does not fire`);
     }
   }
 
@@ -104,9 +124,10 @@ export class Checks {
   #waiting(): void {
     const { calls, world, schedule } = this.#simulation;
     const { pollCap, commandTimeout, weather } = schedule;
-    const crashes = schedule.steps.filter((step) => step.do === "crash").length;
+    // A waiter that cannot be reached keeps its place for three times `pollCap`.
+    const silent = schedule.steps.filter((step) => /^(crash|cut|stall)$/.test(step.do)).length;
     const bound =
-      pollCap * (1 + 3 * crashes) + 2 * commandTimeout + 6 * Math.max(weather.most, weather.latest) + 500;
+      pollCap * (1 + 4 * silent) + 2 * commandTimeout + 6 * Math.max(weather.most, weather.latest) + 500;
     for (const call of calls) {
       if (call.settled !== undefined || !this.#isFree(call)) {
         this.#could.delete(call);
@@ -122,7 +143,16 @@ export class Checks {
   #isFree({ process, step }: Call): boolean {
     const { machine, networks } = process;
     if (machine.isStalled || networks.some(({ isReachable }) => !isReachable)) return false;
+    if (this.#isNumber) return this.#permitsFree() > 0;
     return this.#locksOf(step.members).every((lock) => !this.#isLocked(lock));
+  }
+
+  /** Those whose leases have ended are counted by the next one who looks. */
+  #permitsFree(): number {
+    const { servers, world } = this.#simulation;
+    const [{ keys } = {}] = servers;
+    const ended = [...(keys?.get(LEASES, "zset") ?? [])].filter(([, at]) => at <= EPOCH + world.now);
+    return Number(keys?.get(NAME, "string") ?? 0) + ended.length;
   }
 
   #locksOf(members: readonly number[] | undefined): readonly string[] {
@@ -134,7 +164,9 @@ export class Checks {
   }
 
   unsettled(): void {
-    const { calls } = this.#simulation;
+    const { calls, schedule, processes } = this.#simulation;
+    // What the dead have taken of it nobody gives back.
+    if (schedule.kind === "semaphore" && processes.some(({ machine }) => machine.isDead)) return;
     const open = calls.filter(({ settled, process }) => settled === undefined && !process.machine.isDead);
     const who = open.map(({ whose }) => whose).join(", ");
     this.#simulation.fail(`calls never end: ${who || "one that gives back"}`);
@@ -142,16 +174,37 @@ export class Checks {
 
   /** All have given back what they had: what is still there belongs to one who died, or was unknown to all. */
   nothingHeld(): void {
-    const { schedule, processes } = this.#simulation;
+    const { schedule, processes, losses } = this.#simulation;
+    // A replica that takes over may have what was given back since.
+    if (losses.length > 0) return;
+    if (this.#isNumber) return this.#numberLeft();
     if (processes.some(({ machine }) => machine.isDead)) return;
     for (const lock of schedule.kind === "multi" ? MEMBERS : [NAME]) {
       if (this.#isLocked(lock)) this.#simulation.fail(`${lock} is still locked, and nobody has it`);
     }
   }
 
+  /** All permits are there again, but for those of the dead. */
+  #numberLeft(): void {
+    const { schedule, stays, calls } = this.#simulation;
+    const ofDead = ({ process }: Call) => process.machine.isDead;
+    const most = calls.filter(
+      (call) => ofDead(call) && !stays.some((stay) => stay.call === call && stay.isOver),
+    ).length;
+    const free = this.#permitsFree();
+    if (free > schedule.permits || free < schedule.permits - most)
+      this.#simulation.fail(`${free} of ${schedule.permits} permits are free, and the dead have ${most}`);
+  }
+
   nothingLeft(): void {
-    for (const { keys } of this.#simulation.servers) {
-      const left = keys.scan(0, 100).keys.filter((key) => key !== `redisson_lock_token:{${NAME}}`);
+    const { servers, schedule, processes } = this.#simulation;
+    const hasDead = processes.some(({ machine }) => machine.isDead);
+    const stays = [`redisson_lock_token:{${NAME}}`];
+    // A place in a queue goes when somebody looks.
+    if (hasDead && schedule.kind === "fair") stays.push(...QUEUE);
+    if (this.#isNumber) stays.push(NAME, ...(hasDead ? [LEASES] : []));
+    for (const { keys } of servers) {
+      const left = keys.scan(0, 100).keys.filter((key) => !stays.includes(key));
       if (left.length > 0) this.#simulation.fail(`Redis has still ${left.join(", ")}`);
     }
   }

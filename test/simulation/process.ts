@@ -9,8 +9,8 @@ import {
   type LockClientOptions,
   MultiLock,
   type Owner,
-  RedLock,
   type RedisConnection,
+  RedLock,
 } from "../../src/index.js";
 import { Random } from "../entries/fidelity/random.js";
 import { ClientNetwork } from "./network.js";
@@ -74,8 +74,24 @@ export class Process {
     if (kind === "fenced") return client.getFencedLock(NAME);
     if (kind === "multi") return new MultiLock(...members.map((i) => client.getLock(MEMBERS[i] as string)));
     if (kind === "red") return new RedLock(...this.clients.map((each) => each.getLock(NAME)));
-    const { readLock, writeLock } = client.getReadWriteLock(NAME);
-    return shared ? readLock() : writeLock();
+    const lock = client.getReadWriteLock(NAME);
+    return shared ? lock.readLock() : lock.writeLock();
+  }
+
+  /** Takes a permit of a semaphore, as the step says. */
+  async permit(step: Take, signal: AbortSignal | undefined): Promise<boolean> {
+    const semaphore = this.client.getSemaphore(NAME);
+    if (step.wait !== undefined) return semaphore.tryAcquire(1, step.wait, { signal });
+    await semaphore.acquire(1, { signal });
+    return true;
+  }
+
+  /** Takes one that has a lease; resolves with its id. */
+  async lease({ wait, lease }: Take, signal: AbortSignal | undefined): Promise<string | null> {
+    const semaphore = this.client.getPermitExpirableSemaphore(NAME);
+    return wait === undefined
+      ? semaphore.acquire({ lease, signal })
+      : semaphore.tryAcquire(wait, lease, { signal });
   }
 
   /** Takes a lock as the step says; undefined if it stayed with others. */

@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { build } from "esbuild";
 
+export const KINDS = ["lock", "fair", "fenced", "readwrite", "semaphore", "permits", "multi", "red"];
+
 const HERE = new URL(".", import.meta.url);
 const path = (name) => fileURLToPath(new URL(name, HERE));
 

@@ -22,7 +22,8 @@ export async function shrink(
   for (let size = Math.ceil(schedule.steps.length / 2); size >= 1; size = Math.floor(size / 2)) {
     for (let from = 0; from < shortest.steps.length; ) {
       const { steps } = shortest;
-      if (!(await tryIt({ ...shortest, steps: steps.filter((_, i) => i < from || i >= from + size) }))) from += size;
+      if (!(await tryIt({ ...shortest, steps: steps.filter((_, i) => i < from || i >= from + size) })))
+        from += size;
     }
   }
   await tryIt({ ...shortest, rates: shortest.rates.map(() => 1) });
@@ -31,7 +32,10 @@ export async function shrink(
     for (const name of ["owner", "lease", "wait", "extend", "abort", "watched"]) {
       if (!(name in step)) continue;
       const { [name as keyof Step]: _, ...without } = shortest.steps[i] as Step;
-      await tryIt({ ...shortest, steps: shortest.steps.map((each, at) => (at === i ? (without as Step) : each)) });
+      await tryIt({
+        ...shortest,
+        steps: shortest.steps.map((each, at) => (at === i ? (without as Step) : each)),
+      });
     }
   }
   return shortest;

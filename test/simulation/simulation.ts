@@ -35,14 +35,17 @@ export interface Call {
 export interface Stay {
   readonly call: Call;
   readonly granted: number;
-  /** Of a semaphore there is none. */
-  readonly hold?: Hold;
+  /** Of a lock. */
+  readonly hold?: Hold | undefined;
+  readonly giveBack: () => Promise<void>;
   /** Fencing. */
   readonly token?: bigint | undefined;
   /** Whether the process may believe that it has it. */
   readonly isHeld: () => boolean;
   /** Giving back was called. */
   left: boolean;
+  /** And has settled. */
+  isOver?: boolean;
 }
 
 export interface Outcome {
@@ -158,7 +161,10 @@ export class Simulation {
       this.#unsettled--;
     };
     // That of a process which has died by then never begins.
-    void process.machine.clock.after(step.at, () => void process.run(() => this.#take(process, step)).then(isOver));
+    void process.machine.clock.after(
+      step.at,
+      () => void process.run(() => this.#take(process, step)).then(isOver),
+    );
   }
 
   #planFault(step: Fault): void {
@@ -194,7 +200,9 @@ export class Simulation {
     process.machine.stall(Number.POSITIVE_INFINITY);
     const { schedule, calls, stays, world } = this;
     const begun = calls.filter((call) => call.process === process);
-    const planned = schedule.steps.filter((step) => step.do === "take" && step.client === process.index).length;
+    const planned = schedule.steps.filter(
+      (step) => step.do === "take" && step.client === process.index,
+    ).length;
     // Tasks that have ended: they settled, and gave back what they had.
     const over = begun.filter((call) => this.#isOver(call, stays)).length;
     this.#unsettled -= planned - over;
@@ -204,11 +212,8 @@ export class Simulation {
   #isOver(call: Call, stays: readonly Stay[]): boolean {
     if (call.outcome === undefined) return false;
     const stay = stays.find((each) => each.call === call);
-    return stay === undefined || this.#ended.has(stay);
+    return stay === undefined || stay.isOver === true;
   }
-
-  /** Those whose giving back has settled. */
-  readonly #ended = new Set<Stay>();
 
   /** The server goes, all data with it but for what `keys` tells. */
   #goAway(ms: number, keys: (() => Keyspace) | undefined): void {
@@ -222,7 +227,7 @@ export class Simulation {
   }
 
   async #take(process: Process, step: Take): Promise<void> {
-    const { world, schedule } = this;
+    const { world } = this;
     const number = this.calls.length;
     const owner = step.owner === undefined ? `call ${number}` : `owner ${step.owner}`;
     const whose = `${process.index} ${owner}`;
@@ -247,24 +252,64 @@ export class Simulation {
     await process.machine.sleep(step.keep / 2);
     stay.left = true;
     this.tell(`${number} gives back`);
-    await this.#giveBack(stay).catch((error: unknown) => this.#judge(number, error));
-    this.#ended.add(stay);
+    await stay.giveBack().catch((error: unknown) => this.#judge(number, error));
+    stay.isOver = true;
     this.tell(`${number} has given back`);
-    void schedule;
   }
 
   async #granted(call: Call): Promise<Stay | undefined> {
     const { process, step } = call;
     const controller = step.abort === undefined ? undefined : new AbortController();
     if (controller) process.machine.clock.after(step.abort as number, () => controller.abort());
+    const { kind } = this.schedule;
+    if (kind === "semaphore") return this.#permit(call, controller?.signal);
+    if (kind === "permits") return this.#lease(call, controller?.signal);
     const hold = await process.lock(this.schedule, step, controller?.signal);
     if (!hold) return undefined;
     const { token } = hold as Partial<FencedHold>;
-    return { call, granted: this.world.now, hold, token, isHeld: () => hold.isHeld, left: false };
+    const { now: granted } = this.world;
+    return {
+      call,
+      granted,
+      hold,
+      token,
+      isHeld: () => hold.isHeld,
+      giveBack: () => hold.unlock(),
+      left: false,
+    };
   }
 
-  async #giveBack({ hold }: Stay): Promise<void> {
-    await hold?.unlock();
+  async #permit(call: Call, signal: AbortSignal | undefined): Promise<Stay | undefined> {
+    const { process, step } = call;
+    if (!(await process.permit(step, signal))) return undefined;
+    const giveBack = () => process.client.getSemaphore(NAME).release();
+    return { call, granted: this.world.now, isHeld: () => true, giveBack, left: false };
+  }
+
+  async #lease(call: Call, signal: AbortSignal | undefined): Promise<Stay | undefined> {
+    const { process, step } = call;
+    const { machine, client } = process;
+    const begun = machine.clock.mono();
+    const id = await process.lease(step, signal);
+    if (id === null) return undefined;
+    // From when its command was sent, which nobody tells.
+    const until = step.lease === undefined ? Number.POSITIVE_INFINITY : begun + step.lease * 0.99 - 2;
+    const stay = this.#kept(process, id, until);
+    const giveBack = () => client.getPermitExpirableSemaphore(NAME).release(id);
+    return { call, granted: this.world.now, isHeld: stay, giveBack, left: false };
+  }
+
+  /** Whether a permit is: until its lease is over, or the event `lost`. While its process stalls nobody can be told. */
+  #kept({ machine, client }: Process, id: string, until: number): () => boolean {
+    let isLost = false;
+    client.on("lost", ({ permitId }) => {
+      isLost ||= permitId === id;
+    });
+    const { stalls } = machine;
+    return () =>
+      !isLost &&
+      machine.clock.mono() < until &&
+      (until < Number.POSITIVE_INFINITY || machine.stalls === stalls);
   }
 
   /** An error that no call of this library may end with fails the simulation. */

@@ -109,6 +109,8 @@ export class Machine {
   readonly #world: World;
   /** Its event loop stands until then. */
   #stalledUntil = 0;
+  /** How often it has stalled. */
+  stalls = 0;
   #arrived: (() => void)[] = [];
   #due: (() => void)[] = [];
 
@@ -150,6 +152,7 @@ export class Machine {
 
   /** Infinity: it dies, silently. */
   stall(ms: number): void {
+    this.stalls++;
     this.#stalledUntil = Math.max(this.#stalledUntil, this.#world.now + ms);
     if (!this.isDead) this.#world.at(this.#stalledUntil, () => this.#resume());
   }
