@@ -1,5 +1,6 @@
 /** What is promised whatever happens, looked at after each event. */
 
+import type { Hold } from "../../src/index.js";
 import { MEMBERS, NAME } from "./process.js";
 import type { Call, Simulation, Stay } from "./simulation.js";
 import { EPOCH } from "./world.js";
@@ -20,6 +21,8 @@ export class Checks {
   readonly #could = new Map<Call, number>();
   #highest = 0n;
   #seen = 0;
+  /** Hold → since when the server has nothing of it, and could tell. */
+  readonly #forgotten = new Map<Stay, number>();
   /** Hold → since when it is over. */
   readonly #over = new Map<Stay, number>();
 
@@ -29,8 +32,45 @@ export class Checks {
 
   /** Milliseconds after the last call in which the library has given back all that nobody has. */
   get cleanUpTime(): number {
-    const { commandTimeout, weather } = this.#simulation.schedule;
-    return 2 * commandTimeout + 4 * Math.max(weather.most, weather.latest) + PAUSES;
+    const { commandTimeout } = this.#simulation.schedule;
+    return 2 * commandTimeout + 4 * this.#slowest + PAUSES;
+  }
+
+  /** Nothing goes wrong, and nothing is slow. */
+  get #isCalm(): boolean {
+    const { steps, commandTimeout, watchdogTimeout } = this.#simulation.schedule;
+    return (
+      steps.every((step) => step.do === "take") &&
+      4 * this.#slowest < Math.min(commandTimeout, watchdogTimeout / 3)
+    );
+  }
+
+  /** Milliseconds that bytes travel at most. */
+  get #slowest(): number {
+    const { most, latest } = this.#simulation.schedule.weather;
+    return Math.max(most, latest);
+  }
+
+  /** A call ends with an error of this library, or undefined for an abort. */
+  failed(call: Call, code: string | undefined): void {
+    if (code === "UNAVAILABLE" && this.#isCalm && (call.step.wait ?? this.#slowest * 4) >= this.#slowest * 4)
+      this.#simulation.fail(`a call of ${call.whose} is UNAVAILABLE, and Redis answers`);
+    const keepsAll = call.step.lease === undefined;
+    if (code === "LOCK_LOST" && this.#isCalm && keepsAll && call.step.extend === undefined)
+      this.#simulation.fail(`a hold of ${call.whose} is lost, and nothing has happened`);
+  }
+
+  /** A fair lock is granted in the order of first tries. */
+  #order(stay: Stay): void {
+    const { schedule, calls } = this.#simulation;
+    if (schedule.kind !== "fair" || !this.#isCalm) return;
+    const { invoked, whose } = stay.call;
+    for (const other of calls) {
+      const { step, settled } = other;
+      if (settled !== undefined || step.wait !== undefined || step.abort !== undefined) continue;
+      if (/owner/.test(whose + other.whose) || other.invoked + 6 * this.#slowest > invoked) continue;
+      this.#simulation.fail(`${nameOf(stay)} overtakes that of ${other.whose}, called at ${other.invoked}`);
+    }
   }
 
   atRest(): void {
@@ -74,24 +114,47 @@ export class Checks {
     return this.#simulation.losses.some((at) => a.call.invoked <= at && at <= b.granted);
   }
 
-  /** What a process believes to have, the server has. */
+  /** What a process believes to have, the server has; if that has lost it, the next renewal tells. */
   #onServer(stay: Stay): void {
-    const { servers, schedule, losses } = this.#simulation;
-    const [server] = servers;
-    const { hold, call } = stay;
-    if (!hold || !server || schedule.kind === "red" || losses.some((at) => at >= call.invoked)) return;
-    const members = "members" in hold ? (hold.members as (typeof hold)[]) : [hold];
-    for (const { lockName, ownerId } of members) {
-      const field = schedule.kind === "readwrite" && !call.step.shared ? `${ownerId}:write` : ownerId;
-      if (server.keys.get(lockName, "hash")?.has(field)) continue;
-      this.#simulation.fail(`${nameOf(stay)} believes to hold ${lockName}, and Redis has nothing of it`);
+    const { schedule, losses, world } = this.#simulation;
+    const { call } = stay;
+    if (!stay.hold || schedule.kind === "red") return;
+    const lacking = this.#lacking(stay);
+    const isReachable =
+      !call.process.machine.isStalled && call.process.networks.every((each) => each.isReachable);
+    if (lacking === undefined || !isReachable) {
+      this.#forgotten.delete(stay);
+      return;
     }
+    const since = this.#forgotten.get(stay) ?? world.now;
+    this.#forgotten.set(stay, since);
+    const isForgiven =
+      losses.some((at) => at >= call.invoked) &&
+      (call.step.lease !== undefined || world.now - since < this.#renewal);
+    if (!isForgiven)
+      this.#simulation.fail(`${nameOf(stay)} believes to hold ${lacking}, and Redis has nothing of it`);
+  }
+
+  #lacking({ hold, call }: Stay): string | undefined {
+    const { servers, schedule } = this.#simulation;
+    const members = (hold && "members" in hold ? hold.members : [hold]) as Hold[];
+    return members.find(({ lockName, ownerId }) => {
+      const field = schedule.kind === "readwrite" && !call.step.shared ? `${ownerId}:write` : ownerId;
+      return !servers[0]?.keys.get(lockName, "hash")?.has(field);
+    })?.lockName;
+  }
+
+  /** Milliseconds within which a renewal comes and is answered, whatever happened before. */
+  get #renewal(): number {
+    const { watchdogTimeout, commandTimeout } = this.#simulation.schedule;
+    return (2 / 3) * watchdogTimeout + commandTimeout + 4 * this.#slowest + 100;
   }
 
   #tokens(): void {
     for (const stay of this.#simulation.stays.slice(this.#seen)) {
       this.#seen++;
       const { token } = stay;
+      this.#order(stay);
       if (token === undefined) continue;
       const isNested = this.#simulation.stays.some(
         (other) => other !== stay && other.token === token && other.call.whose === stay.call.whose,
@@ -123,11 +186,10 @@ export class Checks {
   /** Nobody waits for what is free for longer than is documented. */
   #waiting(): void {
     const { calls, world, schedule } = this.#simulation;
-    const { pollCap, commandTimeout, weather } = schedule;
+    const { pollCap, commandTimeout } = schedule;
     // A waiter that cannot be reached keeps its place for three times `pollCap`.
     const silent = schedule.steps.filter((step) => /^(crash|cut|stall)$/.test(step.do)).length;
-    const bound =
-      pollCap * (1 + 4 * silent) + 2 * commandTimeout + 6 * Math.max(weather.most, weather.latest) + 500;
+    const bound = pollCap * (1 + 4 * silent) + 2 * commandTimeout + 6 * this.#slowest + 500;
     for (const call of calls) {
       if (call.settled !== undefined || !this.#isFree(call)) {
         this.#could.delete(call);
@@ -189,7 +251,7 @@ export class Checks {
     const { schedule, stays, calls } = this.#simulation;
     const ofDead = ({ process }: Call) => process.machine.isDead;
     const most = calls.filter(
-      (call) => ofDead(call) && !stays.some((stay) => stay.call === call && stay.isOver),
+      (call) => ofDead(call) && !stays.some((stay) => stay.call === call && stay.isDone),
     ).length;
     const free = this.#permitsFree();
     if (free > schedule.permits || free < schedule.permits - most)

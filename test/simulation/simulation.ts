@@ -44,8 +44,9 @@ export interface Stay {
   readonly isHeld: () => boolean;
   /** Giving back was called. */
   left: boolean;
-  /** And has settled. */
+  /** And has settled; `isDone`: without an error. */
   isOver?: boolean;
+  isDone?: boolean;
 }
 
 export interface Outcome {
@@ -99,6 +100,7 @@ export class Simulation {
   faultsEnd = 0;
   failure: string | undefined;
   readonly #journal: Journal;
+  readonly #checks = new Checks(this);
   #unsettled = 0;
 
   constructor(schedule: Schedule, isRead = false) {
@@ -122,7 +124,7 @@ export class Simulation {
 
   async play(): Promise<Outcome> {
     const { world, schedule } = this;
-    const checks = new Checks(this);
+    const checks = this.#checks;
     if (schedule.kind === "semaphore") this.servers[0]?.execute(["SET", NAME, String(schedule.permits)]);
     if (schedule.kind === "permits") this.servers[0]?.execute(["SET", NAME, String(schedule.permits)]);
     for (const step of schedule.steps) this.#plan(step);
@@ -240,7 +242,7 @@ export class Simulation {
       call.outcome = stay ? "granted" : "refused";
     } catch (error) {
       call.outcome = "failed";
-      this.#judge(number, error);
+      this.#judge(call, error);
     }
     call.settled = world.now;
     this.tell(`${number} is ${call.outcome}`);
@@ -248,11 +250,16 @@ export class Simulation {
     this.stays.push(stay);
     await process.machine.sleep(step.keep / 2);
     if (step.extend !== undefined && stay.hold)
-      await stay.hold.extend(step.extend).catch((error: unknown) => this.#judge(number, error));
+      await stay.hold.extend(step.extend).catch((error: unknown) => this.#judge(call, error));
     await process.machine.sleep(step.keep / 2);
     stay.left = true;
     this.tell(`${number} gives back`);
-    await stay.giveBack().catch((error: unknown) => this.#judge(number, error));
+    try {
+      await stay.giveBack();
+      stay.isDone = true;
+    } catch (error) {
+      this.#judge(call, error);
+    }
     stay.isOver = true;
     this.tell(`${number} has given back`);
   }
@@ -313,10 +320,12 @@ export class Simulation {
   }
 
   /** An error that no call of this library may end with fails the simulation. */
-  #judge(number: number, error: unknown): void {
+  #judge(call: Call, error: unknown): void {
     const isAbort = error instanceof Error && error.name === "AbortError";
-    this.tell(`${number} ends with ${isLockError(error) ? error.code : String(error)}`);
-    if (!isAbort && !isLockError(error)) this.fail(`${number} ends with ${String((error as Error)?.stack)}`);
+    const code = isLockError(error) ? error.code : undefined;
+    this.tell(`${call.whose}: ${code ?? String(error)}`);
+    if (isAbort || code) this.#checks.failed(call, code);
+    else this.fail(`a call of ${call.whose} ends with ${String((error as Error)?.stack)}`);
   }
 
   async #close(): Promise<void> {

@@ -13,8 +13,8 @@ export interface Job {
   readonly thread: number;
   readonly kind?: Kind;
   readonly replay?: Schedule;
-  /** Milliseconds after which no more is begun. */
-  readonly budget?: number;
+  /** It ends with the first failure, which is not shrunk. */
+  readonly isShort?: boolean;
 }
 
 export interface Finding {
@@ -30,7 +30,7 @@ async function play(schedule: Schedule, isRead = false): Promise<Outcome> {
   return new Simulation(schedule, isRead).play();
 }
 
-async function run({ seed, schedules, threads, thread, kind, replay }: Job): Promise<void> {
+async function run({ seed, schedules, threads, thread, kind, replay, isShort }: Job): Promise<void> {
   if (replay) {
     parentPort?.postMessage({ outcome: await play(replay, true) });
     return;
@@ -44,9 +44,12 @@ async function run({ seed, schedules, threads, thread, kind, replay }: Job): Pro
     granted += outcome.granted;
     hash = outcome.hash;
     if (outcome.failure === undefined) continue;
-    const shortest = await shrink(schedule, async (tried) => (await play(tried)).failure);
+    const shortest = isShort
+      ? schedule
+      : await shrink(schedule, async (tried) => (await play(tried)).failure);
     const finding: Finding = { kind: schedule.kind, seed: seed + i, failure: outcome.failure, shortest };
     parentPort?.postMessage({ finding });
+    if (isShort) break;
   }
   parentPort?.postMessage({ done: { played, calls, granted, hash } });
 }
