@@ -1,17 +1,10 @@
 /** What is promised whatever happens, looked at after each event. */
 
 import type { Hold } from "../../src/index.js";
-import { MEMBERS, NAME } from "./process.js";
-import type { Call, Simulation, Stay } from "./simulation.js";
-import { EPOCH } from "./world.js";
+import { type Call, MEMBERS, NAME, type Stay } from "./process.js";
+import { isLocked, isNumber, permitsFree } from "./server-view.js";
+import type { Simulation } from "./simulation.js";
 
-const LEASES = `{${NAME}}:timeout`;
-const QUEUE = ["redisson_lock_queue", "redisson_lock_timeout", "holdfast_alive"].map(
-  (key) => `${key}:{${NAME}}`,
-);
-
-/** Milliseconds by which the last bytes of a lost connection may be late, and ioredis and this library pause before they try again. */
-const PAUSES = 2_500;
 /** Milliseconds after its deadline at which a hold has been told of it. */
 const TOLD = 20;
 
@@ -28,12 +21,6 @@ export class Checks {
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
-  }
-
-  /** Milliseconds after the last call in which the library has given back all that nobody has. */
-  get cleanUpTime(): number {
-    const { commandTimeout } = this.#simulation.schedule;
-    return 2 * commandTimeout + 4 * this.#slowest + PAUSES;
   }
 
   /** Nothing goes wrong, and nothing is slow. */
@@ -82,7 +69,7 @@ export class Checks {
 
   #exclusion(): void {
     const held = this.#simulation.stays.filter((stay) => !stay.left && stay.isHeld());
-    if (this.#isNumber) return this.#permits(held.length);
+    if (isNumber(this.#simulation)) return this.#permits(held.length);
     for (const [i, a] of held.entries()) {
       for (const b of held.slice(i + 1)) {
         if (this.#excludes(a, b) && !this.#wasForgotten(a, b)) {
@@ -91,10 +78,6 @@ export class Checks {
       }
       this.#onServer(a);
     }
-  }
-
-  get #isNumber(): boolean {
-    return /^(semaphore|permits)$/.test(this.#simulation.schedule.kind);
   }
 
   #permits(held: number): void {
@@ -205,70 +188,12 @@ export class Checks {
   #isFree({ process, step }: Call): boolean {
     const { machine, networks } = process;
     if (machine.isStalled || networks.some(({ isReachable }) => !isReachable)) return false;
-    if (this.#isNumber) return this.#permitsFree() > 0;
-    return this.#locksOf(step.members).every((lock) => !this.#isLocked(lock));
-  }
-
-  /** Those whose leases have ended are counted by the next one who looks. */
-  #permitsFree(): number {
-    const { servers, world } = this.#simulation;
-    const [{ keys } = {}] = servers;
-    const ended = [...(keys?.get(LEASES, "zset") ?? [])].filter(([, at]) => at <= EPOCH + world.now);
-    return Number(keys?.get(NAME, "string") ?? 0) + ended.length;
+    if (isNumber(this.#simulation)) return permitsFree(this.#simulation) > 0;
+    return this.#locksOf(step.members).every((lock) => !isLocked(this.#simulation, lock));
   }
 
   #locksOf(members: readonly number[] | undefined): readonly string[] {
     return members?.map((member) => MEMBERS[member] as string) ?? [NAME];
-  }
-
-  #isLocked(lock: string): boolean {
-    return this.#simulation.servers.some(({ keys }) => keys.typeOf(lock) !== undefined);
-  }
-
-  unsettled(): void {
-    const { calls, schedule, processes } = this.#simulation;
-    // What the dead have taken of it nobody gives back.
-    if (schedule.kind === "semaphore" && processes.some(({ machine }) => machine.isDead)) return;
-    const open = calls.filter(({ settled, process }) => settled === undefined && !process.machine.isDead);
-    const who = open.map(({ whose }) => whose).join(", ");
-    this.#simulation.fail(`calls never end: ${who || "one that gives back"}`);
-  }
-
-  /** All have given back what they had: what is still there belongs to one who died, or was unknown to all. */
-  nothingHeld(): void {
-    const { schedule, processes, losses } = this.#simulation;
-    // A replica that takes over may have what was given back since.
-    if (losses.length > 0) return;
-    if (this.#isNumber) return this.#numberLeft();
-    if (processes.some(({ machine }) => machine.isDead)) return;
-    for (const lock of schedule.kind === "multi" ? MEMBERS : [NAME]) {
-      if (this.#isLocked(lock)) this.#simulation.fail(`${lock} is still locked, and nobody has it`);
-    }
-  }
-
-  /** All permits are there again, but for those of the dead. */
-  #numberLeft(): void {
-    const { schedule, stays, calls } = this.#simulation;
-    const ofDead = ({ process }: Call) => process.machine.isDead;
-    const most = calls.filter(
-      (call) => ofDead(call) && !stays.some((stay) => stay.call === call && stay.isDone),
-    ).length;
-    const free = this.#permitsFree();
-    if (free > schedule.permits || free < schedule.permits - most)
-      this.#simulation.fail(`${free} of ${schedule.permits} permits are free, and the dead have ${most}`);
-  }
-
-  nothingLeft(): void {
-    const { servers, schedule, processes } = this.#simulation;
-    const hasDead = processes.some(({ machine }) => machine.isDead);
-    const stays = [`redisson_lock_token:{${NAME}}`];
-    // A place in a queue goes when somebody looks.
-    if (hasDead && schedule.kind === "fair") stays.push(...QUEUE);
-    if (this.#isNumber) stays.push(NAME, ...(hasDead ? [LEASES] : []));
-    for (const { keys } of servers) {
-      const left = keys.scan(0, 100).keys.filter((key) => !stays.includes(key));
-      if (left.length > 0) this.#simulation.fail(`Redis has still ${left.join(", ")}`);
-    }
   }
 }
 

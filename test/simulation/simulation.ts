@@ -3,12 +3,12 @@
  * (deterministic simulation, as FoundationDB and TigerBeetle test).
  */
 import type { Keyspace } from "../../src/entries/testing/keyspace.js";
-import { MemoryServer } from "../../src/entries/testing/memory-server.js";
-import type { Reply } from "../../src/entries/testing/reply.js";
-import { type FencedHold, type Hold, isLockError } from "../../src/index.js";
+import type { MemoryServer } from "../../src/entries/testing/memory-server.js";
+import { isLockError } from "../../src/index.js";
 import { Checks } from "./checks.js";
-import { Journal } from "./journal.js";
-import { NAME, Process } from "./process.js";
+import { EndChecks } from "./end-checks.js";
+import { Journal, TracedServer } from "./journal.js";
+import { type Call, NAME, Process, type Stay } from "./process.js";
 import type { Fault, Schedule, Take } from "./schedule.js";
 import { ServerClock, World } from "./world.js";
 
@@ -19,36 +19,6 @@ const MARKERS = 62_000;
 /** Milliseconds that a client may take to close. */
 const CLOSING = 60_000;
 
-/** A call that takes something. Times are those of the world. */
-export interface Call {
-  readonly step: Take;
-  readonly process: Process;
-  /** Calls of one owner nest. */
-  readonly whose: string;
-  readonly invoked: number;
-  /** Those of the process, at which its wait began. */
-  settled?: number;
-  outcome?: "granted" | "refused" | "failed";
-}
-
-/** What a call was granted, until it is given back. */
-export interface Stay {
-  readonly call: Call;
-  readonly granted: number;
-  /** Of a lock. */
-  readonly hold?: Hold | undefined;
-  readonly giveBack: () => Promise<void>;
-  /** Fencing. */
-  readonly token?: bigint | undefined;
-  /** Whether the process may believe that it has it. */
-  readonly isHeld: () => boolean;
-  /** Giving back was called. */
-  left: boolean;
-  /** And has settled; `isDone`: without an error. */
-  isOver?: boolean;
-  isDone?: boolean;
-}
-
 export interface Outcome {
   /** What was wrong; the first one. */
   readonly failure: string | undefined;
@@ -57,34 +27,6 @@ export interface Outcome {
   readonly lines: readonly string[] | undefined;
   readonly calls: number;
   readonly granted: number;
-}
-
-class TracedServer extends MemoryServer {
-  readonly #tell: (text: string) => void;
-
-  constructor(world: World, tell: (text: string) => void) {
-    super(new ServerClock(world));
-    this.#tell = tell;
-  }
-
-  override execute(command: readonly string[]): Reply {
-    const [name = "", script = "", ...rest] = command;
-    // It tells the number of the server, which is another one each time.
-    if (/^info$/i.test(name)) return super.execute(command);
-    const what = /^eval$/i.test(name) ? `EVAL of ${script.length}` : `${name} ${script.slice(0, 8)}`;
-    try {
-      const reply = super.execute(command);
-      this.#tell(`${what} ${rest.join(" ")} → ${told(reply)}`);
-      return reply;
-    } catch (error) {
-      this.#tell(`${what} ${rest.join(" ")} → ${String(error)}`);
-      throw error;
-    }
-  }
-}
-
-function told(reply: Reply): string {
-  return Array.isArray(reply) ? `[${reply.map(told).join(" ")}]` : String(reply);
 }
 
 export class Simulation {
@@ -108,7 +50,7 @@ export class Simulation {
     this.#journal = new Journal(isRead);
     const count = schedule.kind === "red" ? 3 : 1;
     this.servers = Array.from({ length: count }, (_, i) => {
-      return new TracedServer(this.world, (text) => this.tell(`server ${i}: ${text}`));
+      return new TracedServer(new ServerClock(this.world), (text) => this.tell(`server ${i}: ${text}`));
     });
     this.processes = schedule.rates.map((_, i) => new Process(this.world, this.servers, schedule, i));
   }
@@ -124,19 +66,19 @@ export class Simulation {
 
   async play(): Promise<Outcome> {
     const { world, schedule } = this;
-    const checks = this.#checks;
-    if (schedule.kind === "semaphore") this.servers[0]?.execute(["SET", NAME, String(schedule.permits)]);
-    if (schedule.kind === "permits") this.servers[0]?.execute(["SET", NAME, String(schedule.permits)]);
+    const ends = new EndChecks(this);
+    const isNumber = schedule.kind === "semaphore" || schedule.kind === "permits";
+    if (isNumber) this.servers[0]?.execute(["SET", NAME, String(schedule.permits)]);
     for (const step of schedule.steps) this.#plan(step);
-    world.onRest = () => checks.atRest();
+    world.onRest = () => this.#checks.atRest();
     const isOver = () => this.failure !== undefined || (this.#unsettled === 0 && this.faultsEnd <= world.now);
     await world.runUntil(this.#end(), isOver);
-    if (this.#unsettled > 0 && !this.failure) checks.unsettled();
+    if (this.#unsettled > 0 && !this.failure) ends.unsettled();
     const isFailed = () => this.failure !== undefined;
-    await world.runUntil(world.now + checks.cleanUpTime, isFailed);
-    if (!this.failure) checks.nothingHeld();
+    await world.runUntil(world.now + ends.cleanUpTime, isFailed);
+    if (!this.failure) ends.nothingHeld();
     await world.runUntil(world.now + MARKERS, isFailed);
-    if (!this.failure) checks.nothingLeft();
+    if (!this.failure) ends.nothingLeft();
     const hash = this.#journal.hash;
     await this.#close();
     const granted = this.stays.length;
@@ -238,7 +180,7 @@ export class Simulation {
     this.tell(`${number} of ${whose} is called: ${JSON.stringify(step)}`);
     let stay: Stay | undefined;
     try {
-      stay = await this.#granted(call);
+      stay = await process.take(this.schedule, call);
       call.outcome = stay ? "granted" : "refused";
     } catch (error) {
       call.outcome = "failed";
@@ -262,61 +204,6 @@ export class Simulation {
     }
     stay.isOver = true;
     this.tell(`${number} has given back`);
-  }
-
-  async #granted(call: Call): Promise<Stay | undefined> {
-    const { process, step } = call;
-    const controller = step.abort === undefined ? undefined : new AbortController();
-    if (controller) process.machine.clock.after(step.abort as number, () => controller.abort());
-    const { kind } = this.schedule;
-    if (kind === "semaphore") return this.#permit(call, controller?.signal);
-    if (kind === "permits") return this.#lease(call, controller?.signal);
-    const hold = await process.lock(this.schedule, step, controller?.signal);
-    if (!hold) return undefined;
-    const { token } = hold as Partial<FencedHold>;
-    const { now: granted } = this.world;
-    return {
-      call,
-      granted,
-      hold,
-      token,
-      isHeld: () => hold.isHeld,
-      giveBack: () => hold.unlock(),
-      left: false,
-    };
-  }
-
-  async #permit(call: Call, signal: AbortSignal | undefined): Promise<Stay | undefined> {
-    const { process, step } = call;
-    if (!(await process.permit(step, signal))) return undefined;
-    const giveBack = () => process.client.getSemaphore(NAME).release();
-    return { call, granted: this.world.now, isHeld: () => true, giveBack, left: false };
-  }
-
-  async #lease(call: Call, signal: AbortSignal | undefined): Promise<Stay | undefined> {
-    const { process, step } = call;
-    const { machine, client } = process;
-    const begun = machine.clock.mono();
-    const id = await process.lease(step, signal);
-    if (id === null) return undefined;
-    // From when its command was sent, which nobody tells.
-    const until = step.lease === undefined ? Number.POSITIVE_INFINITY : begun + step.lease * 0.99 - 2;
-    const stay = this.#kept(process, id, until);
-    const giveBack = () => client.getPermitExpirableSemaphore(NAME).release(id);
-    return { call, granted: this.world.now, isHeld: stay, giveBack, left: false };
-  }
-
-  /** Whether a permit is: until its lease is over, or the event `lost`. While its process stalls nobody can be told. */
-  #kept({ machine, client }: Process, id: string, until: number): () => boolean {
-    let isLost = false;
-    client.on("lost", ({ permitId }) => {
-      isLost ||= permitId === id;
-    });
-    const { stalls } = machine;
-    return () =>
-      !isLost &&
-      machine.clock.mono() < until &&
-      (until < Number.POSITIVE_INFINITY || machine.stalls === stalls);
   }
 
   /** An error that no call of this library may end with fails the simulation. */
