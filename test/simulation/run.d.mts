@@ -1,6 +1,6 @@
 import type { Kind } from "./schedule.js";
 import type { Outcome } from "./simulation.js";
-import type { Finding, Job } from "./worker.js";
+import type { Finding, Job } from "./simulation-worker.js";
 
 export const KINDS: readonly Kind[];
 

@@ -27,7 +27,7 @@ export async function bundle(name = "right", edits = []) {
   const outfile = path(`../../out/simulation/${name.replaceAll(" ", "-")}.cjs`);
   const files = grouped(edits);
   await build({
-    entryPoints: [path("worker.ts")],
+    entryPoints: [path("simulation-worker.ts")],
     outfile,
     bundle: true,
     platform: "node",
