@@ -170,8 +170,8 @@ export class Checks {
   #waiting(): void {
     const { calls, world, schedule } = this.#simulation;
     const { pollCap, commandTimeout } = schedule;
-    // A waiter that cannot be reached keeps its place for three times `pollCap`.
-    const silent = schedule.steps.filter((step) => /^(crash|cut|stall)$/.test(step.do)).length;
+    // A waiter that cannot be reached, or that a replica still knows, keeps its place for three times `pollCap`.
+    const silent = schedule.steps.filter((step) => /^(crash|cut|stall|failover)$/.test(step.do)).length;
     const bound = pollCap * (1 + 4 * silent) + 2 * commandTimeout + 6 * this.#slowest + 500;
     for (const call of calls) {
       if (call.settled !== undefined || !this.#isFree(call)) {
