@@ -4,7 +4,8 @@
  */
 import { INTERNALS } from "../client-options.js";
 import { LockClient, type LockClientOptions, type LossReason, type RedisConnection } from "../index.js";
-import { Link, MemoryConnection } from "./testing/memory-connection.js";
+import { Link } from "./testing/link.js";
+import { MemoryConnection } from "./testing/memory-connection.js";
 import { MemoryServer } from "./testing/memory-server.js";
 
 /** A server in memory, empty at first. Its clients exclude each other and share its clock. */

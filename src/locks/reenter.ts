@@ -45,6 +45,11 @@ export async function reenter(call: Nested, within: number, answer: Answer<Attem
       loseAll(own, whyNotHeld(own, word, side), side);
       return answer.resolve(AGAIN);
     }
+    // The owner's last hold was lost while the answer was on its way. Its side is given back by then, and this one may be the other.
+    if (own.firstHold?.number !== number) {
+      answer.resolve(AGAIN);
+      return void (await undo());
+    }
     const value = call.accept(number, sent, token);
     if (value) return answer.resolve({ granted: true, value, lease });
     answer.reject(new LockLostError(lockName, "expired", env.clock.wall()));

@@ -39,6 +39,15 @@ export class Keyspace {
     return this.#now();
   }
 
+  /** Another one with the same in it, or with nothing. */
+  copy(isEmpty = false): Keyspace {
+    const copy = new Keyspace(this.#now);
+    for (const [key, entry] of isEmpty ? [] : this.#entries)
+      copy.#entries.set(key, { ...entry, value: structuredClone(entry.value) });
+    copy.#serial = this.#serial;
+    return copy;
+  }
+
   typeOf(key: string): Type | undefined {
     return this.#entry(key)?.type;
   }

@@ -3,7 +3,8 @@
  * is down, and sends those again that were not answered when it went.
  */
 import { EventEmitter } from "node:events";
-import type { MemoryServer, Subscriber } from "./memory-server.js";
+import type { Link, Wire } from "./link.js";
+import type { Subscriber } from "./memory-server.js";
 import { fromBytes, type Reply, ReplyError, toBytes, toUser } from "./reply.js";
 
 interface Options {
@@ -22,35 +23,11 @@ interface Request {
 type Argument = string | number;
 type Kind = "publish" | "spublish";
 
-/** The link from one client to its server: all connections of the client go up and down with it. */
-export class Link {
-  readonly server: MemoryServer;
-  readonly connections: Set<MemoryConnection> = new Set();
-  #isUp = true;
-
-  constructor(server: MemoryServer) {
-    this.server = server;
-  }
-
-  get isUp(): boolean {
-    return this.#isUp;
-  }
-
-  cut(): void {
-    this.#isUp = false;
-    for (const connection of this.connections) connection.lose();
-  }
-
-  mend(): void {
-    this.#isUp = true;
-    for (const connection of this.connections) connection.open();
-  }
-}
-
 export class MemoryConnection extends EventEmitter {
   status: "connecting" | "ready" | "reconnecting" | "end" = "connecting";
   readonly options: Options;
   readonly #link: Link;
+  #wire: Wire;
   /** Not sent yet. */
   #queue: Request[] = [];
   /** Sent, and not answered. */
@@ -64,6 +41,7 @@ export class MemoryConnection extends EventEmitter {
   constructor(link: Link, options: Partial<Options> = {}, isConnected = false) {
     super();
     this.#link = link;
+    this.#wire = link.wire(this);
     this.options = { ...options, host: "memory", port: 0 };
     link.connections.add(this);
     if (isConnected) this.status = "ready";
@@ -134,17 +112,21 @@ export class MemoryConnection extends EventEmitter {
   /** Becomes ready, unless its link is down. */
   open(): void {
     this.status = this.#link.isUp ? "connecting" : "reconnecting";
-    this.#link.server.later(() => {
-      if (this.status !== "connecting") return;
+    const wire = this.#link.wire(this);
+    this.#wire = wire;
+    const opened = () => {
+      if (this.status !== "connecting" || this.#wire !== wire) return;
       this.emit("connect");
       this.status = "ready";
       for (const request of this.#queue.splice(0)) this.#send(request);
       this.emit("ready");
-    });
+    };
+    wire.toServer(() => wire.toClient(opened));
   }
 
   /** The answers that are on their way do not arrive. */
   lose(): void {
+    this.#wire.close();
     for (const { kind, channel, hear } of this.#subscriptions.values())
       this.#link.server.unsubscribe(kind, channel, hear);
     this.#subscriptions.clear();
@@ -156,29 +138,34 @@ export class MemoryConnection extends EventEmitter {
     this.emit("close");
   }
 
-  /** It is executed now, and its answer comes later. */
   #send({ command, resolve, reject }: Request): void {
     // Another one each time: a late answer to the first sending is none to the second.
     const request = { command, resolve, reject };
     this.#unanswered.add(request);
-    let settle: () => void;
-    try {
-      const reply = this.#execute(command);
-      settle = () => resolve(toUser(reply));
-    } catch (error) {
-      const told = error instanceof ReplyError ? error : new ReplyError(`ERR it failed: ${String(error)}`);
-      settle = () => reject(told);
-    }
-    this.#link.server.later(() => {
-      if (this.#unanswered.delete(request)) settle();
+    const wire = this.#wire;
+    wire.toServer(() => {
+      let settle: () => void;
+      try {
+        const reply = this.#execute(command, wire);
+        settle = () => resolve(toUser(reply));
+      } catch (error) {
+        const told = error instanceof ReplyError ? error : new ReplyError(`ERR it failed: ${String(error)}`);
+        settle = () => reject(told);
+      }
+      wire.toClient(() => {
+        if (this.#unanswered.delete(request)) settle();
+      });
     });
   }
 
-  #execute(command: readonly string[]): Reply {
+  #execute(command: readonly string[], wire: Wire): Reply {
     const [, sharded, not] = /^(s?)(un)?subscribe$/i.exec(command[0] ?? "") ?? [];
     if (sharded === undefined) return this.#link.server.execute(command);
     const kind: Kind = sharded ? "spublish" : "publish";
-    for (const channel of command.slice(1)) this.#listen(kind, channel, not === undefined);
+    // What a lost connection subscribes to goes with it.
+    if (wire === this.#wire) {
+      for (const channel of command.slice(1)) this.#listen(kind, channel, not === undefined);
+    }
     return this.#subscriptions.size;
   }
 
@@ -188,9 +175,10 @@ export class MemoryConnection extends EventEmitter {
     const known = this.#subscriptions.get(name);
     if (isWanted && !known) {
       const event = kind === "spublish" ? "smessage" : "message";
-      const hear: Subscriber = (...message) => {
-        if (this.#subscriptions.get(name)?.hear === hear) this.emit(event, ...message.map(fromBytes));
-      };
+      const hear: Subscriber = (...message) =>
+        this.#wire.toClient(() => {
+          if (this.#subscriptions.get(name)?.hear === hear) this.emit(event, ...message.map(fromBytes));
+        });
       this.#subscriptions.set(name, { kind, channel, hear });
       server.subscribe(kind, channel, hear);
     } else if (!isWanted && known) {

@@ -21,7 +21,7 @@ const QUIET_TURNS = 3;
 /** Answers in one turn of the event loop: a loop that asks for ever must not keep a test's time-out from coming. */
 const MOST_IN_TURN = 10_000;
 
-/** Hears what is announced on a channel, both one character per byte. */
+/** Hears at once what is announced on a channel, both one character per byte. */
 export type Subscriber = (channel: string, message: string) => void;
 
 /** One for all servers: what is loaded and compiled once serves each, and scripts keep nothing from run to run. */
@@ -30,7 +30,7 @@ let servers = 0;
 
 export class MemoryServer {
   readonly clock: TestClock;
-  readonly keys: Keyspace = new Keyspace(() => Math.floor(this.clock.wall()));
+  #keys: Keyspace = new Keyspace(() => Math.floor(this.clock.wall()));
   /** By hash. */
   readonly #scripts = new Map<string, string>();
   /** Those of SPUBLISH are channels of their own. */
@@ -38,7 +38,7 @@ export class MemoryServer {
     publish: new Map<string, Set<Subscriber>>(),
     spublish: new Map<string, Set<Subscriber>>(),
   };
-  readonly #runId = String(++servers).padStart(40, "0");
+  #runId = newRunId();
   /** Answers and messages on their way, in their order. */
   readonly #onTheirWay: (() => void)[] = [];
   #delivered = 0;
@@ -47,6 +47,17 @@ export class MemoryServer {
 
   constructor(clock: TestClock = new TestClock()) {
     this.clock = clock;
+  }
+
+  get keys(): Keyspace {
+    return this.#keys;
+  }
+
+  /** As after a restart: with these keys, and without its scripts. Its connections are lost by themselves. */
+  restart(keys: Keyspace): void {
+    this.#keys = keys;
+    this.#scripts.clear();
+    this.#runId = newRunId();
   }
 
   /** Runs a command, whose words are one character per byte. @throws ReplyError */
@@ -131,12 +142,12 @@ export class MemoryServer {
     if (!known) throw new ReplyError(unknown);
     const words = args.length + 1;
     if (known.arity > 0 ? words !== known.arity : words < -known.arity) throw new ReplyError(wrongCount);
-    return known.run(this.keys, args);
+    return known.run(this.#keys, args);
   }
 
   #publish(kind: "publish" | "spublish", channel: string, message: string): number {
     const subscribers = [...(this.#channels[kind].get(channel) ?? [])];
-    for (const hear of subscribers) this.later(() => hear(channel, message));
+    for (const hear of subscribers) hear(channel, message);
     return subscribers.length;
   }
 
@@ -159,6 +170,10 @@ export class MemoryServer {
       ),
     );
   }
+}
+
+function newRunId(): string {
+  return String(++servers).padStart(40, "0");
 }
 
 function nextTurn(): Promise<void> {

@@ -1,0 +1,202 @@
+/** What is promised whatever happens, looked at after each event. */
+
+import type { Hold } from "../../src/index.js";
+import { type Call, MEMBERS, NAME, type Stay } from "./process.js";
+import { isLocked, isNumber, permitsFree } from "./server-view.js";
+import type { Simulation } from "./simulation.js";
+
+/** Milliseconds after its deadline at which a hold has been told of it. */
+const TOLD = 20;
+
+export class Checks {
+  readonly #simulation: Simulation;
+  /** Call → since when it could have had what it waits for. */
+  readonly #could = new Map<Call, number>();
+  #highest = 0n;
+  #seen = 0;
+  /** Hold → since when the server has nothing of it, and could tell. */
+  readonly #forgotten = new Map<Stay, number>();
+  /** Hold → since when it is over. */
+  readonly #over = new Map<Stay, number>();
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation;
+  }
+
+  /** Nothing goes wrong, and nothing is slow. */
+  get #isCalm(): boolean {
+    const { steps, commandTimeout, watchdogTimeout } = this.#simulation.schedule;
+    return (
+      steps.every((step) => step.do === "take") &&
+      4 * this.#slowest < Math.min(commandTimeout, watchdogTimeout / 3)
+    );
+  }
+
+  /** Milliseconds that bytes travel at most. */
+  get #slowest(): number {
+    const { most, latest } = this.#simulation.schedule.weather;
+    return Math.max(most, latest);
+  }
+
+  /** A call ends with an error of this library, or undefined for an abort. */
+  failed(call: Call, code: string | undefined): void {
+    if (code === "UNAVAILABLE" && this.#isCalm && (call.step.wait ?? this.#slowest * 4) >= this.#slowest * 4)
+      this.#simulation.fail(`a call of ${call.whose} is UNAVAILABLE, and Redis answers`);
+    const keepsAll = call.step.lease === undefined;
+    if (code === "LOCK_LOST" && this.#isCalm && keepsAll && call.step.extend === undefined)
+      this.#simulation.fail(`a hold of ${call.whose} is lost, and nothing has happened`);
+  }
+
+  /** A fair lock is granted in the order of first tries. */
+  #order(stay: Stay): void {
+    const { schedule, calls } = this.#simulation;
+    if (schedule.kind !== "fair" || !this.#isCalm) return;
+    const { invoked, whose } = stay.call;
+    for (const other of calls) {
+      const { step, settled } = other;
+      if (settled !== undefined || step.wait !== undefined || step.abort !== undefined) continue;
+      if (/owner/.test(whose + other.whose) || other.invoked + 6 * this.#slowest > invoked) continue;
+      this.#simulation.fail(`${nameOf(stay)} overtakes that of ${other.whose}, called at ${other.invoked}`);
+    }
+  }
+
+  atRest(): void {
+    this.#exclusion();
+    this.#tokens();
+    this.#told();
+    this.#waiting();
+  }
+
+  #exclusion(): void {
+    const held = this.#simulation.stays.filter((stay) => !stay.left && stay.isHeld());
+    if (isNumber(this.#simulation)) return this.#permits(held.length);
+    for (const [i, a] of held.entries()) {
+      for (const b of held.slice(i + 1)) {
+        if (this.#excludes(a, b) && !this.#wasForgotten(a, b)) {
+          this.#simulation.fail(`two holders: ${nameOf(a)} and ${nameOf(b)}`);
+        }
+      }
+      this.#onServer(a);
+    }
+  }
+
+  #permits(held: number): void {
+    const { schedule, losses } = this.#simulation;
+    if (held > schedule.permits && losses.length === 0)
+      this.#simulation.fail(`${held} have one of ${schedule.permits} permits`);
+  }
+
+  #excludes({ call: a }: Stay, { call: b }: Stay): boolean {
+    if (a.whose === b.whose || (a.step.shared && b.step.shared)) return false;
+    const { members } = b.step;
+    return !members || (a.step.members ?? []).some((member) => members.includes(member));
+  }
+
+  /** The server forgot the first one before it granted the second. */
+  #wasForgotten(a: Stay, b: Stay): boolean {
+    return this.#simulation.losses.some((at) => a.call.invoked <= at && at <= b.granted);
+  }
+
+  /** What a process believes to have, the server has; if that has lost it, the next renewal tells. */
+  #onServer(stay: Stay): void {
+    const { schedule, losses, world } = this.#simulation;
+    const { call } = stay;
+    if (!stay.hold || schedule.kind === "red") return;
+    const lacking = this.#lacking(stay);
+    const isReachable =
+      !call.process.machine.isStalled && call.process.networks.every((each) => each.isReachable);
+    if (lacking === undefined || !isReachable) {
+      this.#forgotten.delete(stay);
+      return;
+    }
+    const since = this.#forgotten.get(stay) ?? world.now;
+    this.#forgotten.set(stay, since);
+    const isForgiven =
+      losses.some((at) => at >= call.invoked) &&
+      (call.step.lease !== undefined || world.now - since < this.#renewal);
+    if (!isForgiven)
+      this.#simulation.fail(`${nameOf(stay)} believes to hold ${lacking}, and Redis has nothing of it`);
+  }
+
+  #lacking({ hold, call }: Stay): string | undefined {
+    const { servers, schedule } = this.#simulation;
+    const members = (hold && "members" in hold ? hold.members : [hold]) as Hold[];
+    return members.find(({ lockName, ownerId }) => {
+      const field = schedule.kind === "readwrite" && !call.step.shared ? `${ownerId}:write` : ownerId;
+      return !servers[0]?.keys.get(lockName, "hash")?.has(field);
+    })?.lockName;
+  }
+
+  /** Milliseconds within which a renewal comes and is answered, whatever happened before. */
+  get #renewal(): number {
+    const { watchdogTimeout, commandTimeout } = this.#simulation.schedule;
+    return (2 / 3) * watchdogTimeout + commandTimeout + 4 * this.#slowest + 100;
+  }
+
+  #tokens(): void {
+    for (const stay of this.#simulation.stays.slice(this.#seen)) {
+      this.#seen++;
+      const { token } = stay;
+      this.#order(stay);
+      if (token === undefined) continue;
+      const isNested = this.#simulation.stays.some(
+        (other) => other !== stay && other.token === token && other.call.whose === stay.call.whose,
+      );
+      if (token <= this.#highest && !isNested) this.#simulation.fail(`${nameOf(stay)} has an old token`);
+      if (token > this.#highest) this.#highest = token;
+    }
+  }
+
+  /** Whoever lost a hold is told of it in time. */
+  #told(): void {
+    const { stays, world } = this.#simulation;
+    for (const stay of stays) {
+      const { hold, call, left } = stay;
+      if (!hold || !call.step.watched || left) continue;
+      if (hold.signal.aborted && hold.isHeld)
+        this.#simulation.fail(`${nameOf(stay)} is held, and told as lost`);
+      if (hold.isHeld || hold.signal.aborted || call.process.machine.isStalled) {
+        this.#over.delete(stay);
+        continue;
+      }
+      const since = this.#over.get(stay) ?? world.now;
+      this.#over.set(stay, since);
+      if (world.now - since > TOLD)
+        this.#simulation.fail(`${nameOf(stay)} is over, and its signal does not fire`);
+    }
+  }
+
+  /** Nobody waits for what is free for longer than is documented. */
+  #waiting(): void {
+    const { calls, world, schedule } = this.#simulation;
+    const { pollCap, commandTimeout } = schedule;
+    // A waiter that cannot be reached, or that a replica still knows, keeps its place for three times `pollCap`.
+    const silent = schedule.steps.filter((step) => /^(crash|cut|stall|failover)$/.test(step.do)).length;
+    const bound = pollCap * (1 + 4 * silent) + 2 * commandTimeout + 6 * this.#slowest + 500;
+    for (const call of calls) {
+      if (call.settled !== undefined || !this.#isFree(call)) {
+        this.#could.delete(call);
+        continue;
+      }
+      const since = this.#could.get(call) ?? world.now;
+      this.#could.set(call, since);
+      if (world.now - since > bound)
+        this.#simulation.fail(`a call of ${call.whose} waits for what has been free for ${bound} ms`);
+    }
+  }
+
+  #isFree({ process, step }: Call): boolean {
+    const { machine, networks } = process;
+    if (machine.isStalled || networks.some(({ isReachable }) => !isReachable)) return false;
+    if (isNumber(this.#simulation)) return permitsFree(this.#simulation) > 0;
+    return this.#locksOf(step.members).every((lock) => !isLocked(this.#simulation, lock));
+  }
+
+  #locksOf(members: readonly number[] | undefined): readonly string[] {
+    return members?.map((member) => MEMBERS[member] as string) ?? [NAME];
+  }
+}
+
+function nameOf({ call, granted }: Stay): string {
+  return `the hold of ${call.whose} (called at ${call.invoked}, granted at ${granted})`;
+}

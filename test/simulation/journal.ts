@@ -1,0 +1,59 @@
+import type { TestClock } from "../../src/entries/testing/clock.js";
+import { MemoryServer } from "../../src/entries/testing/memory-server.js";
+import type { Reply } from "../../src/entries/testing/reply.js";
+
+/** What happened in a simulation: a hash of all of it, and its text if somebody wants to read it. */
+export class Journal {
+  /** Of a run that is to be read. */
+  readonly lines: string[] | undefined;
+  #low = 0x811c9dc5;
+  #high = 0x9e3779b9;
+
+  constructor(isRead: boolean) {
+    this.lines = isRead ? [] : undefined;
+  }
+
+  /** 64 bits as hex digits: FNV-1a, from two beginnings. */
+  get hash(): string {
+    return [this.#high, this.#low].map((half) => (half >>> 0).toString(16).padStart(8, "0")).join("");
+  }
+
+  write(now: number, text: string): void {
+    const line = `${now.toFixed(3)} ${text}`;
+    this.lines?.push(line);
+    for (let i = 0; i < line.length; i++) {
+      const code = line.charCodeAt(i);
+      this.#low = Math.imul(this.#low ^ code, 0x01000193);
+      this.#high = Math.imul(this.#high ^ code, 0x01000193) + 1;
+    }
+  }
+}
+
+/** A server that tells each command, and what it answers. */
+export class TracedServer extends MemoryServer {
+  readonly #tell: (text: string) => void;
+
+  constructor(clock: TestClock, tell: (text: string) => void) {
+    super(clock);
+    this.#tell = tell;
+  }
+
+  override execute(command: readonly string[]): Reply {
+    const [name = "", script = "", ...rest] = command;
+    // It tells the number of the server, which is another one each time.
+    if (/^info$/i.test(name)) return super.execute(command);
+    const what = /^eval$/i.test(name) ? `EVAL of ${script.length}` : `${name} ${script.slice(0, 8)}`;
+    try {
+      const reply = super.execute(command);
+      this.#tell(`${what} ${rest.join(" ")} → ${told(reply)}`);
+      return reply;
+    } catch (error) {
+      this.#tell(`${what} ${rest.join(" ")} → ${String(error)}`);
+      throw error;
+    }
+  }
+}
+
+function told(reply: Reply): string {
+  return Array.isArray(reply) ? `[${reply.map(told).join(" ")}]` : String(reply);
+}

@@ -1,0 +1,49 @@
+// `npm run simulate`: plays schedules that a seed decides, and prints the shortest ones that fail.
+//
+//   npm run simulate                                          2,000 of all kinds, from a random seed
+//   npm run simulate -- --schedules 300000 --seed 1           as many, from this seed on
+//   npm run simulate -- --kind fair --schedules 1 --seed 815  one again, with all that happened if it fails
+//   npm run simulate -- --replay failed.json                  a schedule as it was printed
+import { readFile, writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { bundle, KINDS, simulate } from "./run.mjs";
+
+const { values } = parseArgs({
+  options: {
+    schedules: { type: "string", default: "2000" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+    kind: { type: "string" },
+    replay: { type: "string" },
+    threads: { type: "string" },
+  },
+});
+const { kind } = values;
+if (kind !== undefined && !KINDS.includes(kind)) throw new Error(`--kind must be one of ${KINDS.join(", ")}`);
+const [schedules, seed] = [Number(values.schedules), Number(values.seed)];
+if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(seed))
+  throw new Error("--schedules and --seed must be whole numbers");
+
+const threads = values.threads === undefined ? undefined : Number(values.threads);
+const file = await bundle();
+if (values.replay) {
+  const { replayed } = await simulate(file, { replay: JSON.parse(await readFile(values.replay, "utf8")) });
+  console.log(replayed.lines.join("\n"));
+  console.log(`hash ${replayed.hash}: ${replayed.failure ?? "nothing was wrong"}`);
+  process.exitCode = replayed.failure === undefined ? 0 : 1;
+} else {
+  const begun = performance.now();
+  const { findings, played, calls, granted } = await simulate(file, { schedules, seed, kind }, threads);
+  for (const finding of findings) {
+    const name = `out/simulation/${finding.kind}-${finding.seed}.json`;
+    await writeFile(name, JSON.stringify(finding.shortest));
+    console.log(`${finding.kind}, seed ${finding.seed}: ${finding.failure}`);
+    console.log(`  npm run simulate -- --kind ${finding.kind} --schedules 1 --seed ${finding.seed}`);
+    console.log(`  shortest: npm run simulate -- --replay ${name}`);
+    console.log(`  ${JSON.stringify(finding.shortest)}`);
+  }
+  const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
+  console.log(
+    `${played} schedules from seed ${seed}, ${calls} calls, ${granted} granted, ${findings.length} failed, in ${seconds} s`,
+  );
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}

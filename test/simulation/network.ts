@@ -1,0 +1,163 @@
+/**
+ * A network that one sequence of random numbers decides. What travels on one connection arrives in its order; those of different
+ * connections overtake each other. A connection that is dropped may have sent what arrives much later.
+ */
+import { type Connection, Link, type Wire } from "../../src/entries/testing/link.js";
+import type { MemoryServer } from "../../src/entries/testing/memory-server.js";
+import type { Random } from "../entries/fidelity/random.js";
+import type { Weather } from "./schedule.js";
+import type { Machine, World } from "./world.js";
+
+/** Milliseconds after which ioredis tries to connect again, the first time. */
+const RECONNECT = 50;
+/** Milliseconds by which the last bytes of a lost connection may be late. */
+const LATEST = 1_500;
+
+interface Segment {
+  at: number;
+  cancel: () => void;
+  readonly arrive: () => void;
+}
+
+/** All connections of one client to one server. */
+export class ClientNetwork {
+  readonly link: Link;
+  readonly #world: World;
+  readonly #machine: Machine;
+  readonly #random: Random;
+  readonly #weather: Weather;
+  /** Its present one. */
+  readonly #wires = new Map<Connection, SimulatedWire>();
+  #cutUntil = 0;
+
+  constructor(world: World, server: MemoryServer, machine: Machine, random: Random, weather: Weather) {
+    this.#world = world;
+    this.#machine = machine;
+    this.#random = random;
+    this.#weather = weather;
+    this.link = new Link(server, (connection) => {
+      const wire = new SimulatedWire(world, this);
+      this.#wires.set(connection, wire);
+      return wire;
+    });
+  }
+
+  /** Whether what is sent now has a way to arrive. */
+  get isReachable(): boolean {
+    return this.link.isUp && this.#world.now >= this.#cutUntil;
+  }
+
+  /** Milliseconds until something that is sent now arrives. */
+  delay(): number {
+    const { least, most, late, latest } = this.#weather;
+    const span = this.#random.chance(late) ? latest : most;
+    return Math.max(0, this.#cutUntil - this.#world.now) + least + this.#random.next() * (span - least);
+  }
+
+  /** Nothing passes for so long; TCP sends it again then. */
+  cut(ms: number): void {
+    this.#cutUntil = Math.max(this.#cutUntil, this.#world.now + ms);
+  }
+
+  /** When a segment that arrives now does so, if the network is cut. */
+  get cutUntil(): number {
+    return this.#cutUntil;
+  }
+
+  heal(): void {
+    this.#cutUntil = 0;
+  }
+
+  /** Drops connections, those that `which` picks by their number; they are made again. */
+  drop(which: (index: number) => boolean): void {
+    const dropped = [...this.link.connections].filter((_, index) => which(index));
+    for (const connection of dropped) {
+      this.#wires.get(connection)?.close();
+      this.#machine.receive(() => {
+        if (!this.link.connections.has(connection)) return;
+        connection.lose();
+        this.#machine.clock.after(RECONNECT, () => {
+          if (connection.status === "reconnecting") connection.open();
+        });
+      });
+    }
+  }
+
+  /** The server goes: all connections are dropped, and none can be made. */
+  lose(): void {
+    for (const wire of this.#wires.values()) wire.close();
+    this.#machine.receive(() => this.link.cut());
+  }
+
+  /** The server is there again; each client finds that at another time. */
+  find(): void {
+    this.#machine.clock.after(this.#random.next() * 4 * RECONNECT, () => this.link.mend());
+  }
+
+  receive(callback: () => void): void {
+    this.#machine.receive(callback);
+  }
+
+  /** Of what is on its way when a connection is lost the first part arrives, in its time or later. */
+  loseBytes(segments: readonly Segment[]): void {
+    const kept = this.#random.below(segments.length + 1);
+    const late = this.#random.chance(0.5) ? this.#random.next() * LATEST : 0;
+    for (const [i, { at, cancel, arrive }] of segments.entries()) {
+      cancel();
+      if (i < kept) this.#world.at(at + late, arrive);
+    }
+  }
+}
+
+class SimulatedWire implements Wire {
+  readonly #world: World;
+  readonly #network: ClientNetwork;
+  /** On their way to the server. */
+  readonly #segments = new Set<Segment>();
+  #isOpen = true;
+  /** When the last of each direction arrives. */
+  #atServer = 0;
+  #atClient = 0;
+
+  constructor(world: World, network: ClientNetwork) {
+    this.#world = world;
+    this.#network = network;
+  }
+
+  toServer(arrive: () => void): void {
+    if (!this.#isOpen) return;
+    this.#atServer = Math.max(this.#atServer, this.#world.now + this.#network.delay());
+    this.#travel({ at: this.#atServer, cancel: () => {}, arrive });
+  }
+
+  toClient(arrive: () => void): void {
+    if (!this.#isOpen) return;
+    this.#atClient = Math.max(this.#atClient, this.#world.now + this.#network.delay());
+    this.#world.at(this.#atClient, () => this.#arrive(arrive));
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#network.loseBytes([...this.#segments]);
+    this.#segments.clear();
+  }
+
+  #travel(segment: Segment): void {
+    this.#segments.add(segment);
+    segment.cancel = this.#world.at(segment.at, () => {
+      const { cutUntil } = this.#network;
+      this.#segments.delete(segment);
+      if (cutUntil <= this.#world.now) return segment.arrive();
+      segment.at = cutUntil;
+      this.#travel(segment);
+    });
+  }
+
+  #arrive(arrive: () => void): void {
+    const { cutUntil } = this.#network;
+    if (!this.#isOpen) return;
+    if (cutUntil > this.#world.now) this.#world.at(cutUntil, () => this.#arrive(arrive));
+    else this.#network.receive(() => this.#isOpen && arrive());
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * The library with one mistake each, and the kind of lock that shows it.
+ *
+ * @typedef {object} Planted
+ * @property {string} kind of schedules
+ * @property {number} seed from which on it is looked for: a few schedules find it
+ * @property {import("./run.mjs").Edit[]} edits
+ */
+
+/** @type {Record<string, Planted>} */
+export const PLANTED = {
+  // The release deletes the lock without asking whose it is by now.
+  "frees others": {
+    kind: "lock",
+    seed: 18,
+    edits: [
+      {
+        script: "lock/release",
+        from: "redis.call('HDEL', lock, owner) == 1",
+        to: "redis.call('DEL', lock) == 1",
+      },
+    ],
+  },
+
+  // The lock is granted to whoever asks.
+  "grants what is held": {
+    kind: "lock",
+    seed: 1,
+    edits: [
+      {
+        script: "lock/acquire",
+        from: "redis.call('EXISTS', lock, tombstone) == 0",
+        to: "redis.call('EXISTS', tombstone) == 0",
+      },
+    ],
+  },
+
+  // A call that was given up leaves no tombstone: its command may come late, and takes the lock for nobody.
+  "no tombstone": {
+    kind: "lock",
+    seed: 115,
+    edits: [
+      {
+        script: "lock/undo",
+        from: "if write_tombstone(tombstones[i], tombstoneTtl) then",
+        to: "if true then",
+      },
+    ],
+  },
+
+  // The renewal does not look whose lock it is, and tells its owner that all is well.
+  "renews what is not there": {
+    kind: "lock",
+    seed: 5089,
+    edits: [
+      {
+        script: "lock/renew",
+        from: "if redis.pcall('HEXISTS', lock, ARGV[i + 1]) == 1 then",
+        to: "if true then",
+      },
+    ],
+  },
+
+  // A reader looks whether the lock is there, and not for what.
+  "reads beside a writer": {
+    kind: "readwrite",
+    seed: 1,
+    edits: [{ script: "read/acquire", from: "if mode ~= 'read' then", to: "if not mode then" }],
+  },
+
+  // The counter of tokens starts from 1 when the server has forgotten it.
+  "tokens from one": {
+    kind: "fenced",
+    seed: 55,
+    edits: [{ from: "if token < floor then", to: "if false then" }],
+  },
+
+  // A call on a semaphore that is sent again counts again.
+  "counts twice": {
+    kind: "semaphore",
+    seed: 11,
+    edits: [{ script: "semaphore/acquire", from: "if earlier then", to: "if false then" }],
+  },
+
+  // Whoever finds the lock free takes it, queue or not.
+  barges: {
+    kind: "fair",
+    seed: 8,
+    edits: [
+      {
+        script: "fair/acquire",
+        from: "if free and (not head or head == owner) then",
+        to: "if free then",
+      },
+    ],
+  },
+
+  // The lease counts from the reply, and not from when its command was sent.
+  "deadline from the reply": {
+    kind: "lock",
+    seed: 22,
+    edits: [
+      {
+        file: "src/locks/acquire.ts",
+        from: "this.accept(number, sent, reply.token)",
+        to: "this.accept(number, instant(clock), reply.token)",
+      },
+    ],
+  },
+
+  // Nobody is told of a loss.
+  "silent loss": {
+    kind: "lock",
+    seed: 18,
+    edits: [
+      {
+        file: "src/locks/hold-record.ts",
+        from: "fate?.controller?.abort(fate.loss);\n    fate?.callback",
+        to: "fate?.callback",
+      },
+    ],
+  },
+
+  // A nested call is granted although all that its owner had was lost while its answer was on its way.
+  "nested in what is lost": {
+    kind: "lock",
+    seed: 898,
+    edits: [
+      { file: "src/locks/reenter.ts", from: "own.firstHold?.number !== number", to: "own.lastCall === null" },
+    ],
+  },
+
+  // What a call got that was given up stays with the server.
+  "nothing is undone": {
+    kind: "lock",
+    seed: 3,
+    edits: [
+      {
+        file: "src/locks/acquire.ts",
+        from: "if (this.outcomeUnknown && !this.inFlight) void this.undo();",
+        to: "",
+      },
+    ],
+  },
+
+  // A waiter sleeps until it is woken, or for an hour.
+  "sleeps for an hour": {
+    kind: "fair",
+    seed: 6,
+    edits: [
+      {
+        file: "src/engine/wait-loop.ts",
+        from: "return Math.min(pollCap, Math.max(SHORTEST_SLEEP, ttl + MARGIN + jitter));",
+        to: "return 3_600_000;",
+      },
+    ],
+  },
+};

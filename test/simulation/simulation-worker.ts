@@ -1,0 +1,57 @@
+/** The part of a simulation that is bundled and run in a thread: plays schedules by their seeds, or one that is given. */
+import { parentPort, workerData } from "node:worker_threads";
+import { Random } from "../entries/fidelity/random.js";
+import { KINDS, type Kind, makeSchedule, type Schedule } from "./schedule.js";
+import { shrink } from "./shrink.js";
+import { type Outcome, Simulation } from "./simulation.js";
+
+export interface Job {
+  readonly seed: number;
+  readonly schedules: number;
+  /** Of that many threads this one is the n-th. */
+  readonly threads: number;
+  readonly thread: number;
+  readonly kind?: Kind;
+  readonly replay?: Schedule;
+  /** It ends with the first failure, which is not shrunk. */
+  readonly isShort?: boolean;
+}
+
+export interface Finding {
+  readonly kind: Kind;
+  readonly seed: number;
+  readonly failure: string;
+  readonly shortest: Schedule;
+}
+
+async function play(schedule: Schedule, isRead = false): Promise<Outcome> {
+  const random = new Random(schedule.seed ^ 0x27d4eb2f);
+  Math.random = () => random.next();
+  return new Simulation(schedule, isRead).play();
+}
+
+async function run({ seed, schedules, threads, thread, kind, replay, isShort }: Job): Promise<void> {
+  if (replay) {
+    parentPort?.postMessage({ outcome: await play(replay, true) });
+    return;
+  }
+  let [played, calls, granted, hash] = [0, 0, 0, ""];
+  for (let i = thread; i < schedules; i += threads) {
+    const schedule = makeSchedule(kind ?? (KINDS[i % KINDS.length] as Kind), seed + i);
+    const outcome = await play(schedule);
+    played++;
+    calls += outcome.calls;
+    granted += outcome.granted;
+    hash = outcome.hash;
+    if (outcome.failure === undefined) continue;
+    const shortest = isShort
+      ? schedule
+      : await shrink(schedule, async (tried) => (await play(tried)).failure);
+    const finding: Finding = { kind: schedule.kind, seed: seed + i, failure: outcome.failure, shortest };
+    parentPort?.postMessage({ finding });
+    if (isShort) break;
+  }
+  parentPort?.postMessage({ done: { played, calls, granted, hash } });
+}
+
+void run(workerData as Job);

@@ -1,0 +1,230 @@
+/**
+ * Plays a schedule: real clients and the real Lua in virtual time. One seed decides all, so a schedule happens the same way each time
+ * (deterministic simulation, as FoundationDB and TigerBeetle test).
+ */
+import type { Keyspace } from "../../src/entries/testing/keyspace.js";
+import type { MemoryServer } from "../../src/entries/testing/memory-server.js";
+import { isLockError } from "../../src/index.js";
+import { Checks } from "./checks.js";
+import { EndChecks } from "./end-checks.js";
+import { Journal, TracedServer } from "./journal.js";
+import { type Call, NAME, Process, type Stay } from "./process.js";
+import type { Fault, Schedule, Take } from "./schedule.js";
+import { ServerClock, World } from "./world.js";
+
+/** Milliseconds for which calls that never end are waited for, after all that may hold them up. */
+const PATIENCE = 60_000;
+/** Milliseconds after which the last marker has lapsed. */
+const MARKERS = 62_000;
+/** Milliseconds that a client may take to close. */
+const CLOSING = 60_000;
+
+export interface Outcome {
+  /** What was wrong; the first one. */
+  readonly failure: string | undefined;
+  /** Of everything that happened. */
+  readonly hash: string;
+  readonly lines: readonly string[] | undefined;
+  readonly calls: number;
+  readonly granted: number;
+}
+
+export class Simulation {
+  readonly schedule: Schedule;
+  readonly world: World = new World();
+  readonly servers: readonly MemoryServer[];
+  readonly processes: readonly Process[];
+  readonly calls: Call[] = [];
+  readonly stays: Stay[] = [];
+  /** When data was lost. */
+  readonly losses: number[] = [];
+  /** No fault is still at work after that. */
+  faultsEnd = 0;
+  failure: string | undefined;
+  readonly #journal: Journal;
+  readonly #checks = new Checks(this);
+  #unsettled = 0;
+
+  constructor(schedule: Schedule, isRead = false) {
+    this.schedule = schedule;
+    this.#journal = new Journal(isRead);
+    const count = schedule.kind === "red" ? 3 : 1;
+    this.servers = Array.from({ length: count }, (_, i) => {
+      return new TracedServer(new ServerClock(this.world), (text) => this.tell(`server ${i}: ${text}`));
+    });
+    this.processes = schedule.rates.map((_, i) => new Process(this.world, this.servers, schedule, i));
+  }
+
+  tell(text: string): void {
+    this.#journal.write(this.world.now, text);
+  }
+
+  fail(text: string): void {
+    this.failure ??= text;
+    this.tell(`FAILED ${text}`);
+  }
+
+  async play(): Promise<Outcome> {
+    const { world, schedule } = this;
+    const ends = new EndChecks(this);
+    const isNumber = schedule.kind === "semaphore" || schedule.kind === "permits";
+    if (isNumber) this.servers[0]?.execute(["SET", NAME, String(schedule.permits)]);
+    for (const step of schedule.steps) this.#plan(step);
+    world.onRest = () => this.#checks.atRest();
+    const isOver = () => this.failure !== undefined || (this.#unsettled === 0 && this.faultsEnd <= world.now);
+    await world.runUntil(this.#end(), isOver);
+    if (this.#unsettled > 0 && !this.failure) ends.unsettled();
+    const isFailed = () => this.failure !== undefined;
+    await world.runUntil(world.now + ends.cleanUpTime, isFailed);
+    if (!this.failure) ends.nothingHeld();
+    await world.runUntil(world.now + MARKERS, isFailed);
+    if (!this.failure) ends.nothingLeft();
+    const hash = this.#journal.hash;
+    await this.#close();
+    const granted = this.stays.length;
+    return { failure: this.failure, hash, lines: this.#journal.lines, calls: this.calls.length, granted };
+  }
+
+  #end(): number {
+    const { steps, watchdogTimeout, pollCap, commandTimeout } = this.schedule;
+    let end = PATIENCE + this.faultsEnd;
+    for (const step of steps) {
+      if (step.do === "take") end += step.at + step.keep + (step.extend ?? 0) + (step.lease ?? 0);
+      end += 3 * pollCap + commandTimeout;
+      if (step.do === "crash") end += watchdogTimeout;
+    }
+    return end;
+  }
+
+  #plan(step: Schedule["steps"][number]): void {
+    if (step.do !== "take") return this.#planFault(step);
+    const process = this.processes[step.client];
+    if (!process) return;
+    this.#unsettled++;
+    const isOver = () => {
+      this.#unsettled--;
+    };
+    // That of a process which has died by then never begins.
+    void process.machine.clock.after(
+      step.at,
+      () => void process.run(() => this.#take(process, step)).then(isOver),
+    );
+  }
+
+  #planFault(step: Fault): void {
+    const { world } = this;
+    const length = "for" in step ? step.for : 0;
+    this.faultsEnd = Math.max(this.faultsEnd, step.at + length);
+    if (step.do === "failover") {
+      let replica: Keyspace | undefined;
+      world.at(step.at - step.lag, () => {
+        replica = this.servers[0]?.keys.copy();
+      });
+      world.at(step.at, () => this.#goAway(step.for, () => replica as Keyspace));
+      return;
+    }
+    world.at(step.at, () => {
+      this.tell(JSON.stringify(step));
+      if (step.do === "restart") {
+        const { keys } = this.servers[0] as MemoryServer;
+        return this.#goAway(step.for, step.keeps ? undefined : () => keys.copy(true));
+      }
+      const process = this.processes[step.client];
+      if (step.do === "crash") this.#crash(process);
+      if (step.do === "stall") process?.machine.stall(step.for);
+      for (const network of process?.networks ?? []) {
+        if (step.do === "cut") network.cut(step.for);
+        if (step.do === "drop") network.drop((index) => ((step.which >> index) & 1) === 1);
+      }
+    });
+  }
+
+  #crash(process: Process | undefined): void {
+    if (!process || process.machine.isDead) return;
+    process.machine.stall(Number.POSITIVE_INFINITY);
+    const { schedule, calls, stays, world } = this;
+    const begun = calls.filter((call) => call.process === process);
+    const planned = schedule.steps.filter(
+      (step) => step.do === "take" && step.client === process.index,
+    ).length;
+    // Tasks that have ended: they settled, and gave back what they had.
+    const over = begun.filter((call) => this.#isOver(call, stays)).length;
+    this.#unsettled -= planned - over;
+    this.tell(`process ${process.index} is dead with ${planned - over} tasks at ${world.now}`);
+  }
+
+  #isOver(call: Call, stays: readonly Stay[]): boolean {
+    if (call.outcome === undefined) return false;
+    const stay = stays.find((each) => each.call === call);
+    return stay === undefined || stay.isOver === true;
+  }
+
+  /** The server goes, all data with it but for what `keys` tells. */
+  #goAway(ms: number, keys: (() => Keyspace) | undefined): void {
+    const [server] = this.servers;
+    for (const { networks } of this.processes) networks[0]?.lose();
+    if (keys) this.losses.push(this.world.now);
+    server?.restart(keys?.() ?? server.keys);
+    this.world.at(this.world.now + ms, () => {
+      for (const { networks } of this.processes) networks[0]?.find();
+    });
+  }
+
+  async #take(process: Process, step: Take): Promise<void> {
+    const { world } = this;
+    const number = this.calls.length;
+    const owner = step.owner === undefined ? `call ${number}` : `owner ${step.owner}`;
+    const whose = `${process.index} ${owner}`;
+    const call: Call = { step, process, whose, invoked: world.now };
+    this.calls.push(call);
+    this.tell(`${number} of ${whose} is called: ${JSON.stringify(step)}`);
+    let stay: Stay | undefined;
+    try {
+      stay = await process.take(this.schedule, call);
+      call.outcome = stay ? "granted" : "refused";
+    } catch (error) {
+      call.outcome = "failed";
+      this.#judge(call, error);
+    }
+    call.settled = world.now;
+    this.tell(`${number} is ${call.outcome}`);
+    if (!stay) return;
+    this.stays.push(stay);
+    await process.machine.sleep(step.keep / 2);
+    if (step.extend !== undefined && stay.hold)
+      await stay.hold.extend(step.extend).catch((error: unknown) => this.#judge(call, error));
+    await process.machine.sleep(step.keep / 2);
+    stay.left = true;
+    this.tell(`${number} gives back`);
+    try {
+      await stay.giveBack();
+      stay.isDone = true;
+    } catch (error) {
+      this.#judge(call, error);
+    }
+    stay.isOver = true;
+    this.tell(`${number} has given back`);
+  }
+
+  /** An error that no call of this library may end with fails the simulation. */
+  #judge(call: Call, error: unknown): void {
+    const isAbort = error instanceof Error && error.name === "AbortError";
+    const code = isLockError(error) ? error.code : undefined;
+    this.tell(`${call.whose}: ${code ?? String(error)}`);
+    if (isAbort || code) this.#checks.failed(call, code);
+    else this.fail(`a call of ${call.whose} ends with ${String((error as Error)?.stack)}`);
+  }
+
+  async #close(): Promise<void> {
+    const { world, processes } = this;
+    world.onRest = () => {};
+    for (const { machine, networks } of processes) {
+      for (const network of networks) network.heal();
+      machine.revive();
+    }
+    let closed = 0;
+    for (const { clients } of processes)
+      for (const client of clients) void client.close({ timeout: 0 }).then(() => closed++);
+    await world.runUntil(world.now + CLOSING, () => closed === processes.length * this.servers.length);
+  }
+}

@@ -1,0 +1,177 @@
+/** Virtual time: events in their order, each of which is over before the next one begins. No clock and no timer of Node takes part. */
+import type { Clock } from "../../src/base/clock.js";
+import { TestClock } from "../../src/entries/testing/clock.js";
+
+/** Epoch milliseconds at which each simulation begins. */
+export const EPOCH = 1_700_000_000_000;
+
+interface Event {
+  readonly at: number;
+  /** Of two at the same time the one that was made first comes first. */
+  readonly serial: number;
+  /** Undefined once it is cancelled. */
+  run: (() => void) | undefined;
+}
+
+export class World {
+  /** Milliseconds since it began. */
+  now = 0;
+  /** Called after each event, when everything has been done that it set off. */
+  onRest: () => void = () => {};
+  #serial = 0;
+  /** A binary heap. */
+  readonly #events: Event[] = [];
+
+  /** Runs something at a time that is not over. Returns the way to cancel it. */
+  at(time: number, run: () => void): () => void {
+    const event: Event = { at: Math.max(time, this.now), serial: this.#serial++, run };
+    const events = this.#events;
+    let place = events.push(event) - 1;
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      if (!isBefore(event, events[parent] as Event)) break;
+      events[place] = events[parent] as Event;
+      place = parent;
+    }
+    events[place] = event;
+    return () => {
+      event.run = undefined;
+    };
+  }
+
+  /** Lets time pass up to `end`, or until `isOver` says so. */
+  async runUntil(end: number, isOver: () => boolean = () => false): Promise<void> {
+    while (!isOver()) {
+      const next = this.#events[0];
+      if (!next || next.at > end) {
+        this.now = end;
+        return;
+      }
+      this.#pop();
+      if (!next.run) continue;
+      this.now = next.at;
+      next.run();
+      await rest();
+      this.onRest();
+    }
+  }
+
+  #pop(): void {
+    const events = this.#events;
+    const last = events.pop() as Event;
+    if (events.length === 0) return;
+    let place = 0;
+    for (;;) {
+      let child = 2 * place + 1;
+      if (child >= events.length) break;
+      if (child + 1 < events.length && isBefore(events[child + 1] as Event, events[child] as Event)) child++;
+      if (!isBefore(events[child] as Event, last)) break;
+      events[place] = events[child] as Event;
+      place = child;
+    }
+    events[place] = last;
+  }
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  return a.at < b.at || (a.at === b.at && a.serial < b.serial);
+}
+
+/** Resolves when all microtasks have run, and what is set off by `setImmediate`. */
+function rest(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The server's clock. */
+export class ServerClock extends TestClock {
+  readonly #world: World;
+
+  constructor(world: World) {
+    super(EPOCH);
+    this.#world = world;
+  }
+
+  override mono(): number {
+    return this.#world.now;
+  }
+
+  override wall(): number {
+    return EPOCH + this.#world.now;
+  }
+}
+
+/**
+ * A process: its clock, which may run a little fast or slow, and its event loop, which may stall for a while or for ever. After a
+ * stall what has arrived is read before timers fire, as `systemClock` sees to it.
+ */
+export class Machine {
+  readonly clock: Clock;
+  readonly #world: World;
+  /** Its event loop stands until then. */
+  #stalledUntil = 0;
+  /** How often it has stalled. */
+  stalls = 0;
+  #arrived: (() => void)[] = [];
+  #due: (() => void)[] = [];
+
+  /** `rate`: milliseconds of its clock in one of the world. */
+  constructor(world: World, rate: number) {
+    this.#world = world;
+    this.clock = {
+      mono: () => world.now * rate,
+      wall: () => EPOCH + world.now * rate,
+      after: (ms, callback) => {
+        let isCancelled = false;
+        const cancel = world.at(world.now + Math.max(0, ms) / rate, () =>
+          this.#run(() => isCancelled || callback(), this.#due),
+        );
+        return () => {
+          isCancelled = true;
+          cancel();
+        };
+      },
+    };
+  }
+
+  get isStalled(): boolean {
+    return this.#world.now < this.#stalledUntil;
+  }
+
+  get isDead(): boolean {
+    return this.#stalledUntil === Number.POSITIVE_INFINITY;
+  }
+
+  /** Something has arrived from the network. */
+  receive(callback: () => void): void {
+    this.#run(callback, this.#arrived);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.clock.after(ms, resolve));
+  }
+
+  /** Infinity: it dies, silently. */
+  stall(ms: number): void {
+    this.stalls++;
+    this.#stalledUntil = Math.max(this.#stalledUntil, this.#world.now + ms);
+    if (!this.isDead) this.#world.at(this.#stalledUntil, () => this.#resume());
+  }
+
+  /** Lets it do what it has left, when nobody looks at it any more. */
+  revive(): void {
+    this.#stalledUntil = 0;
+    this.#resume();
+  }
+
+  #run(callback: () => void, waiting: (() => void)[]): void {
+    if (this.isStalled) waiting.push(callback);
+    else callback();
+  }
+
+  #resume(): void {
+    if (this.isStalled) return;
+    const work = [...this.#arrived.splice(0), ...this.#due.splice(0)];
+    // Each has its own turn of the event loop.
+    for (const callback of work) this.#world.at(this.#world.now, () => this.receive(callback));
+  }
+}
