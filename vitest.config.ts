@@ -7,7 +7,7 @@ import { PATIENCE } from "./test/support/patience.js";
 // The tests mostly wait, for timers and for servers, so a small machine takes more workers than it has cores.
 const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(4, availableParallelism()));
 
-/** Several processes or threads each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
+/** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const CROWDS = [
   "test/exclusion/**/*.test.ts",
   "test/groups/*-exclusion.test.ts",

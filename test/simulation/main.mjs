@@ -4,7 +4,7 @@
 //   npm run simulate -- --schedules 300000 --seed 1           as many, from this seed on
 //   npm run simulate -- --kind fair --schedules 1 --seed 815  one again, with all that happened if it fails
 //   npm run simulate -- --replay failed.json                  a schedule as it was printed
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { bundle, KINDS, simulate } from "./run.mjs";
 
@@ -14,7 +14,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
     kind: { type: "string" },
     replay: { type: "string" },
-    threads: { type: "string" },
+    processes: { type: "string" },
   },
 });
 const { kind } = values;
@@ -23,7 +23,7 @@ const [schedules, seed] = [Number(values.schedules), Number(values.seed)];
 if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(seed))
   throw new Error("--schedules and --seed must be whole numbers");
 
-const threads = values.threads === undefined ? undefined : Number(values.threads);
+const processes = values.processes === undefined ? undefined : Number(values.processes);
 const file = await bundle();
 if (values.replay) {
   const { replayed } = await simulate(file, { replay: JSON.parse(await readFile(values.replay, "utf8")) });
@@ -32,7 +32,8 @@ if (values.replay) {
   process.exitCode = replayed.failure === undefined ? 0 : 1;
 } else {
   const begun = performance.now();
-  const { findings, played, calls, granted } = await simulate(file, { schedules, seed, kind }, threads);
+  const { findings, played, calls, granted } = await simulate(file, { schedules, seed, kind }, processes);
+  await mkdir("out/simulation", { recursive: true });
   for (const finding of findings) {
     const name = `out/simulation/${finding.kind}-${finding.seed}.json`;
     await writeFile(name, JSON.stringify(finding.shortest));

@@ -15,13 +15,13 @@ export interface Report {
   readonly played: number;
   readonly calls: number;
   readonly granted: number;
-  /** Of the last schedule of each thread. */
+  /** Of the last schedule of each process. */
   readonly hashes: readonly string[];
   readonly findings: readonly Finding[];
   readonly replayed: Outcome | undefined;
 }
 
-export type Work = Partial<Omit<Job, "thread" | "threads">> & { readonly schedules?: number };
+export type Work = Partial<Omit<Job, "part" | "parts">> & { readonly schedules?: number };
 
 export function bundle(name?: string, edits?: readonly Edit[]): Promise<string>;
-export function simulate(file: string, work: Work, threads?: number): Promise<Report>;
+export function simulate(file: string, work: Work, processes?: number): Promise<Report>;

@@ -1,14 +1,20 @@
-// Plays simulations in threads, from a bundle of the library, its Lua and test/simulation.
+// Plays simulations in processes, from a bundle of the library, its Lua and test/simulation.
+import { fork } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
 import { build } from "esbuild";
 
 export const KINDS = ["lock", "fair", "fenced", "readwrite", "semaphore", "permits", "multi", "red"];
 
 const HERE = new URL(".", import.meta.url);
 const path = (name) => fileURLToPath(new URL(name, HERE));
+
+/** Of this process alone: others may bundle at the same time. */
+const BUNDLES = mkdtempSync(join(tmpdir(), "holdfast-simulation-"));
+process.on("exit", () => rmSync(BUNDLES, { recursive: true, force: true }));
 
 /**
  * A mistake: a text that is found once is another one.
@@ -22,9 +28,9 @@ const path = (name) => fileURLToPath(new URL(name, HERE));
 
 const SCRIPTS = "src/scripts/generated.ts";
 
-/** Bundles what a thread runs, with these mistakes in it. */
+/** Bundles what a process runs, with these mistakes in it. */
 export async function bundle(name = "right", edits = []) {
-  const outfile = path(`../../out/simulation/${name.replaceAll(" ", "-")}.cjs`);
+  const outfile = join(BUNDLES, `${name.replaceAll(" ", "-")}.cjs`);
   const files = grouped(edits);
   await build({
     entryPoints: [path("simulation-worker.ts")],
@@ -75,27 +81,32 @@ function planted(text, { script, from, to }) {
   return text.slice(0, begin) + parts.join(to) + text.slice(end);
 }
 
-/** Plays schedules in threads, and tells what failed. `job.isShort`: a thread ends with its first failure. */
-export async function simulate(file, job, threads = availableParallelism()) {
+/** Plays schedules in processes, and tells what failed. `job.isShort`: a process ends with its first failure. */
+export async function simulate(file, job, processes = availableParallelism()) {
   const findings = [];
   const total = { played: 0, calls: 0, granted: 0, hashes: [] };
   let replayed;
-  const work = Array.from({ length: job.replay ? 1 : threads }, (_, thread) => {
-    return new Promise((resolve, reject) => {
-      const worker = new Worker(file, { workerData: { ...job, threads, thread } });
-      worker.on("message", ({ finding, done, outcome }) => {
+  const play = (part, parts) =>
+    new Promise((resolve, reject) => {
+      let isDone = false;
+      const child = fork(file, [JSON.stringify({ ...job, parts, part })], { execArgv: [] });
+      child.on("message", ({ finding, done, outcome }) => {
         if (finding) findings.push(finding);
         if (outcome) replayed = outcome;
+        isDone ||= done !== undefined || outcome !== undefined;
         if (!done) return;
         total.played += done.played;
         total.calls += done.calls;
         total.granted += done.granted;
-        total.hashes[thread] = done.hash;
+        total.hashes[part] = done.hash;
       });
-      worker.on("error", reject);
-      worker.on("exit", resolve);
+      child.on("error", reject);
+      child.on("exit", (code, signal) => {
+        if (isDone && code === 0) resolve();
+        else reject(new Error(`a process that simulates ended early: ${signal ?? code}`));
+      });
     });
-  });
-  await Promise.all(work);
+  const parts = job.replay ? 1 : processes;
+  await Promise.all(Array.from({ length: parts }, (_, part) => play(part, parts)));
   return { ...total, findings, replayed };
 }

@@ -1,5 +1,4 @@
-/** The part of a simulation that is bundled and run in a thread: plays schedules by their seeds, or one that is given. */
-import { parentPort, workerData } from "node:worker_threads";
+/** The part of a simulation that is bundled and run in a process: plays schedules by their seeds, or one that is given. */
 import { Random } from "../entries/fidelity/random.js";
 import { KINDS, type Kind, makeSchedule, type Schedule } from "./schedule.js";
 import { shrink } from "./shrink.js";
@@ -8,9 +7,9 @@ import { type Outcome, Simulation } from "./simulation.js";
 export interface Job {
   readonly seed: number;
   readonly schedules: number;
-  /** Of that many threads this one is the n-th. */
-  readonly threads: number;
-  readonly thread: number;
+  /** Of that many processes this one is the n-th. */
+  readonly parts: number;
+  readonly part: number;
   readonly kind?: Kind;
   readonly replay?: Schedule;
   /** It ends with the first failure, which is not shrunk. */
@@ -30,13 +29,13 @@ async function play(schedule: Schedule, isRead = false): Promise<Outcome> {
   return new Simulation(schedule, isRead).play();
 }
 
-async function run({ seed, schedules, threads, thread, kind, replay, isShort }: Job): Promise<void> {
+async function run({ seed, schedules, parts, part, kind, replay, isShort }: Job): Promise<void> {
   if (replay) {
-    parentPort?.postMessage({ outcome: await play(replay, true) });
+    process.send?.({ outcome: await play(replay, true) });
     return;
   }
   let [played, calls, granted, hash] = [0, 0, 0, ""];
-  for (let i = thread; i < schedules; i += threads) {
+  for (let i = part; i < schedules; i += parts) {
     const schedule = makeSchedule(kind ?? (KINDS[i % KINDS.length] as Kind), seed + i);
     const outcome = await play(schedule);
     played++;
@@ -48,10 +47,10 @@ async function run({ seed, schedules, threads, thread, kind, replay, isShort }: 
       ? schedule
       : await shrink(schedule, async (tried) => (await play(tried)).failure);
     const finding: Finding = { kind: schedule.kind, seed: seed + i, failure: outcome.failure, shortest };
-    parentPort?.postMessage({ finding });
+    process.send?.({ finding });
     if (isShort) break;
   }
-  parentPort?.postMessage({ done: { played, calls, granted, hash } });
+  process.send?.({ done: { played, calls, granted, hash } });
 }
 
-void run(workerData as Job);
+void run(JSON.parse(process.argv[2] ?? "{}") as Job).then(() => process.disconnect());
