@@ -189,21 +189,29 @@ export class AllOrNone {
     return false;
   }
 
-  /** As long as the call may take, and each command. */
-  #limit(grants: readonly Grant[], lease: number): Promise<unknown> {
+  /** Gives all members the lease, for as long as the call may take, and each command. False if it had waited, and its time is over. */
+  async #limit(grants: readonly Grant[], lease: number): Promise<boolean> {
     const { runner, name } = this.#members;
     const limited = Promise.all(grants.map((grant) => limit(grant, lease)));
-    return runner.withTimeout(name, limited, Math.max(1, this.#left));
+    const within = Math.max(1, this.#left);
+    try {
+      await this.#wait.during(runner.withTimeout(name, limited, within));
+      return true;
+    } catch (error) {
+      if (within >= runner.commandTimeout || !this.#mayPass(error)) throw error;
+      await this.#giveBack();
+      return this.#late();
+    }
   }
 
   /** The lease begins now that the last member is granted. */
-  async #conclude(): Promise<GroupGrant> {
+  async #conclude(): Promise<GroupGrant | undefined> {
     const { all: members, name } = this.#members;
     const { lease } = this.#request;
     const grants = members.map(
       (member) => this.#taken.find(([request]) => request.member === member)?.[1] as Grant,
     );
-    if (lease !== undefined) await this.#wait.during(this.#limit(grants, lease));
+    if (lease !== undefined && !(await this.#limit(grants, lease))) return undefined;
     const acting = actingOwner(this.#request.owner, this.#requests);
     const group = new GroupGrant(this.#members, acting, grants, (grants[0] as Grant).ownerId);
     group.check();

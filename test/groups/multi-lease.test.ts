@@ -50,6 +50,21 @@ describe.concurrent("with a lease", () => {
     });
   }
 
+  test("a wait that ends while the members get it is over without the lock, if Redis answers", async () => {
+    // Silent for a tenth of that, and Redis would count as away.
+    await using hall = await Hall.of(stages(), { commandTimeout: 600_000 }, {});
+    const multi = hall.multi(0, "a", "b");
+    hall.bed(0).proxy.delayReplies(60_000, script("extend"));
+    const theirs = await hall.lock(1, "b").lock();
+    const call = await hall.parked("b", () => multi.tryLock(3_000, 100_000));
+    await theirs.unlock();
+    expect(await soon(call)).toBeNull();
+    // Nobody had it.
+    await expect(multi.lock({ wait: 300, lease: 100_000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    hall.bed(0).proxy.restore();
+    await hall.expectNothingLeft();
+  });
+
   test("it begins when the last member is granted, and until then the watchdog keeps the others", async () => {
     await using hall = await Hall.of(stages(), { watchdogTimeout: 900 }, { server: 1 });
     hall.bed(1).proxy.delayReplies(2_500, script("acquire"));
