@@ -65,10 +65,14 @@ test("late answers that say no let the waiter sleep on", async () => {
   const before = asked();
   for (const i of [0, 1]) party.proxy(i).restore();
   await until("it has asked again", () => asked().every((count, i) => count > (before[i] ?? 0)));
-  await Promise.all(party.redises.map((redis) => redis.ping()));
-  const after = asked();
-  for (let i = 0; i < 20; i++) await Promise.all(party.redises.map((redis) => redis.ping()));
-  expect(asked()).toEqual(after);
+  // The answers of both may call for a round each. Then no more comes, for as long as twenty round trips take.
+  let last: readonly number[] = [];
+  await until("it sleeps on", async () => {
+    last = asked();
+    for (let i = 0; i < 20; i++) await Promise.all(party.redises.map((redis) => redis.ping()));
+    return asked().every((count, i) => count === last[i]);
+  });
+  for (const [i, count] of last.entries()) expect(count - (before[i] ?? 0)).toBeLessThanOrEqual(3);
   expect(call.state).toBe("pending");
   await vacate(party, [0, 1, 2]);
   await (await call.promise).unlock();
