@@ -9,6 +9,19 @@ export interface Timed extends Item {
   expire(): void;
 }
 
+/** One that does nothing but to call back. */
+export class TimedCallback implements Timed {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  endsAt = 0;
+  readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    this.expire = expire;
+  }
+}
+
 export class SharedTimeout<T extends Timed> {
   readonly ms: number;
   /** In the order they end. */

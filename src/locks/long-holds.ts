@@ -1,12 +1,12 @@
 /** Tells of holds that live longer than the option `warnAfter`: one timer for all of a client. */
 import type { Clock } from "../base/clock.js";
 import type { Events, LockEvent } from "../base/events.js";
-import { SharedTimeout, type Timed } from "../base/shared-timeout.js";
+import { SharedTimeout, TimedCallback } from "../base/shared-timeout.js";
 import type { HoldRecord } from "./hold-record.js";
 
 export class LongHolds {
   readonly #events: Events;
-  readonly #timeout: SharedTimeout<Watched>;
+  readonly #timeout: SharedTimeout<TimedCallback>;
 
   /** `warnAfter`: milliseconds. `outside` runs a function outside every scope. */
   constructor(events: Events, clock: Clock, warnAfter: number, outside: (fn: () => void) => void) {
@@ -20,20 +20,8 @@ export class LongHolds {
       const { ownerId, heldFor: held } = record;
       if (record.isHeld) this.#events.emit("longHold", { lockName, kind, ownerId, held });
     };
-    const watched = new Watched(tell);
+    const watched = new TimedCallback(tell);
     this.#timeout.start(watched);
     record.whenEnded(() => this.#timeout.running.remove(watched));
-  }
-}
-
-class Watched implements Timed {
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
-  endsAt = 0;
-  readonly expire: () => void;
-
-  constructor(expire: () => void) {
-    this.expire = expire;
   }
 }

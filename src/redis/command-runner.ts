@@ -49,7 +49,6 @@ export class CommandRunner implements CommandHost {
   #closed = false;
   /** Calls that do not run under the common limit. */
   readonly #timed = new List<AnyCommand>();
-  /** By the address of the master; all in one where it is not a cluster. */
   /** What to do when the connection is there again. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;

@@ -7,10 +7,10 @@ import { COMMANDS } from "../../src/entries/testing/commands.js";
 import * as generated from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
 import { findRedis, hasFeaturesOf, noMovableClock, PATIENCE } from "../support/index.js";
+import { Random } from "../support/random.js";
 import { type Case, randomCall } from "./fidelity/calls.js";
 import { randomCommand } from "./fidelity/commands.js";
 import { randomSums } from "./fidelity/numbers.js";
-import { Random } from "./fidelity/random.js";
 import { MemorySide, RealSide } from "./fidelity/sides.js";
 
 const RUNS = Number(process.env.HOLDFAST_FIDELITY_RUNS ?? 300);

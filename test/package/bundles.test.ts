@@ -6,8 +6,6 @@ import { type RedisServer, startRedis } from "../support/index.js";
 import { type Consumer, PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
 
-const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
-
 let redis: RedisServer;
 let packed: PackedPackage;
 let consumer: Consumer;
@@ -32,7 +30,7 @@ describe("bundling", () => {
     const bundle = `esbuild ${name}.${extension}`;
     const source = await consumer.write(`${bundle}.source.js`, programs.takeAndGiveBack(load));
     await bundleByEsbuild(source, consumer.path(bundle), format);
-    expect(await consumer.node(bundle, redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+    expect(await consumer.node(bundle, redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 
   test.each([
@@ -53,7 +51,7 @@ describe("bundling", () => {
     });
     await bundle.write({ file: consumer.path(`rollup.${extension}`), format });
     await bundle.close();
-    expect(await consumer.node(`rollup.${extension}`, redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+    expect(await consumer.node(`rollup.${extension}`, redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 });
 
@@ -69,7 +67,7 @@ describe("bundling everything, for a folder without packages", () => {
     const bare = await packed.install();
     const source = await consumer.write(`connect ${name}.js`, programs.takeAndGiveBack(load));
     await bundleByEsbuild(source, bare.path(`bundle.${extension}`), format, banner);
-    expect(await bare.node(`bundle.${extension}`, redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+    expect(await bare.node(`bundle.${extension}`, redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 
   test("what has no ioredis is bundled all the same, and connect says what is missing", async () => {
@@ -87,7 +85,7 @@ describe("bundling everything, for a folder without packages", () => {
     const source = await consumer.write("whole.js", program);
     const bare = await packed.install();
     await bundleByEsbuild(source, bare.path("whole.cjs"), "cjs");
-    expect(await bare.node("whole.cjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+    expect(await bare.node("whole.cjs", redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 });
 

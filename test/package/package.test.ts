@@ -16,7 +16,6 @@ const SHARED = ["platform"];
 
 /** Packages that an entry is for, and imports. */
 const NEEDED: Readonly<Record<string, string>> = { nestjs: "@nestjs/common", otel: "@opentelemetry/api" };
-const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
 
 let redis: RedisServer;
 let packed: PackedPackage;
@@ -67,17 +66,17 @@ describe("what is in the package", () => {
 describe("loading", () => {
   test("by import", async () => {
     await consumer.write("import.mjs", programs.takeAndGiveBack(programs.IMPORT));
-    expect(await consumer.node("import.mjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+    expect(await consumer.node("import.mjs", redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 
   test("by require", async () => {
     await consumer.write("require.cjs", programs.takeAndGiveBack(programs.REQUIRE));
-    expect(await consumer.node("require.cjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+    expect(await consumer.node("require.cjs", redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 
   test("by require, where an ES module cannot be required", async () => {
     await consumer.write("old.cjs", programs.takeAndGiveBack(programs.REQUIRE));
-    expect(await consumer.oldNode("old.cjs", redis.url)).toBe(TAKEN_AND_GIVEN_BACK);
+    expect(await consumer.oldNode("old.cjs", redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 
   test("import and require give one and the same class", async (context) => {

@@ -3,7 +3,10 @@
 export const IMPORT = `import { LockClient } from "holdfast";`;
 export const REQUIRE = `const { LockClient } = require("holdfast");`;
 
-/** Takes a lock and gives it back, on the server named by the first argument; prints "true" and "false". */
+/** What {@link takeAndGiveBack} prints. */
+export const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
+
+/** Takes a lock and gives it back, on the server named by the first argument. */
 export function takeAndGiveBack(load: string, connect = "LockClient.connect(process.argv[2])"): string {
   return `${load}
 async function main() {

@@ -4,7 +4,7 @@
  */
 import { type Connection, Link, type Wire } from "../../src/entries/testing/link.js";
 import type { MemoryServer } from "../../src/entries/testing/memory-server.js";
-import type { Random } from "../entries/fidelity/random.js";
+import type { Random } from "../support/random.js";
 import type { Weather } from "./schedule.js";
 import type { Machine, World } from "./world.js";
 

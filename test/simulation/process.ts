@@ -13,7 +13,7 @@ import {
   type RedisConnection,
   RedLock,
 } from "../../src/index.js";
-import { Random } from "../entries/fidelity/random.js";
+import { Random } from "../support/random.js";
 import { ClientNetwork } from "./network.js";
 import type { Schedule, Take } from "./schedule.js";
 import { Machine, type World } from "./world.js";

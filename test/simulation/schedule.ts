@@ -1,5 +1,5 @@
 /** What happens in a simulation: steps that one seed decides. A schedule without some of its steps is one, too. */
-import { Random } from "../entries/fidelity/random.js";
+import { Random } from "../support/random.js";
 
 export const KINDS = ["lock", "fair", "fenced", "readwrite", "semaphore", "permits", "multi", "red"] as const;
 

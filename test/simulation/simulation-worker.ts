@@ -1,5 +1,5 @@
 /** The part of a simulation that is bundled and run in a process: plays schedules by their seeds, or one that is given. */
-import { Random } from "../entries/fidelity/random.js";
+import { Random } from "../support/random.js";
 import { KINDS, type Kind, makeSchedule, type Schedule } from "./schedule.js";
 import { shrink } from "./shrink.js";
 import { type Outcome, Simulation } from "./simulation.js";

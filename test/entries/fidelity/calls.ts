@@ -6,7 +6,7 @@ import {
   type KeyValues,
   type Script,
 } from "../../../src/scripts/script.js";
-import type { Random } from "./random.js";
+import type { Random } from "../../support/random.js";
 import { type Command, readHold, stateOf } from "./states.js";
 import { CHANNELS, IDS, LOCKS, NUMERALS, OWNERS, TERMS, TEXTS } from "./vocabulary.js";
 

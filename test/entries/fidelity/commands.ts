@@ -1,7 +1,7 @@
 /** Random commands by themselves, with arguments of any kind: also those that are refused. */
 import { COMMANDS } from "../../../src/entries/testing/commands.js";
+import type { Random } from "../../support/random.js";
 import type { Case } from "./calls.js";
-import type { Random } from "./random.js";
 import { stateOf } from "./states.js";
 import { NUMERALS, OWNERS, score, TERMS, TEXTS } from "./vocabulary.js";
 

@@ -1,6 +1,7 @@
 /** Random sums of a script that does nothing else: what Lua 5.1 makes of numbers, as texts, as keys of tables and as replies. */
+
+import type { Random } from "../../support/random.js";
 import type { Case } from "./calls.js";
-import type { Random } from "./random.js";
 import { NUMERALS, TERMS } from "./vocabulary.js";
 
 const SCRIPT = `local replies = {}

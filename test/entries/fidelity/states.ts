@@ -1,5 +1,5 @@
 /** Random states of the keys of a script: mostly what they may hold, sometimes what they may not. As commands that make them. */
-import type { Random } from "./random.js";
+import type { Random } from "../../support/random.js";
 import { IDS, NUMERALS, OWNERS, rawId, score, TERMS, TEXTS } from "./vocabulary.js";
 
 export type Command = readonly string[];

@@ -1,5 +1,5 @@
 /** Names, texts and numbers that states and calls are made of: few, so that they meet. Texts are one character per byte. */
-import type { Random } from "./random.js";
+import type { Random } from "../../support/random.js";
 
 /** Of which one case uses one. */
 export const LOCKS = ["job", "a{job}b", "{job}"] as const;

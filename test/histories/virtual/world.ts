@@ -2,7 +2,7 @@
  * Processes that run in virtual time and call a store over a network that loses, delays and repeats; a killed one never
  * goes on, a paused one finds its timers late. All of it follows from a seed.
  */
-import { Random } from "../../entries/fidelity/random.js";
+import { Random } from "../../support/random.js";
 import type { Mistake } from "./mistakes.js";
 
 /** What a process does, until it waits for so many milliseconds, or for a signal if that comes first. */

@@ -27,7 +27,6 @@ export interface Row {
 }
 
 const IOREDIS = { ioredis: manifest.devDependencies.ioredis };
-const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
 const TAKE = programs.takeAndGiveBack(programs.IMPORT, "LockClient.connect(process.env.REDIS_URL)");
 const TAKE_BY_REQUIRE = programs.takeAndGiveBack(
   programs.REQUIRE,
@@ -43,7 +42,7 @@ const onNodes: Row[] = NODES.map((node) => ({
     ["node", "take.mjs"],
     ["node", "take.cjs"],
   ],
-  prints: TAKEN_AND_GIVEN_BACK.repeat(2),
+  prints: programs.TAKEN_AND_GIVEN_BACK.repeat(2),
 }));
 
 const BUN = "node_modules/@oven/bun-linux-x64/bin/bun";
@@ -58,7 +57,7 @@ const onOthers: Row[] = [
       [BUN, "take.mjs"],
       [BUN, "take.cjs"],
     ],
-    prints: TAKEN_AND_GIVEN_BACK.repeat(2),
+    prints: programs.TAKEN_AND_GIVEN_BACK.repeat(2),
   },
   {
     name: "Deno 2.9: import and require",
@@ -68,7 +67,7 @@ const onOthers: Row[] = [
       [DENO, "run", "-A", "--node-modules-dir=manual", "take.mjs"],
       [DENO, "run", "-A", "--node-modules-dir=manual", "take.cjs"],
     ],
-    prints: TAKEN_AND_GIVEN_BACK.repeat(2),
+    prints: programs.TAKEN_AND_GIVEN_BACK.repeat(2),
   },
 ];
 
@@ -155,7 +154,7 @@ for (const file of ${JSON.stringify(outputs)}) execFileSync(process.execPath, [f
     ["node", "run.mjs"],
   ],
   remove: ["node_modules", "source.mjs"],
-  prints: TAKEN_AND_GIVEN_BACK.repeat(outputs.length),
+  prints: programs.TAKEN_AND_GIVEN_BACK.repeat(outputs.length),
 });
 
 const bundlers: Row[] = [
