@@ -107,6 +107,7 @@ async function main() {
         });
         results.scenarios.push(entry);
         console.log(text(entry));
+        save(results, begun);
       }
     }
   } finally {

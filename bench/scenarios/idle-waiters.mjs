@@ -80,9 +80,11 @@ async function measure(context) {
     return { seconds, sent: after.sent - before.sent, cpu: after.cpu - before.cpu };
   });
   const { seconds, sent, cpu } = result;
-  const draining = waiter.call("drained", { patience }, patience + 5_000);
-  const released = await holder.call("giveBack", { base });
-  const drained = await draining;
+  // Asked for together: either may fail while the other is awaited.
+  const [drained, released] = await Promise.all([
+    waiter.call("drained", { patience }, patience + 5_000),
+    holder.call("giveBack", { base }),
+  ]);
   const got = drained.got.sort();
   const early = got.filter((at) => at < released).length;
   const all = got.length === waiters;
