@@ -64,7 +64,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     renewers: makeRenewers(runner, watchdogTimeout),
     events,
     stir,
-    whoHolds: (name, key) => who(name, key),
+    whoHolds: (locks) => who(locks),
     longHolds: warnAfter > 0 ? new LongHolds(events, clock, warnAfter, outside) : undefined,
     replicas: makeReplicas(connection, runner, options),
   });

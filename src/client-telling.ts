@@ -8,7 +8,7 @@ import { LockAcquisition } from "./locks/acquire.js";
 import { liveHolds } from "./locks/holds.js";
 import { wireIdOf } from "./locks/loss.js";
 import type { LockTable } from "./locks/owner-lock.js";
-import { type ClientInfo, MOST, type Told } from "./presence/told.js";
+import { bounded, type ClientInfo, MOST, type Told } from "./presence/told.js";
 import type { KeptPermits } from "./synchronizers/kept-permits.js";
 import { Request } from "./synchronizers/request.js";
 
@@ -45,11 +45,12 @@ function holdsOf({ table, permits, clock }: TellingParts, numberOf: NumberOf): T
   for (const own of table.live.all(MOST)) {
     // Nested holds of a side began with its first.
     const sides = new Set<string>();
-    for (const { backend, ownerId, acquiredAt: since } of liveHolds(own)) {
+    for (const { backend, ownerId, acquiredAt: since, callSite } of liveHolds(own)) {
       if (sides.has(backend.side)) continue;
       sides.add(backend.side);
       const { key, kind } = backend;
-      told.push({ key, kind, ownerId, since, owner: numberOf(own.owner ?? own) });
+      const owner = numberOf(own.owner ?? own);
+      told.push({ key, kind, ownerId, since, owner, callSite: callSite && bounded(callSite.text) });
     }
   }
   for (const { number, id, held } of permits.live.all(MOST)) {

@@ -1,12 +1,17 @@
 /** The client: hands out locks and synchronizers, and ends everything. */
-import { checkInteger, checkName, checkOptions, checkWait } from "./base/arguments.js";
+import { checkInteger, checkOptions, checkWait } from "./base/arguments.js";
 import { tellCaller } from "./base/caller.js";
 import type { LockEventName, LockListener } from "./base/events.js";
 import type { LockClientStats } from "./base/figures.js";
 import { clientId } from "./base/ids.js";
-import { latchChannel, semaphoreChannel, sharesOneSlot } from "./base/names.js";
+import { latchChannel, lockKey, semaphoreChannel } from "./base/names.js";
 import { closeParts, loseAll } from "./client-closing.js";
-import { type CheckedOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
+import {
+  type CheckedOptions,
+  type CloseOptions,
+  checkClientOptions,
+  type LockClientOptions,
+} from "./client-options.js";
 import { type ClientParts, makeParts } from "./client-parts.js";
 import { statsOf } from "./client-stats.js";
 import {
@@ -33,12 +38,13 @@ import { type NumberParts, SharedNumber } from "./synchronizers/number.js";
 import { PermitExpirableSemaphore } from "./synchronizers/permit-expirable-semaphore.js";
 import { Semaphore } from "./synchronizers/semaphore.js";
 
-export interface CloseOptions {
-  /** Milliseconds that live holds get to end by themselves. Default 5 000; 0 ends them at once. */
-  timeout?: number | undefined;
-}
-
-/** Locks on one Redis (or Valkey): standalone, Sentinel or Cluster. */
+/**
+ * Locks on one Redis (or Valkey): standalone, Sentinel or Cluster.
+ * @example
+ * const client = LockClient.connect("redis://localhost:6379");
+ * await client.getLock("stock:42").run((hold) => sell("42", hold.signal));
+ * await client.close();
+ */
 export class LockClient {
   readonly #connection: Connection;
   readonly #options: CheckedOptions;
@@ -150,7 +156,10 @@ export class LockClient {
     return statsOf(this.#parts);
   }
 
-  /** Runs fn, and all that it awaits, as one new owner; resolves with what fn returns. */
+  /**
+   * Runs fn, and all that it awaits, as one new owner; resolves with what fn returns.
+   * @throws what fn throws; TypeError if it is no function
+   */
   async scope<T>(fn: () => T | Promise<T>): Promise<T> {
     return this.newOwner().scope(fn);
   }
@@ -196,6 +205,7 @@ export class LockClient {
   /**
    * Ends the client: refuses new calls, rejects waiters with CLIENT_CLOSED, gives live holds `timeout` milliseconds to
    * end by themselves, and then ends the rest (LOCK_LOST, reason `closed`). Calling it again changes nothing.
+   * @throws TypeError, RangeError for wrong options; nothing else
    */
   async close(options?: CloseOptions): Promise<void> {
     const { timeout } = checkOptions(options, ["timeout"], "close");
@@ -232,13 +242,7 @@ export class LockClient {
   }
 
   #key(name: string): string {
-    checkName(name);
-    const { prefix } = this.#options;
-    const key = prefix ? `${prefix}:${name}` : name;
-    if (this.#env.runner.isCluster && !sharesOneSlot(key)) {
-      throw new RangeError(`on a cluster the braces of "${key}" would put its keys in different slots`);
-    }
-    return key;
+    return lockKey(name, this.#options.prefix, this.#env.runner.isCluster);
   }
 }
 

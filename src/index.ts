@@ -19,8 +19,8 @@ export {
 } from "./base/errors.js";
 export type { LockEvent, LockEventName, LockEvents, LockKind, LockListener } from "./base/events.js";
 export type { DurationHistogram, LockClientStats } from "./base/figures.js";
-export { type CloseOptions, LockClient } from "./client.js";
-export type { LockClientOptions } from "./client-options.js";
+export { LockClient } from "./client.js";
+export type { CloseOptions, LockClientOptions } from "./client-options.js";
 export { MultiHold } from "./groups/multi-hold.js";
 export { MultiLock } from "./groups/multi-lock.js";
 export { RedLock } from "./groups/red-lock.js";

@@ -3,7 +3,7 @@
  * node:diagnostics_channel. While nobody listens, nothing is made for them.
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
-import type { LockKind } from "./events.js";
+import { type CallLimits, type LockKind, reasonOf } from "./events.js";
 
 /** What subscribers of `holdfast:lock` get, filled in as the call goes on. */
 export interface LockCallContext {
@@ -15,8 +15,8 @@ export interface LockCallContext {
   readonly kind: LockKind;
   /** Under which it was granted, if it was. */
   ownerId?: string;
-  /** How it ended, unless it failed: `timeout` also of a `lock()` or `run()` that rejects for it. */
-  outcome?: "acquired" | "rejected" | "timeout";
+  /** How it ended, unless it failed: `timeout`, `abort` and `closed` also of a call that rejects for it. */
+  outcome?: "acquired" | "rejected" | "timeout" | "abort" | "closed";
 }
 
 /** What subscribers of `holdfast:hold` get, filled in when it ends. */
@@ -54,17 +54,21 @@ export function isHeard({ start, end, asyncStart, asyncEnd, error }: Channels): 
 }
 
 /**
- * Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within `wait` milliseconds;
+ * Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within its wait;
  * `refuse` then rejects with what the caller gets, and subscribers of `error` too.
  */
 export function traceCall<G>(
   context: LockCallContext,
-  wait: number,
+  { wait, signal }: CallLimits,
   call: () => Promise<G | undefined>,
   refuse?: () => Promise<never>,
 ): Promise<G | undefined> {
   const followed = async () => {
-    const granted = await call();
+    const granted = await call().catch((error: unknown) => {
+      const ended = reasonOf(error, signal);
+      if (ended) context.outcome = ended;
+      throw error;
+    });
     const refused = wait === 0 ? "rejected" : "timeout";
     context.outcome = granted === undefined ? refused : "acquired";
     if (granted === undefined && refuse) return refuse();

@@ -229,7 +229,15 @@ export type LockError = LockErrorByCode[LockErrorCode];
 export const LockError: (abstract new (...args: never) => LockError) & { readonly prototype: LockError } =
   LockErrorBase as never;
 
-/** True for an error of this library, of this or another copy of it in the process; with `code`, for that one only. */
+/**
+ * True for an error of this library, of this or another copy of it in the process; with `code`, for that one only.
+ * @example
+ * try {
+ *   await client.getLock("stock:42").run(() => sell("42"), { wait: 500 });
+ * } catch (error) {
+ *   if (!isLockError(error, "WAIT_TIMEOUT")) throw error;
+ * }
+ */
 export function isLockError<C extends LockErrorCode = LockErrorCode>(
   error: unknown,
   code?: C,

@@ -53,6 +53,7 @@ export interface LockEvents {
   error: Partial<LockEvent> & { readonly cause: unknown };
 }
 
+/** What {@link LockClient.on} listens for. */
 export type LockEventName = keyof LockEvents;
 
 const NAMES: Record<LockEventName, true> = {
@@ -75,6 +76,8 @@ function checkListener(event: unknown, listener: unknown): void {
   }
   checkFunction(listener, "listener");
 }
+
+/** Told of each event of one name. */
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
 /** How an event counts. */
@@ -151,7 +154,8 @@ export interface CallLimits {
   readonly signal: AbortSignal | undefined;
 }
 
-function reasonOf(error: unknown, signal: AbortSignal | undefined): "abort" | "closed" | undefined {
+/** What ended a call from outside; undefined for an error that comes from elsewhere. */
+export function reasonOf(error: unknown, signal: AbortSignal | undefined): "abort" | "closed" | undefined {
   if (signal?.aborted && error === signal.reason) return "abort";
   return isLockError(error, "CLIENT_CLOSED") ? "closed" : undefined;
 }

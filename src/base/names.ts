@@ -2,6 +2,7 @@
  * How a lock's name becomes the names of its keys and channels on the wire, which are Redisson's.
  * Keys that only this library writes start with `holdfast_`, in the same hash slot.
  */
+import { checkName } from "./arguments.js";
 
 /** `P:N`, braced so that it shares the slot of `N`. */
 function prefixed(prefix: string, name: string): string {
@@ -119,6 +120,19 @@ export function extraChannelsOf(name: string, waiter: string, clustered: boolean
     semaphoreChannel(name),
     latchChannel(name, clustered),
   ];
+}
+
+/**
+ * The key of the lock of this name.
+ * @throws TypeError, RangeError for what is no name, or none that a cluster can have
+ */
+export function lockKey(name: string, prefix: string, isCluster: boolean): string {
+  checkName(name);
+  const key = prefix ? `${prefix}:${name}` : name;
+  if (isCluster && !sharesOneSlot(key)) {
+    throw new RangeError(`on a cluster the braces of "${key}" would put its keys in different slots`);
+  }
+  return key;
 }
 
 /** True if all keys of a lock of this name share one slot of a cluster. */

@@ -50,16 +50,15 @@ export class SharedTimeout<T extends Timed> {
 
   /** The timer is left to fire when nothing runs: stopping and starting it is what this class saves. */
   #check(): void {
-    this.#armed = false;
     const now = this.#clock.mono();
-    for (let item = this.running.first; item; item = this.running.first) {
-      if (item.endsAt > now) {
-        // One that expired above may have been started again.
-        if (!this.#armed) this.#arm(item.endsAt - now);
-        return;
-      }
-      this.running.remove(item);
-      item.expire();
+    // One that expires may be started again. It is armed for the first of those that run, which may end much sooner.
+    let { first } = this.running;
+    while (first && first.endsAt <= now) {
+      this.running.remove(first);
+      first.expire();
+      first = this.running.first;
     }
+    this.#armed = false;
+    if (first) this.#arm(first.endsAt - now);
   }
 }

@@ -77,6 +77,11 @@ export class Engine {
     return this.#loop.queue(name);
   }
 
+  /** Whether a call of this process that wants what has this queue name stands in line. */
+  hasWaiters(queueName: string): boolean {
+    return this.#loop.hasWaiters(queueName);
+  }
+
   /** For a call that tries in rounds; {@link leaveRounds} is to follow. */
   joinRounds(queueName: string): RoundBackoff {
     const backoff = this.#backoffs.get(queueName) ?? new RoundBackoff();

@@ -38,10 +38,10 @@ export class RoundBackoff {
     this.#roundTime += SHARE * (round - this.#roundTime);
   }
 
-  /** Milliseconds to let others go first, and `chance` round times. Whole round times: less would not tell two apart. */
+  /** Milliseconds to let others go first, and `chance` round times. */
   pause(now: number, chance: number): number {
     const waited =
       this.#servedAt !== undefined && this.#interval ? (now - this.#servedAt) / this.#interval : 1;
-    return Math.floor(Math.max(0, 1 - waited) * STEPS + chance) * this.#roundTime;
+    return (Math.max(0, 1 - waited) * STEPS + chance) * this.#roundTime;
   }
 }

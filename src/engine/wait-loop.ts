@@ -55,6 +55,11 @@ export class WaitLoop {
     return this.#queues.get(name);
   }
 
+  /** Whether a call that wants what has this queue name stands in line. */
+  hasWaiters(name: string): boolean {
+    return this.#queues.hasWaiters(name);
+  }
+
   /** All calls under way. */
   calls(): Acquisition<unknown>[] {
     return [...this.#queues.calls(), ...this.#single.all()];

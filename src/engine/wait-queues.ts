@@ -36,6 +36,11 @@ export class WaitQueues {
     return this.#queues.values();
   }
 
+  /** Whether anybody stands in line under this name. */
+  hasWaiters(name: string): boolean {
+    return this.#queues.get(name)?.first !== undefined;
+  }
+
   /** The queue of this name, if anybody waits; one that is alone and tries is the first in it from now on. */
   get(name: string): WaitQueue | undefined {
     const queue = this.#queues.get(name);

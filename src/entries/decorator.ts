@@ -44,13 +44,14 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
 /**
  * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors: calls from inside
  * re-enter, and a call whose hold was lost rejects LOCK_LOST though the method succeeded.
- *
- *     class Shop {
- *       \@locked(client, (id: string) => `stock:${id}`, { wait: 2_000 })
- *       async sell(id: string) { … }
- *     }
- *
  * @throws TypeError for options that it does not know, and where it decorates no method
+ * @example
+ * class Shop {
+ *   \@locked(client, (id: string) => `stock:${id}`, { wait: 2_000 })
+ *   async sell(id: string): Promise<void> {
+ *     await sell(id);
+ *   }
+ * }
  */
 export function locked<A extends unknown[] = []>(
   client: ClientSource,

@@ -25,6 +25,8 @@ export type LockMiddleware = (
  * Middleware for Express and Connect: each request is one owner, in a `client.scope` that ends when its response closes,
  * whether it was sent or broken off. What the request still holds then stays held until its lease ends: use `run`, or `finally`.
  * A closed client is an error of the request (CLIENT_CLOSED).
+ * @example
+ * express().use(lockScope(client));
  */
 export function lockScope(client: LockClient): LockMiddleware {
   checkClient(client, "lockScope(client)");
@@ -54,6 +56,8 @@ export type LockPlugin = (fastify: FastifyLike, options: LockPluginOptions) => P
 /**
  * Plugin for Fastify 5, `fastify.register(lockPlugin, { client })`: the scope of {@link lockScope} for each request of the instance
  * that it is registered with, and of all below; `fastify.locks` is the client.
+ * @example
+ * await fastify().register(lockPlugin, { client });
  */
 export const lockPlugin: LockPlugin = Object.assign(
   (async (fastify, { client }) => {
@@ -124,6 +128,8 @@ const ANSWERS: Readonly<Record<LockErrorCode, Answer>> = {
 /**
  * 409 for WAIT_TIMEOUT and UPGRADE_REFUSED, 503 for UNAVAILABLE, QUORUM, REPLICAS and CLIENT_CLOSED, 500 for any other
  * LockError, undefined for anything else.
+ * @example
+ * const answer = (error: unknown) => new Response(null, { status: httpStatusOf(error) ?? 500 });
  */
 export function httpStatusOf(error: unknown): 409 | 500 | 503 | undefined {
   return isLockError(error) ? answerOf(error.code).status : undefined;
@@ -148,6 +154,11 @@ export interface LockProblem {
 /**
  * What to answer for a LockError, undefined for anything else. It has the lock's name and nothing else of the error: neither its text nor its
  * cause, which may name hosts and other holders.
+ * @example
+ * const answer = (error: unknown) => {
+ *   const problem = problemOf(error);
+ *   return problem && Response.json(problem, { status: problem.status });
+ * };
  */
 export function problemOf(error: unknown): LockProblem | undefined {
   if (!isLockError(error)) return undefined;

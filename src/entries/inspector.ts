@@ -11,9 +11,15 @@ import { failure, json, text } from "./inspector/responses.js";
 import { checkForm, type Unlocked, unlock } from "./inspector/unlock.js";
 
 export type { Action, Authorize } from "./inspector/access.js";
-export { type NodeHandler, nodeHandler } from "./inspector/node-handler.js";
+export {
+  type NodeHandler,
+  type NodeRequest,
+  type NodeResponse,
+  nodeHandler,
+} from "./inspector/node-handler.js";
 export type { Unlocked } from "./inspector/unlock.js";
 
+/** Of {@link createInspector}. */
 export interface InspectorOptions {
   /**
    * Asked for each request, with "read" or "unlock". Without it the inspector is read-only, and answers only where the URL's host is
@@ -42,6 +48,9 @@ interface Route {
  * The page at its root, `GET api/locks`, `GET api/events` (server-sent events), `POST api/unlock` `{ name }`.
  * The client stays yours to close.
  * @throws TypeError, RangeError for wrong arguments
+ * @example
+ * const inspector = createInspector(client, { authorize: (request) => request.headers.has("x-operator") });
+ * createServer(nodeHandler(inspector)).listen(8080);
  */
 export function createInspector(client: LockClient, options: InspectorOptions = {}): Inspector {
   const { authorize, onUnlock, path, every, limit } = checkOptions(client, options);
@@ -52,15 +61,15 @@ export function createInspector(client: LockClient, options: InspectorOptions = 
   const routes: Readonly<Record<string, Route>> = {
     "": get(async (request) => {
       const canUnlock = (await refusalOf(authorize, request, "unlock")) === undefined;
-      return pageResponse(request, guard.token, canUnlock);
+      return pageResponse(guard.token, canUnlock);
     }),
-    "api/locks": get(async (request) => {
+    "api/locks": get(async () => {
       const { locks, truncated } = await feed.look();
-      return json(request, 200, { locks }, { "x-holdfast-truncated": String(truncated) });
+      return json(200, { locks }, { "x-holdfast-truncated": String(truncated) });
     }),
     "api/events": get((request) => openEvents(feed, request)),
     "api/unlock": { method: "POST", answer: (request) => unlock({ client, feed, onUnlock }, request) },
-    ...Object.fromEntries(ASSETS.map((asset) => [asset, get((request) => assetResponse(request, asset))])),
+    ...Object.fromEntries(ASSETS.map((asset) => [asset, get(() => assetResponse(asset))])),
   };
 
   async function answer(request: Request): Promise<Response> {

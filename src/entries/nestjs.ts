@@ -39,7 +39,12 @@ export interface LockModuleAsyncOptions extends Visibility, Pick<ModuleMetadata,
   inject?: FactoryProvider["inject"];
 }
 
-/** Provides the LockClient of an application, and closes it with the application, after the last request. */
+/**
+ * Provides the LockClient of an application, and closes it with the application, after the last request.
+ * @example
+ * \@Module({ imports: [LockModule.forRoot({ redis: "redis://localhost:6379", isGlobal: true })] })
+ * class AppModule {}
+ */
 export class LockModule implements OnApplicationShutdown {
   readonly #client: LockClient;
 
@@ -60,7 +65,7 @@ export class LockModule implements OnApplicationShutdown {
     return { ...moduleOf(isGlobal, { useFactory: made, inject }), imports };
   }
 
-  /** Closes the client; Nest calls it. */
+  /** Closes the client; Nest calls it. Never rejects. */
   async onApplicationShutdown(): Promise<void> {
     await this.#client.close();
   }
@@ -84,7 +89,13 @@ function makeClient({ redis, ...options }: LockModuleOptions): LockClient {
   return LockClient.connect(redis, options);
 }
 
-/** The application's LockClient, for a parameter of a constructor or a property. `LockClient` is the token, so its type alone does as well. */
+/**
+ * The application's LockClient, for a parameter of a constructor or a property. `LockClient` is the token, so its type alone does as well.
+ * @example
+ * class Shop {
+ *   constructor(\@InjectLockClient() private readonly locks: LockClient) {}
+ * }
+ */
 export function InjectLockClient(): PropertyDecorator & ParameterDecorator {
   return Inject(LockClient);
 }
@@ -104,6 +115,13 @@ export type LockedMethodDecorator = <T extends (...args: never[]) => Promise<unk
  * Each call of the method of a provider or controller takes the lock by the application's client, runs, and gives it back:
  * see `locked` of `holdfast/decorator`. It needs a LockModule that is imported, or global. The name is what you say, or what the
  * function makes of the arguments: nothing of class or method goes into it.
+ * @example
+ * class Shop {
+ *   \@Locked((id: string) => `stock:${id}`, { wait: 2_000 })
+ *   async sell(id: string): Promise<void> {
+ *     await sell(id);
+ *   }
+ * }
  */
 export function Locked<A extends unknown[] = []>(
   name: NameSource<A>,
@@ -157,6 +175,8 @@ interface HttpResponse {
 /**
  * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify. Outside of HTTP it hands the
  * error back to Nest.
+ * @example
+ * (await NestFactory.create(AppModule)).useGlobalFilters(new LockExceptionFilter());
  */
 export class LockExceptionFilter implements ExceptionFilter {
   /** Answers with the status and the problem of the error; Nest calls it. */

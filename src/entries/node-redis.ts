@@ -26,6 +26,8 @@ const connections = new WeakMap<object, GivenConnection>();
  * never was, and never closed. It says where Redis is; what the library sends goes over connections of its own with the
  * same options, which end when the last LockClient on it closes, or when you close it.
  * @throws TypeError for anything else, and for a client with `keyPrefix`
+ * @example
+ * const client = new LockClient(fromNodeRedis(createClient({ url: "redis://localhost:6379" })));
  */
 export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
   const known = connections.get(client);

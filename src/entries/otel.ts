@@ -2,6 +2,7 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import {
   type Attributes,
+  diag,
   type Meter,
   metrics,
   type ObservableResult,
@@ -29,7 +30,7 @@ export interface InstrumentOptions {
   tracer?: Tracer | undefined;
   /**
    * What `holdfast.lock.name` is for a lock: each value is a series of its own, so names with ids in them are to be mapped to
-   * few. Undefined leaves the attribute out. Default the name as it is.
+   * few. Undefined leaves the attribute out, and so does a throw. Default the name as it is.
    */
   nameOf?: ((lockName: string) => string | undefined) | undefined;
 }
@@ -47,6 +48,10 @@ type About = Pick<LockEvent, "lockName" | "kind">;
  * Records waits, holds, losses and refusals of a client as metrics, and each call and hold as a span. Returns what ends it.
  * What is instrumented twice is counted twice.
  * @throws TypeError for what is no LockClient, and for options that it does not know
+ * @example
+ * const end = instrument(client);
+ * await client.getLock("stock:42").run(() => sell("42"));
+ * end();
  */
 export function instrument(client: LockClient, options: InstrumentOptions = {}): () => void {
   if (typeof client?.stats !== "function") throw new TypeError("instrument(client) takes a LockClient");
@@ -55,7 +60,7 @@ export function instrument(client: LockClient, options: InstrumentOptions = {}):
   if (unknown !== undefined) throw new TypeError(`instrument: unknown option ${unknown}`);
   if (typeof nameOf !== "function") throw new TypeError("nameOf must be a function");
   const attributesOf = ({ lockName, kind }: About): Attributes => {
-    const name = nameOf(lockName);
+    const name = named(nameOf, lockName);
     return { [KIND]: kind, ...(name === undefined ? {} : { [NAME]: name }) };
   };
   const stops = [
@@ -65,6 +70,16 @@ export function instrument(client: LockClient, options: InstrumentOptions = {}):
   return () => {
     for (const stop of stops.splice(0)) stop();
   };
+}
+
+/** Subscribers of a channel must not throw: that would end the process. */
+function named(nameOf: (lockName: string) => string | undefined, lockName: string): string | undefined {
+  try {
+    return nameOf(lockName);
+  } catch (error) {
+    diag.error("holdfast: nameOf threw", error);
+    return undefined;
+  }
 }
 
 function measure(client: LockClient, meter: Meter, attributesOf: (about: About) => Attributes): () => void {

@@ -2,10 +2,10 @@
  * The face of redlock 5 on the locks of this library. A resource is the name of a lock here, so processes that use redlock
  * and processes that use this do not exclude each other.
  */
-import { EventEmitter } from "node:events";
 import { wallTime } from "../base/platform.js";
 import { type Hold, isLockError, LockClient, type LockError } from "../index.js";
 import { checkDuration, checkResources } from "./redlock/arguments.js";
+import { Emitter, type RedlockEvents } from "./redlock/emitter.js";
 import {
   type Attempts,
   ExecutionError,
@@ -28,6 +28,7 @@ export {
   type ExecutionStats,
   type RedlockAbortSignal,
   type RedlockClient,
+  type RedlockEvents,
   type RedlockScripts,
   ResourceLockedError,
   type Routine,
@@ -79,8 +80,10 @@ export class Lock {
 /**
  * Locks over one or more independent Redis servers: with three or more a majority decides (Redlock), of two both. Emits
  * `error` with what a call did not fail by: each vote against, and what went wrong in the background; unheard it throws nothing.
+ * @example
+ * await new Redlock([redis]).using(["stock:42"], 5_000, (signal) => sell("42", signal));
  */
-export class Redlock extends EventEmitter {
+export class Redlock extends Emitter {
   /** As they were given. */
   readonly clients: Set<RedlockClient>;
   /** The settings of calls that have none of their own. */
@@ -94,19 +97,18 @@ export class Redlock extends EventEmitter {
    */
   constructor(clients: Iterable<RedlockClient>, settings?: Partial<Settings>, scripts: RedlockScripts = {}) {
     super();
-    // An error that nobody hears is not to end the process.
-    this.on("error", () => {});
+    this.on("error", () => {}); // One that nobody hears is not to end the process.
     this.clients = new Set(clients);
     if (this.clients.size === 0) throw new Error("redlock: it needs at least one client");
     this.settings = checkSettings(settings);
-    const { driftFactor: drift } = this.settings;
-    const masters = [...this.clients].map((redis) => ({ redis, client: new LockClient(redis, { drift }) }));
+    const options = { drift: this.settings.driftFactor };
+    const masters = [...this.clients].map((redis) => ({ redis, client: new LockClient(redis, options) }));
     this.#parts = { masters, tell: (error) => this.#tell(error) };
     for (const { client } of masters) client.on("error", ({ cause }) => this.#tell(cause));
     warnOfScripts(scripts);
   }
 
-  /** Ends the given connections. What is held then lapses by itself; calls that wait reject. */
+  /** Ends the given connections. What is held then lapses by itself; calls that wait reject. Never rejects. */
   async quit(): Promise<void> {
     const ends = this.#parts.masters.map(async ({ redis, client }) => {
       // One that is not there would answer a QUIT when it is there again; and what is sent behind a QUIT may cut off its answer.

@@ -42,7 +42,7 @@ export interface TestClient {
    * @throws RangeError for what is no time above 0
    */
   outage(ms: number): Promise<void>;
-  /** Resolves when everything has been done that needs no time to pass. */
+  /** Resolves when everything has been done that needs no time to pass. Never rejects. */
   settle(): Promise<void>;
 }
 
@@ -56,7 +56,12 @@ class MemoryTestServer implements TestServer {
 
 const REASONS: readonly LossReason[] = ["forced", "taken", "expired", "unreachable", "closed"];
 
-/** A server for several clients. It holds nothing but memory, so nobody has to close it. */
+/**
+ * A server for several clients. It holds nothing but memory, so nobody has to close it.
+ * @example
+ * const server = createTestServer();
+ * const [one, other] = [createTestClient({ server }), createTestClient({ server })];
+ */
 export function createTestServer(): TestServer {
   return new MemoryTestServer();
 }
@@ -64,6 +69,11 @@ export function createTestServer(): TestServer {
 /**
  * A client on a server in memory, connected already. It takes the options of `new LockClient()` and `server`.
  * @throws TypeError, RangeError for wrong options
+ * @example
+ * const test = createTestClient();
+ * const hold = await test.client.getLock("stock:42").lock({ lease: 1_000 });
+ * await test.advance(1_000);
+ * console.assert(!hold.isHeld);
  */
 export function createTestClient(options: TestClientOptions = {}): TestClient {
   const { server = createTestServer(), ...clientOptions } = options;

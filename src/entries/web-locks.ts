@@ -20,6 +20,8 @@ const managers = new WeakMap<LockClient, LockManager>();
  * The lock manager of a client; the same one at each call. Lock names are those of the client's read-write
  * locks. The client stays yours to close.
  * @throws TypeError for what is no LockClient
+ * @example
+ * await createLockManager(client).request("stock:42", async () => sell("42"));
  */
 export function createLockManager(client: LockClient): LockManager {
   if (typeof client?.getReadWriteLock !== "function") {

@@ -16,7 +16,7 @@ import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } fro
 import type { Members } from "./members.js";
 
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
-const LONGEST_PAUSE = 64;
+const LONGEST_PAUSE = 16;
 
 export class AllOrNone {
   readonly #members: Members;

@@ -1,4 +1,5 @@
 /** A hold on a group of locks, made of grants of its members: it lives while a quorum of them does. */
+import type { CallSite } from "../base/call-site.js";
 import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
 import type { Successor } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
@@ -34,6 +35,7 @@ export class GroupGrant extends HoldRecord {
   #term: number | undefined;
   /** When the call for it began, in monotonic milliseconds. */
   #begun = 0;
+  #callSite: CallSite | undefined;
   /** The release that is under way, or was the last. */
   #release: Promise<void> | undefined;
 
@@ -72,8 +74,9 @@ export class GroupGrant extends HoldRecord {
   }
 
   /** The call for it, which began at `begun` (monotonic milliseconds), is about to resolve. */
-  announce(begun: number): void {
+  announce(begun: number, callSite: CallSite | undefined): void {
     this.#begun = begun;
+    this.#callSite = callSite;
     for (const grant of this.grants) this.#announceMember(grant);
     this.announced = true;
     const { clock, envs, name: lockName, kind } = this.#members;
@@ -124,7 +127,8 @@ export class GroupGrant extends HoldRecord {
   }
 
   #announceMember(grant: Grant): void {
-    tellGrant(grant.own.table.env, grant.backend, grant, this.#members.clock.mono() - this.#begun);
+    const waited = this.#members.clock.mono() - this.#begun;
+    tellGrant(grant.own.table.env, grant.backend, grant, waited, this.#callSite);
   }
 
   #memberLost({ loss }: Grant): void {

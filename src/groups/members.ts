@@ -1,6 +1,7 @@
 /** Who belongs to a group of locks, and what the group is called. */
 import type { Clock } from "../base/clock.js";
 import type { CallLimits, Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import { foremost } from "../base/holder.js";
 import type { Acquisition, Successor } from "../engine/acquisition.js";
 import type { Engine } from "../engine/engine.js";
 import type { BareCalls } from "../locks/bare-calls.js";
@@ -107,6 +108,11 @@ export class Members {
     return (this.all[0] as Member).table.bareCalls;
   }
 
+  /** Whether any of their clients notes where holds are taken. */
+  get traces(): boolean {
+    return this.envs.some(({ settings }) => settings.traceHolds);
+  }
+
   get runner(): CommandRunner {
     return (this.envs[0] as Env).runner;
   }
@@ -135,6 +141,15 @@ export class Members {
   tellEnd(limits: CallLimits, waited: number, error?: unknown): void {
     const { name: lockName, kind } = this;
     for (const events of this.#events) events.tellEnd({ lockName, kind }, limits, waited, error);
+  }
+
+  /** Who holds a member, in words for people. No server is asked that would not answer. */
+  async holder(): Promise<string | undefined> {
+    const told = this.envs.map((env) => {
+      const locks = this.order.filter((member) => member.env === env && !isUnresponsive(member));
+      return env.whoHolds(locks.map(({ lock, backend }) => ({ name: lock.name, key: backend.key })));
+    });
+    return foremost(await Promise.all(told));
   }
 
   /** What is true of the group, given what is true of each member: the best value that a quorum reaches. */

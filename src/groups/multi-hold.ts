@@ -7,7 +7,12 @@ import type { Member, Members } from "./members.js";
 /** Who keeps the hold of a member keeps that of the group. */
 const GROUPS = new WeakMap<Hold, MultiHold>();
 
-/** A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority. */
+/**
+ * A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority.
+ * @example
+ * const hold = await new MultiLock(client.getLock("account:1"), client.getLock("account:2")).lock();
+ * await hold.unlock();
+ */
 export class MultiHold extends Hold {
   readonly #group: GroupGrant;
   readonly #members: Members;

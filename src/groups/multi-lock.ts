@@ -38,6 +38,9 @@ export let membersOf: (lock: MultiLock) => Members;
  * Locks of any kind and any client, taken together: all or none. It never waits while it holds a member, so calls with
  * other members or orders cannot dead-lock with it; a member that others want all the time may keep it waiting. The hold
  * ends when that of any member does.
+ * @example
+ * const both = new MultiLock(client.getLock("account:1"), client.getLock("account:2"));
+ * await both.run(() => sell("42"), { wait: 2_000 });
  */
 export class MultiLock extends LockFace<MultiHold> {
   /** @internal */
@@ -52,7 +55,7 @@ export class MultiLock extends LockFace<MultiHold> {
   constructor(...locks: Lock[]) {
     const list = checkMembers(locks);
     const members = new Members(new.target.kind, list, new.target.quorumOf(list.length));
-    super(members.name, members.key, members.clock, members.bareCalls);
+    super(members.name, members.key, members.clock, members.bareCalls, members.traces);
     this.#members = members;
   }
 
@@ -67,7 +70,10 @@ export class MultiLock extends LockFace<MultiHold> {
     return ((owner && GroupRecord.of(owner, key)?.innermost) as MultiHold | undefined) ?? null;
   }
 
-  /** Gives all members back whoever holds them; resolves with whether anybody held any. */
+  /**
+   * Gives all members back whoever holds them; resolves with whether anybody held any.
+   * @throws as {@link Lock.forceUnlock}; of a RedLock QUORUM if too few masters answered
+   */
   override async forceUnlock(): Promise<boolean> {
     const answers = await this.ask(({ lock }) => lock.forceUnlock());
     return fulfilled(answers).includes(true);
@@ -125,9 +131,9 @@ export class MultiLock extends LockFace<MultiHold> {
     return rejected(results)[0];
   }
 
-  /** It may be a member of any of its clients that was not free. @internal */
+  /** @internal */
   protected override holder(): Promise<string | undefined> {
-    return Promise.resolve(undefined);
+    return this.#members.holder();
   }
 
   /** @internal */
@@ -154,7 +160,7 @@ export class MultiLock extends LockFace<MultiHold> {
     }
     group.isBare = !request.frame;
     GroupRecord.push(own.owner, members.key, group);
-    group.announce(begun);
+    group.announce(begun, request.callSite);
     const hold = new MultiHold(group, members);
     // A hold that only its caller knows is watched for being dropped: nothing here may keep it.
     if (request.owner) group.view = hold;

@@ -85,8 +85,8 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   }
 
   /**
-   * In whole round times, so that those who are woken by the same release do not split the votes: who was served longest
-   * ago tries first. Only where the votes were split all the same it is random.
+   * In round times, so that those who are woken by the same release do not split the votes: who was served longest ago
+   * tries first. Only where the votes were split all the same it is random.
    */
   override get backoff(): number {
     const { random, clock } = this.#members;

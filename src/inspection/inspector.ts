@@ -8,11 +8,13 @@ import { type Connection, isCluster } from "../redis/connection.js";
 import { counterState, lockInspect } from "../scripts/generated.js";
 import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo } from "./lock-info.js";
 
+/** Of {@link LockClient.inspect}. */
 export interface InspectOptions {
   /** Which kinds are looked at: locks, or "all": semaphores, permits and latches too. Default locks. */
   kinds?: "locks" | "all" | undefined;
 }
 
+/** Of {@link LockClient.list}. */
 export interface ListOptions extends InspectOptions {
   /** A glob pattern as Redis knows it, for names without the prefix. Default all. */
   match?: string | undefined;
@@ -33,8 +35,8 @@ export interface InspectorOptions {
 /** A connection, or one to a master of a cluster. */
 type Asked = Pick<Connection, "call">;
 
-/** Keys of Redisson and of this library beside those that a name is of. */
-const BESIDE = /^\{?(?:redisson_|holdfast_)/;
+/** Keys of Redisson and of this library beside those that a name is of; the last are those of read holds. */
+const BESIDE = /^\{?(?:redisson_|holdfast_)|:[^:]+:\d+:rwlock_timeout:\d+$/;
 
 /** Numbers whose kind is remembered. */
 const MOST_KNOWN = 1_000;
@@ -153,8 +155,12 @@ export class Inspector {
   #told(shown: KeysInfo, key: string, presences: Presences): LockInfo {
     const holders = shown.holders.map((holder) => {
       const hold = presences.hold(key, holder.ownerId);
-      const since = hold ? new Date(hold.since) : null;
-      return { ...holder, client: presences.client(holder.ownerId) ?? null, since };
+      return {
+        ...holder,
+        client: presences.client(holder.ownerId) ?? null,
+        since: hold ? new Date(hold.since) : null,
+        ...(hold?.callSite === undefined ? {} : { callSite: hold.callSite }),
+      };
     });
     const waits = presences.waits(key);
     const waiting = waits.map((wait) => ({

@@ -2,6 +2,7 @@
 import type { ClientInfo } from "../presence/told.js";
 import type { Reader } from "../redis/call.js";
 
+/** What is known of one name in use: who holds it and who waits. Made by {@link LockClient.inspect} and {@link LockClient.list}. */
 export interface LockInfo {
   /** Without the client's prefix. */
   readonly name: string;
@@ -43,6 +44,7 @@ export interface WaiterInfo {
   readonly holds: readonly string[];
 }
 
+/** One that holds it. */
 export interface HolderInfo {
   /** `clientId:n`, also of a writer. */
   readonly ownerId: string;
@@ -54,11 +56,13 @@ export interface HolderInfo {
   readonly client: ClientInfo | null;
   /** Since when it has them, by the clock of its process; null where that is not told, or not yet. */
   readonly since: Date | null;
+  /** Where its code took the first of them, `function (file:line:column)`; there if its client has the option `traceHolds`. */
+  readonly callSite?: string;
 }
 
 /** What the keys show. */
 export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
-  readonly holders: readonly Omit<HolderInfo, "client" | "since">[];
+  readonly holders: readonly Omit<HolderInfo, "client" | "since" | "callSite">[];
 };
 
 const WRITER = ":write";

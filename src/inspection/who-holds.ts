@@ -1,11 +1,11 @@
 /** Says who holds a lock, for the text of an error: soon, or not at all. */
 import type { Clock } from "../base/clock.js";
+import { foremost, type NamedKey, THIS_PROCESS, type WhoHolds } from "../base/holder.js";
 import type { ClientInfo } from "../presence/told.js";
 import type { Inspector } from "./inspector.js";
 
 /** Milliseconds that the error waits for it. */
 const SOON = 250;
-const ITSELF = "this process itself";
 
 export interface WhoHoldsOptions {
   readonly inspector: Inspector;
@@ -15,29 +15,24 @@ export interface WhoHoldsOptions {
   readonly within: <T>(work: Promise<T>, ms: number) => Promise<T>;
 }
 
-/** Asks for one lock at a time: many calls that time out together are not to load a server that may be why. */
-export function whoHolds({
-  inspector,
-  client,
-  clock,
-  within,
-}: WhoHoldsOptions): (name: string, key: string) => Promise<string | undefined> {
+/** Asks for one call at a time: many calls that time out together are not to load a server that may be why. */
+export function whoHolds({ inspector, client, clock, within }: WhoHoldsOptions): WhoHolds {
   let isAsking = false;
-  const ask = async (name: string, key: string) => {
-    const holder = await within(inspector.holder(name, key), SOON);
+  const ask = async ({ name, key }: NamedKey) => {
+    const holder = await inspector.holder(name, key);
     if (!holder) return undefined;
     const { client: its, since, ownerId } = holder;
     // Another client of this process has a label of its own, or tells no more than that.
     if (its && its.host === client.host && its.pid === client.pid && its.label === client.label)
-      return ITSELF;
+      return THIS_PROCESS;
     const time = since ? ` for ${Math.max(0, Math.round((clock.wall() - since.getTime()) / 1_000))} s` : "";
     return `${its ? `${its.label} (pid ${its.pid})` : `owner ${ownerId}`}${time}`;
   };
-  return async (name, key) => {
+  return async (locks) => {
     if (isAsking) return undefined;
     isAsking = true;
     try {
-      return await ask(name, key);
+      return foremost(await within(Promise.all(locks.map(ask)), SOON));
     } catch {
       return undefined;
     } finally {

@@ -84,5 +84,8 @@ export class FairBackend extends HashBackend {
 /**
  * A reentrant lock that is granted first come first served over all processes: by the order in which the first tries
  * reach the server, whose clock alone counts. A waiter that dies is skipped after three times `pollCap`.
+ * @example
+ * const turn = client.getFairLock("printer");
+ * await turn.run(() => sell("42"), { wait: 60_000 });
  */
 export class FairLock extends Lock {}

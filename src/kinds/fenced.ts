@@ -39,7 +39,13 @@ export class FencedBackend extends HashBackend {
   }
 }
 
-/** A hold on a fenced lock. */
+/**
+ * A hold on a fenced lock.
+ * @example
+ * const hold = await client.getFencedLock("invoice").lock();
+ * await sell("42", { newerThan: hold.token });
+ * await hold.unlock();
+ */
 export class FencedHold extends Hold {
   /**
    * Rises strictly with each outermost grant of this lock, also over expiry, force-unlock and restarts; nested holds
@@ -55,7 +61,11 @@ export class FencedHold extends Hold {
   }
 }
 
-/** A reentrant lock whose holds carry a fencing token. */
+/**
+ * A reentrant lock whose holds carry a fencing token.
+ * @example
+ * await client.getFencedLock("invoice").run((hold) => sell("42", { newerThan: hold.token }));
+ */
 export class FencedLock extends Lock<FencedHold> {
   /** @internal */
   protected override makeHold(grant: Grant): FencedHold {

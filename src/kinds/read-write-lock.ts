@@ -5,6 +5,7 @@ import { ReadBackend } from "./read.js";
 import type { Readers } from "./readers.js";
 import { WriteBackend } from "./write.js";
 
+/** Of `LockClient.getReadWriteLock`. */
 export interface ReadWriteLockOptions {
   /** Whether waiting writers go before readers that come later, so that readers cannot starve them. Default true. */
   preferWriters?: boolean | undefined;
@@ -22,6 +23,10 @@ export interface ReadWriteLockParts {
  * Many readers or one writer; both sides reentrant. The writer may take the read side as well, and by giving back the
  * write side first go on as a reader without a gap. The reverse is refused: an owner that only reads and asks for the
  * write side gets UPGRADE_REFUSED. Each read hold has a lease of its own, so a dead reader lapses by itself.
+ * @example
+ * const document = client.getReadWriteLock("document:7");
+ * await document.readLock().run(() => sell("7"));
+ * await document.writeLock().run(() => sell("7"), { wait: 5_000 });
  */
 export class ReadWriteLock {
   /** As it was asked for: without the prefix. */
@@ -34,8 +39,9 @@ export class ReadWriteLock {
     checkTable(table);
     const parts = { env: table.env, lockName, key };
     this.name = lockName;
-    this.#read = new Lock(table, new ReadBackend(parts, readers, preferWriters));
-    this.#write = new Lock(table, new WriteBackend(parts, preferWriters));
+    const write = new WriteBackend(parts, preferWriters);
+    this.#read = new Lock(table, new ReadBackend(parts, readers, preferWriters ? write : undefined));
+    this.#write = new Lock(table, write);
   }
 
   /** The side that any number of owners may hold at a time. */

@@ -1,7 +1,7 @@
 /** The read side of a read-write lock: shared, and each hold has a lease of its own. */
 import { readHold, writeField } from "../base/names.js";
 import type { QueueTraits } from "../engine/acquisition.js";
-import type { Acquired, Rest, Side, Try } from "../locks/backend.js";
+import type { Acquired, Backend, Rest, Side, Try } from "../locks/backend.js";
 import type { AccessMode } from "../locks/turns.js";
 import {
   readExtend,
@@ -18,17 +18,18 @@ import { type Readers, type Reading, readAnswers, readersCall } from "./readers.
 import { ReadWriteBackend } from "./side.js";
 import type { Undoing } from "./undoing.js";
 
+const BEHIND: Acquired = { granted: false, ttl: -1 };
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: true, handoff: false };
 
 export class ReadBackend extends ReadWriteBackend {
   readonly #readers: Readers;
-  readonly #yields: boolean;
+  readonly #writers: Backend | undefined;
 
-  /** `yields`: whether it lets waiting writers go first. */
-  constructor(parts: BackendParts, readers: Readers, yields: boolean) {
+  /** `writers`: those that it lets go first while they wait. */
+  constructor(parts: BackendParts, readers: Readers, writers: Backend | undefined) {
     super(parts);
     this.#readers = readers;
-    this.#yields = yields;
+    this.#writers = writers;
   }
 
   override get side(): Side {
@@ -52,6 +53,7 @@ export class ReadBackend extends ReadWriteBackend {
   }
 
   override acquire(attempt: Try): Promise<Acquired> {
+    if (this.#isBehind(attempt)) return Promise.resolve(BEHIND);
     if (this.env.replicas) return super.acquire(attempt);
     return this.#readers.acquire(this.#reading, attempt);
   }
@@ -97,8 +99,16 @@ export class ReadBackend extends ReadWriteBackend {
     });
   }
 
+  /**
+   * Whether a writer of this process goes first: one that is in line here stays so, though the server forgets it while the process
+   * stands still. A reader that may have been granted what that writer waits for asks all the same.
+   */
+  #isBehind({ again }: Try): boolean {
+    return !again && !!this.#writers && this.env.engine.hasWaiters(this.#writers.queueName);
+  }
+
   get #reading(): Reading {
-    return { lockName: this.lockName, key: this.key, yields: this.#yields };
+    return { lockName: this.lockName, key: this.key, yields: !!this.#writers };
   }
 
   #ending(ending: Ending) {

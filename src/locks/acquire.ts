@@ -200,9 +200,9 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const { backend, lease, lockName } = this;
     const { env } = this.own.table;
     const { runner, clock } = env;
-    const left = runner.prepared ? within : await runner.prepare(lockName, within);
+    const ms = runner.prepared ? within : await runner.prepare(lockName, within);
     if (this.over) return AGAIN;
-    const { successor, number = env.mint() } = this;
+    const { successor, outcomeUnknown: again, number = env.mint() } = this;
     if (!successor) runner.backlog.assertRoom(lockName);
     this.number = number;
     const { connectionEpoch } = runner;
@@ -211,7 +211,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     this.inFlight = true;
     let reply: Acquired;
     try {
-      reply = await (successor?.acquired ?? backend.acquire({ wireId, lease, within: left, coWaiters }));
+      reply = await (successor?.acquired ?? backend.acquire({ wireId, lease, within: ms, coWaiters, again }));
     } catch (error) {
       this.inFlight = false;
       this.outcomeUnknown = true;

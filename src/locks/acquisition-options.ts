@@ -1,5 +1,6 @@
 /** The options of a lock's calls, and one call with all of them checked. */
 import { checkLease, checkSignal, checkWait, type Options } from "../base/arguments.js";
+import type { CallSite } from "../base/call-site.js";
 import { actorOf, ambientOwner, currentFrame, type Frame, OwnerRecord } from "../owners/context.js";
 import { checkOwner, type Owner } from "../owners/owner.js";
 import type { Backend } from "./backend.js";
@@ -12,11 +13,13 @@ export interface OwnerOptions {
   owner?: Owner | Hold | undefined;
 }
 
+/** Of `tryLock`, whose wait and lease are arguments of their own. */
 export interface TryLockOptions extends OwnerOptions {
   /** Ends the wait at once, with `signal.reason`. Does nothing once the lock is granted. */
   signal?: AbortSignal | undefined;
 }
 
+/** Of `lock` and `run`. */
 export interface LockOptions extends TryLockOptions {
   /** Milliseconds that the whole call may take; without limit if absent. */
   wait?: number | undefined;
@@ -43,6 +46,8 @@ export interface LockRequest {
   readonly frame?: Frame;
   /** The run or scope that the call is made in. */
   readonly caller: Frame | undefined;
+  /** Where it is made, for clients with the option `traceHolds`. */
+  readonly callSite?: CallSite;
 }
 
 /** One whose owner is asked for: it takes more than one lock, or runs a function. */

@@ -29,6 +29,8 @@ export interface Try {
   /** Milliseconds after which it is given up, with its outcome unknown. */
   readonly within: number;
   readonly coWaiters: CoWaiters;
+  /** Redis may have granted an earlier one of the same wire id, and nobody heard of it. */
+  readonly again: boolean;
 }
 
 /** What an outermost acquire came to. */

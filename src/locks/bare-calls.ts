@@ -5,9 +5,10 @@
  * Watching must not cost what locking does. So where a call was made is noted of some only, and a hold is watched when it
  * has lived for a moment: most are given back by then.
  */
+import { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
-import { CallSite, warnOnce } from "../base/warnings.js";
+import { warnOnce } from "../base/warnings.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
 import { watchForDrop, YoungHold } from "./dropped.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";

@@ -3,8 +3,9 @@
  * of the process. They are given back, and the process is warned.
  */
 
+import type { CallSite } from "../base/call-site.js";
 import type { Item, List } from "../base/list.js";
-import { type CallSite, warnOnce } from "../base/warnings.js";
+import { warnOnce } from "../base/warnings.js";
 import { outside } from "../owners/context.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
 import { quietly } from "./work.js";

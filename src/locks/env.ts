@@ -2,6 +2,7 @@
 import type { Clock } from "../base/clock.js";
 import { ClientClosedError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
+import type { WhoHolds } from "../base/holder.js";
 import type { Engine } from "../engine/engine.js";
 import type { Router } from "../pubsub/router.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -16,6 +17,7 @@ export interface Settings {
   readonly commandTimeout: number;
   readonly pollCap: number;
   readonly fairWaitTimeout: number;
+  readonly traceHolds: boolean;
   /** From 0 up to 1. */
   readonly random: () => number;
 }
@@ -43,9 +45,6 @@ export interface EnvParts {
   readonly stir: () => void;
   readonly whoHolds: WhoHolds;
 }
-
-/** Who holds a lock, in words for people; undefined where that is not known soon. Never rejects. */
-export type WhoHolds = (name: string, key: string) => Promise<string | undefined>;
 
 export class Env {
   readonly clientId: string;

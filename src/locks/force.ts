@@ -1,6 +1,6 @@
 /** Giving a lock back by force, and telling this process: its holders are told at once why theirs is gone. */
 import type { Backend } from "./backend.js";
-import { loseByForce, wireIdOn } from "./loss.js";
+import { loseByForce, suspect, unsuspect, wireIdOn } from "./loss.js";
 import type { LockTable } from "./owner-lock.js";
 import { quietly } from "./work.js";
 
@@ -29,9 +29,15 @@ export async function forceUnlock(table: LockTable, backend: Backend): Promise<b
     const wireId = wireIdOn(own, backend);
     return wireId === undefined ? [] : [{ own, wireId }];
   });
-  const forced = await backend.force(env.callId(env.wireId()));
-  if (!forced) return false;
-  for (const { own, wireId } of holders) loseByForce(own, backend, wireId);
+  // What they send meanwhile may be told of the loss before the answer to the force is here.
+  for (const { own } of holders) suspect(own, backend.side);
+  try {
+    const forced = await backend.force(env.callId(env.wireId()));
+    if (!forced) return false;
+    for (const { own, wireId } of holders) loseByForce(own, backend, wireId);
+  } finally {
+    for (const { own } of holders) unsuspect(own, backend.side);
+  }
   const told = Promise.all([...listeners].map((listener) => listener(backend, table)));
   // For a holder whose server does not answer it is over all the same.
   await quietly(env.runner.withTimeout(backend.lockName, told));

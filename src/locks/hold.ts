@@ -14,6 +14,10 @@ export let partsOfHold: (hold: Hold) => HoldParts;
 /**
  * One hold on a lock. Works from any async context. A lost hold stays lost: the signal, `isHeld`, `unlock` and `run`
  * agree on it from then on, even if Redis would have kept the key.
+ * @example
+ * await using hold = await client.getLock("report").lock({ lease: 60_000 });
+ * hold.signal.addEventListener("abort", () => console.error("lost"));
+ * if (hold.remaining < 10_000) await hold.extend(60_000);
  */
 export class Hold {
   readonly #record: HoldRecord;

@@ -1,6 +1,7 @@
 /** The face that every lock has, a group of locks too: what does not depend on how it is acquired. */
 
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
+import { CallSite } from "../base/call-site.js";
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import type { Clock } from "../base/clock.js";
@@ -34,6 +35,9 @@ const TRY_LOCK_ORDER =
   "tryLock takes tryLock(wait, lease, { signal, owner }), in Redisson's order: wait must be a number of milliseconds, not an " +
   "object. lock({ wait }) and run(fn, { wait }) take options";
 
+/** Enough to look past an entry of the package, such as a decorator. */
+const TRACED_FRAMES = 10;
+
 /** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold> {
   /** As it was asked for: without the prefix; of a group, the members' names joined by ",". */
@@ -41,13 +45,15 @@ export abstract class LockFace<H extends Hold> {
   readonly #key: string;
   readonly #clock: Clock;
   readonly #bareCalls: BareCalls;
+  readonly #traces: boolean;
 
-  /** `key`: by what owners know it. @internal */
-  constructor(name: string, key: string, clock: Clock, bareCalls: BareCalls) {
+  /** `key`: by what owners know it. `traces`: it is noted where its calls are made. @internal */
+  constructor(name: string, key: string, clock: Clock, bareCalls: BareCalls, traces: boolean) {
     this.name = name;
     this.#key = key;
     this.#clock = clock;
     this.#bareCalls = bareCalls;
+    this.#traces = traces;
   }
 
   /**
@@ -117,21 +123,37 @@ export abstract class LockFace<H extends Hold> {
   /** The innermost hold of the current owner that is still held; null outside a scope or run, or without one. Asks nobody. */
   abstract currentHold(): H | null;
 
-  /** Gives the lock back whoever holds it; resolves with whether anybody did, once holders in this process are told. */
+  /**
+   * Gives the lock back whoever holds it; resolves with whether anybody did, once holders in this process are told. Those
+   * elsewhere learn it at their next renewal, extend, nested call or unlock.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
   abstract forceUnlock(): Promise<boolean>;
 
-  /** Whether anybody holds it. */
+  /**
+   * Whether anybody holds it.
+   * @throws as {@link forceUnlock}
+   */
   abstract isLocked(): Promise<boolean>;
 
-  /** Milliseconds until the lock lapses if nobody renews it; -2 when it is free. */
+  /**
+   * Milliseconds until the lock lapses if nobody renews it; -2 when it is free.
+   * @throws as {@link forceUnlock}
+   */
   abstract remainTimeToLive(): Promise<number>;
 
-  /** Whether the current owner holds it, by the word of Redis. */
+  /**
+   * Whether the current owner holds it, by the word of Redis; false without asking if it has no hold here.
+   * @throws as {@link forceUnlock}
+   */
   async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
     return (await this.getHoldCount(options)) > 0;
   }
 
-  /** How many holds the current owner has, by the word of Redis; 0 without asking if it has none here. */
+  /**
+   * How many holds the current owner has, by the word of Redis; 0 without asking if it has none here.
+   * @throws as {@link forceUnlock}
+   */
   abstract getHoldCount(options?: OwnerOptions): Promise<number>;
 
   /** Who holds it, in words for people, as far as that is known soon. @internal */
@@ -161,8 +183,9 @@ export abstract class LockFace<H extends Hold> {
   async #watched(request: LockRequest, called: Called, isBare: boolean): Promise<H | undefined> {
     const acquire = (checked: LockRequest) =>
       isHeard(callChannel) ? this.#traced(checked, called) : this.acquire(checked);
+    const noted = this.#traces ? { ...request, callSite: new CallSite(called, TRACED_FRAMES) } : request;
     try {
-      return await this.#bareCalls.watch(this.#key, request, called, isBare, acquire, partsOfHold);
+      return await this.#bareCalls.watch(this.#key, noted, called, isBare, acquire, partsOfHold);
     } catch (error) {
       return tellCaller(error);
     }
@@ -172,7 +195,7 @@ export abstract class LockFace<H extends Hold> {
     const { wait } = request;
     const begun = this.#clock.mono();
     const refuse = called === this.tryLock ? undefined : () => this.#timedOut(wait, begun);
-    return traceCall(this.about(), wait, () => this.acquire(request), refuse);
+    return traceCall(this.about(), request, () => this.acquire(request), refuse);
   }
 
   #whyNotOwner(owner: OwnerRecord | undefined): string {

@@ -56,7 +56,17 @@ export function partsOf(lock: unknown): LockParts | undefined {
   return (lock as { [PARTS]?: () => LockParts })[PARTS]?.();
 }
 
-/** A reentrant lock, not fair. The lock is its client and name, not this object. `H`: what its holds are. */
+/**
+ * A reentrant lock, not fair. The lock is its client and name, not this object. `H`: what its holds are.
+ * @example
+ * const hold = await client.getLock("stock:42").tryLock(500, 10_000);
+ * if (hold === null) throw new Error("somebody else had it for half a second");
+ * try {
+ *   await sell("42");
+ * } finally {
+ *   await hold.unlock();
+ * }
+ */
 export class Lock<H extends Hold = Hold> extends LockFace<H> {
   readonly #table: LockTable;
   readonly #backend: Backend;
@@ -80,7 +90,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     checkTable(table);
     const { env } = table;
     const key = env.lockKey(backend.key);
-    super(backend.lockName, key, env.clock, table.bareCalls);
+    super(backend.lockName, key, env.clock, table.bareCalls, env.settings.traceHolds);
     this.#table = table;
     this.#backend = backend;
     this.#key = key;
@@ -130,7 +140,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** @internal */
   protected override holder(): Promise<string | undefined> {
-    return this.#table.env.whoHolds(this.name, this.#backend.key);
+    return this.#table.env.whoHolds([{ name: this.name, key: this.#backend.key }]);
   }
 
   /** @internal */
@@ -165,7 +175,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
       env.events.tellEnd(told(), request, waited);
       return undefined;
     }
-    tellGrant(env, backend, grant, waited);
+    tellGrant(env, backend, grant, waited, request.callSite);
     const hold = this.makeHold(grant);
     if (owner) grant.view = hold;
     return hold;

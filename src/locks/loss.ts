@@ -97,22 +97,36 @@ export function loseByForce(own: OwnerLock, backend: Backend, wireId: string): v
 export async function hearOfForce(own: OwnerLock, forced: Backend): Promise<void> {
   if (!holdOn(own, forced)) return;
   const { side } = forced;
-  suspect(own, side, true);
+  suspect(own, side);
   await quietly(
     inOrder(own, async () => {
       const grant = holdOn(own, forced);
       if (!grant) return;
       const { count } = await grant.backend.state(grant.wireId);
       if (count === 0) loseByForce(own, forced, grant.wireId);
-      else suspect(own, side, false);
+      else clear(own, side);
     }),
   );
 }
 
-/** Whether force by this process is the likely cause, should the holds on a side be gone. */
-function suspect(own: OwnerLock, side: Side, isForced: boolean): void {
-  const others = own.troubles?.forced?.filter((other) => other !== side) ?? [];
-  own.troubles = { ...own.troubles, forced: isForced ? [...others, side] : others };
+/** Force by this process is the likely cause, should the holds on a side be gone. */
+export function suspect(own: OwnerLock, side: Side): void {
+  own.troubles = { ...own.troubles, forced: [...otherSuspects(own, side), side] };
+}
+
+/** It is no more, once the commands under way have been answered. */
+export function unsuspect(own: OwnerLock, side: Side): void {
+  const done = () => clear(own, side);
+  if (own.lastCommand) own.lastCommand.then(done, done);
+  else done();
+}
+
+function clear(own: OwnerLock, side: Side): void {
+  if (own.troubles) own.troubles = { ...own.troubles, forced: otherSuspects(own, side) };
+}
+
+function otherSuspects(own: OwnerLock, side: Side): readonly Side[] {
+  return own.troubles?.forced?.filter((other) => other !== side) ?? [];
 }
 
 /** What the owner holds ends now and is given back, for a reason that concerns the whole client. */

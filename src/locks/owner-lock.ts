@@ -2,6 +2,7 @@
  * What one owner has of one lock, as plain records: its holds, the order of its commands, its open calls, its next
  * renewal. The modules beside this one are functions over it.
  */
+import type { CallSite } from "../base/call-site.js";
 import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
 import type { Item } from "../base/list.js";
 import { wallTime } from "../base/platform.js";
@@ -133,6 +134,8 @@ export class Grant extends HoldRecord {
   declare readonly token?: bigint;
   /** There for a run only. */
   declare readonly frame?: Frame;
+  /** There with the option `traceHolds` only. */
+  declare callSite?: CallSite;
   /** What its owner got; there only where the owner can ask for it again. */
   declare view?: object;
   readonly number: number;

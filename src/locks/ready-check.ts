@@ -45,7 +45,8 @@ export async function checkServer(
   await Promise.all(names.map((name) => mayUse(runner, name, true)));
   for (const channel of channels) await checkChannel(runner, router, channel);
   const wireId = env.wireId();
-  await probe.acquire({ wireId, lease: LEASE, within: runner.commandTimeout, coWaiters: undefined });
+  const within = runner.commandTimeout;
+  await probe.acquire({ wireId, lease: LEASE, within, coWaiters: undefined, again: false });
   await probe.release(wireId, wireId, { rest: () => NOTHING_LEFT, onSilence: noop });
 }
 

@@ -148,9 +148,11 @@ async function setTerm(grant: Grant, lease: number): Promise<void> {
   grant.lowerTerm(sent, term);
   changed(own);
   const callId = env.callId(wireId);
-  const word = await once(own, backend, callId, () =>
-    backend.extend(wireId, callId, extendedRest(own, grant, term)),
-  );
+  const word = await once(own, backend, callId, async () => {
+    // It may have been lost while commands before it were settled.
+    if (grant.loss) throw grant.loss;
+    return backend.extend(wireId, callId, extendedRest(own, grant, term));
+  });
   if (word !== DONE) throw loseHere(grant, word);
   dropExpired(own);
   // Given back meanwhile, it was extended all the same: the unlock was called later.

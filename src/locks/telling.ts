@@ -1,4 +1,5 @@
 /** What is told of a hold: its grant and its end, that it lasts for long, and its life on a channel. */
+import type { CallSite } from "../base/call-site.js";
 import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
 import type { Events, LockEvent } from "../base/events.js";
 import { type Backend, eventOf } from "./backend.js";
@@ -7,11 +8,18 @@ import type { HoldRecord } from "./hold-record.js";
 import { hasAnother } from "./holds.js";
 import type { Grant } from "./owner-lock.js";
 
-/** The call that was granted this is about to resolve, `waited` milliseconds after it was made. */
-export function tellGrant(env: Env, backend: Backend, grant: Grant, waited: number): void {
-  const { events } = env;
+/** The call that was granted this is about to resolve, `waited` milliseconds after it was made, at `callSite`. */
+export function tellGrant(
+  env: Env,
+  backend: Backend,
+  grant: Grant,
+  waited: number,
+  callSite: CallSite | undefined,
+): void {
+  const { events, settings } = env;
   const nested = hasAnother(grant.own, grant);
   grant.announced = true;
+  if (callSite && settings.traceHolds) grant.callSite = callSite;
   if (events.heard("acquired")) {
     events.emit("acquired", { ...eventOf(backend), ownerId: grant.ownerId, waited, nested });
   } else events.figures.acquired(waited, nested);

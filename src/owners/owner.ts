@@ -8,7 +8,13 @@ import { OwnerRecord, openFrame, runInside } from "./context.js";
 /** Under this symbol an Owner and a Hold tell their owner: what `options.owner` may name. */
 const OWNER = Symbol.for("holdfast.owner");
 
-/** One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`. */
+/**
+ * One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`.
+ * @example
+ * const owner = client.newOwner();
+ * await client.getLock("stock:42").lock({ owner });
+ * await client.getLock("stock:42").unlock({ owner });
+ */
 export class Owner {
   readonly #record = new OwnerRecord();
 
@@ -16,7 +22,10 @@ export class Owner {
     standFor(Owner.prototype, (owner) => owner.#record);
   }
 
-  /** Runs fn, and all that it awaits, as this owner; resolves with what fn returns. */
+  /**
+   * Runs fn, and all that it awaits, as this owner; resolves with what fn returns.
+   * @throws what fn throws; TypeError if it is no function
+   */
   async scope<T>(fn: () => T | Promise<T>): Promise<T> {
     checkFunction(fn, "fn");
     return runInside(openFrame(this.#record), fn);

@@ -24,6 +24,8 @@ export interface Told {
   readonly owner: number | undefined;
   /** Of a read-write lock: the side. */
   readonly mode?: AccessSide | undefined;
+  /** Of a hold that is traced: where it was taken, as {@link bounded} leaves it. */
+  readonly callSite?: string | undefined;
 }
 
 export type AccessSide = "read" | "write";
@@ -36,6 +38,15 @@ export interface ClientTold {
 
 /** Of its holds and waits together. */
 export const MOST = 1_000;
+
+/** Of where a hold was taken. */
+const MOST_CHARACTERS = 200;
+
+/** One line, of which the end says most; undefined for none. */
+export function bounded(callSite: string): string | undefined {
+  const line = callSite.replaceAll(/\s+/g, " ").trim();
+  return line.length > MOST_CHARACTERS ? `…${line.slice(1 - MOST_CHARACTERS)}` : line || undefined;
+}
 
 /** The fields of a client's key. */
 export interface Fields {
@@ -51,13 +62,14 @@ export function write({ client, holds, waits }: ClientTold, since: number): Fiel
   const { label, host, pid } = client;
   const list = (told: readonly Told[]) =>
     JSON.stringify(
-      told.map(({ key, kind, ownerId, since: from, owner, mode }) => [
+      told.map(({ key, kind, ownerId, since: from, owner, mode, callSite }) => [
         key,
         kind,
         ownerId ?? 0,
         from,
         owner ?? 0,
-        ...(mode ? [mode] : []),
+        ...(mode || callSite ? [mode ?? 0] : []),
+        ...(callSite ? [callSite] : []),
       ]),
     );
   const shown = holds.slice(0, MOST);
@@ -92,7 +104,7 @@ function readList(text: string | undefined): Told[] {
   if (!Array.isArray(list)) return [];
   return list.slice(0, MOST).flatMap((item: unknown) => {
     if (!Array.isArray(item)) return [];
-    const [key, kind, ownerId, since, owner, mode] = item as unknown[];
+    const [key, kind, ownerId, since, owner, mode, callSite] = item as unknown[];
     if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
     return [
       {
@@ -102,6 +114,7 @@ function readList(text: string | undefined): Told[] {
         since,
         owner: typeof owner === "number" && owner > 0 ? owner : undefined,
         mode: mode === "read" || mode === "write" ? mode : undefined,
+        callSite: typeof callSite === "string" ? bounded(callSite) : undefined,
       },
     ];
   });

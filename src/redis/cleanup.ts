@@ -34,6 +34,8 @@ interface Entry {
 interface Group {
   readonly undoer: Undoer;
   waiting: Entry[];
+  /** Those that go before them; the next one is the last. */
+  next: Entry[];
   commands: number;
 }
 
@@ -43,6 +45,8 @@ interface Lane {
   commands: number;
   calls: number;
 }
+
+const isWaiting = ({ waiting, next }: Group): boolean => waiting.length + next.length > 0;
 
 export class CleanUp {
   readonly #serverOf: (key: string) => string;
@@ -71,7 +75,7 @@ export class CleanUp {
     }
     let group = lane.groups.get(undoer.name);
     if (!group) {
-      group = { undoer, waiting: [], commands: 0 };
+      group = { undoer, waiting: [], next: [], commands: 0 };
       lane.groups.set(undoer.name, group);
     }
     const { waiting } = group;
@@ -85,27 +89,29 @@ export class CleanUp {
   close(): void {
     this.#closed = true;
     for (const lane of this.#lanes.values()) {
-      for (const group of lane.groups.values()) while (group.waiting.length > 0) void this.#send(lane, group);
+      for (const group of lane.groups.values()) while (isWaiting(group)) void this.#send(lane, group);
     }
   }
 
   /** Sends what may be sent now. */
   #fill(server: string, lane: Lane): void {
     for (const [name, group] of lane.groups) {
-      while (group.waiting.length > 0 && group.commands < COMMANDS_PER_LOCK) {
+      while (isWaiting(group) && group.commands < COMMANDS_PER_LOCK) {
         if (lane.commands === COMMANDS || lane.calls === CALLS) return;
         void this.#send(lane, group).then(() => this.#fill(server, lane));
       }
-      if (group.waiting.length + group.commands === 0) lane.groups.delete(name);
+      if (!isWaiting(group) && group.commands === 0) lane.groups.delete(name);
     }
     if (lane.groups.size === 0 && this.#lanes.get(server) === lane) this.#lanes.delete(server);
   }
 
   /** Settles as the command for the first of a group has been answered; never rejects. */
   async #send(lane: Lane, group: Group): Promise<void> {
-    const { undoer, waiting } = group;
+    const { undoer } = group;
     const room = this.#closed ? CALLS : CALLS - lane.calls;
-    const calls = waiting.splice(0, undoer.together ? room : 1);
+    // Who came last goes first: a waiter that leaves a queue moves all behind it. But nobody for whom newer ones have waited.
+    if (group.next.length === 0) [group.next, group.waiting] = [group.waiting, []];
+    const calls = group.next.splice(undoer.together ? -room : -1);
     group.commands++;
     lane.commands++;
     lane.calls += calls.length;

@@ -14,6 +14,7 @@ import type { Call, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
+import { hearAsking } from "./hear-asking.js";
 import { type AnyCommand, type CommandHost, type CommandSpec, RetryingCommand } from "./retrying-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
@@ -89,6 +90,7 @@ export class CommandRunner implements CommandHost {
       onEvents(connection, ["close", "node error", "-node"], lost),
       onEvents(connection, ["ready"], ready),
       stayConnected(connection),
+      hearAsking(connection),
     ];
   }
 

@@ -73,7 +73,7 @@ export interface ClusterConnection extends Connection {
   readonly isCluster: true;
   /** Slot → `host:port` of its master, then of its replicas. */
   readonly slots: readonly (readonly string[] | undefined)[];
-  nodes(role: "master"): readonly ServerConnection[];
+  nodes(role: "master" | "all"): readonly ServerConnection[];
   refreshSlotsCache?(): void;
 }
 

@@ -106,10 +106,15 @@ export class RetryingCommand<T> implements AnyCommand {
     if (!this.#work) return;
     this.#inFlight = true;
     this.#address(this.#work.spec.keys);
-    this.#work.spec.send(anew).then(
-      (reply) => this.#succeeded(reply),
-      (error: unknown) => this.#failed(error),
-    );
+    try {
+      this.#work.spec.send(anew).then(
+        (reply) => this.#succeeded(reply),
+        (error: unknown) => this.#failed(error),
+      );
+    } catch (error) {
+      // What cannot be sent is a mistake of the caller's, and out of a timer it would end the process.
+      this.#end()?.reject(error);
+    }
   }
 
   /** Its time is up with the outcome unknown. */

@@ -9,6 +9,7 @@ import {
   encode,
   type KeyValues,
   type Script,
+  type ScriptText,
 } from "../scripts/script.js";
 import type { Connection, Stream } from "./connection.js";
 import { isShebangRefused } from "./failures.js";
@@ -38,17 +39,25 @@ export class Sender {
     this.#legacy = legacy;
   }
 
-  /** Sends one script once; rejects with the error of ioredis. `anew`: the server did not know it. */
+  /**
+   * Sends one script once; rejects with the error of ioredis. `anew`: the server did not know it.
+   * @throws at once, known or new, what {@link encode} refuses
+   */
   send<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
     keys: K,
     args: A,
     anew: boolean,
   ): Promise<unknown> {
-    const { sha1 } = this.#legacy ? script.legacy : script.modern;
-    if (anew || !this.#known.has(sha1)) return this.#teach(script, keys, args);
-    const command = encode(sha1, script, keys, args);
+    const form = this.#legacy ? script.legacy : script.modern;
+    const isNew = anew || !this.#known.has(form.sha1);
+    const command = encode(isNew ? form.text : form.sha1, script, keys, args);
     this.sent++;
+    if (isNew) {
+      // By what is sent: the form of another call may have been refused meanwhile.
+      const again = form === script.legacy ? undefined : () => this.send(script, keys, args, true);
+      return this.#teach(form, command, again);
+    }
     this.#cork();
     return this.#connection.evalsha(...command);
   }
@@ -83,23 +92,20 @@ export class Sender {
     return { replies, acknowledged: Number(waited[1]) };
   }
 
-  async #teach<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: K,
-    args: A,
+  /** `again`: sends it in the form for servers before Redis 7, if this is not that. */
+  async #teach(
+    { sha1 }: ScriptText,
+    command: EvalArguments,
+    again: (() => Promise<unknown>) | undefined,
   ): Promise<unknown> {
-    const sent = this.#legacy ? script.legacy : script.modern;
-    const command = encode(sent.text, script, keys, args);
-    this.sent++;
     try {
       const reply = await this.#connection.eval(...command);
-      this.#known.add(sent.sha1);
+      this.#known.add(sha1);
       return reply;
     } catch (error) {
-      // By what was sent: that of another call may have been refused meanwhile.
-      if (sent === script.legacy || !isShebangRefused(error)) throw error;
+      if (!again || !isShebangRefused(error)) throw error;
       this.#legacy = true;
-      return this.#teach(script, keys, args);
+      return again();
     }
   }
 

@@ -328,7 +328,6 @@ ${sharedTellPresenceTell}
 tell(client, ttl, label, host, pid, since, holds, waits)
 return 1`,
 );
-
 const clientEnlistHeader = {
   name: "client/enlist",
   keys: { index: "zset" },
@@ -345,7 +344,6 @@ ${sharedClockServerTime}
 enlist(index, server_time(), ttl, id)
 return 1`,
 );
-
 const clientTellHeader = {
   name: "client/tell",
   keys: { client: "hash", index: "zset" },
@@ -374,7 +372,6 @@ ${sharedClockServerTime}
 enlist(index, server_time(), ttl, id)
 return 1`,
 );
-
 const counterStateHeader = {
   name: "counter/state",
   keys: { number: "string" },
@@ -387,7 +384,6 @@ export const counterState: ScriptOf<typeof counterStateHeader> = defineScript(
 ${sharedCountsNumberIn}
 return number_in(number)`,
 );
-
 const counterTrySetHeader = {
   name: "counter/try-set",
   keys: { number: "string", channel: "channel", marker: "string" },
@@ -419,7 +415,6 @@ write_marker(marker, '1', markerTtl)
 redis.pcall(publish, channel, message)
 return answer(1)`,
 );
-
 const fairAcquireHeader = {
   name: "fair/acquire",
   keys: {
@@ -523,7 +518,6 @@ keep_alive()
 end
 return reply`,
 );
-
 const fairForceHeader = {
   name: "fair/force",
   keys: {
@@ -563,7 +557,6 @@ wake_next(queue, channel, publish)
 end
 return 1`,
 );
-
 const fairReleaseHeader = {
   name: "fair/release",
   keys: {
@@ -605,7 +598,6 @@ return 1
 end
 return -redis.call('EXISTS', lock)`,
 );
-
 const fairUndoHeader = {
   name: "fair/undo",
   keys: {
@@ -709,7 +701,6 @@ wake_next(queue, channel, publish)
 end
 return undone`,
 );
-
 const fencedAcquireHeader = {
   name: "fenced/acquire",
   keys: { lock: "hash", tombstone: "string", counter: "string" },
@@ -743,7 +734,6 @@ ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}`,
 );
-
 const fencedPassHeader = {
   name: "fenced/pass",
   keys: {
@@ -792,7 +782,6 @@ ${sharedRaiseTtl}
 raise_ttl(lock, lease)
 return {1, 1, redis.call('GET', counter)}`,
 );
-
 const latchCountDownHeader = {
   name: "latch/count-down",
   keys: { count: "string", channel: "channel", marker: "string" },
@@ -826,7 +815,6 @@ end
 end
 return answer(1)`,
 );
-
 const lockAcquireHeader = {
   name: "lock/acquire",
   keys: { lock: "hash", tombstone: "string" },
@@ -855,7 +843,6 @@ ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}`,
 );
-
 const lockExtendHeader = {
   name: "lock/extend",
   keys: { lock: "hash", tombstone: "string" },
@@ -875,7 +862,6 @@ end
 redis.call('PEXPIRE', lock, lease)
 return 1`,
 );
-
 const lockForceHeader = {
   name: "lock/force",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -901,7 +887,6 @@ redis.pcall(publish, channel, '0')
 end
 return 1`,
 );
-
 const lockInspectHeader = {
   name: "lock/inspect",
   keys: { lock: "hash", queue: "list", counter: "string" },
@@ -944,7 +929,6 @@ end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
 return {redis.call('PTTL', lock), redis.call('EXISTS', counter), mode or '', waiters, holders}`,
 );
-
 const lockPassHeader = {
   name: "lock/pass",
   keys: { lock: "hash", channel: "channel", tombstone: "string", successorTombstone: "string" },
@@ -985,7 +969,6 @@ ${sharedRaiseTtl}
 raise_ttl(lock, lease)
 return {1, 1, 0}`,
 );
-
 const lockReenterHeader = {
   name: "lock/reenter",
   keys: { lock: "hash", tombstone: "string" },
@@ -1012,7 +995,6 @@ ${sharedRaiseTtl}
 raise_ttl(lock, lease)
 return 1`,
 );
-
 const lockReleaseHeader = {
   name: "lock/release",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -1038,7 +1020,6 @@ return 1
 end
 return -redis.call('EXISTS', lock)`,
 );
-
 const lockRenewHeader = {
   name: "lock/renew",
   keys: { locks: "hash..." },
@@ -1061,7 +1042,6 @@ end
 end
 return replies`,
 );
-
 const lockStateHeader = {
   name: "lock/state",
   keys: { lock: "hash" },
@@ -1078,7 +1058,6 @@ ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 return {redis.call('EXISTS', lock), tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}`,
 );
-
 const lockUndoHeader = {
   name: "lock/undo",
   keys: { lock: "hash", channel: "channel", tombstones: "string..." },
@@ -1113,7 +1092,6 @@ end
 end
 return undone`,
 );
-
 const permitsAcquireHeader = {
   name: "permits/acquire",
   keys: { permits: "string", leases: "zset", channel: "channel", tombstone: "string" },
@@ -1153,7 +1131,6 @@ end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
 );
-
 const permitsReleaseHeader = {
   name: "permits/release",
   keys: { permits: "string", leases: "zset", channel: "channel", tombstone: "string" },
@@ -1186,7 +1163,6 @@ redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
 );
-
 const permitsRenewHeader = {
   name: "permits/renew",
   keys: { leases: "zset..." },
@@ -1214,7 +1190,6 @@ end
 end
 return replies`,
 );
-
 const permitsSetHeader = {
   name: "permits/set",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
@@ -1246,7 +1221,6 @@ redis.pcall(publish, channel, count)
 end
 return answer(1)`,
 );
-
 const permitsStateHeader = {
   name: "permits/state",
   keys: { permits: "string", leases: "zset", channel: "channel" },
@@ -1264,7 +1238,6 @@ ${sharedCountsPrune}
 ${sharedClockServerTime}
 return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
 );
-
 const permitsUpdateHeader = {
   name: "permits/update",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
@@ -1304,7 +1277,6 @@ redis.pcall(publish, channel, 1)
 end
 return answer(1)`,
 );
-
 const readAcquireHeader = {
   name: "read/acquire",
   keys: { lock: "hash", writers: "zset", theirs: "string..." },
@@ -1366,7 +1338,6 @@ replies[2 * i - 1], replies[2 * i] = granted, ms
 end
 return replies`,
 );
-
 const readExtendHeader = {
   name: "read/extend",
   keys: { lock: "hash", tombstone: "string" },
@@ -1398,7 +1369,6 @@ ${sharedReadsTermsFrom}
 change_reads(lock, owner, terms_from(ARGV, 3), left)
 return 1`,
 );
-
 const readForceHeader = {
   name: "read/force",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -1442,7 +1412,6 @@ redis.pcall(publish, channel, '0')
 end
 return 1`,
 );
-
 const readReenterHeader = {
   name: "read/reenter",
   keys: { lock: "hash", tombstone: "string" },
@@ -1490,7 +1459,6 @@ ${sharedRaiseTtl}
 raise_ttl(lock, lease)
 return 1`,
 );
-
 const readReleaseHeader = {
   name: "read/release",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -1530,7 +1498,6 @@ redis.pcall(publish, channel, '0')
 end
 return 1`,
 );
-
 const readRenewHeader = {
   name: "read/renew",
   keys: { locks: "hash..." },
@@ -1576,7 +1543,6 @@ end
 end
 return replies`,
 );
-
 const readStateHeader = {
   name: "read/state",
   keys: { locks: "hash..." },
@@ -1602,7 +1568,6 @@ end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
 );
-
 const readUndoHeader = {
   name: "read/undo",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -1637,7 +1602,6 @@ redis.pcall(publish, channel, '0')
 end
 return 1`,
 );
-
 const semaphoreAcquireHeader = {
   name: "semaphore/acquire",
   keys: { permits: "string", marker: "string" },
@@ -1665,7 +1629,6 @@ ${sharedWriteMarker}
 write_marker(marker, count, markerTtl)
 return {1, free - count}`,
 );
-
 const semaphoreDrainHeader = {
   name: "semaphore/drain",
   keys: { permits: "string", marker: "string" },
@@ -1689,7 +1652,6 @@ ${sharedWriteMarker}
 write_marker(marker, free, markerTtl)
 return free`,
 );
-
 const semaphoreReleaseHeader = {
   name: "semaphore/release",
   keys: { permits: "string", channel: "channel", marker: "string" },
@@ -1717,7 +1679,6 @@ ${sharedCountsGiveBack}
 give_back(permits, count, publish, channel, message)
 return answer(1)`,
 );
-
 const semaphoreUndoHeader = {
   name: "semaphore/undo",
   keys: { permits: "string", channel: "channel", marker: "string" },
@@ -1738,7 +1699,6 @@ give_back(permits, taken, publish, channel)
 end
 return 1`,
 );
-
 const serverRefusedHeader = {
   name: "server/refused",
   keys: { probe: "string" },
@@ -1793,7 +1753,6 @@ check('lrange', redis.pcall('LRANGE', probe, 0, 0))
 check('del', redis.pcall('DEL', probe))
 return refused`,
 );
-
 const writeAcquireHeader = {
   name: "write/acquire",
   keys: { lock: "hash", tombstone: "string", writers: "zset" },
@@ -1838,7 +1797,6 @@ advertise(writers, owner, now, patience)
 end
 return {0, redis.call('PTTL', lock)}`,
 );
-
 const writeForceHeader = {
   name: "write/force",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -1874,7 +1832,6 @@ end
 redis.pcall(publish, channel, '1')
 return 1`,
 );
-
 const writePassHeader = {
   name: "write/pass",
   keys: {
@@ -1936,7 +1893,6 @@ end
 raise_ttl(lock, lease)
 return {1, 1, 0}`,
 );
-
 const writeReleaseHeader = {
   name: "write/release",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -1968,7 +1924,6 @@ end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 redis.pcall(publish, channel, '1')
 return 1`,
 );
-
 const writeStateHeader = {
   name: "write/state",
   keys: { lock: "hash" },
@@ -1988,7 +1943,6 @@ return {0, 0, -2}
 end
 return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}`,
 );
-
 const writeUndoHeader = {
   name: "write/undo",
   keys: { lock: "hash", channel: "channel", tombstone: "string", writers: "zset" },

@@ -33,6 +33,11 @@ class Opening implements Want<true> {
 /**
  * Opens for all who wait, in all processes, when it has been counted down as often as was set. It can be set again
  * once it is open; who was slow to notice the opening then waits for the next one.
+ * @example
+ * const ready = client.getCountDownLatch("ready");
+ * await ready.trySetCount(3);
+ * await ready.countDown();
+ * const isOpen = await ready.await(5_000);
  */
 export class CountDownLatch {
   /** As it was asked for: without the prefix. */
@@ -57,7 +62,8 @@ export class CountDownLatch {
 
   /**
    * Counts down by one; at zero the latch opens. Does nothing to an open latch.
-   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated
+   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated;
+   * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async countDown(): Promise<void> {
     const number = this.#number;
@@ -81,7 +87,10 @@ export class CountDownLatch {
     return (await waitFor(this.#number, new Opening(this.#number), limit, signal)) ?? false;
   }
 
-  /** What is left to count down; 0 when it is open. */
+  /**
+   * What is left to count down; 0 when it is open.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
   async getCount(): Promise<number> {
     return this.#number.read();
   }

@@ -12,6 +12,7 @@ import { endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
+/** Of {@link PermitExpirableSemaphore.acquire}. */
 export interface PermitOptions extends SignalOptions {
   /** Milliseconds, a whole number; if absent the watchdog keeps the permit until it is given back. */
   lease?: number | undefined;
@@ -27,6 +28,11 @@ interface Permits {
  * Permits that any number of processes share, each with a lease by the server's clock. An id may be given back by any
  * process; one that is handed to another process should have a lease, for the watchdog of the process that took it
  * keeps it otherwise.
+ * @example
+ * const seats = client.getPermitExpirableSemaphore("seats");
+ * await seats.trySetPermits(4);
+ * const id = await seats.tryAcquire(1_000, 60_000);
+ * if (id !== null) await seats.release(id);
  */
 export class PermitExpirableSemaphore {
   /** As it was asked for: without the prefix. */
@@ -45,6 +51,7 @@ export class PermitExpirableSemaphore {
   /**
    * Sets the number of permits, unless that was done before. Resolves with whether this call did; to change a number that
    * is set use {@link setPermits} or {@link addPermits}.
+   * @throws as {@link addPermits}
    */
   async trySetPermits(permits: number): Promise<boolean> {
     return trySetPermits(this.#number, permits);
@@ -83,7 +90,10 @@ export class PermitExpirableSemaphore {
     );
   }
 
-  /** As {@link release}; resolves with false instead of rejecting NOT_OWNER. */
+  /**
+   * As {@link release}; resolves with false instead of rejecting NOT_OWNER.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
   async tryRelease(id: string): Promise<boolean> {
     const known = checkId(id);
     if (known === undefined) return false;
@@ -103,6 +113,7 @@ export class PermitExpirableSemaphore {
   /**
    * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
    * whether there is such a permit.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async updateLeaseTime(id: string, lease: number): Promise<boolean> {
     const known = checkId(id);
@@ -129,23 +140,35 @@ export class PermitExpirableSemaphore {
     }
   }
 
-  /** How many are free; below 0 while more are out than there are to be. */
+  /**
+   * How many are free; below 0 while more are out than there are to be.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
   async availablePermits(): Promise<number> {
     return (await this.#ask()).free;
   }
 
-  /** How many are out. */
+  /**
+   * How many are out.
+   * @throws as {@link availablePermits}
+   */
   async acquiredPermits(): Promise<number> {
     return (await this.#ask()).out;
   }
 
-  /** How many there are, free and out. */
+  /**
+   * How many there are, free and out.
+   * @throws as {@link availablePermits}
+   */
   async getPermits(): Promise<number> {
     const { free, out } = await this.#ask();
     return free + out;
   }
 
-  /** Sets how many there are, free and out. */
+  /**
+   * Sets how many there are, free and out.
+   * @throws as {@link addPermits}
+   */
   async setPermits(permits: number): Promise<void> {
     const count = checkInteger(permits, "permits", 0);
     const number = this.#number;
@@ -158,7 +181,11 @@ export class PermitExpirableSemaphore {
     }));
   }
 
-  /** Makes more permits. */
+  /**
+   * Makes more permits.
+   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated;
+   * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
   async addPermits(permits: number): Promise<void> {
     await addPermits(this.#number, permits);
   }

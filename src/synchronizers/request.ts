@@ -47,7 +47,7 @@ export async function waitFor<G>(
   };
   const acquire = () => env.engine.acquire(new Request(number, want), wait, signal);
   const call = isHeard(callChannel)
-    ? traceCall({ clientId: env.clientId, lockName: name, kind: number.kind }, wait, acquire)
+    ? traceCall({ clientId: env.clientId, lockName: name, kind: number.kind }, { wait, signal }, acquire)
     : acquire();
   const granted = await call.catch((error: unknown) => {
     tellEnd(error);

@@ -9,11 +9,13 @@ import { waitFor } from "./request.js";
 import { RunningPermits } from "./running-permits.js";
 import { Drain, Take } from "./semaphore-wants.js";
 
+/** Of calls that wait. */
 export interface SignalOptions {
   /** Ends the wait at once, with `signal.reason`. */
   signal?: AbortSignal | undefined;
 }
 
+/** Of {@link Semaphore.run}. */
 export interface SemaphoreRunOptions extends SignalOptions {
   /** How many to take. Default 1. */
   permits?: number | undefined;
@@ -29,6 +31,10 @@ const RUN: readonly string[] = ["permits", "wait", "signal"];
  * Nor has it a lease: a process that dies keeps its permits for ever. Where that matters use the expirable kind.
  *
  * Not fair over all processes. Within one, calls are served in their order: a large one is not passed by small ones.
+ * @example
+ * const lanes = client.getSemaphore("lanes");
+ * await lanes.trySetPermits(4);
+ * await lanes.run(() => sell("42"), { wait: 1_000 });
  */
 export class Semaphore {
   /** As it was asked for: without the prefix. */
@@ -47,6 +53,7 @@ export class Semaphore {
   /**
    * Sets the number of permits, unless that was done before. Resolves with whether this call did; to raise a number that is
    * set use {@link addPermits}.
+   * @throws as {@link release}
    */
   async trySetPermits(permits: number): Promise<boolean> {
     return trySetPermits(this.#number, permits);
@@ -70,7 +77,8 @@ export class Semaphore {
 
   /**
    * Gives permits back. Nobody checks who took them.
-   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated
+   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated;
+   * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async release(permits: number = 1): Promise<void> {
     await giveBack(this.#number, checkInteger(permits, "permits", 1));
@@ -82,7 +90,10 @@ export class Semaphore {
     await addPermits(this.#number, permits);
   }
 
-  /** How many are free. */
+  /**
+   * How many are free.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
   async availablePermits(): Promise<number> {
     return this.#number.read();
   }

@@ -2,8 +2,8 @@
 import { execFileSync } from "node:child_process";
 import { hostname } from "node:os";
 import { afterAll, expect, test } from "vitest";
-import { circlesOf } from "../../src/entries/cli/deadlocks.js";
-import type { LockInfo } from "../../src/index.js";
+import { circlesOf, type Edge } from "../../src/entries/cli/deadlocks.js";
+import type { Hold, LockInfo } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { startRedis, until } from "../support/index.js";
 import { useSite } from "./program.js";
@@ -35,7 +35,7 @@ test.each<[string[], RegExp]>([
   [["run", "a", "--wait", "soon", "--", "true"], /--wait must be a time.*"soon"/],
   [["run", "a", "--kind", "big", "--", "true"], /--kind must be lock, fair, fenced, read, write/],
   [["run", "a", "--busy-code", "256", "--", "true"], /--busy-code must be an integer from 0 to 255/],
-  [["ls", "--", "true"], /ls takes no command/],
+  [["ls", "--", "true", "false"], /"false" is too much/],
   [["ls", "--watch", "--every", "1ms"], /--every must be 100ms at least/],
   [["ls", "--url", "http://user:secret@nowhere"], /redis:\/\/host:port/],
   [["ls", "--url"], /--url/],
@@ -56,6 +56,14 @@ test("options of every command may stand before it", async () => {
   expect(JSON.parse(asked.out)).toMatchObject([{ name: "here" }]);
   expect((await site.run("--prefix", "front")).code).toBe(64);
   await hold.unlock();
+});
+
+test("behind -- a name may begin with a dash", async () => {
+  const hold = await site.client().getLock("-h").lock();
+  expect((await site.run("get", "--json", "--", "-h")).out).toContain('"name":"-h"');
+  expect((await site.run("ls", "--json", "--", "-*")).out).toContain('"name":"-h"');
+  expect((await site.run("unlock", "--yes", "--", "-h")).code).toBe(0);
+  await hold.unlock().catch(() => undefined);
 });
 
 test("Redis that is away: code 69, its address, and no password", async () => {
@@ -154,8 +162,11 @@ test("ls --watch goes on until it is ended", async () => {
 
 test("deadlocks: two owners that wait for each other, in two processes", async () => {
   expect(await site.run("deadlocks")).toMatchObject({ code: 0, out: "There is none.\n" });
-  const [a, b] = [site.client({ label: "A" }), site.client({ label: "B" })];
-  const [one, two] = [await a.getLock("dead 1").lock(), await b.getLock("dead 2").lock()];
+  const [a, b] = [site.client({ label: "A", traceHolds: true }), site.client({ label: "B" })];
+  const taken = [a.getLock("dead 1"), b.getLock("dead 2")].map(function takeIt(lock) {
+    return lock.lock();
+  });
+  const [one, two] = (await Promise.all(taken)) as [Hold, Hold];
   const ending = new AbortController();
   const { signal } = ending;
   const calls = [
@@ -167,8 +178,17 @@ test("deadlocks: two owners that wait for each other, in two processes", async (
   expect(out).toMatch(/^dead ([12]) → dead [12] → dead \1\n/);
   expect(out).toMatch(/waits for dead 2: A \(/);
   expect(out).toMatch(/waits for dead 1: B \(/);
-  const [circle] = JSON.parse((await site.run("deadlocks", "--json")).out) as unknown[][];
-  expect(circle).toHaveLength(2);
+  const place = /takeIt \(.*looking\.test\.ts:\d+:\d+\)/;
+  expect(out.match(/took .* at .*/g)).toEqual([expect.stringMatching(/^took dead 1 at takeIt /)]);
+  expect(out).toMatch(place);
+  const [circle = []] = JSON.parse((await site.run("deadlocks", "--json")).out) as Edge[][];
+  const places = circle.map(({ held, callSites }) => [held, callSites]).sort();
+  expect(places).toEqual([
+    ["dead 1", [expect.stringMatching(place)]],
+    ["dead 2", []],
+  ]);
+  expect((await site.run("get", "dead 1")).out).toMatch(/ {2}● A .*\n {6}taken at takeIt \(.*\n {2}○ B /);
+  expect((await site.run("get", "dead 2")).out).not.toContain("taken at");
   ending.abort();
   await Promise.all(calls);
   await Promise.all([one.unlock(), two.unlock()]);

@@ -7,7 +7,7 @@ import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { type RedisServer, startRedis, until } from "../support/index.js";
 import { own } from "../support/owned-processes.js";
 
-const PROGRAM: string = join(fileURLToPath(new URL("../..", import.meta.url)), "dist/cli.js");
+export const PROGRAM: string = join(fileURLToPath(new URL("../..", import.meta.url)), "dist/cli.js");
 
 export interface Ended {
   readonly code: number | null;

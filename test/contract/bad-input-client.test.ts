@@ -11,7 +11,7 @@ import {
   startCluster,
   startRedis,
 } from "../support/index.js";
-import { as, connectionsOf, failure, type Refusal, warmUp } from "./helpers.js";
+import { as, connectionsOf, connectionsSince, failure, type Refusal, warmUp } from "./helpers.js";
 import { KINDS } from "./kinds.js";
 
 let server: RedisServer;
@@ -119,6 +119,9 @@ const BAD_SETTINGS: readonly Setting[] = [
   ["shardedPubSub", "yes", TypeError],
   ["shardedPubSub", null, TypeError],
   ["shardedPubSub", 1, TypeError],
+  ["traceHolds", "yes", TypeError],
+  ["traceHolds", null, TypeError],
+  ["traceHolds", 1, TypeError],
   ["drift", -0.01, RangeError],
   ["drift", 2 / 3, RangeError],
   ["drift", 1, RangeError],
@@ -263,11 +266,11 @@ describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", (
     ["options", () => ({ host: server.host, port: server.port, keyPrefix: "x:" })],
     ["URL", () => `${server.url}?keyPrefix=x:`],
   ])("connect by %s, which leaves no connection behind", async (_, target) => {
-    const before = (await connectionsOf(server)).length;
+    const before = await connectionsOf(server);
     expect(throws(() => LockClient.connect(target()), TypeError).message).toMatch(names);
     await new Promise((resolve) => setTimeout(resolve, 150)); // a connection would be there by then
     await nothingSent();
-    expect(await connectionsOf(server)).toHaveLength(before);
+    expect(await connectionsSince(before, server)).toEqual([]);
   });
 });
 

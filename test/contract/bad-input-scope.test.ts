@@ -1,7 +1,13 @@
 /** Contract section 6: wrong arguments of the calls of an open client are refused before anything is sent. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
+import {
+  type CommandCounter,
+  connectionLike,
+  countCommands,
+  type RedisServer,
+  startRedis,
+} from "../support/index.js";
 import { as, failure, type Refusal, refused, warmUp } from "./helpers.js";
 
 let server: RedisServer;
@@ -10,7 +16,7 @@ let counter: CommandCounter;
 
 beforeAll(async () => {
   server = await startRedis();
-  client = new LockClient(server.connect());
+  client = new LockClient(connectionLike(server.connect()));
   await warmUp(client.getLock("a"));
   counter = await countCommands(server);
 });

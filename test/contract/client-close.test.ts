@@ -1,8 +1,18 @@
 /** Contract section 1: what close() does to calls, waiters and holds. */
 import { describe, expect } from "vitest";
 import { type Lock, LockClient, type LockLostError } from "../../src/index.js";
-import { named, startProxy, until } from "../support/index.js";
-import { deferred, failure, lost, recordEvents, toldBy, untilWaiting, warmUp, watch } from "./helpers.js";
+import { connectionLike, named, startProxy, until } from "../support/index.js";
+import {
+  deferred,
+  failure,
+  lost,
+  recordEvents,
+  toldBy,
+  untilWaiting,
+  warmUp,
+  warmUpAtLast,
+  watch,
+} from "./helpers.js";
 import { eachKind, withOwnClient } from "./scene.js";
 
 const CLOSED = { code: "CLIENT_CLOSED", name: "ClientClosedError" };
@@ -49,7 +59,7 @@ eachKind("close", (base, kind) => {
     });
 
     test("a client that never made a call", async ({ lockName, mine }) => {
-      const fresh = new LockClient(mine);
+      const fresh = new LockClient(connectionLike(mine));
       await fresh.close();
       expect(await failure(kind.make(fresh, lockName).lock())).toMatchObject(CLOSED);
     });
@@ -103,8 +113,8 @@ eachKind("close", (base, kind) => {
       wire,
     }) => {
       await using proxy = await startProxy(server);
-      const slow = new LockClient(proxy.connect());
-      await warmUp(kind.make(slow, other.name));
+      const slow = new LockClient(connectionLike(proxy.connect()));
+      await warmUpAtLast(kind.make(slow, other.name));
       proxy.delayReplies(150, named("EVAL", "EVALSHA"));
       const taking = kind.make(slow, lockName).lock();
       watch(taking);
@@ -143,7 +153,7 @@ eachKind("close", (base, kind) => {
     });
 
     test("they are renewed, and may be extended, until then", async ({ lockName, mine }) => {
-      await using brisk = new LockClient(mine, { watchdogTimeout: 900 });
+      await using brisk = new LockClient(connectionLike(mine), { watchdogTimeout: 900 });
       const events = recordEvents(brisk);
       const hold = await kind.make(brisk, lockName).lock();
       const closing = brisk.close({ timeout: 60_000 });
@@ -161,7 +171,7 @@ eachKind("close", (base, kind) => {
       wire,
     }) => {
       await using proxy = await startProxy(server);
-      const through = new LockClient(proxy.connect());
+      const through = new LockClient(connectionLike(proxy.connect()));
       // The first run of a script may be sent twice: in another text to a server before Redis 7.
       await warmUp(kind.make(through, "warm-up"));
       const hold = await kind.make(through, lockName).lock();

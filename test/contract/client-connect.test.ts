@@ -4,7 +4,17 @@ import { Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { isLockError, LockClient } from "../../src/index.js";
 import { allKeys, type RedisServer, startProxy, startRedis, until, untilGone } from "../support/index.js";
-import { connectionsOf, failure, isBuilt, loadCjs, loadEsm, untilWaiting, warmUp } from "./helpers.js";
+import {
+  type Connection,
+  connectionsOf,
+  connectionsSince,
+  failure,
+  isBuilt,
+  loadCjs,
+  loadEsm,
+  untilWaiting,
+  warmUp,
+} from "./helpers.js";
 
 let server: RedisServer;
 let redis: Redis;
@@ -18,8 +28,8 @@ afterAll(() => server?.stop());
 beforeEach(() => redis.flushall());
 
 /** Resolves when the server has no other clients than these. */
-async function untilConnections(count: number): Promise<void> {
-  await until(`${count} connections`, async () => (await connectionsOf(server)).length === count);
+async function untilOnly(before: readonly Connection[]): Promise<void> {
+  await until("no other connections", async () => (await connectionsSince(before, server)).length === 0);
 }
 
 /** Whatever is left on the server lapses within a minute. */
@@ -32,7 +42,7 @@ async function onlyMarkers(): Promise<void> {
 
 describe("LockClient.connect", () => {
   test("to a URL: it is synchronous, and the client owns the connection", async () => {
-    const before = (await connectionsOf(server)).length;
+    const before = await connectionsOf(server);
     {
       await using client = LockClient.connect(server.url);
       expect(client).toBeInstanceOf(LockClient);
@@ -40,13 +50,13 @@ describe("LockClient.connect", () => {
       const hold = await client.getLock("a").lock();
       expect(await redis.hgetall("a")).toEqual({ [hold.ownerId]: "1" });
       await hold.unlock();
-      expect((await connectionsOf(server)).length).toBeGreaterThan(before);
+      expect(await connectionsSince(before, server)).not.toHaveLength(0);
     }
-    await untilConnections(before);
+    await untilOnly(before);
   });
 
   test("by ioredis options, with options of the client", async () => {
-    const before = (await connectionsOf(server)).length;
+    const before = await connectionsOf(server);
     {
       const target = { host: server.host, port: server.port, db: 1 };
       await using client = LockClient.connect(target, { watchdogTimeout: 5_000 });
@@ -58,7 +68,7 @@ describe("LockClient.connect", () => {
       second.disconnect();
       await hold.unlock();
     }
-    await untilConnections(before);
+    await untilOnly(before);
   });
 
   test("nobody need hear its connection's errors", async () => {
@@ -210,10 +220,10 @@ describe("prefix", () => {
 
 describe("connections", () => {
   test("one subscriber connection however many locks and waiters there are", async () => {
-    const before = (await connectionsOf(server)).length;
+    const before = await connectionsOf(server);
     const client = new LockClient(redis);
     const holds = await Promise.all(Array.from({ length: 20 }, (_, i) => client.getLock(`l${i}`).lock()));
-    expect(await connectionsOf(server)).toHaveLength(before);
+    expect(await connectionsSince(before, server)).toEqual([]);
     const waiters = await Promise.all(
       holds.flatMap(({ lockName }) =>
         [1, 2, 3].map(() => untilWaiting(client, () => client.getLock(lockName).run(() => "done"))),
@@ -222,17 +232,15 @@ describe("connections", () => {
     await until("all channels are subscribed", async () =>
       (await connectionsOf(server)).some(({ subscribed }) => subscribed === 20),
     );
-    const connections = await connectionsOf(server);
-    expect(connections).toHaveLength(before + 1);
-    expect(connections.filter(({ subscribed }) => subscribed > 0)).toHaveLength(1);
+    expect(await connectionsSince(before, server)).toEqual([{ id: expect.any(String), subscribed: 20 }]);
     await Promise.all(holds.map((hold) => hold.unlock()));
     await Promise.all(waiters.map(({ done }) => done));
     await until("no channel is subscribed any more", async () =>
       (await connectionsOf(server)).every(({ subscribed }) => subscribed === 0),
     );
-    expect(await connectionsOf(server)).toHaveLength(before + 1);
+    expect(await connectionsSince(before, server)).toHaveLength(1);
     await client.close();
-    await untilConnections(before);
+    await untilOnly(before);
   });
 
   test("the given connection is never changed: no commands, no listeners, no subscriptions of ours stay", async () => {
@@ -288,9 +296,9 @@ describe.skipIf(!isBuilt)("isLockError works across copies", () => {
 });
 
 test("a client that nobody uses has no key and no connection of its own", async () => {
-  const before = (await connectionsOf(server)).length;
+  const before = await connectionsOf(server);
   await using client = new LockClient(redis);
   await warmUp(client.getLock("a"));
-  expect(await connectionsOf(server)).toHaveLength(before);
+  expect(await connectionsSince(before, server)).toEqual([]);
   await untilGone(redis, "a");
 });

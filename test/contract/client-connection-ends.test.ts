@@ -10,7 +10,7 @@ import {
   startRedis,
   until,
 } from "../support/index.js";
-import { connectionsOf, untilWaiting } from "./helpers.js";
+import { connectionsOf, connectionsSince, untilWaiting } from "./helpers.js";
 
 let server: RedisServer;
 let cluster: RedisCluster;
@@ -80,14 +80,15 @@ describe.each([
 });
 
 test("the connection for replicas comes again as well", async () => {
+  const before = await connectionsOf(server);
   const redis = server.connect();
   const client = new LockClient(redis, { replicas: 1, replicasTimeout: 1 });
-  const before = (await connectionsOf(server)).length;
   const refused = () =>
     expect(client.getLock("replicated").lock()).rejects.toMatchObject({ code: "REPLICAS" });
   await refused();
+  expect(await connectionsSince(before, server)).toHaveLength(2);
   redis.disconnect();
-  await until("both are gone", async () => (await connectionsOf(server)).length <= before - 2);
+  await until("both are gone", async () => (await connectionsSince(before, server)).length === 0);
   await redis.connect();
   await refused();
   await client.close({ timeout: 0 });

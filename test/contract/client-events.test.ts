@@ -1,7 +1,7 @@
 /** Contract section 1: the events of a client, each with its payload. */
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { type Lock, LockClient, type LockEventName, type LockKind } from "../../src/index.js";
-import { type FaultProxy, startProxy, until } from "../support/index.js";
+import { connectionLike, type FaultProxy, startProxy, UNHURRIED, until } from "../support/index.js";
 import { EVENTS, failure, nextEvent, recordEvents, type SeenEvent, untilWaiting } from "./helpers.js";
 import { eachSingleKind } from "./scene.js";
 import type { Wire } from "./wire.js";
@@ -36,7 +36,10 @@ eachSingleKind("the events of a client", (base, kind) => {
       await use(proxy);
     },
     client: async ({ proxy }, use) => {
-      const client = new LockClient(proxy.connect(), { watchdogTimeout: 3_600, commandTimeout: 1_000 });
+      const client = new LockClient(connectionLike(proxy.connect()), {
+        watchdogTimeout: 3_600,
+        commandTimeout: 1_000,
+      });
       await until("Redis answers", () => client.ready().then(() => true));
       await use(client);
       proxy.restore();
@@ -135,7 +138,10 @@ eachSingleKind("the events of a client", (base, kind) => {
       lockName,
       proxy,
     }) => {
-      await using patient = new LockClient(proxy.connect(), { watchdogTimeout: 1_200 });
+      await using patient = new LockClient(connectionLike(proxy.connect()), {
+        watchdogTimeout: 3_000,
+        ...UNHURRIED,
+      });
       const hold = await kind.make(patient, lockName).lock();
       expect(hold.isHeld).toBe(true);
       proxy.blackhole();
@@ -172,7 +178,10 @@ eachSingleKind("the events of a client", (base, kind) => {
 
   describe("listeners", () => {
     test("an unheard error throws nothing", async ({ other, proxy }) => {
-      await using quiet = new LockClient(proxy.connect(), { watchdogTimeout: 3_600, commandTimeout: 1_000 });
+      await using quiet = new LockClient(connectionLike(proxy.connect()), {
+        watchdogTimeout: 3_600,
+        commandTimeout: 1_000,
+      });
       await until("Redis answers", () => quiet.ready().then(() => true));
       const result = await kind.make(quiet, other.name).run(() => {
         proxy.blackhole();
@@ -241,7 +250,7 @@ eachSingleKind("the events of a client", (base, kind) => {
     });
 
     test("those of one client hear nothing of another's locks", async ({ redis, lockName, events }) => {
-      await using other = new LockClient(redis);
+      await using other = new LockClient(connectionLike(redis));
       const heard = nextEvent(other, "acquired");
       await (await kind.make(other, lockName).lock()).unlock();
       await heard;

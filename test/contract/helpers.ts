@@ -161,6 +161,15 @@ export async function connectionsOf(server: Endpoint): Promise<Connection[]> {
     });
 }
 
+/** The clients of a server that were not there before: one that is on its way out must not be counted. */
+export async function connectionsSince(
+  before: readonly Connection[],
+  server: Endpoint,
+): Promise<Connection[]> {
+  const known = new Set(before.map(({ id }) => id));
+  return (await connectionsOf(server)).filter(({ id }) => !known.has(id));
+}
+
 interface Timer {
   readonly at: number;
   readonly callback: () => void;

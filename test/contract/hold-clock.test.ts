@@ -2,6 +2,7 @@
 import { describe, expect } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Lock, LockClient, type LockClientOptions, LockLostError } from "../../src/index.js";
+import { connectionLike } from "../support/index.js";
 import { failure, lost, ManualClock, recordEvents, warmUp } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -18,7 +19,10 @@ eachKind("the local deadline", (base, kind) => {
       const clients: LockClient[] = [];
       await use(async (options = {}) => {
         const clock = new ManualClock();
-        const timed = new LockClient(redis, { ...options, [INTERNALS]: { clock } } as LockClientOptions);
+        const timed = new LockClient(connectionLike(redis), {
+          ...options,
+          [INTERNALS]: { clock },
+        } as LockClientOptions);
         clients.push(timed);
         const mine = kind.make(timed, lockName);
         await warmUp(mine);

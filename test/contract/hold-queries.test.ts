@@ -1,7 +1,7 @@
 /** Contract section 2: forceUnlock, and the questions one may ask of a lock. */
 import { describe, expect } from "vitest";
-import { LockClient } from "../../src/index.js";
-import { startProxy, until } from "../support/index.js";
+import { type Hold, LockClient } from "../../src/index.js";
+import { connectionLike, startProxy, UNHURRIED, until } from "../support/index.js";
 import { failure, nextEvent, recordEvents, toldBy, untilWaiting, warmUpAtLast } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -40,6 +40,15 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       expect(toldBy(lock, "lost", events)).toHaveLength(2);
     });
 
+    test("so does a holder whose unlock or extend meets it on its way", async ({ lock }) => {
+      for (const meet of [(hold: Hold) => hold.unlock(), (hold: Hold) => hold.extend(40_000)]) {
+        const hold = await lock.lock();
+        const [forced, error] = await Promise.all([lock.forceUnlock(), failure(meet(hold))]);
+        expect(forced).toBe(true);
+        expect(error).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+      }
+    });
+
     test.for([[undefined], [60_000]])(
       "the holder learns `forced` at once, of another client of this process, lease %s",
       async ([lease], { rivals, lock, twin }) => {
@@ -61,7 +70,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       lockName,
     }) => {
       const elsewhere = server.connect({ db: 1 });
-      await using stranger = new LockClient(elsewhere);
+      await using stranger = new LockClient(connectionLike(elsewhere));
       const [mine, theirs] = [await lock.lock(), await kind.make(stranger, lockName).lock()];
       expect(await lock.forceUnlock()).toBe(true);
       await failure(mine.unlock());
@@ -76,11 +85,14 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       lockName,
     }) => {
       await using proxy = await startProxy(server);
-      await using away = new LockClient(proxy.connect(), { commandTimeout: 1_000, watchdogTimeout: 2_000 });
+      await using away = new LockClient(connectionLike(proxy.connect()), {
+        watchdogTimeout: 3_000,
+        ...UNHURRIED,
+      });
       const hold = await kind.make(away, lockName).lock();
       proxy.blackhole();
       expect(await lock.forceUnlock()).toBe(true);
-      await until("its deadline is over", () => hold.signal.aborted, { timeout: 10_000 });
+      await until("its deadline is over", () => hold.signal.aborted);
       proxy.restore();
       expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
     });
@@ -180,7 +192,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
 
     test("without an answer they reject UNAVAILABLE", async ({ server, lockName, other }) => {
       await using proxy = await startProxy(server);
-      await using through = new LockClient(proxy.connect(), { commandTimeout: 600 });
+      await using through = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
       const mine = kind.make(through, lockName);
       await warmUpAtLast(mine);
       const hold = await mine.lock({ lease: 60_000 });

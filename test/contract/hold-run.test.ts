@@ -1,7 +1,7 @@
 /** Contract section 2: the rules of run. */
 import { describe, expect } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
-import { type FaultProxy, startProxy, until } from "../support/index.js";
+import { connectionLike, type FaultProxy, startProxy, until } from "../support/index.js";
 import { failure, lost, recordEvents, toldBy, warmUpAtLast, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -20,7 +20,7 @@ eachKind("the rules of run", (base, kind) => {
       await use(proxy);
     },
     subject: async ({ proxy }, use) => {
-      await using subject = new LockClient(proxy.connect(), { commandTimeout: 600 });
+      await using subject = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
       await use(subject);
     },
     through: async ({ subject, lockName }, use) => {
@@ -181,6 +181,7 @@ eachKind("the rules of run", (base, kind) => {
       });
       expect(result).toBe("done");
       await wire.untilFree();
+      await until("it is told", () => toldBy(lock, "released", events).length > 0);
       expect(toldBy(lock, "released", events)).toHaveLength(1);
     });
 

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { LockClient } from "../../src/index.js";
+import { connectionLike } from "../support/index.js";
 import { failure, untilWaiting } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -82,7 +83,7 @@ eachKind("what setTimeout cannot carry", (test, kind) => {
 
   test.for([2 ** 31, 2 ** 53 - 1])("client options of %d ms", async (ms, { redis, lockName, wire }) => {
     const options = { watchdogTimeout: ms, pollCap: ms, commandTimeout: ms, fairWaitTimeout: ms };
-    const patient = new LockClient(redis, options);
+    const patient = new LockClient(connectionLike(redis), options);
     const mine = kind.make(patient, lockName);
     const hold = await mine.lock();
     expect(await wire.ttl()).toBeGreaterThan(ms - 30_000);

@@ -1,7 +1,7 @@
 /** Options are what the caller wrote: nothing that Object.prototype was polluted with, or that an object inherits. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis, until } from "../support/index.js";
+import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
 import { untilWaiting, warmUp } from "./helpers.js";
 
 let server: RedisServer;
@@ -10,7 +10,7 @@ let names = 0;
 
 beforeAll(async () => {
   server = await startRedis();
-  client = new LockClient(server.connect());
+  client = new LockClient(connectionLike(server.connect()));
   await warmUp(client.getLock("warm"));
 });
 afterAll(async () => {
@@ -105,7 +105,7 @@ for (const [what, way] of WAYS) {
   test(`${what}: what a client, a semaphore's run, a list and a close take`, async () => {
     const name = fresh();
     const redis = server.connect();
-    await using other = made("prefix", "else", (options) => new LockClient(redis, options));
+    await using other = made("prefix", "else", (options) => new LockClient(connectionLike(redis), options));
     const hold = await other.getLock(name).lock();
     expect(await redis.exists(name)).toBe(1);
     // A generator reads its arguments when it is first asked.

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect } from "vitest";
 import { type Hold, LockClient, type LockEventName } from "../../src/index.js";
-import { startProxy, until } from "../support/index.js";
+import { connectionLike, startProxy, until } from "../support/index.js";
 import { deferred, EVENTS, failure } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -245,7 +245,7 @@ eachKind("where scopes and runs end", (base, kind) => {
   describe("listeners and timers of the library run outside every scope, whoever caused them", () => {
     test("of client events", async ({ server, client, lockName, other }) => {
       await using proxy = await startProxy(server);
-      await using subject = new LockClient(proxy.connect(), {
+      await using subject = new LockClient(connectionLike(proxy.connect()), {
         watchdogTimeout: 3_600,
         commandTimeout: 1_200,
         warnAfter: 1_500,

@@ -2,6 +2,7 @@
 import { expect } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { LockClient } from "../../src/index.js";
+import { connectionLike } from "../support/index.js";
 import { PLAIN } from "./kinds.js";
 import { eachKind } from "./scene.js";
 
@@ -37,7 +38,7 @@ eachKind(
   "many parallel runs of one owner",
   (test, kind) => {
     test("cost in proportion to their number", { timeout: 120_000 }, async ({ server, lockName }) => {
-      await using client = new LockClient(server.connect(), { commandTimeout: 30_000 });
+      await using client = new LockClient(connectionLike(server.connect()), { commandTimeout: 30_000 });
       const lock = kind.make(client, lockName);
       await cost(client, lock, FEW);
       const ratios: number[] = [];

@@ -250,7 +250,7 @@ eachKind("client.scope and explicit owners", (test) => {
     test("awaiting a fork that needs what one holds ends by its wait", async ({ client, lock, excluded }) => {
       await client.scope(async () => {
         await lock.lock();
-        const error = await failure(client.scope(() => excluded.lock({ wait: 250 })));
+        const error = await failure(client.scope(() => excluded.lock({ wait: 1_000 })));
         expect(error).toMatchObject({ code: "WAIT_TIMEOUT", lockName: lock.name });
         await lock.unlock();
       });

@@ -12,7 +12,7 @@ import {
   type RedisServer,
   startRedis,
 } from "../support/index.js";
-import { warmUp } from "./helpers.js";
+import { warmUpAtLast } from "./helpers.js";
 import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
 
@@ -33,7 +33,7 @@ class Scene {
 
   static async start(kind: Kind): Promise<Scene> {
     const scene = new Scene(await startRedis());
-    for (const client of [scene.client, scene.rivals]) await warmUp(kind.make(client, "warm-up"));
+    for (const client of [scene.client, scene.rivals]) await warmUpAtLast(kind.make(client, "warm-up"));
     return scene;
   }
 

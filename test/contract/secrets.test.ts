@@ -2,7 +2,15 @@
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
-import { type FaultProxy, named, type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+import {
+  type FaultProxy,
+  named,
+  type RedisServer,
+  startProxy,
+  startRedis,
+  UNHURRIED,
+  until,
+} from "../support/index.js";
 import { failure, recordEvents, type SeenEvent, warmUp } from "./helpers.js";
 
 const PASSWORD = "pa55-w0rd";
@@ -175,7 +183,7 @@ describe("UNSUPPORTED", () => {
       "+@all",
       ...rules,
     );
-    const { lock, events } = subject(url("limited", USER_PASSWORD));
+    const { lock, events } = subject(url("limited", USER_PASSWORD), UNHURRIED);
     const error = await failure(lock.lock({ lease: LEASE }));
     expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
     areClean(error, events);
@@ -193,7 +201,7 @@ describe("UNSUPPORTED", () => {
       "resetchannels",
       "+@all",
     );
-    const { lock, events } = subject(url("deaf", USER_PASSWORD));
+    const { lock, events } = subject(url("deaf", USER_PASSWORD), UNHURRIED);
     await server.call("HSET", "a", "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
     const error = await failure(lock.lock({ lease: LEASE }));
     expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
@@ -204,7 +212,7 @@ describe("UNSUPPORTED", () => {
     await using odd = await startRedis({
       args: ["--rename-command", "EVAL", "", "--rename-command", "EVALSHA", ""],
     });
-    const { lock, client, events } = subject(odd.url);
+    const { lock, client, events } = subject(odd.url, UNHURRIED);
     const error = await failure(lock.lock({ lease: LEASE }));
     expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
     expect(error.message).toMatch(/eval/i);

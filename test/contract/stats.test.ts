@@ -8,14 +8,14 @@ import {
   LockClient,
   MultiLock,
 } from "../../src/index.js";
-import { startRedis, until } from "../support/index.js";
+import { connectionLike, startRedis, until } from "../support/index.js";
 import { failure, nextEvent, recordEvents, untilWaiting } from "./helpers.js";
 import { eachSingleKind } from "./scene.js";
 
 eachSingleKind("what is told of calls and holds", (base, kind) => {
   const test = base.extend<{ mine: LockClient }>({
     mine: async ({ server }, use) => {
-      const client = new LockClient(server.connect(), { warnAfter: 100 });
+      const client = new LockClient(connectionLike(server.connect()), { warnAfter: 100 });
       await use(client);
       await client.close({ timeout: 0 });
     },
@@ -191,7 +191,7 @@ eachSingleKind("what is told of calls and holds", (base, kind) => {
 
 plain("groups, semaphores and permits are counted as their events tell them", async () => {
   await using server = await startRedis();
-  const client = new LockClient(server.connect(), { watchdogTimeout: 600 });
+  const client = new LockClient(connectionLike(server.connect()), { watchdogTimeout: 600 });
   await new MultiLock(client.getLock("a"), client.getLock("b")).run(() => {
     // Two members and the group.
     expect(client.stats()).toMatchObject({ acquired: 3, held: 2 });
@@ -217,5 +217,7 @@ plain("groups, semaphores and permits are counted as their events tell them", as
 
 plain.each([0, -1, 1.5, "60000", null])("warnAfter %s is refused", async (warnAfter) => {
   await using server = await startRedis();
-  expect(() => new LockClient(server.connect(), { warnAfter: warnAfter as number })).toThrow(/warnAfter/);
+  expect(() => new LockClient(connectionLike(server.connect()), { warnAfter: warnAfter as number })).toThrow(
+    /warnAfter/,
+  );
 });

@@ -12,7 +12,7 @@ import {
   ReadWriteLock,
   Semaphore,
 } from "../../src/index.js";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
 import { as, failure } from "./helpers.js";
 
 let server: RedisServer;
@@ -20,7 +20,7 @@ let client: LockClient;
 
 beforeAll(async () => {
   server = await startRedis();
-  client = new LockClient(server.connect());
+  client = new LockClient(connectionLike(server.connect()));
   await client.ready();
 });
 afterAll(async () => {
@@ -74,7 +74,7 @@ describe("the text of an error", () => {
     [
       "CLIENT_CLOSED",
       async () => {
-        const closed = new LockClient(server.connect());
+        const closed = new LockClient(connectionLike(server.connect()));
         await closed.close();
         await closed.getLock("a").lock();
       },
@@ -83,7 +83,7 @@ describe("the text of an error", () => {
     [
       "REPLICAS",
       async () => {
-        const strict = new LockClient(server.connect(), { replicas: 1, replicasTimeout: 50 });
+        const strict = new LockClient(connectionLike(server.connect()), { replicas: 1, replicasTimeout: 50 });
         await strict
           .getLock("a")
           .lock()
@@ -94,8 +94,8 @@ describe("the text of an error", () => {
     [
       "UNAVAILABLE",
       async () => {
-        const hasty = new LockClient(server.connect(), { commandTimeout: 100 });
-        await hasty.ready();
+        const hasty = new LockClient(connectionLike(server.connect()), { commandTimeout: 100 });
+        await until("it is ready", () => hasty.ready().then(() => true));
         server.pause();
         await hasty
           .getLock("a")
@@ -162,7 +162,7 @@ describe("wrong arguments", () => {
     ["a listener that is none", () => client.on("lost", as("log")), TypeError, /listener.*not "log"/],
     [
       "a prefix with its colon",
-      () => new LockClient(server.connect(), { prefix: "shop:" }),
+      () => new LockClient(connectionLike(server.connect()), { prefix: "shop:" }),
       RangeError,
       /prefix.*not "shop:"/,
     ],

@@ -2,7 +2,7 @@
 import type { Redis } from "ioredis";
 import { describe, expect } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
-import { keyState, until } from "../support/index.js";
+import { connectionLike, keyState, until } from "../support/index.js";
 import { failure, recordEvents, untilWaiting } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -94,7 +94,7 @@ eachKind("a key that holds other data", (test, kind) => {
       redis,
       lockName,
     }) => {
-      await using brisk = new LockClient(redis, { watchdogTimeout: 900 });
+      await using brisk = new LockClient(connectionLike(redis), { watchdogTimeout: 900 });
       const events = recordEvents(brisk);
       const lost = await kind.make(brisk, lockName).lock();
       const kept = await kind.make(brisk, "kept").lock();

@@ -12,6 +12,7 @@ import { bundledWorker } from "../faults/build-worker.js";
 import { type RedisServer, startRedis, startWorker } from "../support/index.js";
 import { PATIENCE } from "../support/patience.js";
 import type { Figures, Mistake, Part } from "./cost-worker.js";
+import type { Told } from "./cycle-worker.js";
 
 const FIGURES = new URL("figures.json", import.meta.url);
 const TOLERANCE = 1.3;
@@ -20,6 +21,7 @@ const TOLERANCE_OF_PATH = 1.1;
 /** Timers that all holds of a client share come and go (deadlines of commands, the watchdog's round): so many more may run. */
 const PASSING_TIMERS = 3;
 const PARTS: readonly Part[] = ["free", "leased", "renewed", "renewals", "waiting", "handOver"];
+const TOLD: readonly Told[] = ["with events", "with channels", "with otel", "with traceHolds"];
 const writes = process.env.HOLDFAST_COST === "write";
 
 const PATH = fileURLToPath(new URL("../../tools/path.mjs", import.meta.url));
@@ -46,9 +48,11 @@ async function count(part: Part, mistake?: Mistake): Promise<Figures> {
 }
 
 /** What a warm take and give back makes, in a process of its own. */
-async function countCycle(isWasteful = false): Promise<Figures> {
+async function countCycle(
+  order: { readonly isWasteful?: boolean; readonly told?: Told } = {},
+): Promise<Figures> {
   await using worker = await startWorker(cycleBundle(), { execArgv: ["--expose-gc", ...ROOM] });
-  return (await worker.request("count", { port: server.port, isWasteful })) as Figures;
+  return (await worker.request("count", { port: server.port, ...order })) as Figures;
 }
 
 /** What of `src` a warm take and give back executes. */
@@ -65,6 +69,7 @@ async function countPath(...flags: string[]): Promise<Figures> {
 const COUNTS: readonly (readonly [string, () => Promise<Figures>])[] = [
   ...PARTS.map((part) => [part, () => count(part)] as const),
   ["cycle", () => countCycle()],
+  ...TOLD.map((told) => [`cycle ${told}`, () => countCycle({ told })] as const),
   ["path", () => countPath()],
 ];
 
@@ -109,7 +114,7 @@ describe("a mistake is noticed", () => {
   });
 
   test("waste in a take", { timeout: LIMIT }, async () => {
-    const counted = await countCycle(true);
+    const counted = await countCycle({ isWasteful: true });
     expect(excess(counted)).toEqual(Object.keys(counted));
   });
 

@@ -3,9 +3,14 @@
  * held. It can waste of each on purpose, to show that the counting would notice.
  */
 import { createHook } from "node:async_hooks";
+import { tracingChannel } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { getHeapSnapshot, getHeapStatistics } from "node:v8";
+import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
+import { MeterProvider } from "@opentelemetry/sdk-metrics";
+import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base";
 import { Redis } from "ioredis";
+import { instrument } from "../../src/entries/otel.js";
 import { type Hold, LockClient } from "../../src/index.js";
 import type { Figures } from "./cost-worker.js";
 
@@ -84,11 +89,20 @@ class Cycle {
   readonly #isWasteful: boolean;
   #names = 0;
 
-  constructor(redis: Redis, isWasteful: boolean) {
+  constructor(redis: Redis, { isWasteful = false, told }: Omit<Order, "port">) {
     this.#redis = redis;
     this.#isWasteful = isWasteful;
     // Nothing is renewed meanwhile.
-    this.#client = new LockClient(redis, { watchdogTimeout: 600_000 });
+    this.#client = new LockClient(redis, {
+      watchdogTimeout: 600_000,
+      traceHolds: told === "with traceHolds",
+    });
+    if (told) LISTENERS[told](this.#client);
+  }
+
+  /** Sent to Redis so far. */
+  get commands(): number {
+    return this.#client.stats().commands;
   }
 
   take(name = "cycle"): Promise<Hold> {
@@ -121,16 +135,49 @@ class Cycle {
   }
 }
 
+/** Who may be told of a cycle. */
+export type Told = "with events" | "with channels" | "with otel" | "with traceHolds";
+
+const LISTENERS: Readonly<Record<Told, (client: LockClient) => void>> = {
+  "with events": (client) => {
+    for (const event of ["acquired", "released", "waiting", "rejected", "lost"] as const)
+      client.on(event, () => {});
+  },
+  "with channels": () => {
+    const handlers = { start() {}, end() {}, asyncStart() {}, asyncEnd() {}, error() {} };
+    for (const name of ["holdfast:lock", "holdfast:hold"]) tracingChannel(name).subscribe(handlers);
+  },
+  // What OpenTelemetry makes of it is counted, too.
+  "with otel": (client) => {
+    const meters = new MeterProvider({ readers: [new PrometheusExporter({ preventServerStart: true })] });
+    const tracers = new BasicTracerProvider();
+    instrument(client, { meter: meters.getMeter("cost"), tracer: tracers.getTracer("cost") });
+  },
+  "with traceHolds": () => {},
+};
+
 interface Order {
   readonly port: number;
-  readonly isWasteful: boolean;
+  readonly isWasteful?: boolean;
+  readonly told?: Told;
 }
 
 export const handlers: { count(order: Order): Promise<Figures> } = {
-  async count({ port, isWasteful }) {
+  async count({ port, ...order }) {
     const redis = new Redis(port, "127.0.0.1");
-    const cycle = new Cycle(redis, isWasteful);
+    const cycle = new Cycle(redis, order);
     await repeat(WARM, cycle.whole);
+    if (order.told) {
+      const sent = cycle.commands;
+      await cycle.whole();
+      const figures = {
+        [`commands: take and give back, ${order.told}`]: cycle.commands - sent,
+        [`bytes allocated: take and give back, ${order.told}`]: await bytes(cycle.whole),
+        [`promises made: take and give back, ${order.told}`]: await promises(cycle.whole),
+      };
+      redis.disconnect();
+      return figures;
+    }
     await repeat(WARM, cycle.plain);
     const [own, plain] = [await bytes(cycle.whole), await bytes(cycle.plain)];
     const figures = {

@@ -1,5 +1,4 @@
 /** Contract section 9: `holdfast/otel`, with the SDK's own readers and exporters. */
-import { readFile } from "node:fs/promises";
 import { context, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
@@ -184,6 +183,38 @@ test("a span for each call and each hold, with what became of it", async () => {
   expect(other.spans).toEqual([]);
 });
 
+test("the span of a call that was ended from outside says by what, as its wait does", async () => {
+  await using it = new Observed();
+  await using others = new LockClient(server.connect());
+  const theirs = await others.getLock("e").lock();
+  const abort = new AbortController();
+  const aborted = await untilWaiting(it.client, () => it.client.getLock("e").lock({ signal: abort.signal }));
+  abort.abort();
+  await expect(aborted.done).rejects.toThrow();
+  const semaphore = it.client.getSemaphore("e2");
+  const closed = await Promise.all([
+    untilWaiting(it.client, () => it.client.getLock("e").lock()),
+    untilWaiting(it.client, () => semaphore.acquire()),
+  ]);
+  const ends = Promise.allSettled(closed.map(({ done }) => done));
+  await it.client.close({ timeout: 0 });
+  await ends;
+  const told = it.spans.map(({ attributes }) => attributes["holdfast.outcome"]);
+  expect(told).toEqual(["abort", "closed", "closed"]);
+  await theirs.unlock();
+});
+
+test("a nameOf that throws disturbs no call: the name is left out", async () => {
+  await using it = new Observed({
+    nameOf: () => {
+      throw new Error("no name");
+    },
+  });
+  expect(await it.client.getLock("g").run(() => "done")).toBe("done");
+  const attributes = { "holdfast.lock.kind": "lock", ...outcome("acquired") };
+  expect((await it.series())["holdfast.lock.wait"]).toEqual([[attributes, 1]]);
+});
+
 test("stopped, it records nothing and listens to nothing", async () => {
   await using it = new Observed();
   it.stop();
@@ -202,30 +233,4 @@ test("by default it records with the global API, which does nothing unless it is
   expect(() => instrument({} as LockClient)).toThrow(TypeError);
   for (const options of [{ name: String }, { nameOf: "few" }])
     expect(() => instrument(client, options as object)).toThrow(TypeError);
-});
-
-/** As the Prometheus exporter names what the SDK records. */
-function prometheusNames(name: string): string[] {
-  const base = name.replaceAll(".", "_");
-  if (["holdfast.lock.wait", "holdfast.lock.hold"].includes(name))
-    return ["bucket", "count", "sum"].map((end) => `${base}_seconds_${end}`);
-  return ["holdfast.lock.lost", "holdfast.lock.rejected"].includes(name) ? [`${base}_total`] : [base];
-}
-
-test("the dashboard asks for metrics and attributes that there are", async () => {
-  await using it = new Observed();
-  const lock = it.client.getLock("e");
-  await lock.lock();
-  expect(await lock.tryLock()).toBeNull();
-  await lock.forceUnlock();
-  const known = Object.keys(await it.series()).flatMap(prometheusNames);
-  const attributes = ["holdfast_lock_name", "holdfast_lock_kind", "holdfast_outcome"];
-  const dashboard = JSON.parse(
-    await readFile(new URL("../../docs/grafana-dashboard.json", import.meta.url), "utf8"),
-  );
-  const asked = dashboard.panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
-    targets.flatMap(({ expr }) => expr.match(/holdfast_\w+/g) ?? []),
-  );
-  expect(asked.length).toBeGreaterThan(10);
-  expect(asked.filter((name: string) => ![...known, ...attributes].includes(name))).toEqual([]);
 });

@@ -62,7 +62,8 @@ describe("arguments", () => {
         "NotSupportedError",
       );
     }
-    const names = ["a", "a-", "é", "名", "a b", "\u0000", "\n", "{", "x".repeat(512), "__proto__"];
+    const odd = ["\u0000", "abc\u0000def", "\uFFFF", "\n", "{", "__proto__"];
+    const names = ["a", "a-", "é", "名", "a b", "x".repeat(512), ...odd];
     for (const name of names) {
       const lock = await manager.request(name, (granted) => granted);
       expect(lock?.name).toBe(name);
@@ -133,6 +134,15 @@ describe("the callback", () => {
     expect(await isFree()).toBe(true);
     await expect(manager.request(name, () => Promise.reject(error))).rejects.toBe(error);
     expect(await isFree()).toBe(true);
+    let asked = false;
+    // biome-ignore lint/suspicious/noThenProperty: it is what is tested
+    const thrownThenable = { then: () => (asked = true) };
+    const thrower = async () => {
+      throw thrownThenable;
+    };
+    const caught = await manager.request(name, thrower).catch((reason: unknown) => [reason]);
+    expect(caught).toEqual([thrownThenable]);
+    expect(asked).toBe(false);
     // biome-ignore lint/suspicious/noThenProperty: it is what is tested
     const thenable = { then: (resolve: (value: string) => void) => resolve("then") };
     expect(await manager.request(name, () => thenable)).toBe("then");
@@ -152,6 +162,21 @@ describe("the callback", () => {
     await Promise.all([first, second]);
     expect(order[0]).toBe("settled");
     expect([...order].sort()).toEqual(["returned", "second", "settled"]);
+  });
+
+  test("the lock is held until what it returned rejects, too", async () => {
+    const manager = scene.manager();
+    const name = scene.name();
+    const order: string[] = [];
+    let fail: (error: Error) => void = () => {};
+    const first = manager.request(name, () => new Promise((_resolve, reject) => (fail = reject)));
+    const failed = first.catch(() => order.push("rejected"));
+    const second = manager.request(name, () => order.push("second"));
+    await until("the second waits", async () => (await manager.query()).pending.length === 1);
+    expect(order).toEqual([]);
+    fail(new Error("test"));
+    await Promise.all([failed, second]);
+    expect([...order].sort()).toEqual(["rejected", "second"]);
   });
 
   test("is not re-entrant, in a run or scope of its client neither", async () => {
@@ -241,12 +266,38 @@ describe("modes", () => {
     expect([granted[0], granted.slice(1, 3).sort(), granted.slice(3)].flat()).toEqual(expected);
   });
 
+  test("an exclusive one between shared ones: what is held after each release", async () => {
+    const manager = scene.manager();
+    const name = scene.name();
+    const shared = () => Array.from({ length: 5 }, () => hold(manager, name, { mode: "shared" }));
+    const modes = async () => (await manager.query()).held.map(({ mode }) => mode).join();
+    const fiveShared = Array(5).fill("shared").join();
+    const [before, between, behind] = [shared(), hold(manager, name), shared()];
+    expect(await modes()).toBe(fiveShared);
+    expect((await manager.query()).pending).toHaveLength(6);
+    await Promise.all(before.map(async (each) => (await each).release()));
+    await (await between).release();
+    // They are granted by several answers of Redis.
+    await until("all behind it are held", async () => (await modes()) === fiveShared);
+    await Promise.all(behind.map(async (each) => (await each).release()));
+    expect(await modes()).toBe("");
+  });
+
   test("names are apart", async () => {
     const manager = scene.manager();
     const [a, b] = [scene.name(), scene.name()];
     const first = await hold(manager, a);
     const second = await hold(manager, b);
     await Promise.all([first.release(), second.release()]);
+    const granted: string[] = [];
+    let inside: Promise<unknown> | undefined;
+    await manager.request(a, async () => {
+      const waits = manager.request(a, () => granted.push("the same"));
+      await manager.request(b, () => granted.push("another"));
+      inside = waits;
+    });
+    await inside;
+    expect(granted).toEqual(["another", "the same"]);
   });
 });
 
@@ -329,6 +380,8 @@ describe("signal", () => {
     expect(await failureOf(manager.request(name, { signal: AbortSignal.abort() }, unreached))).toBe(
       "AbortError",
     );
+    const before = AbortSignal.abort();
+    await expect(manager.request(name, { signal: before }, unreached)).rejects.toBe(before.reason);
     const reason = "My dog ate it.";
     const aborted = manager.request(name, { signal: AbortSignal.abort(reason) }, unreached);
     await expect(aborted).rejects.toBe(reason);
@@ -352,6 +405,7 @@ describe("signal", () => {
     two.abort(new Error("two"));
     await expect(behind).rejects.toThrow("two");
     one.abort();
+    await expect(request).rejects.toBe(one.signal.reason);
     expect(await failureOf(request)).toBe("AbortError");
     expect((await manager.query()).pending).toHaveLength(1);
     await first.release();

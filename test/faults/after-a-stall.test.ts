@@ -1,7 +1,7 @@
 /** A stalled event loop reads what has arrived before its timers speak, and what is over by then stays over. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
-import { type RedisServer, startRedis, until } from "../support/index.js";
+import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
 
 let servers: RedisServer[] = [];
 const clients: LockClient[] = [];
@@ -41,7 +41,7 @@ test("a hold whose deadline has passed stays lost, whatever answer to a renewal 
 });
 
 test("answers that have arrived during a stall count, however short their time was", async () => {
-  const own = servers.map((server) => new LockClient(server.connect()));
+  const own = servers.map((server) => new LockClient(connectionLike(server.connect())));
   clients.push(...own);
   const lock = new RedLock(...own.map((client) => client.getLock("stalled")));
   await (await lock.lock()).unlock();

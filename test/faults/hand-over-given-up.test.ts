@@ -126,7 +126,8 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
       const hold = await soon(heir);
       expect(next.state).toBe("pending");
       await expectAlone(bed, hold);
-      expect(hold.remaining).toBeLessThanOrEqual(await ttlOf(bed));
+      const ttl = await ttlOf(bed);
+      expect(hold.remaining).toBeLessThanOrEqual(ttl);
       await atLast(() => hold.unlock());
       const last = await soon(next);
       await atLast(() => last.unlock());

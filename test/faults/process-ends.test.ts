@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
+  connectionLike,
   PATIENCE,
   type RedisServer,
   startRedis,
@@ -46,7 +47,7 @@ const WAYS: readonly Way[] = [
 
 describe.concurrent.each(WAYS)("a process that ends by $way", ({ givesBack, end }) => {
   test("leaves its lock to others, and its place in a queue", async () => {
-    await using client = new LockClient(server.connect(), { ...UNHURRIED, pollCap: 500 });
+    await using client = new LockClient(connectionLike(server.connect()), { ...UNHURRIED, pollCap: 500 });
     const [held, waited] = [freshName(), freshName()];
     const blocking = await client.getFairLock(waited).lock();
     await using worker = await startWorker(bundle());

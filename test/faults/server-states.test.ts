@@ -3,13 +3,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
-import { type RedisServer, startRedis, UNHURRIED, until, untilGone } from "../support/index.js";
+import {
+  connectionLike,
+  type RedisServer,
+  startRedis,
+  UNHURRIED,
+  until,
+  untilGone,
+} from "../support/index.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
 failOnUnhandledRejections();
 
 const connect = (server: RedisServer, options: LockClientOptions): LockClient =>
-  new LockClient(server.connect(), options);
+  new LockClient(connectionLike(server.connect()), options);
 
 const set = (server: RedisServer, name: string, value: string | number) =>
   server.call("CONFIG", "SET", name, value);

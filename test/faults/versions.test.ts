@@ -1,10 +1,11 @@
-/** Clients of several versions on one lock: the sources, the builds for both module systems, ioredis 5 and 6. */
+/** Clients of several versions on one lock: the sources, the builds for both module systems, ioredis 5 and 6, node-redis 5 and 6. */
 import { Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { type Lock, LockClient } from "../../src/index.js";
 import { failure, isBuilt, loadCjs, loadEsm } from "../contract/helpers.js";
 import { byName } from "../contract/kinds.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { nodeRedis, type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
 const ROUNDS = 15;
@@ -20,10 +21,12 @@ describe.concurrent.each(byName())("%s", (_, kind) => {
   test("clients of several versions lose no update, and wake each other", async () => {
     const redis = server.connect();
     const ioredis5 = new Redis5(server.port);
+    const others = ([5, 6] as const).map((version) => nodeRedis(version).client({ url: server.url }));
     const copies = isBuilt ? [await loadEsm(), loadCjs()] : [];
     const clients = [
       new LockClient(server.connect(), UNHURRIED),
       new LockClient(ioredis5, UNHURRIED),
+      ...others.map((other) => new LockClient(fromNodeRedis(other), UNHURRIED)),
       ...copies.map(
         (copy) => new copy.LockClient(server.connect() as never, UNHURRIED) as unknown as LockClient,
       ),
@@ -39,6 +42,7 @@ describe.concurrent.each(byName())("%s", (_, kind) => {
     expect(Number(await redis.get(counter))).toBe(clients.length * ROUNDS);
     await Promise.all(clients.map((client) => client.close()));
     ioredis5.disconnect();
+    for (const other of others) other.destroy();
   });
 
   test("what a later version may have written is refused as WRONG_DATA, and stays", async () => {

@@ -91,6 +91,18 @@ describe("a server", () => {
     expect(await namesOf(client, { kinds: "all" })).toEqual(["number", "semaphore"]);
   });
 
+  test("shows who reads as readers alone, whatever kinds it gives", async () => {
+    const client = connect();
+    for (const name of ["doc", "{doc}:7"]) {
+      await client.scope(async () => {
+        const lock = client.getReadWriteLock(name).readLock();
+        holds.push(await lock.lock(), await lock.lock());
+      });
+    }
+    expect(await namesOf(client, { kinds: "all" })).toEqual(["doc", "{doc}:7"]);
+    expect(await namesOf(connect({ prefix: "{doc}" }), { kinds: "all" })).toEqual(["7"]);
+  });
+
   test("gives nothing when there is nothing", async () => {
     expect(await listed(connect())).toEqual([]);
   });

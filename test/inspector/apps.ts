@@ -2,10 +2,12 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
 import express from "express";
 // @ts-expect-error: another version, without types
 import express4 from "express4";
 import fastify from "fastify";
+import { Hono } from "hono";
 import { type Inspector, nodeHandler } from "../../src/entries/inspector.js";
 
 export interface App {
@@ -14,17 +16,41 @@ export interface App {
   close(): Promise<void>;
 }
 
-export const APPS: Readonly<Record<string, (inspector: Inspector) => Promise<App>>> = {
-  "node:http": (inspector) =>
-    serve((request, response) => void nodeHandler(inspector)(request, response), "/"),
-  "Express 4": (inspector) => serve(expressApp(express4 as typeof express, inspector), "/admin/locks/"),
-  "Express 5": (inspector) => serve(expressApp(express, inspector), "/admin/locks/"),
-  "Fastify 5": startFastify,
+export interface Mount {
+  /** The inspector's option of that name, where the framework leaves the whole path in the request. */
+  readonly path?: string;
+  /** What the root without its slash answers, redirects followed. */
+  readonly bare?: 200 | 404;
+  start(inspector: Inspector): Promise<App>;
+}
+
+export const MOUNTS: Readonly<Record<string, Mount>> = {
+  "node:http": {
+    start: (inspector) => serve((request, response) => void nodeHandler(inspector)(request, response), "/"),
+  },
+  "Express 4": {
+    bare: 200,
+    start: (inspector) => serve(expressApp(express4 as typeof express, inspector), "/admin/locks/"),
+  },
+  "Express 5": {
+    bare: 200,
+    start: (inspector) => serve(expressApp(express, inspector), "/admin/locks/"),
+  },
+  "Fastify 5": { path: "/locks", bare: 404, start: startFastify },
+  "Hono 4": { path: "/locks", bare: 200, start: (inspector) => serve(honoApp(inspector), "/locks/") },
 };
 
 /** Parsers of bodies often come first. */
 function expressApp(framework: typeof express, inspector: Inspector): RequestListener {
   return framework().use(framework.json()).use("/admin/locks", nodeHandler(inspector)) as RequestListener;
+}
+
+function honoApp(inspector: Inspector): RequestListener {
+  const app = new Hono();
+  app.all("/locks", (c) => inspector(c.req.raw));
+  app.all("/locks/*", (c) => inspector(c.req.raw));
+  const listener = getRequestListener(app.fetch);
+  return (request, response) => void listener(request, response);
 }
 
 async function startFastify(inspector: Inspector): Promise<App> {

@@ -161,15 +161,12 @@ describe("statuses and headers", () => {
     expect(page).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)|\bon[a-z]+=|https?:|(src|href)="\//);
   });
 
-  test("what it sends in all is small", async () => {
-    let bytes = 0;
-    for (const path of ["", "app.js", "app.css", "icon.svg"]) {
-      const response = await get(inspect(), path, { "accept-encoding": "gzip" });
-      expect(response.headers.get("content-encoding")).toBe("gzip");
-      bytes += (await response.arrayBuffer()).byteLength;
+  test("every body is plain: who serves a Response may drop its content-encoding, as Next does", async () => {
+    const inspector = inspect();
+    for (const path of ["", "app.js", "app.css", "icon.svg", "api/locks"]) {
+      const { headers } = await get(inspector, path, { "accept-encoding": "br, gzip" });
+      expect([path, headers.get("content-encoding")]).toEqual([path, null]);
     }
-    console.info(`page, script, style and icon: ${bytes} bytes, compressed`);
-    expect(bytes).toBeLessThan(20_000);
   });
 
   test("mounted at a path: a redirect to it, and nothing beside it", async () => {
@@ -197,15 +194,12 @@ describe("statuses and headers", () => {
 });
 
 describe("api/locks", () => {
-  test("tells what list tells, compressed if it is much", async () => {
+  test("tells what list tells", async () => {
     const held = await hold("listed");
     const response = await get(inspect(), "api/locks");
     const { locks } = (await response.json()) as { locks: { name: string; holders: unknown[] }[] };
     const lock = locks.find(({ name }) => name === "listed");
     expect(lock).toMatchObject({ kind: "lock", holders: [{ ownerId: held.ownerId, count: 1 }] });
-    for (let i = 0; i < 40; i++) await hold(`many ${i}`);
-    const packed = await get(inspect(), "api/locks", { "accept-encoding": "br, gzip" });
-    expect(packed.headers.get("content-encoding")).toBe("gzip");
   });
 
   test("no more than the limit, and says so", async () => {

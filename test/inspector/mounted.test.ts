@@ -1,10 +1,12 @@
 /** The inspector behind real servers. */
 import { request as httpRequest } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createInspector, type InspectorOptions } from "../../src/entries/inspector.js";
 import { LockClient } from "../../src/index.js";
 import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
-import { APPS, type App } from "./apps.js";
+import { type App, MOUNTS } from "./apps.js";
 import { EventReader } from "./event-reader.js";
 
 let server: RedisServer;
@@ -21,9 +23,9 @@ afterAll(async () => {
   await server?.stop();
 });
 
-describe.each(Object.entries(APPS))("%s", (name, start) => {
+describe.each(Object.entries(MOUNTS))("%s", (name, { start, path, bare }) => {
   async function open(options: InspectorOptions): Promise<App> {
-    app = await start(createInspector(client, options));
+    app = await start(createInspector(client, { path, ...options }));
     return app;
   }
 
@@ -54,15 +56,14 @@ describe.each(Object.entries(APPS))("%s", (name, start) => {
     gone.abort();
   });
 
-  test("a root without its slash leads to the one with it", async () => {
-    const path = name === "node:http" ? undefined : "/locks";
-    const { url } = await open(name === "Fastify 5" ? { path } : {});
-    if (!path) return;
-    const response = await fetch(url.slice(0, -1));
-    if (name === "Fastify 5")
-      expect(response.status).toBe(404); // no route of Fastify's
-    else expect([response.url, response.status]).toEqual([url, 200]);
-  });
+  if (bare !== undefined) {
+    test("a root without its slash leads to the one with it, if the framework routes it", async () => {
+      const { url } = await open({});
+      const response = await fetch(url.slice(0, -1));
+      expect(response.status).toBe(bare);
+      if (bare === 200) expect(response.url).toBe(url);
+    });
+  }
 
   test("the Host header decides what is this machine", async () => {
     const { url } = await open({});
@@ -71,6 +72,47 @@ describe.each(Object.entries(APPS))("%s", (name, start) => {
     expect(await statusOf(url, "no host")).toBe(400);
   });
 });
+
+describe("by nodeHandler, the answers", () => {
+  test("are compressed for those who accept that, all but the events, and small", async () => {
+    app = await MOUNTS["node:http"]?.start(createInspector(client));
+    const { url } = app as App;
+    let bytes = 0;
+    for (const path of ["", "app.js", "app.css", "icon.svg", "api/locks", "nothing"]) {
+      const packed = await fetchRaw(url + path, { "accept-encoding": "br, gzip" });
+      expect([path, packed.encoding]).toEqual([path, "gzip"]);
+      for (const headers of [{}, { "accept-encoding": "gzip;q=0" }]) {
+        const plain = await fetchRaw(url + path, headers);
+        expect([path, plain.encoding]).toEqual([path, undefined]);
+        if (!path.startsWith("api")) expect(gunzipSync(packed.body)).toEqual(plain.body);
+      }
+      bytes += packed.body.length;
+    }
+    console.info(`page, script, style and icon: ${bytes} bytes, compressed`);
+    expect(bytes).toBeLessThan(20_000);
+
+    const gone = new AbortController();
+    const events = await fetch(`${url}api/events`, { signal: gone.signal });
+    expect(events.headers.get("content-encoding")).toBeNull();
+    gone.abort();
+  });
+});
+
+/** With no header but these, and the body as it came. */
+function fetchRaw(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ encoding: string | undefined; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    httpRequest(url, { headers, agent: false }, (response) => {
+      expect(response.headers.vary).toContain("accept-encoding");
+      const encoding = response.headers["content-encoding"];
+      buffer(response).then((body) => resolve({ encoding, body }), reject);
+    })
+      .on("error", reject)
+      .end();
+  });
+}
 
 function statusOf(url: string, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

@@ -173,6 +173,37 @@ function inBrowser(): void {
     expect(await overflow(page)).toBe(0);
   });
 
+  test("a dead-lock is told, with where its holds were taken", async () => {
+    await using one = new LockClient(server.connect(), { ...UNHURRIED, traceHolds: true });
+    await using two = new LockClient(server.connect(), UNHURRIED);
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    const takeFirst = () => one.getLock("dead:1").lock();
+    const [first, second] = [await takeFirst(), await two.getLock("dead:2").lock()];
+    const over = [
+      one.getLock("dead:2").lock({ owner: first, signal }),
+      two.getLock("dead:1").lock({ owner: second, signal }),
+    ].map((call) => call.catch(() => undefined));
+    const page = await open({ viewport: PHONE }, "graph");
+    await page.waitForSelector("#cycles[data-found] >> text=“dead:1” was taken at takeFirst");
+    const told = (await page.textContent("#cycles")) ?? "";
+    expect(told).toMatch(/Dead-lock: “dead:([12])” waits for “dead:[12]” waits for “dead:\1”;/);
+    expect(told).toMatch(/takeFirst \(.*page\.test\.ts:\d+:\d+\)\.$/);
+    expect(told).not.toContain("“dead:2” was taken");
+    expect(await page.locator("#drawing title").allTextContents()).toContainEqual(
+      expect.stringMatching(/^dead:1\ntaken at takeFirst /),
+    );
+    expect([await findings(page), await overflow(page)]).toEqual([[], 0]);
+    await page.click("nav a[href='#locks']");
+    await page.click(".row >> text=dead:1");
+    await page.waitForSelector("#holders .wide >> text=taken at takeFirst");
+    expect([await findings(page), await overflow(page)]).toEqual([[], 0]);
+    giveUp.abort();
+    await Promise.all(over);
+    await Promise.all([first.unlock(), second.unlock()]);
+    await page.waitForSelector(".row:visible >> text=dead:1", { state: "detached" });
+  });
+
   describe.each([
     ["light", { colorScheme: "light" as const }],
     ["dark", { colorScheme: "dark" as const }],

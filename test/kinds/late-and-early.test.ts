@@ -5,7 +5,14 @@ import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions }
 import { lockRelease, lockRenew, readRenew, writeAcquire } from "../../src/scripts/generated.js";
 import { encode } from "../../src/scripts/script.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { type FaultProxy, type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+import {
+  connectionLike,
+  type FaultProxy,
+  type RedisServer,
+  startProxy,
+  startRedis,
+  until,
+} from "../support/index.js";
 
 let server: RedisServer;
 let proxy: FaultProxy;
@@ -23,7 +30,7 @@ afterAll(async () => {
 });
 
 function connect(options: LockClientOptions = {}, through: RedisServer | FaultProxy = server): LockClient {
-  const client = new LockClient(through.connect(), options);
+  const client = new LockClient(connectionLike(through.connect()), options);
   clients.push(client);
   return client;
 }
@@ -141,7 +148,7 @@ test("waiters keep their order through a stall of Redis while the lock is held",
   const name = freshName();
   const own = await startRedis();
   const [first, second, holder] = [1, 2, 3].map(() => {
-    const client = new LockClient(own.connect(), { pollCap: 200 });
+    const client = new LockClient(connectionLike(own.connect()), { pollCap: 200 });
     clients.push(client);
     return client;
   }) as [LockClient, LockClient, LockClient];

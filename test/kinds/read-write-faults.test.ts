@@ -61,6 +61,22 @@ test("a reader whose grant is sent again after a writer has begun to wait is not
   await scene.expectNothingLeft();
 });
 
+test("a reader whose grant was not heard of does not stand behind a writer of its process, which waits for it", async () => {
+  await using scene = await Scene.of(stage(), {}, { ...patient, commandTimeout: 300, split: true });
+  const hold = await scene.write(0).lock();
+  const reader = await scene.parked(1, () => scene.read(1).lock());
+  const cut = scene.bed(1).proxy.cutReplyOf(scene.own);
+  await hold.unlock();
+  await cut.done;
+  scene.bed(1).proxy.refuse();
+  const [first, second] = [watch(scene.write(1).lock()), watch(scene.write(1).lock())];
+  await expect(soon(first)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  scene.bed(1).proxy.restore();
+  await (await soon(reader)).unlock();
+  await (await soon(second)).unlock();
+  await scene.expectNothingLeft();
+});
+
 test("a reader whose grant is not heard of before it gives up leaves no hold", async () => {
   await using scene = await Scene.of(stage(), { commandTimeout: 300 }, patient);
   await (await scene.read(0).lock()).unlock();

@@ -191,6 +191,50 @@ test("writers that wait for longer than they count as alive unheard of stay pref
   await scene.expectNothingLeft();
 });
 
+test("a writer whose process stood still until its mark lapsed goes before the readers of that process all the same", async () => {
+  const pollCap = 100;
+  await using scene = await Scene.of(stage(), {}, { pollCap });
+  const order: string[] = [];
+  const reading = await scene.read(0).lock();
+  const writer = await scene.parked(1, () => scene.write(1).run(() => void order.push("write")));
+  const awake = performance.now() + 4 * pollCap;
+  while (performance.now() < awake);
+  // Before any of its timers: these are sent one behind the other.
+  const look = ["return redis.call('EXISTS', KEYS[1])", 1, keysOf.writers(scene.name)];
+  const mark = scene.bed(1).redis.eval(...(look as never[]));
+  const tried = scene.read(1).tryLock();
+  const reader = watch(scene.read(1).run(() => void order.push("read")));
+  expect(await mark).toBe(0);
+  expect(await tried).toBeNull();
+  await expectStillWaiting(scene, writer, reader);
+  await reading.unlock();
+  await Promise.all([soon(writer), soon(reader)]);
+  expect(order).toEqual(["write", "read"]);
+  await scene.expectNothingLeft();
+});
+
+test("a writer whose process stands still counts as dead after three poll caps; awake, it goes first again", async () => {
+  const pollCap = 300;
+  await using scene = await Scene.of(stage(), {});
+  await using worker = await startWorker(bundle());
+  const { name } = scene;
+  const start: Start = { port: stage().server.port, name, side: "write", options: { pollCap } };
+  await worker.request("start", start);
+  const isMarked = async () => (await scene.key(keysOf.writers(name))).type === "zset";
+  const reading = await scene.read(0).lock();
+  const writer = watch(worker.request("take", { id: "it" }));
+  await until("it is marked", isMarked);
+  worker.pause();
+  const beside = await scene.read(0).lock({ wait: SOON });
+  worker.resume();
+  await until("it is marked again", isMarked);
+  expect(await scene.read(0).tryLock()).toBeNull();
+  await unlockAll([reading, beside]);
+  await soon(writer);
+  await worker.request("unlock", "it");
+  await scene.expectNothingLeft();
+});
+
 test("a waiting writer that is killed keeps readers out for three poll caps, and no longer", async () => {
   const pollCap = 300;
   await using scene = await Scene.of(stage(), { pollCap });

@@ -7,6 +7,7 @@ import * as redis6 from "redis";
 import * as redis5 from "redis5";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import type { RedisConnection } from "../../src/index.js";
+import { until } from "./until.js";
 
 export type NodeRedisVersion = 5 | 6;
 
@@ -90,12 +91,22 @@ export function nodeRedisClusterInstead(
   return asUser(wanted().cluster({ rootNodes, nodeAddressMap: natMap }));
 }
 
-/** The connection itself, or a client of node-redis to its server that ends with it. */
+const LIKE = new WeakMap<Redis, UserRedis>();
+
+/** The connection itself, or a client of node-redis to its server: the same one each time, which ends with it. */
 export function connectionLike(redis: Redis): RedisConnection {
   if (!isNodeRedisWanted) return redis;
+  const known = LIKE.get(redis);
+  if (known) return known;
   const { host, port, db, username, password } = redis.options as Server;
   const user = nodeRedisInstead({ host, port, db, username, password } as Server);
-  redis.once("end", () => user.disconnect());
+  LIKE.set(redis, user);
+  // No listener: there are tests that look for those.
+  const disconnect = redis.disconnect.bind(redis);
+  redis.disconnect = (reconnect) => {
+    user.disconnect();
+    disconnect(reconnect);
+  };
   return user;
 }
 
@@ -112,5 +123,7 @@ function asUser(client: TestClient): UserRedis {
   const disconnect = () => {
     if (client.isOpen) client.destroy();
   };
-  return Object.assign(connection, { ping: () => connection.call("PING") as Promise<string>, disconnect });
+  // As ioredis does, which asks again on the next socket.
+  const ping = () => until("it answers", () => connection.call("PING") as Promise<string>);
+  return Object.assign(connection, { ping, disconnect });
 }

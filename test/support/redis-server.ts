@@ -11,6 +11,7 @@ import type { Redis } from "ioredis";
 import { freePort, releasePort } from "./free-port.js";
 import { CONFINED, isConfined } from "./least-privilege.js";
 import { isAlive, killProcess, own, pauseProcess, resumeProcess } from "./owned-processes.js";
+import { PATIENCE } from "./patience.js";
 import { type RedisServerOptions, serverArgs } from "./redis-args.js";
 import { findRedis, hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
 import { redisCall, redisInfo } from "./redis-call.js";
@@ -154,7 +155,10 @@ export class RedisServer {
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk: Buffer) => this.#keep(String(chunk)));
     const closed = once(child, "close");
-    await until(`redis-server answers on port ${this.port}`, () => !isAlive(child) || this.#isReady(child));
+    // Longer than anything else: one that is restarted has its data to load.
+    await until(`redis-server answers on port ${this.port}`, () => !isAlive(child) || this.#isReady(child), {
+      timeout: 3 * PATIENCE,
+    });
     if (isAlive(child)) return;
     await closed; // the whole log
     throw new Error(`${this.#binary.path} on port ${this.port} ended at once:\n${this.#log}`);

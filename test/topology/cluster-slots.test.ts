@@ -1,5 +1,6 @@
 /** Slots that move while locks are held, awaited and worked under: nothing is lost but time. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
@@ -7,10 +8,13 @@ import {
   closeMove,
   moveKeys,
   moveSlot,
+  named,
   needSharded,
   openMove,
   type RedisCluster,
   startCluster,
+  startClusterProxy,
+  UNHURRIED,
   until,
 } from "../support/index.js";
 import { Crew, namesOn, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
@@ -112,6 +116,20 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     await until("all have theirs", () => waiting.every(({ grantedAt }) => grantedAt), { timeout: SOON });
     await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
   });
+});
+
+test("a connection that ends while ioredis asks the new master by it costs a try, not the process", async () => {
+  await using proxy = await startClusterProxy(cluster);
+  await using client = new LockClient(proxy.connect(), UNHURRIED);
+  const [master] = await cluster.masters();
+  if (master === undefined) throw new Error("no master");
+  const [name = ""] = await namesOn(master, "asked", 1);
+  const move = await openMove(cluster, name);
+  const cut = proxy.proxies.get(move.to.port)?.cutReplyOf(named("asking"));
+  const locking = client.getLock(name).lock();
+  await until("the connection has ended", () => cut?.hits === 1);
+  await closeMove(cluster, move);
+  await (await locking).unlock();
 });
 
 describe.concurrent.each(byName())("%s: while its keys are on two masters", (_, kind) => {

@@ -1,5 +1,6 @@
 /** What one test of the core has: a lock of its own, seen by two clients. */
 import type { Lock, LockClient, LockClientOptions } from "../../src/index.js";
+import { UNHURRIED } from "../support/index.js";
 
 export interface Act {
   readonly ours: LockClient;
@@ -16,4 +17,4 @@ export interface Act {
 export type NewAct = (ours?: LockClient) => Act;
 
 /** So far away that only a message can wake anybody in time. */
-export const FAR: LockClientOptions = { pollCap: 60_000, watchdogTimeout: 60_000 };
+export const FAR: LockClientOptions = { ...UNHURRIED, pollCap: 60_000, watchdogTimeout: 60_000 };

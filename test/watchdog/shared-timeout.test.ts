@@ -20,3 +20,17 @@ test("items that are started again whenever they expire share one timer for as l
   expect(expired).toBe(3 * 100);
   expect(clock.timers).toBe(1);
 });
+
+test("an item ends in time behind one that began a moment before it and is started again", async () => {
+  const clock = new VirtualClock();
+  const timeout = new SharedTimeout<TimedCallback>(clock, LIMIT, (fn) => fn());
+  const again: TimedCallback = new TimedCallback(() => timeout.start(again));
+  const ended: number[] = [];
+  timeout.start(again);
+  await clock.advance(1);
+  timeout.start(new TimedCallback(() => ended.push(clock.mono())));
+  const due = clock.mono() + LIMIT;
+  await clock.advance(2 * LIMIT);
+  expect(ended).toEqual([due]);
+  expect(clock.timers).toBe(1);
+});

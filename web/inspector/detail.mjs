@@ -50,10 +50,17 @@ function none(text) {
 }
 
 function holderCard(holder) {
-  const { client, count, ownerId, since } = holder;
+  const { callSite, client, count, ownerId, since } = holder;
   const held = since ? duration(Math.max(0, now() - Date.parse(since))) : "";
   const times = count > 1 ? `${count} holds` : "";
-  return card(holder, held && `for ${held}`, client ? `${client.host}, pid ${client.pid}` : ownerId, times);
+  const item = card(
+    holder,
+    held && `for ${held}`,
+    client ? `${client.host}, pid ${client.pid}` : ownerId,
+    times,
+  );
+  if (callSite) item.append(h("small", { class: "wide" }, `taken at ${callSite}`));
+  return item;
 }
 
 function waiterCard(waiter) {

@@ -29,9 +29,15 @@ export function drawGraph() {
 function textOf(cycle) {
   const names = cycle.map((key) => `“${key.slice(1)}”`);
   const [first] = names;
-  return names.length === 1
-    ? `Dead-lock: the holder of ${first} waits for it.`
-    : `Dead-lock: ${[...names, first].join(" waits for ")}.`;
+  const circle =
+    names.length === 1 ? `the holder of ${first} waits for it` : [...names, first].join(" waits for ");
+  const taken = cycle.flatMap((key, i) => callSitesOf(locks.get(key.slice(1)), `${names[i]} was taken`));
+  return `${[`Dead-lock: ${circle}`, ...taken].join("; ")}.`;
+}
+
+/** Where each of its holders took it, of those that tell. */
+function callSitesOf(info, what) {
+  return (info?.holders ?? []).flatMap(({ callSite }) => (callSite ? `${what} at ${callSite}` : []));
 }
 
 /** Nodes: locks ("L" and the name), and processes that wait and hold nothing ("P" and their name). */
@@ -46,7 +52,8 @@ function graphOf() {
     const holder = first
       ? nameOf(first) + (others.length > 0 ? ` and ${others.length} more` : "")
       : "free by now";
-    nodes.set(`L${name}`, { title: name, sub: holder, waiting: info?.waiting.length ?? 0 });
+    const hint = [name, ...callSitesOf(info, "taken")].join("\n");
+    nodes.set(`L${name}`, { title: name, hint, sub: holder, waiting: info?.waiting.length ?? 0 });
   };
   for (const info of crowded.slice(0, MOST)) {
     const to = `L${info.name}`;
@@ -135,12 +142,12 @@ function arrow(from, to, count, mark) {
   return parts;
 }
 
-function boxOf({ x, y, title, sub, waiting, colour }, mark) {
+function boxOf({ x, y, title, hint = title, sub, waiting, colour }, mark) {
   const shape = { x, y, width: WIDTH, height: HEIGHT, rx: colour ? HEIGHT / 2 : 8 };
   return h(
     "g",
     {},
-    h("title", {}, title),
+    h("title", {}, hint),
     h("rect", { ...shape, class: colour ? `pill ${colour}` : `box${mark}` }),
     h("text", { class: "strong", x: x + 14, y: y + 19 }, cut(title)),
     h(

@@ -1,6 +1,6 @@
 /** `holdfast deadlocks`: owners that wait for each other. */
 import { wallTime } from "../../base/platform.js";
-import type { LockInfo, WaiterInfo } from "../../index.js";
+import type { HolderInfo, LockInfo, WaiterInfo } from "../../index.js";
 import { type Command, EXIT } from "./command.js";
 import { allLocks, waiterText } from "./locks.js";
 
@@ -9,6 +9,8 @@ export interface Edge {
   readonly held: string;
   readonly wanted: string;
   readonly waiter: WaiterInfo;
+  /** Where its process took `held`, as far as its holds are traced: one, unless that process has readers of it elsewhere. */
+  readonly callSites: readonly string[];
 }
 
 export const deadlocks: Command = {
@@ -17,7 +19,8 @@ export const deadlocks: Command = {
   summary: "circles of owners that wait for each other, over all processes",
   details: [
     "By what clients tell of themselves, which is up to a third of a watchdogTimeout old: look twice before you act. A circle",
-    "ends when one of its calls gives up or one of its locks is taken away. The exit code is 1 if there is one.",
+    "ends when one of its calls gives up or one of its locks is taken away. The exit code is 1 if there is one. Where each hold",
+    "was taken is told by clients with the option traceHolds.",
   ],
   words: { least: 0, most: 0 },
   act: async ({ connect, terminal }) => {
@@ -26,8 +29,10 @@ export const deadlocks: Command = {
     terminal.json(circles);
     for (const circle of circles) {
       terminal.say([...circle.map(({ held }) => held), circle[0]?.held].join(" → "), "bold");
-      for (const { wanted, waiter } of circle)
+      for (const { held, wanted, waiter, callSites } of circle) {
         terminal.say(`  waits for ${wanted}: ${waiterText(waiter, now)}`);
+        for (const callSite of callSites) terminal.say(`      took ${held} at ${callSite}`, "dim");
+      }
     }
     if (circles.length === 0) terminal.say("There is none.");
     return circles.length > 0 ? EXIT.found : EXIT.ok;
@@ -36,12 +41,15 @@ export const deadlocks: Command = {
 
 /** Circles of the wait-for graph. No lock is in two of them: where one ends, another may be left for the next look. */
 export function circlesOf(locks: readonly LockInfo[]): Edge[][] {
+  const holdersOf = new Map(locks.map(({ name, holders }) => [name, holders]));
   const edges = new Map<string, Edge[]>();
   for (const { name: wanted, waiting } of locks) {
     for (const waiter of waiting) {
       for (const held of waiter.holds) {
         // A call that wants more of what its owner has waits for others alone.
-        if (held !== wanted) edges.set(held, [...(edges.get(held) ?? []), { held, wanted, waiter }]);
+        if (held === wanted) continue;
+        const callSites = callSitesOf(holdersOf.get(held) ?? [], waiter);
+        edges.set(held, [...(edges.get(held) ?? []), { held, wanted, waiter, callSites }]);
       }
     }
   }
@@ -54,6 +62,11 @@ export function circlesOf(locks: readonly LockInfo[]): Edge[][] {
     }
   }
   return circles;
+}
+
+function callSitesOf(holders: readonly HolderInfo[], { client: its }: WaiterInfo): string[] {
+  const own = holders.filter(({ client }) => its !== null && client?.id === its.id);
+  return [...new Set(own.flatMap(({ callSite }) => callSite ?? []))];
 }
 
 /** Depth first, without recursion: a chain of locks may be long. `done`: from where there is none, or none any more. */

@@ -35,21 +35,22 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
 export function parse({ name, options, words, takesCommand }: Command, argv: readonly string[]): Parsed {
   const known = { ...COMMON, ...options };
   const end = argv.indexOf("--");
-  const [own, rest] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
+  const [own, behind] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
   const { values, positionals } = read(own, known);
+  // Unless they are a command, they are words as the others, which may begin with a dash.
+  const [all, rest] = takesCommand ? [positionals, behind] : [[...positionals, ...behind], []];
   for (const [option, { oneOf }] of Object.entries(known)) {
     const value = values[option];
     if (typeof value === "string" && oneOf && !oneOf.includes(value))
       throw new UsageError(`--${option} must be ${oneOf.join(", ")}, not ${JSON.stringify(value)}`);
   }
   const isHelp = values.help === true;
-  if (!isHelp && positionals.length < words.least) throw new UsageError(`${name}: something is missing`);
-  if (positionals.length > words.most)
-    throw new UsageError(`${name}: ${JSON.stringify(positionals[words.most])} is too much`);
+  if (!isHelp && all.length < words.least) throw new UsageError(`${name}: something is missing`);
+  if (all.length > words.most)
+    throw new UsageError(`${name}: ${JSON.stringify(all[words.most])} is too much`);
   if (!isHelp && takesCommand && rest.length === 0)
     throw new UsageError(`${name}: the command is missing, after --`);
-  if (!takesCommand && end >= 0) throw new UsageError(`${name} takes no command after --`);
-  return { words: positionals, rest, options: values };
+  return { words: all, rest, options: values };
 }
 
 function read(

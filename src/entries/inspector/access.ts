@@ -2,6 +2,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { text } from "./responses.js";
 
+/** What a request wants: to look, or to unlock. */
 export type Action = "read" | "unlock";
 
 /** True lets the request pass, false answers 403; a Response is the answer instead, such as a 401 or a redirect to a login. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { setRemote } from "./access.js";
+import { compressed } from "./compressed.js";
 
 /** What frameworks add to Node's request. */
 interface FrameworkRequest extends IncomingMessage {
@@ -11,20 +12,47 @@ interface FrameworkRequest extends IncomingMessage {
   readonly body?: unknown;
 }
 
+/** Node's `IncomingMessage`, by structure: these types need none of Node. */
+export interface NodeRequest {
+  /** `GET` and the like. */
+  readonly method?: string | undefined;
+  /** The path and the query. */
+  readonly url?: string | undefined;
+  /** By name, in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** What it came by. */
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
+/** Node's `ServerResponse`, by structure. */
+export interface NodeResponse {
+  /** Sends the status and the headers. */
+  writeHead(...args: never[]): unknown;
+  /** Sends a part of the body. */
+  write(...args: never[]): unknown;
+  /** Ends it. */
+  end(...args: never[]): unknown;
+}
+
 /** Resolves when the answer is sent, or broken off. */
 export type NodeHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: NodeRequest,
+  response: NodeResponse,
   next?: (error?: unknown) => void,
 ) => Promise<void>;
 
-/** Serves a handler such as that of `createInspector` by node:http, Express (`app.use("/locks", …)`), Connect and Fastify. */
+/**
+ * Serves a handler such as that of `createInspector` by node:http, Express (`app.use("/locks", …)`), Connect and Fastify; compressed.
+ * @example
+ * express().use("/locks", nodeHandler(createInspector(client)));
+ */
 export function nodeHandler(handler: (request: Request) => Promise<Response>): NodeHandler {
-  return async (incoming, outgoing, next) => {
+  return async (nodeRequest, nodeResponse, next) => {
+    const [incoming, outgoing] = [nodeRequest as FrameworkRequest, nodeResponse as ServerResponse];
     try {
       const slash = missingSlash(incoming);
       const request = slash === undefined && requestOf(incoming, outgoing);
-      if (request) await send(await handler(request), outgoing, request);
+      if (request) await send(compressed(request, await handler(request)), outgoing, request);
       else if (slash !== undefined) outgoing.writeHead(308, { location: slash }).end();
       else outgoing.writeHead(400).end();
     } catch (error) {

@@ -1,7 +1,4 @@
 /** What all answers have in common. */
-
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import { problemOf } from "../http.js";
 
 /** No script, style or connection but those of the same origin, and no frame around it. */
@@ -24,13 +21,9 @@ const COMMON: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** Bytes from which a body is worth compressing. */
-const LARGE = 4_096;
-const compress = promisify(gzip);
-
 export function respond(
   status: number,
-  body: string | Uint8Array | ReadableStream | null,
+  body: string | ReadableStream | null,
   headers: Record<string, string> = {},
 ): Response {
   return new Response(body, { status, headers: { ...COMMON, ...headers } });
@@ -40,21 +33,9 @@ export function text(status: number, body: string, headers: Record<string, strin
   return respond(status, `${body}\n`, { "content-type": "text/plain; charset=utf-8", ...headers });
 }
 
-/** Compressed for those who accept that. */
-export async function json(
-  request: Request,
-  status: number,
-  value: unknown,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  const all = { "content-type": "application/json; charset=utf-8", vary: "accept-encoding", ...headers };
-  const body = JSON.stringify(value);
-  if (body.length < LARGE || !acceptsGzip(request)) return respond(status, body, all);
-  return respond(status, await compress(body), { ...all, "content-encoding": "gzip" });
-}
-
-export function acceptsGzip(request: Request): boolean {
-  return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(request.headers.get("accept-encoding") ?? "");
+export function json(status: number, value: unknown, headers: Record<string, string> = {}): Response {
+  const type = { "content-type": "application/json; charset=utf-8" };
+  return respond(status, JSON.stringify(value), { ...type, ...headers });
 }
 
 /** By the code of a LockError; anything else is 500, and told to nobody. */

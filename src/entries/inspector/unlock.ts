@@ -43,7 +43,7 @@ export async function unlock({ client, feed, onUnlock }: Unlocking, request: Req
     if (error instanceof TypeError || error instanceof RangeError) return text(400, error.message);
     throw error;
   }
-  if (!lock) return json(request, 200, { unlocked: false });
+  if (!lock) return json(200, { unlocked: false });
   if (ownerIds && !lock.holders.every(({ ownerId }) => ownerIds.includes(ownerId))) {
     return text(409, "Others hold it by now.");
   }
@@ -52,7 +52,7 @@ export async function unlock({ client, feed, onUnlock }: Unlocking, request: Req
     feed.unlocked(lock);
     await onUnlock?.({ name, lock, request });
   }
-  return json(request, 200, { unlocked });
+  return json(200, { unlocked });
 }
 
 async function readBody(request: Request): Promise<{ name: string; ownerIds?: string[] } | undefined> {

@@ -32,11 +32,13 @@ export interface ExecutionResult {
 
 /** A client's vote against: somebody else holds the resource there, or the lock is not held there (any more). */
 export class ResourceLockedError extends Error {
+  /** `ResourceLockedError`. */
   override readonly name: string = "ResourceLockedError";
 }
 
 /** A call found no quorum in time. `cause`: the LockError behind it, where there is one. */
 export class ExecutionError extends Error {
+  /** `ExecutionError`. */
   override readonly name: string = "ExecutionError";
   /** All failed. */
   readonly attempts: Attempts;

@@ -3,7 +3,10 @@ import { clearTimeout, setTimeout, wallTime } from "../../base/platform.js";
 import { ExecutionError } from "./errors.js";
 
 /** What a routine is told by; `error` is why it aborted. */
-export type RedlockAbortSignal = AbortSignal & { error?: Error };
+export type RedlockAbortSignal = AbortSignal & {
+  /** Why the lock was lost, once it is aborted. */
+  error?: Error;
+};
 
 /** What runs under a lock. */
 export type Routine<T> = (signal: RedlockAbortSignal) => T | Promise<T>;

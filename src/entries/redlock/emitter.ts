@@ -1,0 +1,45 @@
+/** Node's EventEmitter, typed by structure: the types of this entry need none of Node. */
+import { EventEmitter } from "node:events";
+
+type EventName = string | symbol;
+type Listener = (...args: never[]) => void;
+
+/** Node's `EventEmitter`, as redlock's users know it: what takes one of those takes this, too. */
+export interface RedlockEvents {
+  /** Calls the listener at each event of that name. */
+  on(event: "error", listener: (error: Error) => void): this;
+  /** Calls the listener at each event of that name. */
+  on(event: EventName, listener: Listener): this;
+  /** Calls the listener at the next event of that name. */
+  once(event: "error", listener: (error: Error) => void): this;
+  /** Calls the listener at the next event of that name. */
+  once(event: EventName, listener: Listener): this;
+  /** No longer calls the listener. */
+  off(event: EventName, listener: Listener): this;
+  /** As `on`. */
+  addListener(event: EventName, listener: Listener): this;
+  /** As `on`, before the listeners that are there. */
+  prependListener(event: EventName, listener: Listener): this;
+  /** As `once`, before the listeners that are there. */
+  prependOnceListener(event: EventName, listener: Listener): this;
+  /** As `off`. */
+  removeListener(event: EventName, listener: Listener): this;
+  /** As `off`, for all of that name, or all there are. */
+  removeAllListeners(event?: EventName): this;
+  /** From how many listeners on Node warns of a leak. */
+  setMaxListeners(count: number): this;
+  /** What `setMaxListeners` has set, or Node's default. */
+  getMaxListeners(): number;
+  /** Those that listen to it. */
+  listeners(event: EventName): Listener[];
+  /** As `listeners`, with what `once` has made of them. */
+  rawListeners(event: EventName): Listener[];
+  /** How many listen to it. */
+  listenerCount(event: EventName): number;
+  /** To what is listened. */
+  eventNames(): EventName[];
+  /** Calls the listeners; false if there is none. */
+  emit(event: EventName, ...args: unknown[]): boolean;
+}
+
+export const Emitter: new () => RedlockEvents = EventEmitter as new () => RedlockEvents;

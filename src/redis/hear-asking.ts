@@ -1,0 +1,38 @@
+/**
+ * ioredis (5.4 to 6.0) sends ASKING ahead of a command to the master that a slot is moving to, and forgets the promise of it:
+ *
+ *   node         answers ASK: the slot is moving
+ *   ioredis      sends ASKING and the command to the other master
+ *   connection   ends before it answers: both promises reject, one of them unheard, which ends the process
+ *
+ * Here somebody hears it. The command itself is sent again by ioredis, and needs nothing.
+ */
+import { type Connection, isCluster } from "./connection.js";
+import { onEvents } from "./connection-events.js";
+
+/** A connection to one node, of which another version may know no ASKING. */
+interface Node {
+  asking?(...args: unknown[]): Promise<unknown>;
+}
+
+const heard = new WeakSet<Node>();
+
+/** Returns the way to stop that, for nodes that come later. */
+export function hearAsking(connection: Connection): () => void {
+  if (!isCluster(connection)) return () => {};
+  for (const node of connection.nodes("all")) hear(node as Node);
+  return onEvents(connection, ["+node"], (node) => hear(node as Node));
+}
+
+function hear(node: Node): void {
+  const { asking } = node;
+  if (typeof asking !== "function" || heard.has(node)) return;
+  heard.add(node);
+  node.asking = (...args) => {
+    const answer = asking.apply(node, args);
+    answer.catch(() => {
+      // The command that follows it tells.
+    });
+    return answer;
+  };
+}

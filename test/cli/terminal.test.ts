@@ -1,0 +1,93 @@
+/** What a person at a terminal gets, and a program: colours, questions, JSON; and that exit codes are documented. */
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { EXIT } from "../../src/entries/cli/command.js";
+import { PROGRAM, useSite } from "./program.js";
+
+const site = useSite();
+const COLOUR = "\u001b[";
+
+/** Runs it at a terminal of its own, by util-linux' `script`. What is typed there is typed when it asks. */
+async function atTerminal(args: readonly string[], typed = "", env: NodeJS.ProcessEnv = {}): Promise<string> {
+  const command = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
+  const { NO_COLOR: _, ...own } = process.env;
+  const running = promisify(execFile)("script", ["-qec", `${command}; echo "code $?"`, "/dev/null"], {
+    env: { ...own, TERM: "xterm", HOLDFAST_URL: site.server().url, ...env },
+  });
+  const { stdin, stdout } = running.child;
+  if (typed === "") stdin?.end();
+  let shown = "";
+  stdout?.on("data", (part: string) => {
+    shown += part;
+    if (/\[y\/N\]/.test(shown) && stdin?.writable) stdin.end(typed);
+  });
+  return (await running).stdout.replaceAll("\r", "");
+}
+
+test("colours are for a terminal without NO_COLOR, and not for JSON", async () => {
+  const hold = await site.client().getLock("red").lock();
+  expect(await atTerminal(["ls"])).toContain(COLOUR);
+  expect(await atTerminal(["ls"], "", { NO_COLOR: "1" })).not.toContain(COLOUR);
+  expect(await atTerminal(["ls"], "", { TERM: "dumb" })).not.toContain(COLOUR);
+  expect(await atTerminal(["ls", "--json"])).not.toContain(COLOUR);
+  const piped = await promisify(execFile)(process.execPath, [PROGRAM, "ls"], {
+    env: { ...process.env, NO_COLOR: "", HOLDFAST_URL: site.server().url },
+  });
+  expect(piped.stdout).toContain("red");
+  expect(piped.stdout).not.toContain(COLOUR);
+  await hold.unlock();
+});
+
+test("unlock shows who would lose it, asks, and does what was said", async () => {
+  const client = site.client({ label: "orders-1" });
+  const hold = await client.getLock("asked").lock();
+  for (const answer of ["n\n", "\n", "\u0004"]) {
+    const kept = await atTerminal(["unlock", "asked"], answer);
+    expect(kept).toMatch(/● .*\n[\s\S]*Take it away\? \[y\/N\][\s\S]*code 1\n$/);
+    expect(kept).toContain(hold.ownerId);
+    expect(await client.getLock("asked").isLocked()).toBe(true);
+  }
+  expect(await atTerminal(["unlock", "asked"], "y\n")).toMatch(/Unlocked\.[\s\S]*code 0\n$/);
+  expect(await client.getLock("asked").isLocked()).toBe(false);
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
+test.each([
+  [["ls"], "array"],
+  [["waiters"], "array"],
+  [["deadlocks"], "array"],
+  [["doctor"], "array"],
+  [["get", "shown"], "object"],
+  [["unlock", "shown", "--yes"], "object"],
+])("--json of %j is one document, and nothing else", async (args, shape) => {
+  const hold = await site.client().getLock("shown").lock();
+  const { out, err } = await site.run(...args, "--json");
+  const parsed: unknown = JSON.parse(out);
+  expect([Array.isArray(parsed) ? "array" : typeof parsed, err]).toEqual([shape, ""]);
+  expect(out.trimEnd().split("\n")).toHaveLength(1);
+  await hold.unlock().catch(() => undefined);
+});
+
+test("--json of watch is a document in each line", async () => {
+  const watching = site.start("watch", "lines", "--every", "100ms", "--json");
+  await watching.says(/"what":"free"/);
+  const hold = await site.client().getLock("lines").lock();
+  await watching.says(/"what":"granted"/);
+  await hold.unlock();
+  await watching.says(/"what":"released"/);
+  watching.child.kill("SIGINT");
+  const { out } = await watching.ended;
+  for (const line of out.trimEnd().split("\n")) {
+    const { at, what } = JSON.parse(line) as { at: string; what: string };
+    expect([Number.isNaN(Date.parse(at)), typeof what]).toEqual([false, "string"]);
+  }
+});
+
+test("the page has every exit code", async () => {
+  const page = await readFile(new URL("../../docs/cli.md", import.meta.url), "utf8");
+  const [, table = ""] = /## Exit codes\n([\s\S]*?)\n## /.exec(page) ?? [];
+  const listed = [...table.matchAll(/^\| ([\d, ]+) +\|/gm)].flatMap(([, codes = ""]) => codes.split(","));
+  expect(listed.map(Number).sort()).toEqual(Object.values(EXIT).map(Number).sort());
+});
