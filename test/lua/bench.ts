@@ -3,7 +3,7 @@
  * what was announced. The scripts are those of generated.ts, unless tools/mutate-lua.mjs tests these tests.
  */
 import type { Redis } from "ioredis";
-import { expect } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
 import {
   type AnyScript,
   type ArgumentValues,
@@ -53,7 +53,7 @@ export interface State {
 
 /** A sorted set of times: ms of the server's clock, counted from the last `put`. */
 export class Scores {
-  readonly members: Readonly<Record<string, number | Later>>;
+  readonly members: Readonly<Record<string, number | Later | At>>;
 
   constructor(members: Scores["members"]) {
     this.members = members;
@@ -65,6 +65,11 @@ export interface Later {
   readonly later: number;
 }
 
+/** A time by the clock of the server. */
+export interface At {
+  readonly at: number;
+}
+
 export function later(ms: number): Later {
   return { later: ms };
 }
@@ -73,7 +78,7 @@ export function scored(members: Scores["members"], ttl = -1): State {
   return { value: new Scores(members), ttl };
 }
 
-/** A lock's hash. */
+/** A hash, such as a lock's. */
 export function held(value: Record<string, string>, ttl: number): State {
   return { value, ttl };
 }
@@ -84,20 +89,45 @@ export function text(value: string, ttl: number): State {
 
 export type States = Readonly<Record<string, State>>;
 
+/** The lock in the hand of ME, or of OTHER. */
+export const mine = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [ME]: count }, ttl) });
+export const theirs = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [OTHER]: count }, ttl) });
+
+/** The wire id of ME is over. */
+export const over: States = { [TOMBSTONE]: text("1", 40_000) };
+
+/** The lock's key holds other data. */
+export const otherData: States = { [LOCK]: text("theirs", 60_000) };
+
+/** All keys as they were found, or a pattern of them. */
+export type Seen = Record<string, { readonly value: unknown; readonly ttl: unknown }>;
+
 export interface Message {
   readonly command: "PUBLISH" | "SPUBLISH";
   readonly channel: string;
   readonly payload: string;
 }
 
+/** An announcement, whatever the command. */
+export type Announcement = Omit<Message, "command">;
+
+/** That a release is announced to the waiters of a lock. */
+export const announced = (payload: string): Announcement[] => [{ channel: CHANNEL, payload }];
+
 export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
 
-/** `channels`: where sharded announcements are heard. */
-export async function startBench(channels: readonly string[] = [CHANNEL]): Promise<Bench> {
-  const server = await startRedis();
-  const bench = new Bench(server);
-  await bench.subscribe(channels);
-  return bench;
+/** A server for the tests of one file; `channels`: where sharded announcements are heard. */
+export function useBench(...channels: string[]): () => Bench {
+  let bench: Bench | undefined;
+  beforeAll(async () => {
+    bench = new Bench(await startRedis());
+    await bench.subscribe([CHANNEL, ...channels]);
+  });
+  afterAll(() => bench?.stop());
+  return () => {
+    if (bench === undefined) throw new Error("the bench is not up yet");
+    return bench;
+  };
 }
 
 export class Bench {
@@ -106,8 +136,9 @@ export class Bench {
   readonly #subscriber: Redis;
   readonly #users = new Map<string, Redis>();
   #messages: Message[] = [];
-  /** The server's clock at the last `put`, in ms. */
+  /** The server's clock at the last `put` and at the last `look`, in ms. */
   #since = 0;
+  #seen = 0;
 
   constructor(server: RedisServer) {
     this.server = server;
@@ -138,7 +169,7 @@ export class Bench {
       else if (Array.isArray(value)) together.rpush(key, ...value);
       else if (value instanceof Scores) {
         for (const [member, at] of Object.entries(value.members)) {
-          together.zadd(key, this.#since + (typeof at === "number" ? at : at.later), member);
+          together.zadd(key, this.#score(at), member);
         }
       } else if (value !== null) together.hset(key, value);
       if (ttl > 0) together.pexpire(key, ttl);
@@ -147,23 +178,42 @@ export class Bench {
     await this.heard();
   }
 
+  #score(at: number | Later | At): number {
+    if (typeof at === "number") return this.#since + at;
+    return "at" in at ? at.at : this.#since + at.later;
+  }
+
   /** The server's clock in ms. */
   async #time(): Promise<number> {
     const [seconds = 0, microseconds = 0] = (await this.redis.time()).map(Number);
     return seconds * 1_000 + Math.floor(microseconds / 1_000);
   }
 
-  /** All keys of the server are as given, in type, value and TTL. */
-  async expect(states: States): Promise<void> {
+  /** All keys of the server, by name; the scores of sorted sets as times since the last `put`. */
+  async look(): Promise<Seen> {
     const found = await allKeys(this.redis);
-    const now = await this.#time();
-    const seen = Object.fromEntries(
-      [...found].map(([key, { type, value }]) => [key, value && this.#timed(type, value)]),
+    this.#seen = await this.#time();
+    return Object.fromEntries(
+      [...found].map(([key, { type, value, ttl }]) => [
+        key,
+        { value: value && this.#timed(type, value), ttl },
+      ]),
     );
-    expect(seen).toEqual(
-      Object.fromEntries(Object.entries(states).map(([key, { value }]) => [key, this.#wanted(value, now)])),
+  }
+
+  /** What `look` finds if all keys are as given, in type, value and TTL. */
+  wanted(states: States): Seen {
+    return Object.fromEntries(
+      Object.entries(states).map(([key, { value, ttl }]) => [
+        key,
+        { value: this.#wanted(value), ttl: left(ttl) },
+      ]),
     );
-    for (const [key, { ttl }] of Object.entries(states)) expectTtl(found.get(key)?.ttl, ttl);
+  }
+
+  async expect(states: States): Promise<void> {
+    const seen = await this.look();
+    expect(seen).toEqual(this.wanted(states));
   }
 
   /** A sorted set's scores become times since the last `put`. */
@@ -173,15 +223,16 @@ export class Bench {
     return Object.fromEntries(entries.map(([member, score]) => [member, score - this.#since]));
   }
 
-  #wanted(value: State["value"], now: number): unknown {
+  #wanted(value: State["value"]): unknown {
     if (!(value instanceof Scores)) return value;
-    const passed = now - this.#since;
-    const wanted = ([member, at]: [string, number | Later]): [string, unknown] => [
-      member,
-      // A script's clock and its view of TTLs may differ by a tick.
-      typeof at === "number" ? at : wholeBetween(at.later - 1, at.later + passed + 1),
-    ];
-    return Object.fromEntries(Object.entries(value.members).map(wanted));
+    const wanted = (at: number | Later | At): unknown => {
+      const score = this.#score(at) - this.#since;
+      if (typeof at === "number" || "at" in at) return score;
+      // A script's clock and its view of TTLs may differ by a tick; beyond 2^53 only every other number is there.
+      const tick = at.later === MOST ? 2 : 1;
+      return whole(score - tick, score + this.#seen - this.#since + tick);
+    };
+    return Object.fromEntries(Object.entries(value.members).map(([member, at]) => [member, wanted(at)]));
   }
 
   /** What was announced since the last look. */
@@ -210,10 +261,10 @@ export class Bench {
   }
 
   /** While `fn` runs the server has no memory left. */
-  async outOfMemory(fn: () => Promise<void>): Promise<void> {
+  async outOfMemory<T>(fn: () => Promise<T>): Promise<T> {
     await this.redis.config("SET", "maxmemory", "1");
     try {
-      await fn();
+      return await fn();
     } finally {
       await this.redis.config("SET", "maxmemory", "0");
     }
@@ -224,8 +275,9 @@ export class Bench {
     return this.#as("mute", "+@all", "allkeys", "resetchannels");
   }
 
-  /** A connection that may do everything but this command. */
+  /** A connection that may do everything but this command; `announce`: but name any channel. */
   async without(command: string): Promise<Redis> {
+    if (command === "announce") return await this.withoutChannels();
     return this.#as(`no-${command}`, "+@all", `-${command}`, "allkeys", "allchannels");
   }
 
@@ -239,34 +291,16 @@ export class Bench {
     return connection;
   }
 
-  /** Who lacks the command is told so, and no key is left without end, but those that never have one. */
-  async expectRefusal<K extends KeyValues, A extends ArgumentValues>(
-    command: string,
-    script: Script<K, A>,
-    form: Form,
-    keys: NoInfer<K>,
-    args: NoInfer<A>,
-  ): Promise<void> {
-    const limited = this.runner(script, form, await this.without(command));
-    await expect(limited(keys, args)).rejects.toThrow(FORBIDDEN);
-    for (const [key, { ttl }] of await allKeys(this.redis)) {
-      if (!ENDLESS.test(key)) expect(ttl).toBeGreaterThan(0);
-    }
-  }
-
   async stop(): Promise<void> {
     await this.server.stop();
   }
 }
 
-/** Keys that Redisson, too, keeps without TTL: fencing counters, and the queue of a fair lock while somebody waits. */
-const ENDLESS = /^redisson_lock_(token|queue|timeout):/;
-
 /** What a user hears who lacks a command that the script needs. */
 export const FORBIDDEN: RegExp = /NOPERM|no permissions|can't (run|access)/;
 
 /** Matches whole numbers of this range. */
-function wholeBetween(least: number, most: number): unknown {
+function whole(least: number, most: number): unknown {
   return {
     $$typeof: Symbol.for("jest.asymmetricMatcher"),
     asymmetricMatch: (found: number) => Number.isInteger(found) && found >= least && found <= most,
@@ -274,14 +308,11 @@ function wholeBetween(least: number, most: number): unknown {
   };
 }
 
-/** A TTL that was set to `ttl` a short while ago. */
-export function expectTtl(found: unknown, ttl: number): void {
-  if (ttl < 0) expect(found).toBe(ttl);
-  else {
-    // ioredis reads 2^53-1 as 2^53.
-    expect(found).toBeLessThanOrEqual(ttl === MOST ? ttl + 1 : ttl);
-    expect(found).toBeGreaterThan(ttl - TOLERANCE);
-  }
+/** Matches a TTL that was set to `ttl` a short while ago; below 0 it is that number. */
+export function left(ttl: number): unknown {
+  if (ttl < 0) return ttl;
+  // ioredis reads 2^53-1 as 2^53.
+  return whole(Math.max(0, ttl - TOLERANCE + 1), ttl === MOST ? ttl + 1 : ttl);
 }
 
 /** What tools/mutate-lua puts in the place of a script, if it runs these tests. */

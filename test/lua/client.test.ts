@@ -1,8 +1,7 @@
 /** What clients tell of themselves. */
-import { describe, expect, test } from "vitest";
 import { clientDescribe, clientEnlist, clientTell } from "../../src/scripts/generated.js";
-import { FORBIDDEN, forms, held, later, type States, scored } from "./bench.js";
-import { useBench } from "./counts.js";
+import { held, later, type Scores, type States, scored, useBench } from "./bench.js";
+import { each, scriptTable } from "./table.js";
 
 const CLIENT = "holdfast_client:{a}";
 const INDEX = "holdfast_clients";
@@ -10,54 +9,51 @@ const bench = useBench();
 
 const fields = { label: "mail", host: "h1", pid: "17", since: "1700000000000", holds: "[1]", waits: "[2]" };
 const told = (ttl: number): States => ({ [CLIENT]: held(fields, ttl) });
-const index = (members: Parameters<typeof scored>[0], ttl: number): States => ({
-  [INDEX]: scored(members, ttl),
+const index = (members: Scores["members"], ttl: number): States => ({ [INDEX]: scored(members, ttl) });
+
+/** What it told before goes. `beside`: what else is there afterwards. */
+const telling = (beside: (ttl: number) => States) =>
+  each("what a client tells lasts for its time: %s ms", { 60000: 60_000, 30000: 30_000 }, (ttl) => ({
+    given: { [CLIENT]: held({ label: "old", more: "x" }, 90_000) },
+    args: { ttl },
+    reply: 1,
+    after: { ...told(ttl), ...beside(ttl) },
+  }));
+const enlisting = (beside: States) => ({
+  "a client stands in the index for its time; those whose time is over go": {
+    given: index({ b: 90_000, c: -1 }, 90_000),
+    reply: 1,
+    after: { ...beside, ...index({ a: later(60_000), b: 90_000 }, 90_000) },
+  },
+  "the index lasts as long as the last of its clients": {
+    given: index({ b: 9_000 }, 9_000),
+    reply: 1,
+    after: { ...beside, ...index({ a: later(60_000), b: 9_000 }, 60_000) },
+  },
 });
-const [form = "legacy"] = forms(clientTell);
+const TELLS = "del hset pexpire";
+const ENLISTS = "time zremrangebyscore zadd pttl";
 
-const calls = {
-  "client/tell": (ttl: number, redis = bench().redis) =>
-    bench().runner(clientTell, form, redis)({ client: CLIENT, index: INDEX }, { id: "a", ttl, ...fields }),
-  "client/describe": (ttl: number, redis = bench().redis) =>
-    bench().runner(clientDescribe, form, redis)({ client: CLIENT }, { ttl, ...fields }),
-  "client/enlist": (ttl: number, redis = bench().redis) =>
-    bench().runner(clientEnlist, form, redis)({ index: INDEX }, { id: "a", ttl }),
-};
-
-describe.each(["client/tell", "client/describe"] as const)("%s", (name) => {
-  test("what a client tells takes the place of what it told, and lasts for its time", async () => {
-    await bench().put({ [CLIENT]: held({ label: "old", more: "x" }, 90_000) });
-    for (const ttl of [60_000, 30_000]) {
-      expect(await calls[name](ttl)).toBe(1);
-      const enlisted = name === "client/tell" ? index({ a: later(ttl) }, 60_000) : {};
-      await bench().expect({ ...told(ttl), ...enlisted });
-    }
-  });
-
-  test.each(["del", "hset", "pexpire"])("who may not %s is told so", async (command) => {
-    await bench().put({});
-    await expect(calls[name](60_000, await bench().without(command))).rejects.toThrow(FORBIDDEN);
-  });
+scriptTable(bench, clientTell, {
+  keys: { client: CLIENT, index: INDEX },
+  args: { id: "a", ttl: 60_000, ...fields },
+  rows: { ...telling((ttl) => index({ a: later(ttl) }, ttl)), ...enlisting(told(60_000)) },
+  rights: { "a new client": { commands: `${TELLS} ${ENLISTS}` } },
+  endless: /^holdfast_client/,
 });
 
-describe.each(["client/tell", "client/enlist"] as const)("%s", (name) => {
-  const beside = (ttl: number) => (name === "client/tell" ? told(ttl) : {});
+scriptTable(bench, clientDescribe, {
+  keys: { client: CLIENT },
+  args: { ttl: 60_000, ...fields },
+  rows: telling(() => ({})),
+  rights: { "a new client": { commands: TELLS } },
+  endless: /^holdfast_client/,
+});
 
-  test("a client stands in the index for its time; those whose time is over go", async () => {
-    await bench().put(index({ b: 90_000, c: -1 }, 90_000));
-    expect(await calls[name](60_000)).toBe(1);
-    await bench().expect({ ...beside(60_000), ...index({ a: later(60_000), b: 90_000 }, 90_000) });
-  });
-
-  test("the index lasts as long as the last of its clients", async () => {
-    await bench().put(index({ b: 9_000 }, 9_000));
-    expect(await calls[name](60_000)).toBe(1);
-    expect(await calls[name](30_000)).toBe(1);
-    await bench().expect({ ...beside(30_000), ...index({ a: later(30_000), b: 9_000 }, 60_000) });
-  });
-
-  test.each(["time", "zremrangebyscore", "zadd", "pttl"])("who may not %s is told so", async (command) => {
-    await bench().put({});
-    await expect(calls[name](60_000, await bench().without(command))).rejects.toThrow(FORBIDDEN);
-  });
+scriptTable(bench, clientEnlist, {
+  keys: { index: INDEX },
+  args: { id: "a", ttl: 60_000 },
+  rows: enlisting({}),
+  rights: { "a new client": { commands: ENLISTS } },
+  endless: /^holdfast_client/,
 });

@@ -1,12 +1,11 @@
 /** The keys of a fair lock, and the lines of waiters that are in them. */
 import {
+  type Announcement,
   CHANNEL,
   held,
   type Later,
   LOCK,
   later,
-  ME,
-  type Message,
   type States,
   scored,
   TOMBSTONE,
@@ -38,29 +37,6 @@ export const PATIENCE = 20_000;
 export const NO_WAIT = 0;
 export const JAVA_2 = "b0e5b1a2-0000-4000-8000-000000000000:8";
 
-/** Arguments of fair/acquire. */
-export interface Attempt {
-  readonly owner: string;
-  readonly lease: number;
-  readonly grace: number;
-  readonly patience: number;
-  readonly publish: string;
-  readonly coWaiters: string[];
-}
-
-export function attempt(changes: Partial<Attempt> = {}): Attempt {
-  const usual = {
-    owner: ME,
-    lease: 60_000,
-    grace: GRACE,
-    patience: PATIENCE,
-    publish: "PUBLISH",
-    coWaiters: [],
-  };
-  return { ...usual, ...changes };
-}
-
-export const mine = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [ME]: count }, ttl) });
 export const theirs = (ttl: number): States => ({
   [LOCK]: held({ "b0e5b1a2-0000-4000-8000-000000000000:9": "2" }, ttl),
 });
@@ -98,6 +74,6 @@ export function wakeChannel(waiter: string): string {
 }
 
 /** That this waiter, and nobody else, was told that the lock is free. */
-export function woken(waiter: string, command: Message["command"] = "PUBLISH"): Message[] {
-  return [{ command, channel: wakeChannel(waiter), payload: "0" }];
+export function woken(waiter: string): Announcement[] {
+  return [{ channel: wakeChannel(waiter), payload: "0" }];
 }

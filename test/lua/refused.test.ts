@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { serverRefused } from "../../src/scripts/generated.js";
-import { forms, text } from "./bench.js";
-import { useBench } from "./counts.js";
+import { forms, text, useBench } from "./bench.js";
 
 const bench = useBench();
 const KEYS = { probe: "holdfast_probe:{job}" };

@@ -1,5 +1,5 @@
 /** The keys of a read-write lock, and the holds that are in them. */
-import { held, LOCK, ME, type Message, type States, TOMBSTONE, text } from "./bench.js";
+import { type Announcement, held, LOCK, ME, type States, TOMBSTONE, text } from "./bench.js";
 
 export const CHANNEL = "redisson_rwlock:{job}";
 export const WRITERS = "holdfast_writers:{job}";
@@ -12,7 +12,15 @@ export const ENDING_KEYS: { lock: string; channel: string; tombstone: string } =
   channel: CHANNEL,
   tombstone: TOMBSTONE,
 };
-export const over: States = { [TOMBSTONE]: text("1", 40_000) };
+/** The tombstone of a call that is no wire id's, and that it is over. */
+export const CALL = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:7";
+export const done: States = { [CALL]: text("1", 20_000) };
+
+/** Names of locks, and how their hold keys begin. */
+export const BASES: Readonly<Record<string, readonly [name: string, base: string]>> = {
+  "without braces": ["größe:日本", "{größe:日本}"],
+  "with braces": ["{a}:c", "{a}:c"],
+};
 
 export function holdKey(owner: string, number: number, base = `{${LOCK}}`): string {
   return `${base}:${owner}:rwlock_timeout:${number}`;
@@ -48,6 +56,4 @@ export function writing(ttl: number, count = "1", terms: readonly number[] = [],
 }
 
 /** What all who wait hear when the last reader leaves: `0`; and `1` when the writer does. */
-export function announced(payload: "0" | "1", command: Message["command"] = "PUBLISH"): Message[] {
-  return [{ command, channel: CHANNEL, payload }];
-}
+export const announced = (payload: "0" | "1"): Announcement[] => [{ channel: CHANNEL, payload }];

@@ -18,8 +18,8 @@ export function generate(scripts, snippets) {
     if (!defined.has(`${DEFINITION}${include}/${name}`)) continue;
     lines.push(`const ${functionName(include, name)} = ${templateLiteral(text)};`);
   }
-  if (lines.at(-1) === "") lines.pop();
-  for (const script of scripts) lines.push("", ...definition(script));
+  if (lines.at(-1) !== "") lines.push("");
+  for (const script of scripts) lines.push(...definition(script));
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,0 +1,1089 @@
+/** The read side of a read-write lock. */
+import { expect, test } from "vitest";
+import {
+  readAcquire,
+  readExtend,
+  readForce,
+  readReenter,
+  readRelease,
+  readRenew,
+  readState,
+  readUndo,
+} from "../../src/scripts/generated.js";
+import {
+  forms,
+  held,
+  LOCK,
+  left,
+  ME,
+  MOST,
+  OTHER,
+  otherData,
+  over,
+  type States,
+  scored,
+  TOMBSTONE,
+  text,
+  theirs,
+  useBench,
+} from "./bench.js";
+import {
+  announced,
+  BASES,
+  CALL,
+  CHANNEL,
+  done,
+  ENDING_KEYS,
+  holdKey,
+  holds,
+  MY_WRITE,
+  reading,
+  THIRD,
+  WRITERS,
+  writing,
+} from "./sides.js";
+import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
+
+const bench = useBench(CHANNEL);
+
+const mine = reading({ [ME]: [30_000] });
+const two = reading({ [ME]: [30_000, 30_000] });
+const written = writing(30_000, "1", [10_000], OTHER);
+/** A lock of this name whose one reader is ME, or who is given. */
+const named = (name: string, base: string, ttl: number, terms: readonly number[], owner = ME): States => ({
+  [name]: held({ mode: "read", [owner]: String(terms.length) }, ttl),
+  ...holds(owner, terms, base),
+});
+/** A writer that waits, alive for so many ms. */
+const waits = (ms: number): States => ({ [WRITERS]: scored({ [OTHER]: -1, [THIRD]: ms }, 40_000) });
+const theirsOf = (...owners: string[]) =>
+  owners.flatMap((owner) => [`redisson_unlock_latch:{job}:${owner}`, holdKey(owner, 1)]);
+
+scriptTable(bench, readAcquire, {
+  keys: { lock: LOCK, writers: WRITERS, theirs: [TOMBSTONE, holdKey(ME, 1)] },
+  args: { owners: [ME], leases: [60_000], yield: 1 },
+  rows: {
+    ...each(
+      "{1, 0}: a free lock is granted to one that %s",
+      { "does not yield": 0, yields: 1 },
+      (yields) => ({
+        args: { yield: yields },
+        reply: [1, 0],
+        after: reading({ [ME]: [60_000] }),
+      }),
+    ),
+    ...each(
+      "{1, 0}: granted before, it keeps the count, and only raises the TTLs of hold and lock, to %s ms",
+      { 30000: [15_000, 30_000], 60000: [60_000, 60_000], 120000: [120_000, 120_000] },
+      ([lease, term]) => ({
+        given: reading({ [ME]: [30_000, 90_000] }),
+        args: { leases: [lease] },
+        reply: [1, 0],
+        after: reading({ [ME]: [term, 90_000] }),
+      }),
+    ),
+    ...each(
+      "{1, 0}: beside other readers, with a lease that is %s",
+      { longer: 60_000, "shorter: the TTL of the lock is theirs then": 15_000 },
+      (lease) => ({
+        given: reading({ [OTHER]: [30_000, 10_000] }),
+        args: { leases: [lease] },
+        reply: [1, 0],
+        after: reading({ [OTHER]: [30_000, 10_000], [ME]: [lease] }),
+      }),
+    ),
+    "{1, 0}: beside readers that have all lapsed, as with Redisson": {
+      given: reading({ [OTHER]: [0] }, 30_000),
+      reply: [1, 0],
+      after: reading({ [OTHER]: [0], [ME]: [60_000] }),
+    },
+    "{1, 0}: a hold key without TTL gets one": {
+      given: { [holdKey(ME, 1)]: text("1", -1) },
+      reply: [1, 0],
+      after: reading({ [ME]: [60_000] }),
+    },
+    "{1, 0}: sent again when its owner has come to write as well, it changes nothing of that": {
+      given: writing(90_000, "2", [30_000]),
+      reply: [1, 0],
+      after: writing(90_000, "2", [60_000]),
+    },
+    "{0, pttl}: another writes": { given: writing(50_000, "2", [30_000], OTHER), reply: [0, left(50_000)] },
+    "{0, -1}: another writes, without end": { given: writing(-1, "1", [], OTHER), reply: [0, -1] },
+    "{0, pttl}: a plain lock of that name is not shared": { given: theirs(50_000), reply: [0, left(50_000)] },
+    ...each(
+      "{0, ms}: for %s a waiting writer goes first, until it is taken for dead",
+      { "a free lock": {}, "a lock that others read": reading({ [OTHER]: [90_000] }) },
+      (given) => ({ given: { ...given, ...waits(25_000) }, reply: [0, left(25_000)] }),
+    ),
+    ...each(
+      "{1, 0}: one that %s is let in at once",
+      { "does not yield": [0, waits(25_000)], "finds the waiting writers dead": [1, waits(-1)] },
+      ([yields, given]) => ({
+        given,
+        args: { yield: yields },
+        reply: [1, 0],
+        after: { ...reading({ [ME]: [60_000] }), ...given },
+      }),
+    ),
+    "{1, 0}: an owner that reads already passes waiting writers": {
+      given: { ...mine, ...waits(25_000) },
+      reply: [1, 0],
+      after: { ...reading({ [ME]: [60_000] }), ...waits(25_000) },
+    },
+    "{0, pttl}: while another writes, its time counts and not that of waiting writers": {
+      given: { ...writing(50_000, "1", [], OTHER), ...waits(25_000) },
+      reply: [0, left(50_000)],
+    },
+    ...each(
+      "{2, 0}: a wire id that is over does not get %s",
+      {
+        "a free lock": {},
+        "its own lock": reading({ [ME]: [20_000] }),
+        "a lock that others read": reading({ [OTHER]: [20_000] }),
+        "a lock that another writes": written,
+      },
+      (given) => ({ given: { ...given, ...over }, reply: [2, 0] }),
+    ),
+    "many at once are each answered as if they had come one after the other": {
+      given: over,
+      keys: { theirs: theirsOf(OTHER, ME, THIRD) },
+      args: { owners: [OTHER, ME, THIRD], leases: [20_000, 90_000, 60_000] },
+      reply: [1, 0, 2, 0, 1, 0],
+      after: { ...over, ...reading({ [OTHER]: [20_000], [THIRD]: [60_000] }) },
+    },
+    "many at once are each told how long another writes": {
+      given: { ...over, ...writing(50_000, "1", [], OTHER) },
+      keys: { theirs: theirsOf(`${ME}7`, ME, THIRD) },
+      args: { owners: [`${ME}7`, ME, THIRD], leases: [60_000, 60_000, 60_000] },
+      reply: [0, left(50_000), 2, 0, 0, left(50_000)],
+    },
+    "the largest lease survives as text": {
+      args: { leases: [MOST] },
+      reply: [1, 0],
+      after: reading({ [ME]: [MOST] }),
+    },
+    "the largest lease, beside another reader": {
+      given: reading({ [OTHER]: [30_000] }),
+      args: { leases: [MOST] },
+      reply: [1, 0],
+      after: reading({ [OTHER]: [30_000], [ME]: [MOST] }),
+    },
+    ...each(
+      "other data in the key of %s stays as it is",
+      {
+        "the lock": { [LOCK]: { value: ["theirs"], ttl: 60_000 } },
+        "the waiting writers": { [WRITERS]: text("theirs", 60_000) },
+      } as Record<string, States>,
+      (given) => ({ given, reply: WRONGTYPE }),
+    ),
+    ...each(
+      "without memory %s is refused, and nothing is written, not even in part",
+      { "a free lock": {}, "a lock that others read": reading({ [OTHER]: [30_000] }) },
+      (given) => ({ given, outOfMemory: true, reply: OUT_OF_MEMORY }),
+    ),
+  },
+  rights: {
+    "a free lock": { commands: "hget exists hexists zrevrange pttl set hset" },
+    "a free lock, of which a hold is left that has an end": {
+      commands: "pexpire",
+      after: holds(ME, [60_000]),
+    },
+    "a writer waits": { given: waits(25_000), commands: "time" },
+    "others read": { given: reading({ [OTHER]: [30_000] }), commands: "hset pexpire" },
+    "another writes": { given: written, commands: "pttl" },
+  },
+});
+
+const keepsOthers = {
+  "-1: others read": [-1, reading({ [OTHER]: [30_000] })],
+  "-1: others read, without end": [-1, reading({ [OTHER]: [30_000] }, -1)],
+  "-1: a plain lock of that name is there": [-1, theirs(30_000)],
+  "-1: another writes": [-1, written],
+  "0: the lock is gone, and is not made again": [0, {}],
+} as Record<string, [reply: number, given: States]>;
+const lapsedBesideOthers = reading({ [ME]: [0, 0], [OTHER]: [30_000] });
+const allLapsed = reading({ [OTHER]: [0], [ME]: [0] }, 30_000);
+const nine = Array<number>(9).fill(30_000);
+
+scriptTable(bench, readReenter, {
+  keys: { lock: LOCK, tombstone: TOMBSTONE },
+  args: { owner: ME, field: MY_WRITE, count: 2, lease: 60_000 },
+  rows: {
+    ...each(
+      "1: granted, with a lease that is %s",
+      { longer: 60_000, "shorter: the TTL of the lock is not lowered": 15_000 },
+      (lease) => ({
+        given: reading({ [ME]: [30_000], [OTHER]: [10_000, 10_000] }),
+        args: { lease },
+        reply: 1,
+        after: reading({ [ME]: [30_000, lease], [OTHER]: [10_000, 10_000] }),
+      }),
+    ),
+    "1: with the hold there, it is not lowered": { given: reading({ [ME]: [30_000, 90_000] }), reply: 1 },
+    "1: with the hold there, it only raises that hold": {
+      given: reading({ [ME]: [30_000, 45_000] }),
+      reply: 1,
+      after: reading({ [ME]: [30_000, 60_000] }),
+    },
+    "1: the tenth hold has the number 10": {
+      given: reading({ [ME]: nine }),
+      args: { count: 10 },
+      reply: 1,
+      after: reading({ [ME]: [...nine, 60_000] }),
+    },
+    "1: while one of the owner's holds lives the lapsed others do not matter": {
+      given: reading({ [ME]: [0, 30_000] }),
+      args: { count: 3 },
+      reply: 1,
+      after: reading({ [ME]: [0, 30_000, 60_000] }),
+    },
+    ...each(
+      "1: the writer takes the read side, with a lease that is %s",
+      { longer: [60_000, 60_000], "shorter: the write lease is not cut": [5_000, 30_000] },
+      ([lease, ttl]) => ({
+        given: writing(30_000, "2"),
+        args: { count: 1, lease },
+        reply: 1,
+        after: writing(ttl, "2", [lease]),
+      }),
+    ),
+    "1: the writer that reads reads once more": {
+      given: writing(30_000, "2", [5_000]),
+      reply: 1,
+      after: writing(60_000, "2", [5_000, 60_000]),
+    },
+    ...each(
+      "1: the writer whose read holds have lapsed reads afresh (%s)",
+      { one: [0], three: [0, 0, 0] } as Record<string, number[]>,
+      (lapsed) => ({
+        given: writing(30_000, "1", lapsed),
+        args: { count: 1 },
+        reply: 1,
+        after: writing(60_000, "1", [60_000]),
+      }),
+    ),
+    ...each(
+      "3: the writer that counts on read holds that have lapsed; no count is left behind (%s)",
+      { 2: 2, 3: 3 },
+      (count) => ({ given: writing(30_000, "1", [0, 0]), args: { count }, reply: 3, after: writing(30_000) }),
+    ),
+    ...each("%s (the first)", keepsOthers, ([reply, given]) => ({ given, args: { count: 1 }, reply })),
+    ...each("%s (the second)", keepsOthers, ([reply, given]) => ({ given, reply })),
+    ...each("%s (the third)", keepsOthers, ([reply, given]) => ({ given, args: { count: 3 }, reply })),
+    ...each(
+      "-1: its own holds have lapsed, and are not made again (count %s)",
+      { 1: 1, 2: 2, 3: 3 },
+      (count) => ({ given: lapsedBesideOthers, args: { count }, reply: -1 }),
+    ),
+    "0: all who read have lapsed; what is left of them goes": { given: allLapsed, reply: 0, after: {} },
+    ...each(
+      "2: a call that %s changes nothing",
+      {
+        "was given up": [2, { ...mine, ...over }],
+        "was given up, after an earlier run": [1, { ...mine, ...over }],
+        "was given up, and the lock is gone": [2, over],
+        "comes two too early": [3, mine],
+        "comes one too late": [0, mine],
+        "comes far too late": [1, reading({ [ME]: [30_000, 30_000, 30_000] })],
+        "comes one too early for a writer": [0, writing(30_000, "1", [30_000])],
+      },
+      ([count, given]) => ({ given, args: { count }, reply: 2 }),
+    ),
+    "the largest lease survives as text": {
+      given: mine,
+      args: { lease: MOST },
+      reply: 1,
+      after: reading({ [ME]: [30_000, MOST] }),
+    },
+    ...each(
+      "the hold key of %s",
+      {
+        ...BASES,
+        "a name with a colon": ["a:b", "{a:b}"],
+        "a name with braces inside": ["a{b}:c", "a{b}:c"],
+        "an opening brace": ["{x", "{x"],
+        "a closing brace": ["a}b", "{a}b}"],
+        "signs of patterns": ["a%w.c", "{a%w.c}"],
+      },
+      ([lock, base]) => ({
+        given: named(lock, base, 30_000, [30_000], "ключ %s:1"),
+        keys: { lock },
+        args: { owner: "ключ %s:1", field: "ключ %s:1:write" },
+        reply: 1,
+        after: named(lock, base, 60_000, [30_000, 60_000], "ключ %s:1"),
+      }),
+    ),
+    "a key with other data stays as it is": { given: otherData, reply: WRONGTYPE },
+    "without memory nothing is written, not even in part": {
+      given: mine,
+      outOfMemory: true,
+      reply: OUT_OF_MEMORY,
+    },
+  },
+  rights: {
+    "it reads": { given: mine, commands: "exists hget pttl set hset pexpire" },
+    "it writes": { given: writing(30_000), commands: "hexists" },
+    "the lock is gone": { commands: "exists" },
+    "others read": { given: reading({ [OTHER]: [30_000] }), commands: "hgetall" },
+  },
+});
+
+scriptTable(bench, readRelease, {
+  keys: ENDING_KEYS,
+  args: { owner: ME, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH", terms: [] },
+  rows: {
+    "1: the last hold of the last reader": {
+      given: mine,
+      reply: 1,
+      after: over,
+      heard: announced("0"),
+      even: ["out of memory", "mute"],
+    },
+    "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
+    "1: its tombstone spares the next writer": { given: { ...written, ...over }, reply: 1 },
+    "1: the last hold of one of several readers; the TTL is the longest of the others": {
+      given: reading({ [ME]: [60_000, 50_000], [OTHER]: [10_000], [THIRD]: [20_000, 30_000, 0] }),
+      reply: 1,
+      after: { ...reading({ [OTHER]: [10_000], [THIRD]: [20_000, 30_000, 0] }), ...over },
+    },
+    ...each(
+      "1: when the other readers have lapsed, the last that lives takes them away and tells, %s",
+      { "as long as the lock lasts": 30_000, "though the lock would have lasted longer": 90_000 },
+      (ttl) => ({
+        given: reading({ [ME]: [30_000], [OTHER]: [0, 0], [THIRD]: [0] }, ttl),
+        reply: 1,
+        after: over,
+        heard: announced("0"),
+      }),
+    ),
+    "1: one of several readers of a lock without end leaves it to the others": {
+      given: reading({ [ME]: [30_000], [OTHER]: [50_000] }, -1),
+      reply: 1,
+      after: { ...reading({ [OTHER]: [50_000] }), ...over },
+    },
+    "1: a TTL that others may need is kept as long as somebody else is seen to read": {
+      given: reading({ [ME]: [30_000], [OTHER]: [20_000] }, 90_000),
+      reply: 1,
+      after: { ...reading({ [OTHER]: [20_000] }, 90_000), ...over },
+    },
+    "1: a TTL that nobody else needs is not kept": {
+      given: reading({ [ME]: [30_000, 30_000], [OTHER]: [0] }, 90_000),
+      args: { left: 15_000, terms: [15_000] },
+      reply: 1,
+      after: reading({ [ME]: [15_000], [OTHER]: [0] }, 15_000),
+    },
+    ...each(
+      "1: readers with more holds than are looked for keep the lock, %s",
+      { "for its time": [60_000, 60_000], "which is without end": [-1, 2 ** 52] },
+      ([ttl, after]) => ({
+        given: { [LOCK]: held({ mode: "read", [ME]: "1", [OTHER]: "99999" }, ttl), ...holds(ME, [60_000]) },
+        reply: 1,
+        after: { [LOCK]: held({ mode: "read", [OTHER]: "99999" }, after), ...over },
+      }),
+    ),
+    "1: the search goes over all readers, and finds the last hold that it may look for": {
+      given: {
+        [LOCK]: held({ mode: "read", [ME]: "1", [OTHER]: "5002", [THIRD]: "5001" }, 90_000),
+        ...holds(ME, [90_000]),
+        [holdKey(THIRD, 5_001)]: text("1", 30_000),
+      },
+      reply: 1,
+      after: {
+        [LOCK]: held({ mode: "read", [OTHER]: "5002", [THIRD]: "5001" }, 30_000),
+        [holdKey(THIRD, 5_001)]: text("1", 30_000),
+        ...over,
+      },
+    },
+    "1: no hold stays behind of an owner that has as many as are looked for": {
+      given: {
+        [LOCK]: held({ mode: "read", [ME]: "10002" }, 60_000),
+        [holdKey(ME, 10_002)]: text("1", 30_000),
+      },
+      reply: 1,
+      after: over,
+      heard: announced("0"),
+    },
+    "1: a field that is no lock's is not deleted with the last reader": {
+      given: { [LOCK]: held({ mode: "read", [ME]: "1", name: "theirs" }, 30_000), ...holds(ME, [30_000]) },
+      reply: 1,
+      after: { [LOCK]: held({ mode: "read", name: "theirs" }, 30_000), ...over },
+    },
+    ...each(
+      "1: with holds left, each has its own term, and the lock the longest, %s",
+      { up: [60_000, 20_000], down: [15_000, 20_000] },
+      (terms) => ({
+        given: reading({ [ME]: [30_000, 30_000, 30_000] }),
+        args: { left: Math.max(...terms), terms },
+        reply: 1,
+        after: reading({ [ME]: terms }),
+        even: ["out of memory"],
+      }),
+    ),
+    "1: with holds left, the TTL is not below that of another reader": {
+      given: reading({ [ME]: [30_000, 30_000], [OTHER]: [60_000] }),
+      args: { left: 15_000, terms: [15_000] },
+      reply: 1,
+      after: reading({ [ME]: [15_000], [OTHER]: [60_000] }),
+    },
+    "1: a term that becomes the longest of all raises the TTL of the lock": {
+      given: reading({ [ME]: [10_000, 10_000], [OTHER]: [30_000] }),
+      args: { left: 60_000, terms: [60_000] },
+      reply: 1,
+      after: reading({ [ME]: [60_000], [OTHER]: [30_000] }),
+    },
+    "1: a hold left whose term is over keeps its number, without a key": {
+      given: reading({ [ME]: [30_000, 30_000, 30_000] }),
+      args: { left: 20_000, terms: [0, 20_000] },
+      reply: 1,
+      after: reading({ [ME]: [0, 20_000] }),
+    },
+    "1: a hold left whose key is gone gets its term": {
+      given: reading({ [ME]: [0, 20_000] }),
+      args: { left: 20_000, terms: [20_000] },
+      reply: 1,
+      after: reading({ [ME]: [20_000] }),
+    },
+    "1: of the writer, its last read hold; the write lease is not cut to the reads'": {
+      given: writing(60_000, "2", [5_000, 90_000]),
+      args: { left: 60_000 },
+      reply: 1,
+      after: { ...writing(60_000, "2"), ...over },
+    },
+    ...each(
+      "1: of the writer, one of several; the TTL is that of the longest hold on either side: %s",
+      {
+        "a write hold": [writing(90_000, "2", [90_000, 5_000]), 5_000],
+        "the read hold left": [writing(30_000, "2", [5_000, 5_000]), 60_000],
+      },
+      ([given, term]) => ({
+        given,
+        args: { left: 60_000, terms: [term] },
+        reply: 1,
+        after: writing(60_000, "2", [term]),
+      }),
+    ),
+    "1: of the writer, when no hold lasts, the write side keeps what it has, and nobody is told": {
+      given: writing(60_000, "1", [5_000]),
+      reply: 1,
+      after: { ...writing(60_000), ...over },
+    },
+    "0: of the writer that does not read": { given: writing(60_000), args: { left: 60_000 }, reply: 0 },
+    "1: a nested release whose call is over changes nothing": {
+      given: { ...two, ...over },
+      args: { left: 60_000, terms: [60_000] },
+      reply: 1,
+    },
+    "1: the last hold is given back though the owner's writing has left a tombstone": {
+      given: { ...reading({ [ME]: [10_000] }), ...over },
+      args: { tombstoneTtl: 90_000 },
+      reply: 1,
+      after: over,
+      heard: announced("0"),
+    },
+    ...each("%s (the last hold)", keepsOthers, ([reply, given]) => ({ given, reply })),
+    ...each("%s (a nested hold)", keepsOthers, ([reply, given]) => ({
+      given,
+      args: { left: 20_000, terms: [20_000] },
+      reply,
+    })),
+    "0: only lapsed readers are there; what is left of them goes": {
+      given: reading({ [OTHER]: [0], [THIRD]: [0, 0] }, 30_000),
+      reply: 0,
+      after: {},
+    },
+    "the largest terms survive as text": {
+      given: two,
+      args: { left: MOST, terms: [MOST] },
+      reply: 1,
+      after: reading({ [ME]: [MOST] }),
+    },
+    "the largest time of a write hold": {
+      given: writing(30_000, "1", [30_000]),
+      args: { left: MOST },
+      reply: 1,
+      after: { ...writing(MOST), ...over },
+    },
+    "the largest TTL of a tombstone": {
+      given: mine,
+      args: { tombstoneTtl: MOST },
+      reply: 1,
+      after: { [TOMBSTONE]: text("1", MOST) },
+      heard: announced("0"),
+    },
+    ...each(
+      "the hold keys of a name %s: one of two",
+      { ...BASES, "with one brace": ["a}b", "{a}b}"] },
+      ([lock, base]) => ({
+        given: named(lock, base, 30_000, [30_000, 30_000]),
+        keys: { lock },
+        args: { left: 60_000, terms: [60_000] },
+        reply: 1,
+        after: named(lock, base, 60_000, [60_000]),
+      }),
+    ),
+    ...each(
+      "the hold keys of a name %s: the last",
+      { ...BASES, "with one brace": ["a}b", "{a}b}"] },
+      ([lock, base]) => ({
+        given: named(lock, base, 60_000, [60_000]),
+        keys: { lock },
+        reply: 1,
+        after: over,
+        heard: announced("0"),
+      }),
+    ),
+    ...each(
+      "a key with other data stays as it is (%s)",
+      { "the last hold": [], "a nested hold": [20_000] } as Record<string, number[]>,
+      (terms) => ({ given: otherData, args: { left: 20_000 * terms.length, terms }, reply: WRONGTYPE }),
+    ),
+  },
+  rights: {
+    "a nested hold": {
+      given: two,
+      args: { left: 20_000, terms: [20_000] },
+      commands: "hexists exists hget del hset hgetall pttl pexpire",
+    },
+    "a nested hold whose key is gone": {
+      given: reading({ [ME]: [0, 30_000] }),
+      args: { left: 20_000, terms: [20_000] },
+      commands: "set",
+    },
+    "the last read hold of the writer": {
+      given: writing(30_000, "1", [30_000]),
+      args: { left: 20_000 },
+      commands: "pexpire",
+    },
+    "the last hold": { given: two, commands: "set hdel del" },
+    "the lock is gone": { commands: "exists hget" },
+    "it only writes": { given: writing(30_000), commands: "hexists" },
+    "others read": { given: reading({ [OTHER]: [30_000] }), commands: "hgetall" },
+  },
+});
+
+test.each(forms(readRelease))(
+  "read/release, %s: hundreds of holds, without limit of what Lua can unpack",
+  async (form) => {
+    const release = (left: number, terms: number[]) =>
+      bench().runner(readRelease, form)(ENDING_KEYS, {
+        owner: ME,
+        left,
+        tombstoneTtl: 40_000,
+        publish: "PUBLISH",
+        terms,
+      });
+    await bench().put(mine);
+    expect(await release(30_000, Array<number>(9_000).fill(30_000))).toBe(1);
+    expect(await bench().redis.hget(LOCK, ME)).toBe("9000");
+    expect(await bench().redis.dbsize()).toBe(9_001);
+    expect(await release(0, [])).toBe(1);
+    await bench().expect(over);
+  },
+);
+
+scriptTable(bench, readExtend, {
+  keys: { lock: LOCK, tombstone: CALL },
+  args: { owner: ME, left: 60_000, terms: [60_000] },
+  rows: {
+    ...each(
+      "1: the terms of all holds are set, and with them the TTL, %s",
+      { up: [60_000, 10_000], down: [15_000, 10_000], "to the most there is": [MOST, 10_000] },
+      (terms) => ({
+        given: two,
+        args: { left: terms[0], terms },
+        reply: 1,
+        after: reading({ [ME]: terms }),
+        even: ["out of memory"],
+      }),
+    ),
+    "1: a lock that outlives its only reader, by a pause of the server, gets that one's shorter term": {
+      given: reading({ [ME]: [30_000] }, 30_500),
+      args: { left: 10_000, terms: [10_000] },
+      reply: 1,
+      after: reading({ [ME]: [10_000] }),
+    },
+    "1: a shorter term does not cut the lease of another reader": {
+      given: reading({ [ME]: [60_000], [OTHER]: [40_000] }),
+      args: { left: 10_000, terms: [10_000] },
+      reply: 1,
+      after: reading({ [ME]: [10_000], [OTHER]: [40_000] }),
+    },
+    "1: a term that becomes the longest of all raises the TTL of the lock": {
+      given: reading({ [ME]: [10_000], [OTHER]: [30_000] }),
+      reply: 1,
+      after: reading({ [ME]: [60_000], [OTHER]: [30_000] }),
+    },
+    "1: a lock that somebody else left without end gets the longest term of all": {
+      given: reading({ [ME]: [30_000], [THIRD]: [40_000], [OTHER]: [50_000] }, -1),
+      args: { left: 20_000, terms: [20_000] },
+      reply: 1,
+      after: reading({ [ME]: [20_000], [THIRD]: [40_000], [OTHER]: [50_000] }),
+    },
+    "1: while the owner writes, the TTL is that of its longest hold on either side": {
+      given: writing(90_000, "1", [30_000]),
+      args: { terms: [10_000] },
+      reply: 1,
+      after: writing(60_000, "1", [10_000]),
+    },
+    "1: a hold that has lapsed is extended as long as another of its owner lives": {
+      given: reading({ [ME]: [0, 30_000] }),
+      args: { terms: [60_000, 30_000] },
+      reply: 1,
+      after: reading({ [ME]: [60_000, 30_000] }),
+    },
+    "1: terms that are over, or missing, end their holds": {
+      given: reading({ [ME]: [30_000, 30_000, 30_000] }),
+      args: { terms: [0, 60_000] },
+      reply: 1,
+      after: reading({ [ME]: [0, 60_000] }),
+    },
+    "1: terms that are missing end their holds, also those that have lapsed": {
+      given: reading({ [ME]: [0, 60_000] }),
+      reply: 1,
+      after: reading({ [ME]: [60_000] }),
+    },
+    ...each(
+      "1: no terms at all end %s",
+      {
+        "those of the only reader": [mine, {}, 0],
+        "a lock that would last longer than its only hold": [reading({ [ME]: [10_000] }, 30_000), {}, 0],
+        "those of one of several": [
+          reading({ [ME]: [30_000], [OTHER]: [40_000] }),
+          reading({ [OTHER]: [40_000] }),
+          -1,
+        ],
+        "those of a writer": [writing(30_000, "1", [30_000]), writing(30_000), 0],
+      },
+      ([given, after, next]) => ({
+        given,
+        args: { left: 0, terms: [] },
+        reply: 1,
+        after,
+        again: { reply: next },
+      }),
+    ),
+    "1: a call that is over changes nothing": { given: { ...mine, ...done }, reply: 1 },
+    ...each(
+      "%s",
+      {
+        ...keepsOthers,
+        "-1: its own holds have lapsed, and are not made again": [-1, lapsedBesideOthers],
+        "0: the owner writes, and reads no more": [0, writing(30_000)],
+        "0: the owner writes, and its read holds have lapsed": [0, writing(30_000, "1", [0])],
+      } as typeof keepsOthers,
+      ([reply, given]) => ({ given, args: { terms: [60_000, 60_000] }, reply }),
+    ),
+    "0: all who read have lapsed; what is left of them goes": { given: allLapsed, reply: 0, after: {} },
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 30_000, [30_000]),
+      keys: { lock },
+      reply: 1,
+      after: named(lock, base, 60_000, [60_000]),
+    })),
+    "a key with other data stays as it is": { given: otherData, reply: WRONGTYPE },
+  },
+  rights: {
+    "it reads": { given: mine, commands: "exists hget pttl hset pexpire" },
+    "it reads, and a hold has lapsed": { given: reading({ [ME]: [0, 30_000] }), commands: "set" },
+    "it reads twice": { given: two, commands: "del" },
+    "it writes and reads": { given: writing(30_000, "1", [30_000]), commands: "pexpire" },
+    "it only writes": { given: writing(30_000), commands: "hexists" },
+    "the lock is gone": { commands: "exists" },
+    "others read": { given: reading({ [OTHER]: [30_000] }), commands: "hgetall" },
+  },
+});
+
+const lapsed: States = { lapsed: held({ mode: "read", [OTHER]: "1" }, 15_000) };
+const strangers: States = {
+  read: held({ mode: "read", [OTHER]: "1" }, 15_000),
+  ...holds(OTHER, [15_000], "{read}"),
+  written: held({ mode: "write", [`${OTHER}:write`]: "1" }, 15_000),
+  mine: held({ mode: "write", [MY_WRITE]: "1" }, 15_000),
+  plain: held({ [OTHER]: "1" }, 15_000),
+  data: text("theirs", 15_000),
+  list: { value: ["theirs"], ttl: -1 },
+};
+const neighbours = (ttl: number): States => ({
+  ...named("first", "{first}", ttl, [ttl]),
+  ...named("{l}ast", "{l}ast", ttl, [ttl]),
+});
+const shared = (ttl: number): States => ({
+  a: held({ mode: "read", [ME]: "1", [OTHER]: "1" }, ttl),
+  ...holds(ME, [ttl], "{a}"),
+  ...holds(OTHER, [10_000], "{a}"),
+  größe: held({ mode: "read", [ME]: "1", [OTHER]: "1" }, ttl),
+  ...holds(ME, [10_000], "{größe}"),
+  ...holds(OTHER, [ttl], "{größe}"),
+});
+const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
+const allNames = (ttl: number): States =>
+  Object.assign({}, ...names.map((name) => named(name, `{${name}}`, ttl, [ttl, ttl])));
+
+scriptTable(bench, readRenew, {
+  keys: { locks: [LOCK] },
+  args: { lease: 30_000, owners: [ME] },
+  endless: /^list$/,
+  rows: {
+    ...each(
+      "1: holds and lock are raised, kept where they are higher: %s",
+      { three: [15_000, 60_000, 5_000], one: [15_000] } as Record<string, number[]>,
+      (terms) => ({
+        given: reading({ [ME]: terms }),
+        reply: [1],
+        after: reading({ [ME]: terms.map((term) => Math.max(term, 30_000)) }),
+      }),
+    ),
+    "1: nobody else's holds are kept alive, and their lease on the lock is not cut": {
+      given: reading({ [ME]: [15_000], [OTHER]: [10_000, 90_000], [THIRD]: [0] }),
+      reply: [1],
+      after: reading({ [ME]: [30_000], [OTHER]: [10_000, 90_000], [THIRD]: [0] }),
+    },
+    "1: a lapsed hold is not made anew while another of its owner lives": {
+      given: reading({ [ME]: [0, 15_000, 0] }),
+      reply: [1],
+      after: reading({ [ME]: [0, 30_000, 0] }),
+    },
+    "1: while the owner writes, the write lease is not cut": {
+      given: writing(90_000, "1", [15_000]),
+      reply: [1],
+      after: writing(90_000, "1", [30_000]),
+    },
+    "-1: others read, without end": { given: reading({ [OTHER]: [15_000] }, -1), reply: [-1] },
+    "-1: an owner whose holds have all lapsed is told so, and leaves no count behind": {
+      given: reading({ [ME]: [0, 0], [OTHER]: [15_000] }),
+      reply: [-1],
+      after: reading({ [OTHER]: [15_000] }),
+    },
+    "0 and -1: what is gone or another's stays so, what is left of the dead goes, and its neighbours are renewed":
+      {
+        given: { ...strangers, ...lapsed, ...neighbours(15_000) },
+        keys: {
+          locks: ["first", "gone", "read", "lapsed", "written", "mine", "plain", "data", "list", "{l}ast"],
+        },
+        args: { owners: Array.from({ length: 10 }, () => ME) },
+        reply: [1, 0, -1, 0, -1, 0, -1, -1, -1, 1],
+        after: { ...strangers, ...neighbours(30_000) },
+      },
+    "each lock is renewed for its own owner": {
+      given: shared(20_000),
+      keys: { locks: ["a", "größe"] },
+      args: { owners: [ME, OTHER] },
+      reply: [1, 1],
+      after: shared(30_000),
+    },
+    "the largest lease survives as text": {
+      given: reading({ [ME]: [15_000] }),
+      args: { lease: MOST },
+      reply: [1],
+      after: reading({ [ME]: [MOST] }),
+    },
+    "the largest TTL is not lowered": { given: reading({ [ME]: [MOST] }), args: { lease: 1 }, reply: [1] },
+    "many at once, and without memory": {
+      given: allNames(15_000),
+      keys: { locks: names },
+      args: { owners: names.map(() => ME) },
+      outOfMemory: true,
+      reply: names.map(() => 1),
+      after: allNames(30_000),
+    },
+    "a count of two digits": {
+      given: reading({ [ME]: Array<number>(12).fill(15_000) }),
+      reply: [1],
+      after: reading({ [ME]: Array<number>(12).fill(30_000) }),
+    },
+    "-1: who may not hget cannot tell it from other data, and renews nothing": {
+      given: reading({ [ME]: [0], [OTHER]: [15_000] }),
+      mayNot: "hget",
+      reply: [-1],
+    },
+  },
+  rights: {
+    "it reads": { given: reading({ [ME]: [15_000] }), commands: "pttl pexpire" },
+    "the lock is gone": { commands: "exists" },
+    "it has lapsed": { given: reading({ [ME]: [0] }, 15_000), commands: "del" },
+    "it has lapsed, and others read": { given: reading({ [ME]: [0], [OTHER]: [15_000] }), commands: "hdel" },
+  },
+});
+
+const THE_OTHER = "6e3814a1-e847-452b-a982-45baf93a1df2:-1";
+
+scriptTable(bench, readState, {
+  keys: { locks: [LOCK] },
+  args: { owner: ME },
+  rows: {
+    ...each(
+      "{1, count, pttl}: a lock that is read, asked for %s",
+      { "a reader": [ME, 3], another: [THIRD, 0], nobody: ["", 0] },
+      ([owner, count]) => ({
+        given: reading({ [ME]: [30_000, 10_000, 0], [OTHER]: [50_000] }),
+        args: { owner },
+        reply: [1, count, left(50_000)],
+      }),
+    ),
+    "{1, count, pttl}: a writer that reads as well": {
+      given: writing(60_000, "2", [30_000]),
+      reply: [1, 1, left(60_000)],
+    },
+    ...each(
+      "{0, 0, -2}: %s",
+      {
+        "a free lock": {},
+        "a lock that is only written": writing(30_000),
+        "a lock whose readers, none of them this one, have all lapsed": reading({ [OTHER]: [0, 0] }, 30_000),
+        "holds that have lapsed, when nobody reads": reading({ [ME]: [0, 0] }, 30_000),
+        "a plain lock of that name": theirs(30_000),
+      } as Record<string, States>,
+      (given) => ({ given, reply: [0, 0, -2] }),
+    ),
+    "{1, 0, pttl}: holds that have lapsed do not count, while others read": {
+      given: reading({ [ME]: [0, 0], [OTHER]: [30_000] }),
+      reply: [1, 0, left(30_000)],
+    },
+    "the longest TTL": { given: reading({ [ME]: [MOST] }), reply: [1, 1, left(MOST)] },
+    "a lock without end": { given: reading({ [ME]: [30_000] }, -1), reply: [1, 1, -1] },
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 30_000, [0, 10_000], THE_OTHER),
+      keys: { locks: [lock] },
+      args: { owner: THE_OTHER },
+      reply: [1, 2, left(30_000)],
+    })),
+    "a key with other data stays as it is": { given: otherData, reply: WRONGTYPE },
+  },
+  rights: { "it reads": { given: mine, commands: "hget hgetall pttl" } },
+});
+
+scriptTable(bench, readUndo, {
+  keys: ENDING_KEYS,
+  args: { owner: ME, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH", terms: [] },
+  rows: {
+    ...each(
+      "1: an acquire of the only reader; and 0 the next time: %s",
+      {
+        alone: mine,
+        "beside readers that have all lapsed": reading({ [ME]: [30_000], [OTHER]: [0, 0] }),
+        "of a lock that would last longer than its hold": reading({ [ME]: [10_000] }, 30_000),
+      },
+      (given) => ({
+        given,
+        reply: 1,
+        after: over,
+        heard: announced("0"),
+        again: { reply: 0 },
+        even: ["out of memory", "mute"],
+      }),
+    ),
+    "0: its tombstone is not renewed": { given: over, args: { tombstoneTtl: 90_000 }, reply: 0 },
+    "1: an acquire beside other readers, who keep the lock as long as they last": {
+      given: reading({ [ME]: [60_000], [OTHER]: [10_000], [THIRD]: [20_000, 30_000] }),
+      reply: 1,
+      after: { ...reading({ [OTHER]: [10_000], [THIRD]: [20_000, 30_000] }), ...over },
+      again: { reply: 0 },
+    },
+    ...each(
+      "1: a nested acquire alone, the TTL set %s; and 0 the next time",
+      { up: [60_000, 20_000], down: [15_000, 20_000] },
+      (terms) => ({
+        given: reading({ [ME]: [30_000, 30_000, 30_000] }),
+        args: { left: Math.max(...terms), terms },
+        reply: 1,
+        after: { ...reading({ [ME]: terms }), ...over },
+        again: { reply: 0 },
+        even: ["out of memory"],
+      }),
+    ),
+    ...each(
+      "1: while the owner writes, %s",
+      {
+        "its first read hold, so that only its write holds stay": [[], 60_000, 60_000],
+        "a further read hold": [[5_000], 60_000, 60_000],
+        "a read hold when nothing else lasts: the write side keeps what it has": [[], 0, 90_000],
+      } as Record<string, [terms: number[], left: number, ttl: number]>,
+      ([terms, left, ttl]) => ({
+        given: writing(90_000, "2", [...terms, 90_000]),
+        args: { left, terms },
+        reply: 1,
+        after: { ...writing(ttl, "2", terms), ...over },
+        again: { reply: 0 },
+      }),
+    ),
+    ...each(
+      "0: %s has nothing to undo; the tombstone stands",
+      {
+        "a free lock": [[], {}],
+        "a lock that others read": [[], reading({ [OTHER]: [30_000] })],
+        "a lock that another writes": [[], written],
+        "a lock that the owner only writes": [[], writing(30_000)],
+        "a count that is lower": [[60_000, 60_000], mine],
+        "a count that is the same": [[60_000], mine],
+      } as Record<string, [terms: number[], given: States]>,
+      ([terms, given]) => ({
+        given,
+        args: { left: 60_000, terms },
+        reply: 0,
+        after: { ...given, ...over },
+        even: ["out of memory"],
+      }),
+    ),
+    ...each(
+      "0: an earlier run has undone it, and a later one changes nothing more: %s",
+      {
+        "a nested one": [two, 60_000, [60_000]],
+        "a nested one, by now with another TTL": [
+          reading({ [ME]: [60_000, 20_000] }, 90_000),
+          60_000,
+          [60_000],
+        ],
+        "the last one": [two, 0, []],
+      } as Record<string, [given: States, left: number, terms: number[]]>,
+      ([given, left, terms]) => ({
+        given: { ...given, ...over },
+        args: { left, terms, tombstoneTtl: 80_000 },
+        reply: 0,
+      }),
+    ),
+    ...each(
+      "1: the terms of the holds left are set, also of those that have lapsed on either side: %s",
+      {
+        "three left": [
+          [0, 30_000, 30_000, 30_000],
+          [20_000, 0, 30_000],
+        ],
+        "two left": [
+          [0, 30_000, 30_000],
+          [0, 30_000],
+        ],
+      } as Record<string, [before: number[], terms: number[]]>,
+      ([before, terms]) => ({
+        given: reading({ [ME]: before }),
+        args: { left: 30_000, terms },
+        reply: 1,
+        after: { ...reading({ [ME]: terms }), ...over },
+        again: { reply: 0 },
+      }),
+    ),
+    "1: a term that becomes the longest of all raises the TTL of the lock": {
+      given: reading({ [ME]: [10_000, 10_000], [OTHER]: [30_000] }),
+      args: { left: 60_000, terms: [60_000] },
+      reply: 1,
+      after: { ...reading({ [ME]: [60_000], [OTHER]: [30_000] }), ...over },
+      again: { reply: 0 },
+    },
+    "1: a lock that somebody else left without end stays with its other readers": {
+      given: reading({ [ME]: [30_000], [OTHER]: [20_000], [THIRD]: [50_000] }, -1),
+      reply: 1,
+      after: { ...reading({ [OTHER]: [20_000], [THIRD]: [50_000] }), ...over },
+      again: { reply: 0 },
+    },
+    "counts of two digits are numbers, not text": {
+      given: reading({ [ME]: [...nine, 30_000] }),
+      args: { left: 30_000, terms: nine },
+      reply: 1,
+      after: { ...reading({ [ME]: nine }), ...over },
+      again: { reply: 0 },
+    },
+    "the largest numbers survive as text": {
+      given: two,
+      args: { left: MOST, terms: [MOST], tombstoneTtl: MOST },
+      reply: 1,
+      after: { ...reading({ [ME]: [MOST] }), [TOMBSTONE]: text("1", MOST) },
+      again: { reply: 0 },
+    },
+    "the largest time of a write hold": {
+      given: writing(30_000, "1", [30_000]),
+      args: { left: MOST },
+      reply: 1,
+      after: { ...writing(MOST), ...over },
+      again: { reply: 0 },
+    },
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 30_000, [30_000, 30_000]),
+      keys: { lock },
+      args: { left: 30_000, terms: [30_000] },
+      reply: 1,
+      after: { ...named(lock, base, 30_000, [30_000]), ...over },
+      again: { reply: 0 },
+    })),
+    "a key with other data stays as it is": {
+      given: otherData,
+      reply: WRONGTYPE,
+      after: { ...otherData, ...over },
+      again: { reply: 0 },
+    },
+  },
+  rights: {
+    "an acquire": { given: two, commands: "exists del set hget hdel" },
+    "a nested acquire": {
+      given: two,
+      args: { left: 20_000, terms: [20_000] },
+      commands: "hset hgetall pttl pexpire",
+    },
+    "of the writer": {
+      given: writing(30_000, "1", [30_000]),
+      args: { left: 20_000 },
+      commands: "pexpire",
+    },
+  },
+});
+
+scriptTable(bench, readForce, {
+  keys: { tombstone: CALL, lock: LOCK, channel: CHANNEL },
+  args: { tombstoneTtl: 20_000, publish: "PUBLISH" },
+  rows: {
+    "1: all readers' holds and the lock go": {
+      given: { ...reading({ [ME]: [30_000, 20_000], [OTHER]: [0, 10_000] }), ...over },
+      reply: 1,
+      after: { ...over, ...done },
+      heard: announced("0"),
+      even: ["out of memory", "mute"],
+    },
+    ...each(
+      "1: sent again, it leaves %s alone",
+      {
+        "its next readers": reading({ [OTHER]: [30_000] }),
+        "a writer that reads": writing(60_000, "1", [30_000], OTHER),
+      },
+      (next) => ({ given: { ...next, ...done }, reply: 1 }),
+    ),
+    "1: of a lock that somebody else left without end": {
+      given: reading({ [ME]: [30_000] }, -1),
+      reply: 1,
+      after: done,
+      heard: announced("0"),
+    },
+    "1: of a writer that reads as well the write side stays, and nobody is told": {
+      given: writing(60_000, "2", [30_000, 50_000]),
+      reply: 1,
+      after: { ...writing(60_000, "2"), ...done },
+    },
+    ...each(
+      "0: %s; nothing is changed or announced",
+      {
+        "a writer's read holds have lapsed": writing(60_000, "2", [0, 0]),
+        "a writer does not read": writing(60_000, "2"),
+        "readers that have all lapsed are no readers": reading({ [ME]: [0, 0], [OTHER]: [0] }, 30_000),
+        "it was free": over,
+        "a plain lock of that name": theirs(30_000),
+        "a hash without mode, though a hold key fits it": { ...theirs(30_000), ...holds(OTHER, [10_000]) },
+      },
+      (given) => ({ given, reply: 0 }),
+    ),
+    "1: of readers with thousands of holds the last that is looked for goes, too": {
+      given: {
+        [LOCK]: held({ mode: "read", [ME]: "5002", [OTHER]: "5001" }, 60_000),
+        [holdKey(OTHER, 5_001)]: text("1", 30_000),
+      },
+      reply: 1,
+      after: done,
+      heard: announced("0"),
+    },
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 30_000, [30_000, 10_000], THE_OTHER),
+      keys: { lock },
+      reply: 1,
+      after: done,
+      heard: announced("0"),
+    })),
+    "a key with other data stays as it is": { given: { [LOCK]: text("theirs", -1) }, reply: WRONGTYPE },
+  },
+  rights: { "it is read": { given: mine, commands: "hget hgetall pttl del hdel set" } },
+});

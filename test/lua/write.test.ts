@@ -1,0 +1,602 @@
+/** The write side of a read-write lock. */
+import { expect, test } from "vitest";
+import {
+  writeAcquire,
+  writeForce,
+  writeRelease,
+  writeState,
+  writeUndo,
+} from "../../src/scripts/generated.js";
+import {
+  forms,
+  held,
+  LOCK,
+  later,
+  left,
+  ME,
+  MOST,
+  OTHER,
+  otherData,
+  over,
+  type Scores,
+  type States,
+  scored,
+  TOMBSTONE,
+  text,
+  theirs,
+  useBench,
+} from "./bench.js";
+import {
+  announced,
+  BASES,
+  CALL,
+  CHANNEL,
+  done,
+  ENDING_KEYS,
+  holds,
+  MY_WRITE,
+  reading,
+  THIRD,
+  WRITERS,
+  writing,
+} from "./sides.js";
+import { each, scriptTable, WRONGTYPE } from "./table.js";
+
+const bench = useBench(CHANNEL);
+
+const read = reading({ [OTHER]: [50_000] });
+const written = writing(50_000, "2", [], OTHER);
+/** Writers that wait, until when. */
+const waits = (writers: Scores["members"], ttl = 40_000): States => ({ [WRITERS]: scored(writers, ttl) });
+/** A lock of this name that ME reads once, and writes as well if it does. */
+const named = (name: string, base: string, ttl: number, terms: number[], writes = false): States => ({
+  [name]: held(
+    { mode: writes ? "write" : "read", ...(writes && { [MY_WRITE]: "1" }), [ME]: String(terms.length) },
+    ttl,
+  ),
+  ...holds(ME, terms, base),
+});
+/** How long an unheard writer counts as waiting; a call that does not wait, or whose writers do not go first, has none. */
+const PATIENCE = 20_000;
+const NO_WAIT = 0;
+const me = waits({ [ME]: later(PATIENCE) }, PATIENCE);
+
+/** For whom a lock is not free, and when it may be. */
+const refused = {
+  "another writes": [written, 50_000],
+  "another writes, without end": [writing(-1, "1", [], OTHER), -1],
+  "another writes, whose read holds have lapsed": [writing(50_000, "2", [0], OTHER), 50_000],
+  "others read": [read, 50_000],
+  "others read, and one hold that lives keeps it for all lapsed ones": [
+    reading({ [OTHER]: [0, 25_000, 0], [THIRD]: [0] }, 50_000),
+    50_000,
+  ],
+  "others read, without end": [reading({ [OTHER]: [50_000] }, -1), -1],
+  "a plain lock of that name is there": [theirs(50_000), 50_000],
+} as Record<string, [given: States, ttl: number]>;
+
+scriptTable(bench, writeAcquire, {
+  keys: { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS },
+  args: { owner: ME, field: MY_WRITE, lease: 60_000, patience: PATIENCE },
+  rows: {
+    ...each(
+      "1: a free lock is granted to one that %s",
+      { waits: PATIENCE, "does not wait": NO_WAIT },
+      (patience) => ({ args: { patience }, reply: 1, after: writing(60_000) }),
+    ),
+    "1: granted before, it keeps counts and a longer TTL": {
+      given: writing(90_000, "12", [10_000]),
+      reply: 1,
+    },
+    "1: granted before, it keeps counts, and the TTL is raised and never a sum": {
+      given: writing(30_000, "12", [10_000]),
+      reply: 1,
+      after: writing(60_000, "12", [10_000]),
+    },
+    "1: whoever is granted the lock waits no more; the others do": {
+      given: waits({ [OTHER]: 5_000, [ME]: 6_000, [THIRD]: -1 }),
+      reply: 1,
+      after: { ...writing(60_000), ...waits({ [OTHER]: 5_000, [THIRD]: -1 }) },
+    },
+    "1: whoever is granted the lock waits no more, even if it did not wait for this try": {
+      given: waits({ [ME]: 6_000 }),
+      args: { patience: NO_WAIT },
+      reply: 1,
+      after: writing(60_000),
+    },
+    "1: a lock whose readers have all lapsed is free, also when its own TTL has not": {
+      given: reading({ [OTHER]: [0, 0], [THIRD]: [0] }, 90_000),
+      reply: 1,
+      after: writing(60_000),
+    },
+    ...each("{0, pttl}: %s; who does not wait is not marked", refused, ([given, ttl]) => ({
+      given,
+      args: { patience: NO_WAIT },
+      reply: [0, left(ttl)],
+    })),
+    ...each("{0, pttl}: %s; who waits is marked", refused, ([given, ttl]) => ({
+      given,
+      reply: [0, left(ttl)],
+      after: { ...given, ...me },
+    })),
+    "{0, pttl}: the marks of others stay, those of dead ones go": {
+      given: { ...read, ...waits({ a: -1, b: 5_000, [ME]: 4_000 }, 5_000) },
+      reply: [0, left(50_000)],
+      after: { ...read, ...waits({ b: 5_000, [ME]: later(PATIENCE) }, PATIENCE) },
+    },
+    "{0, pttl}: a late copy of the command by which its owner came to write, before it went on as a reader": {
+      given: reading({ [ME]: [50_000], [OTHER]: [30_000] }),
+      reply: [0, left(50_000)],
+    },
+    "who does not wait leaves the marks of others as they are": {
+      given: { ...read, ...waits({ [OTHER]: -1, [THIRD]: 5_000 }, 5_000) },
+      args: { patience: NO_WAIT },
+      reply: [0, left(50_000)],
+    },
+    "a mark and its key last as long as the longest patience": {
+      given: { ...read, ...waits({ [OTHER]: 35_000 }, 35_000) },
+      reply: [0, left(50_000)],
+      after: { ...read, ...waits({ [OTHER]: 35_000, [ME]: later(PATIENCE) }, 35_000) },
+    },
+    ...each(
+      "{2, 0}: a wire id that is over does not get %s, nor a mark",
+      {
+        "a free lock": {},
+        "its own lock": writing(20_000),
+        "another's lock": writing(20_000, "1", [], OTHER),
+        "a lock that others read": reading({ [OTHER]: [20_000] }),
+      },
+      (given) => ({ given: { ...given, ...over, ...waits({ [OTHER]: 5_000 }) }, reply: [2, 0] }),
+    ),
+    "the largest lease survives": { args: { lease: MOST }, reply: 1, after: writing(MOST) },
+    "the largest lease raises a TTL": {
+      given: writing(30_000),
+      args: { lease: MOST },
+      reply: 1,
+      after: writing(MOST),
+    },
+    "the largest TTL is told, and a large patience survives": {
+      given: writing(MOST, "1", [], OTHER),
+      args: { lease: 1, patience: 1e12 },
+      reply: [0, left(MOST)],
+      after: { ...writing(MOST, "1", [], OTHER), ...waits({ [ME]: later(1e12) }, 1e12) },
+    },
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 50_000, [0, 30_000]),
+      keys: { lock },
+      args: { patience: NO_WAIT, lease: 1 },
+      reply: [0, left(50_000)],
+    })),
+    ...each(
+      "other data in the key of %s stays as it is",
+      {
+        "the lock": { [LOCK]: { value: ["theirs"], ttl: 60_000 } },
+        "the waiting writers": { [WRITERS]: text("theirs", 60_000) },
+        "the waiting writers, while others read": { ...read, [WRITERS]: text("theirs", 60_000) },
+      } as Record<string, States>,
+      (given) => ({ given, reply: WRONGTYPE }),
+    ),
+  },
+  rights: {
+    "a free lock": { commands: "hget exists zrem hset pexpire" },
+    "others read": { given: read, commands: "zadd", after: read },
+    "others read, and one waits": {
+      given: { ...read, ...waits({ [OTHER]: 5_000 }) },
+      commands: "hgetall pttl time hexists zremrangebyscore zadd",
+    },
+    "all readers have lapsed": { given: reading({ [OTHER]: [0] }, 30_000), commands: "del" },
+    "its own lock": { given: writing(30_000), commands: "hexists pttl pexpire" },
+  },
+});
+
+test.each(forms(writeAcquire))(
+  "write/acquire, %s: without memory a free lock is granted or refused, but either wholly",
+  async (form) => {
+    await bench().put({});
+    const acquire = bench().runner(writeAcquire, form);
+    const keys = { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS };
+    const reply = await bench().outOfMemory(() =>
+      acquire(keys, { owner: ME, field: MY_WRITE, lease: 90_000, patience: PATIENCE }).catch(String),
+    );
+    expect(reply).toEqual(typeof reply === "string" ? expect.stringContaining("OOM") : 1);
+    await bench().expect(typeof reply === "string" ? {} : writing(90_000));
+  },
+);
+
+/** Who holds the lock while ME does not write it, and what a script says to that. */
+const notHeld = {
+  "0: the lock is gone": [0, {}],
+  "-1: another writes": [-1, writing(30_000, "1", [], OTHER)],
+  "-1: it reads, with others": [-1, reading({ [OTHER]: [30_000], [ME]: [30_000] })],
+} as Record<string, [reply: number, given: States]>;
+
+scriptTable(bench, writeRelease, {
+  keys: ENDING_KEYS,
+  args: { owner: ME, field: MY_WRITE, count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
+  rows: {
+    "1: the last hold, announced to all who wait": {
+      given: writing(30_000),
+      reply: 1,
+      after: over,
+      heard: announced("1"),
+      even: ["out of memory", "mute"],
+    },
+    "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
+    "1: its tombstone spares the next writer": {
+      given: { ...writing(30_000, "1", [], OTHER), ...over },
+      reply: 1,
+    },
+    "1: its tombstone spares the next reader": { given: { ...read, ...over }, reply: 1 },
+    "1: a downgrade leaves the read holds, and is announced to all who wait": {
+      given: writing(90_000, "1", [10_000, 30_000, 0]),
+      args: { left: 30_000 },
+      reply: 1,
+      after: { ...reading({ [ME]: [10_000, 30_000, 0] }, 30_000), ...over },
+      heard: announced("1"),
+      even: ["out of memory"],
+    },
+    ...each(
+      "1: read holds that have lapsed do not keep the lock, whatever the call says: %s ms left",
+      { 0: 0, 20000: 20_000 },
+      (left) => ({
+        given: writing(90_000, "1", [0, 0]),
+        args: { left },
+        reply: 1,
+        after: over,
+        heard: announced("1"),
+      }),
+    ),
+    "1: no hold left that lasts, though a read hold's key is there yet": {
+      given: writing(90_000, "3", [10_000]),
+      reply: 1,
+      after: { ...reading({ [ME]: [10_000] }), ...over },
+      heard: announced("1"),
+    },
+    ...each(
+      "1: with write holds left, count and TTL are set to theirs, %s",
+      { up: 60_000, down: 15_000 },
+      (left) => ({
+        given: writing(30_000, "3", [10_000]),
+        args: { count: 2, left },
+        reply: 1,
+        after: writing(left, "2", [10_000]),
+        even: ["out of memory"],
+      }),
+    ),
+    ...each(
+      "1: a release with %s holds left whose call is over changes nothing",
+      { write: 2, read: 0 },
+      (count) => ({
+        given: { ...writing(30_000, "3", [10_000]), ...over },
+        args: { count, left: 60_000 },
+        reply: 1,
+      }),
+    ),
+    "1: the last hold is given back though the owner's reading has left a tombstone": {
+      given: { ...writing(30_000), ...over },
+      args: { tombstoneTtl: 90_000 },
+      reply: 1,
+      after: over,
+      heard: announced("1"),
+    },
+    ...each("%s (the last hold)", notHeld, ([reply, given]) => ({ given, reply })),
+    ...each("%s (the last write hold of one that reads)", notHeld, ([reply, given]) => ({
+      given,
+      args: { left: 20_000 },
+      reply,
+    })),
+    ...each("%s (a nested hold)", notHeld, ([reply, given]) => ({
+      given,
+      args: { count: 1, left: 20_000 },
+      reply,
+    })),
+    "the largest numbers survive as text": {
+      given: writing(30_000, "2"),
+      args: { count: MOST, left: MOST },
+      reply: 1,
+      after: writing(MOST, String(MOST)),
+    },
+    "the largest TTL of a tombstone": {
+      given: writing(MOST, String(MOST)),
+      args: { tombstoneTtl: MOST },
+      reply: 1,
+      after: { [TOMBSTONE]: text("1", MOST) },
+      heard: announced("1"),
+    },
+    "the largest time of a read hold": {
+      given: writing(30_000, "1", [MOST]),
+      args: { left: MOST },
+      reply: 1,
+      after: { ...reading({ [ME]: [MOST] }), ...over },
+      heard: announced("1"),
+    },
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 90_000, [0, 30_000], true),
+      keys: { lock },
+      args: { left: 30_000 },
+      reply: 1,
+      after: { ...named(lock, base, 30_000, [0, 30_000]), ...over },
+      heard: announced("1"),
+    })),
+    ...each(
+      "a key with other data stays as it is (%s)",
+      {
+        "the last hold": { count: 0, left: 0 },
+        "read holds left": { count: 0, left: 20_000 },
+        "a nested hold": { count: 1, left: 20_000 },
+      },
+      (args) => ({ given: otherData, args, reply: WRONGTYPE }),
+    ),
+  },
+  rights: {
+    "a nested hold": {
+      given: writing(30_000, "2", [10_000]),
+      args: { count: 1, left: 20_000 },
+      commands: "exists hexists pexpire hset",
+    },
+    "the last write hold of one that reads": {
+      given: writing(30_000, "2", [10_000]),
+      args: { left: 20_000 },
+      commands: "hexists exists hget pttl hdel hset pexpire",
+    },
+    "the last hold": { given: writing(30_000), commands: "set del" },
+    "the lock is gone": { commands: "exists" },
+  },
+});
+
+scriptTable(bench, writeState, {
+  keys: { lock: LOCK },
+  args: { field: MY_WRITE },
+  rows: {
+    ...each(
+      "{1, count, pttl}: a lock that is written, asked for %s",
+      { "its writer": [MY_WRITE, 12], another: [`${OTHER}:write`, 0], nobody: [":write", 0] },
+      ([field, count]) => ({
+        given: writing(30_000, "12", [10_000]),
+        args: { field },
+        reply: [1, count, left(30_000)],
+      }),
+    ),
+    ...each(
+      "{0, 0, -2}: %s",
+      {
+        "a free lock": {},
+        "a lock that is read, even by this owner": reading({ [ME]: [30_000] }),
+        "a plain lock of that name": theirs(30_000),
+      },
+      (given) => ({ given, reply: [0, 0, -2] }),
+    ),
+    "a lock without end": { given: writing(-1), reply: [1, 1, -1] },
+    "a key with other data stays as it is": { given: otherData, reply: WRONGTYPE },
+  },
+  rights: { "it writes": { given: writing(30_000), commands: "hget pttl" } },
+});
+
+test.each(forms(writeState))("write/state, %s: the largest numbers", async (form) => {
+  await bench().put(writing(MOST, String(MOST)));
+  const exact = bench().server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
+  const reply = await bench().runner(writeState, form, exact)({ lock: LOCK }, { field: MY_WRITE });
+  const [, count, ttl] = reply as string[];
+  expect([count, Number(ttl)]).toEqual([String(MOST), left(MOST)]);
+});
+
+scriptTable(bench, writeUndo, {
+  keys: { ...ENDING_KEYS, writers: WRITERS },
+  args: { owner: ME, field: MY_WRITE, count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
+  rows: {
+    "1: an acquire, announced to all who wait; and 0 the next time": {
+      given: writing(30_000),
+      reply: 1,
+      after: over,
+      heard: announced("1"),
+      again: { reply: 0 },
+      even: ["mute"],
+    },
+    "0: its tombstone is not renewed": { given: over, args: { tombstoneTtl: 90_000 }, reply: 0 },
+    "1: an acquire leaves the owner's read holds, and all who wait are told": {
+      given: writing(90_000, "12", [10_000, 30_000]),
+      args: { left: 30_000 },
+      reply: 1,
+      after: { ...reading({ [ME]: [10_000, 30_000] }), ...over },
+      heard: announced("1"),
+      again: { reply: 0 },
+      even: ["out of memory"],
+    },
+    "1: read holds that have lapsed do not keep the lock": {
+      given: writing(90_000, "1", [0, 0]),
+      reply: 1,
+      after: over,
+      heard: announced("1"),
+      again: { reply: 0 },
+    },
+    ...each(
+      "1: a nested acquire alone, the TTL set %s; and 0 the next time",
+      { up: 60_000, down: 15_000 },
+      (left) => ({
+        given: writing(30_000, "3", [10_000]),
+        args: { count: 2, left },
+        reply: 1,
+        after: { ...writing(left, "2", [10_000]), ...over },
+        again: { reply: 0 },
+        even: ["out of memory"],
+      }),
+    ),
+    "1: a writer that waits and gives up, the last one; the readers are told; and 0 the next time": {
+      given: { ...read, ...waits({ [ME]: 5_000 }) },
+      reply: 1,
+      after: { ...read, ...over },
+      heard: announced("1"),
+      again: { reply: 0 },
+      even: ["mute"],
+    },
+    "1: a writer that waits and gives up, not the last one, so nobody is told": {
+      given: { ...read, ...waits({ [ME]: 5_000, [THIRD]: 6_000 }) },
+      reply: 1,
+      after: { ...read, ...waits({ [THIRD]: 6_000 }), ...over },
+      again: { reply: 0 },
+    },
+    "1: a writer that waits and gives up, the last one that lives; the readers are told though a dead one is marked":
+      {
+        given: { ...read, ...waits({ [THIRD]: -1, [ME]: 5_000 }) },
+        reply: 1,
+        after: { ...read, ...over },
+        heard: announced("1"),
+        again: { reply: 0 },
+      },
+    "1: a writer that waits and gives up; another writes meanwhile, and is not disturbed": {
+      given: { ...written, ...waits({ [ME]: 5_000, [THIRD]: 6_000 }) },
+      reply: 1,
+      after: { ...written, ...waits({ [THIRD]: 6_000 }), ...over },
+      again: { reply: 0 },
+    },
+    "1: a writer that waits and gives up on a lock that is free by now, even mute": {
+      given: waits({ [ME]: 5_000 }),
+      mayNot: "announce",
+      reply: 1,
+      after: over,
+      again: { reply: 0 },
+    },
+    ...each(
+      "0: %s has nothing to undo; the tombstone stands",
+      {
+        "a free lock": [0, 0, {}],
+        "a free lock, for which other writers wait,": [0, 0, waits({ [THIRD]: 6_000 })],
+        "another's lock": [0, 0, writing(30_000, "1", [], OTHER)],
+        "a lock that the owner only reads": [0, 30_000, reading({ [ME]: [30_000] })],
+        "a count that is lower": [2, 60_000, writing(30_000)],
+        "a count that is the same": [1, 60_000, writing(30_000)],
+      } as Record<string, [count: number, left: number, given: States]>,
+      ([count, left, given]) => ({
+        given,
+        args: { count, left },
+        reply: 0,
+        after: { ...given, ...over },
+        even: ["out of memory"],
+      }),
+    ),
+    ...each(
+      "0: an earlier run has undone it, and a later one changes nothing more: %s",
+      {
+        "a nested one": [2, 60_000, "3"],
+        "a nested one, by now with another TTL": [2, 15_000, "2"],
+        "the last one": [0, 0, "3"],
+      } as Record<string, [count: number, left: number, held: string]>,
+      ([count, left, held]) => ({
+        given: { ...writing(30_000, held), ...waits({ [ME]: 5_000 }), ...over },
+        args: { count, left, tombstoneTtl: 80_000 },
+        reply: 0,
+      }),
+    ),
+    "the largest numbers survive as text": {
+      given: writing(30_000, String(MOST)),
+      args: { count: MOST - 1, left: MOST, tombstoneTtl: MOST },
+      reply: 1,
+      after: { ...writing(MOST, String(MOST - 1)), [TOMBSTONE]: text("1", MOST) },
+      again: { reply: 0 },
+    },
+    "the largest time of a read hold": {
+      given: writing(30_000, "1", [MOST]),
+      reply: 1,
+      after: { ...reading({ [ME]: [MOST] }), ...over },
+      heard: announced("1"),
+      again: { reply: 0 },
+    },
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 90_000, [30_000], true),
+      keys: { lock },
+      args: { left: 30_000 },
+      reply: 1,
+      after: { ...named(lock, base, 30_000, [30_000]), ...over },
+      heard: announced("1"),
+      again: { reply: 0 },
+    })),
+    ...each(
+      "other data in the key of %s stays as it is",
+      {
+        "the lock": otherData,
+        "the waiting writers": { ...writing(30_000), [WRITERS]: text("theirs", 60_000) },
+      } as Record<string, States>,
+      (given) => ({ given, reply: WRONGTYPE, after: { ...given, ...over }, again: { reply: 0 } }),
+    ),
+  },
+  rights: {
+    "an acquire": {
+      given: writing(30_000, "2", [10_000]),
+      commands: "exists del set zrem zremrangebyscore time hget pttl hdel hset pexpire",
+    },
+    "a nested acquire": {
+      given: writing(30_000, "2", [10_000]),
+      args: { count: 1, left: 20_000 },
+      commands: "pexpire hset",
+    },
+  },
+});
+
+scriptTable(bench, writeForce, {
+  keys: { tombstone: CALL, lock: LOCK, channel: CHANNEL },
+  args: { tombstoneTtl: 20_000, publish: "PUBLISH" },
+  rows: {
+    "1: whoever wrote, announced to all who wait": {
+      given: { ...written, ...over },
+      reply: 1,
+      after: { ...over, ...done },
+      heard: announced("1"),
+      even: ["mute"],
+    },
+    "1: sent again, it leaves the next writer alone": {
+      given: { ...writing(30_000, "1", [10_000], OTHER), ...done },
+      reply: 1,
+    },
+    ...each(
+      "1: a writer that reads as well goes on as a reader, and all who wait are told: %s",
+      {
+        "of a lock with a longer TTL": [90_000, [10_000, 30_000, 0]],
+        "of a lock that somebody else left without end": [-1, [10_000, 30_000]],
+        "all read holds are looked at, however often it wrote": [90_000, [0, 0, 30_000]],
+      } as Record<string, [ttl: number, terms: number[]]>,
+      ([ttl, terms]) => ({
+        given: writing(ttl, "2", terms),
+        reply: 1,
+        after: { ...reading({ [ME]: terms }, 30_000), ...done },
+        heard: announced("1"),
+        even: ["out of memory"],
+      }),
+    ),
+    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
+      given: named(lock, base, 90_000, [30_000], true),
+      keys: { lock },
+      reply: 1,
+      after: { ...named(lock, base, 30_000, [30_000]), ...done },
+      heard: announced("1"),
+    })),
+    "1: a writer whose read holds have lapsed keeps nothing": {
+      given: writing(90_000, "2", [0, 0]),
+      reply: 1,
+      after: done,
+      heard: announced("1"),
+    },
+    ...each(
+      "0: %s, and nothing is announced or changed",
+      {
+        "it was free": {},
+        "others read": reading({ [ME]: [30_000] }),
+        "a plain lock of that name": theirs(30_000),
+      },
+      (given) => ({ given: { ...given, ...over }, reply: 0 }),
+    ),
+    "only a field that ends with :write is a writer's": {
+      given: {
+        [LOCK]: held({ mode: "write", [MY_WRITE]: "1", [OTHER]: "1" }, 90_000),
+        ...holds(OTHER, [30_000]),
+      },
+      reply: 1,
+      after: { ...reading({ [OTHER]: [30_000] }), ...done },
+      heard: announced("1"),
+    },
+    "a key with other data stays as it is": { given: { [LOCK]: text("theirs", -1) }, reply: WRONGTYPE },
+  },
+  rights: {
+    "it writes": { given: writing(30_000), commands: "hget hkeys set hgetall del" },
+    "it writes and reads": { given: writing(30_000, "1", [30_000]), commands: "pttl hdel hset pexpire" },
+  },
+});
