@@ -51,6 +51,8 @@ export interface History {
   readonly sightings?: readonly Sighting[];
   readonly asks?: readonly Ask[];
   readonly outages?: readonly Outage[];
+  /** Of each process: it stood still, and whoever waits there may have lost its place in a line. */
+  readonly stalls?: ReadonlyMap<string, readonly Outage[]>;
   /** Locks that were taken from their holders by force, or forgotten by their server: stays there may overlap. */
   readonly forced?: ReadonlySet<string>;
 }

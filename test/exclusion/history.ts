@@ -1,7 +1,7 @@
 /** Reads from the witness what the workers' journals wrote there, and from the lock server what is left there. */
 import type { Redis } from "ioredis";
 import type { Counter, Sighting } from "./checker.js";
-import type { Place, Section } from "./sections.js";
+import type { Outage, Place, Section } from "./sections.js";
 
 const PAGE = 20_000;
 
@@ -19,6 +19,20 @@ export async function readSections(witness: Redis): Promise<Section[]> {
     for (const section of entries.values()) sections.push(section);
   }
   return sections;
+}
+
+/** When each process stood still for a poll or longer. */
+export async function readStalls(witness: Redis): Promise<Map<string, Outage[]>> {
+  const stalls = new Map<string, Outage[]>();
+  for (const key of await witness.keys("stalls:*")) {
+    const lines = await witness.lrange(key, 0, -1);
+    const outages = lines.map((line) => {
+      const [from = "", until = ""] = line.split(" ");
+      return { from: BigInt(from), until: BigInt(until) };
+    });
+    stalls.set(key.slice("stalls:".length), outages);
+  }
+  return stalls;
 }
 
 function readLine(line: string, process: string, entries: Map<string, Section>): void {

@@ -118,6 +118,11 @@ export class Journal {
     await this.#redis.leaveSection(...this.#keys(lock), `writes:${lock}`, id, entry, write, expect, fencing);
   }
 
+  /** This process stood still, so that a server may have taken those who wait here for dead. */
+  async stalled(from, until) {
+    await this.#redis.rpush(`stalls:${this.#process}`, `${from} ${until}`);
+  }
+
   #keys(lock) {
     return [
       `inside:${lock}`,

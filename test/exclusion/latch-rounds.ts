@@ -25,16 +25,19 @@ export interface Play {
   readonly ms: number;
   /** So many replies or requests are lost in any case: on a slow machine that takes longer. */
   readonly losses?: number;
+  /** Milliseconds that everything may take longer, by how slow the machine has been. */
+  readonly slack?: () => number;
 }
 
 /** Latches one after the other in so many lanes, for so long. */
-export async function playRounds(crowd: Crowd, { lanes, ms, losses = 0 }: Play): Promise<Rounds> {
+export async function playRounds(crowd: Crowd, play: Play): Promise<Rounds> {
+  const { lanes, ms, losses = 0, slack = () => 0 } = play;
   const server = crowd.site.connect();
   const end = performance.now() + ms;
   const played: Rounds[] = [];
   const lane = async (_: unknown, index: number): Promise<void> => {
     let number = 0;
-    do played.push(await playRound(crowd, server, `${crowd.prefix}-${index}-${number++}`));
+    do played.push(await playRound(crowd, server, `${crowd.prefix}-${index}-${number++}`, slack));
     while (performance.now() < end || crowd.lost < losses);
   };
   await Promise.all(Array.from({ length: lanes }, lane));
@@ -47,7 +50,12 @@ export async function playRounds(crowd: Crowd, { lanes, ms, losses = 0 }: Play):
   };
 }
 
-async function playRound(crowd: Crowd, server: Redis | Cluster, latch: string): Promise<Rounds> {
+async function playRound(
+  crowd: Crowd,
+  server: Redis | Cluster,
+  latch: string,
+  slack: () => number,
+): Promise<Rounds> {
   const { workers } = crowd;
   const { patience } = crowd.part.limits;
   const findings: string[] = [];
@@ -88,8 +96,9 @@ async function playRound(crowd: Crowd, server: Redis | Cluster, latch: string): 
   const before = process.hrtime.bigint();
   await countDown(workers[randomInt(workers.length)] as Worker, 1);
   const limit = new AbortController();
-  const late = sleep(patience, undefined, { signal: limit.signal }).catch(() => {});
-  await Promise.race([everybody, late]);
+  const { signal } = limit;
+  const late = sleep(patience, undefined, { signal }).then(() => sleep(slack(), undefined, { signal }));
+  await Promise.race([everybody, late.catch(() => {})]);
   limit.abort();
   const awaited = asked.reduce((sum, waiters) => sum + waiters, 0);
   if (through.length < awaited) findings.push(`${latch} is open, and ${awaited - through.length} still wait`);

@@ -57,6 +57,7 @@ let stopping = false;
 let clients;
 let redises;
 let witness;
+let stopNotingStalls;
 
 serve({ start, stop, figures: () => ({ ...figures, errors }) });
 
@@ -70,6 +71,7 @@ async function start(config) {
   const [client] = clients;
   client.on("waiting", ({ ownerId, lockName }) => void noteWait(ownerId, lockName));
   const journal = new Journal(witness, config.name);
+  stopNotingStalls = noteStalls(journal, config.options.pollCap ?? 3_000);
   const context = { client, config, journal, random: randomFrom(config.seed), count, placeOf };
   const begin = (tasks, heat, names) => {
     for (let i = 0; i < tasks; i++) running.push(task(context, heat, names));
@@ -81,9 +83,21 @@ async function start(config) {
 async function stop() {
   stopping = true;
   await Promise.all(running);
+  stopNotingStalls();
   await Promise.all(clients.map((client) => client.close()));
   for (const redis of [...redises, witness]) redis.disconnect();
   return { ...figures, errors };
+}
+
+/** Notes when the event loop stood for a poll or longer: a waiter that is not heard of for three of them counts as dead. */
+function noteStalls(journal, pollCap) {
+  let last = now();
+  const timer = setInterval(() => {
+    const at = now();
+    if (at - last > BigInt(pollCap) * 1_000_000n) void journal.stalled(last, at);
+    last = at;
+  }, pollCap / 10);
+  return () => clearInterval(timer);
 }
 
 /**

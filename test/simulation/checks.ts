@@ -68,7 +68,8 @@ export class Checks {
   }
 
   #exclusion(): void {
-    const held = this.#simulation.stays.filter((stay) => !stay.left && stay.isHeld());
+    const { stays, world } = this.#simulation;
+    const held = stays.filter((stay) => stay.leftAt === undefined && stay.heldUntil === world.now);
     if (isNumber(this.#simulation)) return this.#permits(held.length);
     for (const [i, a] of held.entries()) {
       for (const b of held.slice(i + 1)) {
@@ -92,9 +93,10 @@ export class Checks {
     return !members || (a.step.members ?? []).some((member) => members.includes(member));
   }
 
-  /** The server forgot the first one before it granted the second. */
+  /** The server forgot the first one, or of a group a member of the second, before all of the second was granted. */
   #wasForgotten(a: Stay, b: Stay): boolean {
-    return this.#simulation.losses.some((at) => a.call.invoked <= at && at <= b.granted);
+    const since = b.call.step.members ? Math.min(a.call.invoked, b.call.invoked) : a.call.invoked;
+    return this.#simulation.losses.some((at) => since <= at && at <= b.granted);
   }
 
   /** What a process believes to have, the server has; if that has lost it, the next renewal tells. */
@@ -151,8 +153,8 @@ export class Checks {
   #told(): void {
     const { stays, world } = this.#simulation;
     for (const stay of stays) {
-      const { hold, call, left } = stay;
-      if (!hold || !call.step.watched || left) continue;
+      const { hold, call, leftAt } = stay;
+      if (!hold || !call.step.watched || leftAt !== undefined) continue;
       if (hold.signal.aborted && hold.isHeld)
         this.#simulation.fail(`${nameOf(stay)} is held, and told as lost`);
       if (hold.isHeld || hold.signal.aborted || call.process.machine.isStalled) {

@@ -32,7 +32,11 @@ if (values.replay) {
   process.exitCode = replayed.failure === undefined ? 0 : 1;
 } else {
   const begun = performance.now();
-  const { findings, played, calls, granted } = await simulate(file, { schedules, seed, kind }, processes);
+  const { findings, played, calls, granted, operations, states } = await simulate(
+    file,
+    { schedules, seed, kind },
+    processes,
+  );
   await mkdir("out/simulation", { recursive: true });
   for (const finding of findings) {
     const name = `out/simulation/${finding.kind}-${finding.seed}.json`;
@@ -44,7 +48,8 @@ if (values.replay) {
   }
   const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
   console.log(
-    `${played} schedules from seed ${seed}, ${calls} calls, ${granted} granted, ${findings.length} failed, in ${seconds} s`,
+    `${played} schedules from seed ${seed}, ${calls} calls, ${granted} granted, histories of ${operations} operations ` +
+      `put in order by ${states} steps, ${findings.length} failed, in ${seconds} s`,
   );
   process.exitCode = findings.length === 0 ? 0 : 1;
 }

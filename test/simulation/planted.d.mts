@@ -1,5 +1,14 @@
 import type { Edit } from "./run.mjs";
 import type { Kind } from "./schedule.js";
 
-/** The library with one mistake each. `seed`: from which on a few schedules find it. */
-export const PLANTED: Readonly<Record<string, { kind: Kind; seed: number; edits: readonly Edit[] }>>;
+/** A mistake in the library. */
+export interface Planted {
+  readonly kind: Kind;
+  /** From which on a few schedules find it. */
+  readonly seed: number;
+  /** Its histories alone show it. */
+  readonly tellsByHistory?: boolean;
+  readonly edits: readonly Edit[];
+}
+
+export const PLANTED: Readonly<Record<string, Planted>>;

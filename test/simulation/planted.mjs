@@ -4,6 +4,7 @@
  * @typedef {object} Planted
  * @property {string} kind of schedules
  * @property {number} seed from which on it is looked for: a few schedules find it
+ * @property {true} [tellsByHistory] its histories alone show it: they are not linearizable
  * @property {import("./run.mjs").Edit[]} edits
  */
 
@@ -13,6 +14,7 @@ export const PLANTED = {
   "frees others": {
     kind: "lock",
     seed: 18,
+    tellsByHistory: true,
     edits: [
       {
         script: "lock/release",
@@ -26,6 +28,7 @@ export const PLANTED = {
   "grants what is held": {
     kind: "lock",
     seed: 1,
+    tellsByHistory: true,
     edits: [
       {
         script: "lock/acquire",
@@ -65,6 +68,7 @@ export const PLANTED = {
   "reads beside a writer": {
     kind: "readwrite",
     seed: 1,
+    tellsByHistory: true,
     edits: [{ script: "read/acquire", from: "if mode ~= 'read' then", to: "if not mode then" }],
   },
 
@@ -73,6 +77,31 @@ export const PLANTED = {
     kind: "fenced",
     seed: 55,
     edits: [{ from: "if token < floor then", to: "if false then" }],
+  },
+
+  // The counter of tokens is read, and stays where it is.
+  "tokens that stay": {
+    kind: "fenced",
+    seed: 1,
+    tellsByHistory: true,
+    edits: [
+      { from: "redis.call('INCR', counter)", to: "redis.call('INCRBY', counter, 0)" },
+      { from: "if token < floor then", to: "if token == 0 then" },
+    ],
+  },
+
+  // A semaphore gives one permit more than it has.
+  "a permit too many": {
+    kind: "semaphore",
+    seed: 2,
+    tellsByHistory: true,
+    edits: [
+      {
+        script: "semaphore/acquire",
+        from: "if free < tonumber(count) then",
+        to: "if free < tonumber(count) - 1 then",
+      },
+    ],
   },
 
   // A call on a semaphore that is sent again counts again.
@@ -99,6 +128,7 @@ export const PLANTED = {
   "deadline from the reply": {
     kind: "lock",
     seed: 22,
+    tellsByHistory: true,
     edits: [
       {
         file: "src/locks/acquire.ts",

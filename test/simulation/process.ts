@@ -31,6 +31,8 @@ export interface Call {
   readonly invoked: number;
   settled?: number;
   outcome?: "granted" | "refused" | "failed";
+  /** Of the error that it failed with. */
+  code?: string | undefined;
 }
 
 /** What a call was granted, until it is given back. */
@@ -44,10 +46,12 @@ export interface Stay {
   readonly token?: bigint | undefined;
   /** Whether the process may believe that it has it. */
   readonly isHeld: () => boolean;
-  /** Giving back was called. */
-  left: boolean;
-  /** And has settled; `isDone`: without an error. */
-  isOver?: boolean;
+  /** When its process was last seen to believe in it. */
+  heldUntil: number;
+  /** When giving back was called. */
+  leftAt?: number;
+  /** When it has settled; `isDone`: without an error. */
+  overAt?: number;
   isDone?: boolean;
 }
 
@@ -119,7 +123,8 @@ export class Process {
   }
 
   #stay(call: Call, isHeld: () => boolean, giveBack: () => Promise<void>, more?: Partial<Stay>): Stay {
-    return { call, granted: this.#world.now, isHeld, giveBack, left: false, ...more };
+    const { now } = this.#world;
+    return { call, granted: now, heldUntil: now, isHeld, giveBack, ...more };
   }
 
   async #permit(call: Call, signal: AbortSignal | undefined): Promise<Stay | undefined> {

@@ -15,6 +15,9 @@ export interface Report {
   readonly played: number;
   readonly calls: number;
   readonly granted: number;
+  /** Of all histories, and the states that were searched to put them in order. */
+  readonly operations: number;
+  readonly states: number;
   /** Of the last schedule of each process. */
   readonly hashes: readonly string[];
   readonly findings: readonly Finding[];

@@ -29,11 +29,11 @@ process.on("exit", () => rmSync(BUNDLES, { recursive: true, force: true }));
 const SCRIPTS = "src/scripts/generated.ts";
 
 /** Bundles what a process runs, with these mistakes in it. */
-export async function bundle(name = "right", edits = []) {
+export async function bundle(name = "right", edits = [], entry = "simulation-worker.ts") {
   const outfile = join(BUNDLES, `${name.replaceAll(" ", "-")}.cjs`);
   const files = grouped(edits);
   await build({
-    entryPoints: [path("simulation-worker.ts")],
+    entryPoints: [path(entry)],
     outfile,
     bundle: true,
     platform: "node",
@@ -84,7 +84,7 @@ function planted(text, { script, from, to }) {
 /** Plays schedules in processes, and tells what failed. `job.isShort`: a process ends with its first failure. */
 export async function simulate(file, job, processes = availableParallelism()) {
   const findings = [];
-  const total = { played: 0, calls: 0, granted: 0, hashes: [] };
+  const total = { played: 0, calls: 0, granted: 0, operations: 0, states: 0, hashes: [] };
   let replayed;
   const play = (part, parts) =>
     new Promise((resolve, reject) => {
@@ -98,6 +98,8 @@ export async function simulate(file, job, processes = availableParallelism()) {
         total.played += done.played;
         total.calls += done.calls;
         total.granted += done.granted;
+        total.operations += done.operations;
+        total.states += done.states;
         total.hashes[part] = done.hash;
       });
       child.on("error", reject);

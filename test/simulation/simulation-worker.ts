@@ -2,7 +2,7 @@
 import { Random } from "../support/random.js";
 import { KINDS, type Kind, makeSchedule, type Schedule } from "./schedule.js";
 import { shrink } from "./shrink.js";
-import { type Outcome, Simulation } from "./simulation.js";
+import { type Manner, type Outcome, Simulation } from "./simulation.js";
 
 export interface Job {
   readonly seed: number;
@@ -14,6 +14,8 @@ export interface Job {
   readonly replay?: Schedule;
   /** It ends with the first failure, which is not shrunk. */
   readonly isShort?: boolean;
+  /** Nothing is checked but whether histories are linearizable. */
+  readonly onlyHistory?: boolean;
 }
 
 export interface Finding {
@@ -23,34 +25,43 @@ export interface Finding {
   readonly shortest: Schedule;
 }
 
-async function play(schedule: Schedule, isRead = false): Promise<Outcome> {
+let playing: Schedule | undefined;
+process.on("uncaughtExceptionMonitor", () => {
+  if (playing) console.error(`${playing.kind}, seed ${playing.seed}: the process ended as it played this`);
+});
+
+async function play(schedule: Schedule, manner: Manner): Promise<Outcome> {
+  playing = schedule;
   const random = new Random(schedule.seed ^ 0x27d4eb2f);
   Math.random = () => random.next();
-  return new Simulation(schedule, isRead).play();
+  return new Simulation(schedule, manner).play();
 }
 
-async function run({ seed, schedules, parts, part, kind, replay, isShort }: Job): Promise<void> {
+async function run(job: Job): Promise<void> {
+  const { seed, schedules, parts, part, kind, replay, isShort, onlyHistory } = job;
   if (replay) {
-    process.send?.({ outcome: await play(replay, true) });
+    process.send?.({ outcome: await play(replay, { isRead: true, onlyHistory }) });
     return;
   }
-  let [played, calls, granted, hash] = [0, 0, 0, ""];
+  let [played, calls, granted, operations, states, hash] = [0, 0, 0, 0, 0, ""];
   for (let i = part; i < schedules; i += parts) {
     const schedule = makeSchedule(kind ?? (KINDS[i % KINDS.length] as Kind), seed + i);
-    const outcome = await play(schedule);
+    const outcome = await play(schedule, { onlyHistory });
     played++;
     calls += outcome.calls;
     granted += outcome.granted;
+    operations += outcome.operations;
+    states += outcome.states;
     hash = outcome.hash;
     if (outcome.failure === undefined) continue;
     const shortest = isShort
       ? schedule
-      : await shrink(schedule, async (tried) => (await play(tried)).failure);
+      : await shrink(schedule, async (tried) => (await play(tried, { onlyHistory })).failure);
     const finding: Finding = { kind: schedule.kind, seed: seed + i, failure: outcome.failure, shortest };
     process.send?.({ finding });
     if (isShort) break;
   }
-  process.send?.({ done: { played, calls, granted, hash } });
+  process.send?.({ done: { played, calls, granted, operations, states, hash } });
 }
 
 void run(JSON.parse(process.argv[2] ?? "{}") as Job).then(() => process.disconnect());

@@ -17,11 +17,16 @@ const right = await bundle();
 test(
   `${SCHEDULES} schedules: whatever happens, all that is promised is kept`,
   async () => {
-    const { findings, played, granted } = await simulate(right, { schedules: SCHEDULES, seed: 1 });
+    const { findings, played, granted, operations } = await simulate(right, {
+      schedules: SCHEDULES,
+      seed: 1,
+    });
     expect(findings).toEqual([]);
     expect(played).toBe(SCHEDULES);
     // Not all of them failed to get anything.
     expect(granted).toBeGreaterThan(SCHEDULES);
+    // And all of that is in the histories which are linearizable.
+    expect(operations).toBeGreaterThan(granted);
   },
   4 * PATIENCE + SLOW * SCHEDULES,
 );
@@ -42,6 +47,14 @@ test.each(Object.keys(PLANTED))("a mistake is found: %s", async (name) => {
     1,
   );
   expect(findings).toHaveLength(1);
+});
+
+const told = Object.entries(PLANTED).filter(([, { tellsByHistory }]) => tellsByHistory);
+
+test.each(told)("a mistake is found by its histories alone: %s", async (name, { kind, seed, edits }) => {
+  const job = { kind, seed, schedules: 3, isShort: true, onlyHistory: true };
+  const { findings } = await simulate(await bundle(`${name}-told`, edits), job, 1);
+  expect(findings).toMatchObject([{ failure: expect.stringMatching(/is not linearizable/) }]);
 });
 
 test("what fails is shrunk, and its shortest schedule fails likewise", async () => {

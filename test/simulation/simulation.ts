@@ -7,6 +7,7 @@ import type { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import { isLockError } from "../../src/index.js";
 import { Checks } from "./checks.js";
 import { EndChecks } from "./end-checks.js";
+import { judge, refutationOf } from "./history.js";
 import { Journal, TracedServer } from "./journal.js";
 import { type Call, NAME, Process, type Stay } from "./process.js";
 import type { Fault, Schedule, Take } from "./schedule.js";
@@ -27,6 +28,16 @@ export interface Outcome {
   readonly lines: readonly string[] | undefined;
   readonly calls: number;
   readonly granted: number;
+  /** Operations of its history, and states that were searched to put them in order. */
+  readonly operations: number;
+  readonly states: number;
+}
+
+export interface Manner {
+  /** Its journal is to be read. */
+  readonly isRead?: boolean;
+  /** Nothing is checked but whether its history is linearizable. */
+  readonly onlyHistory?: boolean | undefined;
 }
 
 export class Simulation {
@@ -43,10 +54,12 @@ export class Simulation {
   failure: string | undefined;
   readonly #journal: Journal;
   readonly #checks = new Checks(this);
+  readonly #onlyHistory: boolean;
   #unsettled = 0;
 
-  constructor(schedule: Schedule, isRead = false) {
+  constructor(schedule: Schedule, { isRead = false, onlyHistory = false }: Manner = {}) {
     this.schedule = schedule;
+    this.#onlyHistory = onlyHistory;
     this.#journal = new Journal(isRead);
     const count = schedule.kind === "red" ? 3 : 1;
     this.servers = Array.from({ length: count }, (_, i) => {
@@ -70,19 +83,41 @@ export class Simulation {
     const isNumber = schedule.kind === "semaphore" || schedule.kind === "permits";
     if (isNumber) this.servers[0]?.execute(["SET", NAME, String(schedule.permits)]);
     for (const step of schedule.steps) this.#plan(step);
-    world.onRest = () => this.#checks.atRest();
+    world.onRest = () => this.#atRest();
     const isOver = () => this.failure !== undefined || (this.#unsettled === 0 && this.faultsEnd <= world.now);
     await world.runUntil(this.#end(), isOver);
-    if (this.#unsettled > 0 && !this.failure) ends.unsettled();
+    const { length: operations, states } = this.#judgeHistory();
+    if (this.#unsettled > 0 && this.#isWanted) ends.unsettled();
     const isFailed = () => this.failure !== undefined;
     await world.runUntil(world.now + ends.cleanUpTime, isFailed);
-    if (!this.failure) ends.nothingHeld();
+    if (this.#isWanted) ends.nothingHeld();
     await world.runUntil(world.now + MARKERS, isFailed);
-    if (!this.failure) ends.nothingLeft();
+    if (this.#isWanted) ends.nothingLeft();
     const hash = this.#journal.hash;
     await this.#close();
-    const granted = this.stays.length;
-    return { failure: this.failure, hash, lines: this.#journal.lines, calls: this.calls.length, granted };
+    const [calls, granted] = [this.calls.length, this.stays.length];
+    const { failure } = this;
+    return { failure, hash, lines: this.#journal.lines, calls, granted, operations, states };
+  }
+
+  /** Whether the other checks have still to say something. */
+  get #isWanted(): boolean {
+    return !this.#onlyHistory && this.failure === undefined;
+  }
+
+  #atRest(): void {
+    for (const stay of this.stays)
+      if (stay.leftAt === undefined && stay.isHeld()) stay.heldUntil = this.world.now;
+    if (!this.#onlyHistory) this.#checks.atRest();
+  }
+
+  /** Whether the calls and their answers can be put in one order. */
+  #judgeHistory(): { readonly length: number; readonly states: number } {
+    const { length, verdict } = judge(this);
+    if (verdict.linearizable === false) this.fail(refutationOf(verdict));
+    else if (verdict.linearizable === undefined)
+      this.fail(`${verdict.name}: the search for an order was given up`);
+    return { length, states: verdict.states };
   }
 
   #end(): number {
@@ -156,7 +191,7 @@ export class Simulation {
   #isOver(call: Call, stays: readonly Stay[]): boolean {
     if (call.outcome === undefined) return false;
     const stay = stays.find((each) => each.call === call);
-    return stay === undefined || stay.isOver === true;
+    return stay === undefined || stay.overAt !== undefined;
   }
 
   /** The server goes, all data with it but for what `keys` tells. */
@@ -194,7 +229,7 @@ export class Simulation {
     if (step.extend !== undefined && stay.hold)
       await stay.hold.extend(step.extend).catch((error: unknown) => this.#judge(call, error));
     await process.machine.sleep(step.keep / 2);
-    stay.left = true;
+    stay.leftAt = world.now;
     this.tell(`${number} gives back`);
     try {
       await stay.giveBack();
@@ -202,7 +237,7 @@ export class Simulation {
     } catch (error) {
       this.#judge(call, error);
     }
-    stay.isOver = true;
+    stay.overAt = world.now;
     this.tell(`${number} has given back`);
   }
 
@@ -210,7 +245,9 @@ export class Simulation {
   #judge(call: Call, error: unknown): void {
     const isAbort = error instanceof Error && error.name === "AbortError";
     const code = isLockError(error) ? error.code : undefined;
+    call.code ??= code;
     this.tell(`${call.whose}: ${code ?? String(error)}`);
+    if (this.#onlyHistory) return;
     if (isAbort || code) this.#checks.failed(call, code);
     else this.fail(`a call of ${call.whose} ends with ${String((error as Error)?.stack)}`);
   }

@@ -5,6 +5,9 @@ import { TestClock } from "../../src/entries/testing/clock.js";
 /** Epoch milliseconds at which each simulation begins. */
 export const EPOCH = 1_700_000_000_000;
 
+/** Milliseconds of the shortest time that passes: a number cannot tell less from none, and a timer of none would come for ever. */
+const SHORTEST = 0.001;
+
 interface Event {
   readonly at: number;
   /** Of two at the same time the one that was made first comes first. */
@@ -111,6 +114,8 @@ export class Machine {
   #stalledUntil = 0;
   /** How often it has stalled. */
   stalls = 0;
+  /** Timers end at whole milliseconds of the world and this part of one, as those of Node; absent: when they are due. */
+  phase: number | undefined;
   #arrived: (() => void)[] = [];
   #due: (() => void)[] = [];
 
@@ -122,7 +127,8 @@ export class Machine {
       wall: () => EPOCH + world.now * rate,
       after: (ms, callback) => {
         let isCancelled = false;
-        const cancel = world.at(world.now + Math.max(0, ms) / rate, () =>
+        const time = ms > 0 ? Math.max(SHORTEST, ms / rate) : 0;
+        const cancel = world.at(this.#ends(world.now + time), () =>
           this.#run(() => isCancelled || callback(), this.#due),
         );
         return () => {
@@ -161,6 +167,10 @@ export class Machine {
   revive(): void {
     this.#stalledUntil = 0;
     this.#resume();
+  }
+
+  #ends(due: number): number {
+    return this.phase === undefined ? due : Math.ceil(due - this.phase) + this.phase;
   }
 
   #run(callback: () => void, waiting: (() => void)[]): void {

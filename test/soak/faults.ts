@@ -210,7 +210,9 @@ export const INJECTIONS: Readonly<Record<string, Injection>> = {
     await pause(planned.ms);
   },
   "SCRIPT FLUSH": async (planned, scenery) => {
-    await (await masterOf(planned, scenery)).call("SCRIPT", "FLUSH");
+    const master = await masterOf(planned, scenery);
+    // One that was restarted refuses it while it loads its data.
+    await until("the server has forgotten its scripts", () => master.call("SCRIPT", "FLUSH"));
   },
   "SIGSTOP of a server": async (planned, scenery) => {
     const master = await masterOf(planned, scenery);

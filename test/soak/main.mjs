@@ -47,7 +47,8 @@ const options = { topology, kinds, seconds, seed, ...(planted ? { worker: mutant
 const command = `npm run soak -- --minutes ${values.minutes} --topology ${topology} --kinds ${values.kinds} --seed ${seed}`;
 console.log(`${command}${planted ? ` --planted ${planted}` : ""}`);
 if (values.plan) printPlan();
-else process.exitCode = await run();
+// Left to end by itself Node 20 may spin for ever in the clean-up of its own handles.
+else process.exit(await run());
 
 function printPlan() {
   const { count, faulty } = roundsOf(seconds);

@@ -5,9 +5,10 @@ import type { Topology } from "./plan.js";
 
 /**
  * Redis writes to its append-only file before it answers, and what is written outlives the process, if not the machine: to
- * survive SIGKILL nothing has to be synced. ("everysec" would not do: it puts writes off while a sync is under way.)
+ * survive SIGKILL nothing has to be synced. ("everysec" would not do: it puts writes off while a sync is under way.) The file is
+ * rewritten before it takes long to load.
  */
-const FAITHFUL = ["--appendonly", "yes", "--appendfsync", "no"];
+const FAITHFUL = ["--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-min-size", "8mb"];
 /** Milliseconds: longer than a server is away in the plan, on a machine that is busy. */
 const PATIENT = 6_000;
 const MASTERS = 5;

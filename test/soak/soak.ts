@@ -130,7 +130,7 @@ export class Soak {
     const plan = planRound(seed, this.verdict.round, topology, faulty);
     const latches = crowds
       .filter((crowd) => crowd.part.kind === "latch")
-      .map((crowd) => playRounds(crowd, { lanes: 2, ms: ms - BOUND }));
+      .map((crowd) => playRounds(crowd, { lanes: 2, ms: ms - BOUND, slack: () => this.#slack }));
     const harming = (["clients", "servers"] as const).map((lane) =>
       this.#harm(
         plan.filter((each) => each.lane === lane),
@@ -193,10 +193,15 @@ export class Soak {
   }
 
   /** Milliseconds that everybody may wait longer, for the machine was so slow in this round. */
+  /** Milliseconds that everything may have taken longer in this round. */
+  get #slack(): number {
+    return Math.round(STEPS * this.#yardstick.longest);
+  }
+
   #takeSlack(): number {
-    const slowest = this.#yardstick.take();
-    this.slowest = Math.max(this.slowest, slowest);
-    return Math.round(STEPS * slowest);
+    const slack = this.#slack;
+    this.slowest = Math.max(this.slowest, this.#yardstick.take());
+    return slack;
   }
 }
 

@@ -2,6 +2,7 @@
  * What a soak has seen, on one clock, as data for its report: the faults; of each second the acquisitions and their waits; and
  * who was inside, for some seconds of special interest, since an hour of that would fill the memory.
  */
+import type { History } from "../exclusion/checker.js";
 import type { Stay } from "../exclusion/crowd-checker.js";
 import { endOf as endOfStay } from "../exclusion/crowd-checker.js";
 import { type Deaths, endOf, later, type Outage, type Section } from "../exclusion/sections.js";
@@ -150,16 +151,18 @@ function secondOf(visit: Visit | undefined): number {
 }
 
 /**
- * A place in a line is worth nothing where a fault strikes: whoever is cut off for three times `pollCap` loses it, and a call
- * whose command was lost came later than it knows.
+ * A place in a line is worth nothing where a fault strikes: whoever is cut off, or stands still, for three times `pollCap` loses it,
+ * and a call whose command was lost came later than it knows.
  */
 export function withoutDoubtfulPlaces(
-  sections: readonly Section[],
+  { sections, stalls }: Pick<History, "sections" | "stalls">,
   outages: readonly Outage[],
   trust: bigint,
 ): Section[] {
-  const isCalm = ({ askedAt, enteredAt }: Section) =>
-    outages.every(({ from, until }) => until + trust < askedAt || from > enteredAt);
+  const isCalm = ({ process, askedAt, enteredAt }: Section) =>
+    [...outages, ...(stalls?.get(process) ?? [])].every(
+      ({ from, until }) => until + trust < askedAt || from > enteredAt,
+    );
   return sections.map((section) =>
     section.place === undefined || isCalm(section) ? section : { ...section, place: undefined },
   );

@@ -62,7 +62,7 @@ export class Verdict {
     const isOrderly = slack <= ORDERLY;
     if (!isOrderly) this.disorderly++;
     const doubts = isOrderly ? outages : ALWAYS;
-    const sections = withoutDoubtfulPlaces(recalled.sections, doubts, COMES_BACK);
+    const sections = withoutDoubtfulPlaces(recalled, doubts, COMES_BACK);
     this.#tape.noteSections(sections, deaths);
     const history: History = { ...recalled, sections, outages };
     const found = [...new Set(sections.map(({ lock }) => kindOf(lock)))].flatMap((kind) => {

@@ -15,7 +15,12 @@ export class Yardstick {
     this.#timer = setInterval(() => void this.#look(), EVERY);
   }
 
-  /** The longest time for an answer since this was asked last, in milliseconds. */
+  /** The longest time for an answer since it was taken last, in milliseconds. */
+  get longest(): number {
+    return this.#longest;
+  }
+
+  /** Begins anew, and returns what was the longest. */
   take(): number {
     const longest = this.#longest;
     this.#longest = 0;

@@ -1,0 +1,127 @@
+/**
+ * What a simulation claims of its locks, as a history that can be linearizable or not: each call, and each hold that may have
+ * ended without one. It holds no more than the processes know: what they were not told is open.
+ */
+import type { History, Operation, Outcome } from "../histories/history.js";
+import {
+  type LockAnswer,
+  type LockCall,
+  mutex,
+  readWriteLock,
+  type SemaphoreAnswer,
+  type SemaphoreCall,
+  semaphore,
+} from "../histories/specs.js";
+import { checkLinearizable, type Verdict } from "../histories/wing-gong.js";
+import { type Call, MEMBERS, NAME, type Stay } from "./process.js";
+import type { Schedule } from "./schedule.js";
+import type { Simulation } from "./simulation.js";
+
+type Do = "acquire" | "release" | "expire";
+type Answer = LockAnswer & SemaphoreAnswer;
+
+interface Span {
+  readonly invoked: number;
+  /** Infinity while it is open. */
+  readonly settled: number;
+}
+
+/** States that are searched before it is undecided: many times what a right lock takes. */
+const MOST = 20_000;
+const OPEN = Number.POSITIVE_INFINITY;
+
+/** Kinds in which whoever is refused one try was refused because of a holder: in the others somebody may just have come first. */
+const CANDID: readonly string[] = ["lock", "fenced", "semaphore"];
+
+export function judge(simulation: Simulation): { readonly length: number; readonly verdict: Verdict } {
+  const history = new Claims(simulation).history();
+  return { length: history.length, verdict: check(simulation.schedule, history) };
+}
+
+function check({ kind, permits }: Schedule, history: History): Verdict {
+  if (kind === "semaphore" || kind === "permits")
+    return checkLinearizable(history as History<SemaphoreCall, SemaphoreAnswer>, semaphore(permits), MOST);
+  const spec = kind === "readwrite" ? readWriteLock : mutex;
+  return checkLinearizable(history as History<LockCall, LockAnswer>, spec, MOST);
+}
+
+/** The first answer that does not fit, in words. */
+export function refutationOf({ name, refuted }: Verdict & { readonly linearizable: false }): string {
+  const { caller, call, invoked, settled } = refuted as Operation<LockCall>;
+  const what = [call.do, call.side].filter(Boolean).join(" ");
+  return `${name} is not linearizable: no order explains the ${what} of ${caller} (from ${invoked} to ${settled})`;
+}
+
+class Claims {
+  readonly #schedule: Schedule;
+  readonly #calls: readonly Call[];
+  readonly #stays: ReadonlyMap<Call, Stay>;
+  /** A server that has forgotten, or lacks, what it had granted: from then on nothing is promised. */
+  readonly #end: number;
+  readonly #operations: Operation<LockCall | SemaphoreCall, Answer>[] = [];
+
+  constructor({ schedule, calls, stays, losses }: Simulation) {
+    this.#schedule = schedule;
+    this.#calls = calls;
+    this.#stays = new Map(stays.map((stay) => [stay.call, stay]));
+    this.#end = Math.min(...losses, OPEN);
+  }
+
+  history(): History<LockCall | SemaphoreCall, Answer> {
+    for (const call of this.#calls) {
+      const stay = this.#stays.get(call);
+      if (stay) this.#granted(stay);
+      else this.#notGranted(call);
+    }
+    return this.#operations;
+  }
+
+  #granted(stay: Stay): void {
+    const { call, granted, token, heldUntil, leftAt = OPEN, overAt = OPEN, isDone } = stay;
+    const { whose, invoked } = call;
+    const answer = token === undefined ? { granted: true } : { granted: true, token };
+    this.#add(call, whose, "acquire", { invoked, settled: granted }, answer as Answer);
+    if (isDone)
+      this.#add(call, whose, "release", { invoked: leftAt, settled: overAt }, { released: true } as Answer);
+    // Its lease may end from then on; and a release without an answer is sent until it has one.
+    else this.#add(call, whose, "release", { invoked: heldUntil, settled: OPEN });
+  }
+
+  /** It may have got what nobody heard of, for as long as nobody knows: as a stranger to its owner's holds. */
+  #notGranted(call: Call): void {
+    const { step, whose, invoked, settled = OPEN, outcome, code } = call;
+    const isBare = step.owner === undefined;
+    if (code === "UPGRADE_REFUSED") {
+      this.#add(call, whose, "acquire", { invoked, settled }, {
+        granted: false,
+        because: "upgrade",
+      } as Answer);
+      return;
+    }
+    if (outcome === "refused" && step.wait === 0) {
+      const answer = { granted: false, because: "held" } as Answer;
+      if (isBare && CANDID.includes(this.#schedule.kind))
+        this.#add(call, whose, "acquire", { invoked, settled }, answer);
+      return;
+    }
+    const stranger = `${whose} at ${invoked}`;
+    const open = { invoked, settled: OPEN };
+    this.#add(call, stranger, "acquire", open);
+    this.#add(call, stranger, "release", open);
+  }
+
+  #add({ step }: Call, caller: string, what: Do, { invoked, settled }: Span, answer?: Answer): void {
+    if (invoked >= this.#end) return;
+    const isKnown = answer !== undefined && settled < this.#end;
+    const outcome: Outcome<Answer> = isKnown ? { kind: "ok", answer } : { kind: "unknown" };
+    const side = step.shared ? "read" : "write";
+    for (const name of this.#namesOf(step.members)) {
+      const operation = { name, caller, call: { do: what, side } as LockCall, invoked, outcome };
+      this.#operations.push({ ...operation, settled: isKnown ? settled : OPEN });
+    }
+  }
+
+  #namesOf(members: readonly number[] | undefined): readonly string[] {
+    return members?.map((member) => MEMBERS[member] as string) ?? [NAME];
+  }
+}
