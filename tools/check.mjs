@@ -11,7 +11,10 @@ const BIN = join(ROOT, "node_modules", ".bin");
 const LONGEST_FILE = 250;
 const GENERATED = "src/scripts/generated.ts";
 
-/** A command that succeeds, or a function that returns what it found wrong as text ("" is good). */
+/**
+ * A command that succeeds, or a function that returns what it found wrong as text ("" is good). What cannot be checked here prints
+ * `skipped: <reason>`.
+ */
 const STATIC_CHECKS = [
   ["format and lint", "biome check --error-on-warnings --colors=off ."],
   ["types", "tsc -p ."],
@@ -22,6 +25,7 @@ const STATIC_CHECKS = [
   ["the inspector's page", "node tools/inspector-page.mjs --check"],
   ["file lengths", findLongFiles],
   ["lock files", "node tools/lock-files.mjs"],
+  ["advisories", "node tools/advisories.mjs"],
   ["build", "tsdown --logLevel warn"],
   ["api report", "node tools/api-report.mjs --check"],
   ["publint", "publint --strict"],
@@ -59,7 +63,8 @@ function runCheck([name, check]) {
   const start = performance.now();
   const { ok, output } = typeof check === "string" ? run(check, "pipe") : report(check());
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  console.log(`${ok ? "ok    " : "FAILED"} ${name} (${seconds} s)`);
+  const [skipped] = /^skipped: .*/.exec(output) ?? [];
+  console.log(`${ok ? "ok    " : "FAILED"} ${name} (${seconds} s)${skipped ? `, ${skipped}` : ""}`);
   if (!ok) console.log(`\n${output.trim().replaceAll(/^/gm, "    ")}\n`);
   return ok;
 }

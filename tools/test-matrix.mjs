@@ -1,4 +1,4 @@
-// `npm run test:matrix`: the suites that say what users are promised, on other servers and other Nodes than those of
+// `npm run test:matrix`: the suites that say what users are promised, on other servers, Nodes and clients than those of
 // `npm test`. A line for each row; the last one is `N passed, N failed, N skipped`, of rows.
 //
 //   npm run test:matrix -- --only "Node 24" --only "Redis 6.2"   these rows
@@ -13,18 +13,27 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const VITEST = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
 const SUITES = ["test/contract", "test/kinds", "test/synchronizers", "test/groups"];
 
-/** By name: how to get the Node and the server, where they are not those of `npm test`. */
+/** Those whose clients can be of node-redis. */
+const CLIENT_SUITES = ["test/contract", "test/kinds", "test/faults"];
+
+/** By name: how to get the Node and the server, and which client, where they are not those of `npm test`. */
 const ROWS = {
   "Redis 6.2": { server: () => fetchServer("redis-6.2") },
   "Valkey 8": { server: () => fetchServer("valkey-8") },
   "Node 22": { node: () => fetchNode(newestNode(22)) },
   "Node 24": { node: () => fetchNode(newestNode(24)) },
   "Node 26": { node: () => fetchNode(newestNode(26)) },
+  "node-redis 5": { client: "node-redis-5", suites: CLIENT_SUITES },
+  "node-redis 6": { client: "node-redis-6", suites: CLIENT_SUITES },
 };
 
 /** All that it prints, and its exit code. */
-function vitest(node, server, suites) {
-  const env = { ...process.env, ...(server ? { HOLDFAST_REDIS_SERVER: server } : {}) };
+function vitest({ node, server, client }, suites) {
+  const env = {
+    ...process.env,
+    ...(server && { HOLDFAST_REDIS_SERVER: server }),
+    ...(client && { HOLDFAST_TEST_CLIENT: client }),
+  };
   // Crowds run in a project of their own, which is not part of this.
   const args = [VITEST, "run", "--project", "promises", ...suites];
   const child = spawn(node, args, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
@@ -36,17 +45,17 @@ function vitest(node, server, suites) {
   return new Promise((resolve) => child.once("close", (code) => resolve({ code, output })));
 }
 
-async function runRow(name, suites) {
-  const { node, server } = ROWS[name];
-  let programs;
+async function runRow(name, chosen) {
+  const { node, server, client, suites = SUITES } = ROWS[name];
+  let parts;
   try {
-    programs = [node?.() ?? process.execPath, server?.()];
+    parts = { node: node?.() ?? process.execPath, server: server?.(), client };
   } catch (error) {
     console.log(`skipped ${name}: ${error.message}`);
     return "skipped";
   }
   const start = performance.now();
-  const { code, output } = await vitest(...programs, suites);
+  const { code, output } = await vitest(parts, chosen.length > 0 ? chosen : suites);
   const seconds = ((performance.now() - start) / 1_000).toFixed(0);
   const [counts = "no result"] = output.match(/^\d+ passed, \d+ failed.*$/m) ?? [];
   console.log(`${code === 0 ? "ok     " : "failed "} ${name}: ${counts} (${seconds} s)`);
@@ -62,7 +71,7 @@ const names = values.only ?? Object.keys(ROWS);
 const unknown = names.find((name) => !(name in ROWS));
 if (unknown !== undefined) throw new Error(`${unknown} is none of ${Object.keys(ROWS).join(", ")}`);
 const ends = [];
-for (const name of names) ends.push(await runRow(name, positionals.length > 0 ? positionals : SUITES));
+for (const name of names) ends.push(await runRow(name, positionals));
 const count = (end) => ends.filter((other) => other === end).length;
 console.log(`${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped`);
 process.exitCode = count("failed") > 0 ? 1 : 0;

@@ -62,7 +62,8 @@ const SCENE: readonly (readonly [name: string, code: string])[] = [
 ];
 
 const BEGINNING =
-  'import { Redis } from "ioredis"; import { LockClient, MultiLock, RedLock } from "holdfast"; ' +
+  'import { Redis } from "ioredis"; import { isLockError, LockClient, MultiLock, RedLock } from "holdfast"; ' +
+  'import { createClient } from "redis"; import { fromNodeRedis } from "holdfast/node-redis"; ' +
   'import { Lock, Redlock } from "holdfast/redlock"; await other.getLock("busy").lock({ lease: 60_000 });';
 const END = "await other.close({ timeout: 0 }); await redis.flushall();";
 

@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { versionFolder } from "../package/versions/install.js";
 import {
+  PATIENCE,
   type RedisCluster,
   type RedisSentinel,
   type RedisServer,
@@ -28,7 +29,7 @@ const CLIENTS = ["ioredis", "iovalkey", "redis"];
 /** Packages that only pages use: no dependencies of this one, but installed in test/package/versions. */
 const ELSEWHERE = ["bullmq"];
 const SANDBOX = join(ROOT, "test/docs/sandbox");
-const LONGEST_RUN = 15_000;
+const LONGEST_RUN = 2 * PATIENCE;
 /** Of the servers behind the sentinels. */
 const PASSWORD = "secret";
 

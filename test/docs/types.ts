@@ -4,6 +4,7 @@ import { join } from "node:path";
 import ts from "typescript";
 import { versionFolder } from "../package/versions/install.js";
 import { type Block, ROOT } from "./pages.js";
+import { programOf } from "./program.js";
 
 const NAMES = join(ROOT, "test/docs/sandbox/names.ts");
 const GLOBALS = join(ROOT, "docs-globals.d.ts");
@@ -38,17 +39,7 @@ export function typeErrors(blocks: readonly Block[]): string[] {
     // Empty lines before it, so that every error shows the line of the page.
     texts.set(path, "\n".repeat(line) + code);
   }
-  const host = ts.createCompilerHost(OPTIONS);
-  const { fileExists, readFile, getSourceFile } = host;
-  host.fileExists = (path) => texts.has(path) || fileExists.call(host, path);
-  host.readFile = (path) => texts.get(path) ?? readFile.call(host, path);
-  host.getSourceFile = (path, version, ...rest) => {
-    const text = texts.get(path);
-    return text === undefined
-      ? getSourceFile.call(host, path, version, ...rest)
-      : ts.createSourceFile(path, text, version);
-  };
-  const program = ts.createProgram([...texts.keys()], OPTIONS, host);
+  const program = programOf(texts, OPTIONS);
   const diagnostics = ts.getPreEmitDiagnostics(program).filter(({ code }) => !UNTYPED.has(code));
   return diagnostics.map(({ file, start = 0, messageText }) => {
     const text = ts.flattenDiagnosticMessageText(messageText, "\n");

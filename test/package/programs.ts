@@ -104,13 +104,17 @@ clients[0]?.getLock(1);
 `;
 
 /** Compiled only. */
-export const TYPED_REDLOCK = `import { Cluster, Redis } from "ioredis";
+export const TYPED_REDLOCK = `import { type EventEmitter, once } from "node:events";
+import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import Redlock, { ExecutionError, type Lock as Taken, Redlock as Named } from "holdfast/redlock";
 
 export async function workAsBefore(): Promise<number> {
   const redlock: Named = new Redlock([new Redis(), new Redis5(), new Cluster([]), new Cluster5([])], { retryCount: 3 });
   redlock.on("error", (error) => console.log(error instanceof ExecutionError && error.attempts.length));
+  const emitter: EventEmitter = redlock;
+  emitter.setMaxListeners(20).off("error", console.log);
+  void once(redlock, "error");
   let taken: Taken = await redlock.acquire(["a", "b"], 1_000);
   taken = await taken.extend(1_000);
   for (const attempt of (await taken.release()).attempts) console.log((await attempt).votesFor.size);

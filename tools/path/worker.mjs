@@ -28,7 +28,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 process.once("message", async ({ port, walk, bundle }) => {
   const redis = new Redis(port, "127.0.0.1");
-  const client = new LockClient(redis, { watchdogTimeout: LONG_MS });
+  const client = new LockClient(redis, { watchdogTimeout: LONG_MS, commandTimeout: LONG_MS });
   const lock = client.getLock("path");
   const act = async () => {
     await WALKS[walk](lock);

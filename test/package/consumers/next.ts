@@ -1,4 +1,4 @@
-/** An application of Next that takes a lock in a route, built as one that runs without its packages. */
+/** An application of Next that takes a lock in a route and mounts the inspector, built as one that runs without its packages. */
 import * as programs from "../programs.js";
 import type { Row } from "./table.js";
 
@@ -12,6 +12,14 @@ export async function GET() {
   await client.close();
   return new Response(held + " " + hold.isHeld);
 }
+`;
+
+const LOCKS_ROUTE = `${programs.IMPORT}
+import { createInspector } from "holdfast/inspector";
+export const dynamic = "force-dynamic";
+const client = LockClient.connect(process.env.REDIS_URL);
+const inspector = createInspector(client, { path: "/locks", authorize: () => true });
+export { inspector as GET, inspector as POST };
 `;
 
 /** Asks the route until there is somebody to answer. */
@@ -31,8 +39,20 @@ while (answer === undefined && server.exitCode === null) {
   answer = await fetch("http://127.0.0.1:" + port + "/take").then((response) => response.text(), () => undefined);
 }
 console.log(answer);
+const root = "http://127.0.0.1:" + port + "/locks";
+const page = await fetch(root);
+console.log(page.status, page.url === root + "/", (await page.text()).includes("holdfast-csrf"));
+const locks = await fetch(root + "/api/locks");
+console.log(locks.status, JSON.stringify(await locks.json()));
 server.kill("SIGKILL");
 await ended;
+`;
+
+const CONFIG = `export default {
+  output: "standalone",
+  outputFileTracingRoot: import.meta.dirname,
+  skipTrailingSlashRedirect: true,
+};
 `;
 
 const MOVE = `import { renameSync } from "node:fs";
@@ -41,12 +61,13 @@ renameSync(".next/standalone", "alone");
 
 export const next = (ioredis: Readonly<Record<string, string>>): Row[] =>
   ["turbopack", "webpack"].map((bundler) => ({
-    name: `Next 16, ${bundler}: connect in a route`,
+    name: `Next 16, ${bundler}: connect in a route, and the inspector`,
     packages: { ...ioredis, next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1" },
     files: {
-      "next.config.mjs": `export default { output: "standalone", outputFileTracingRoot: import.meta.dirname };\n`,
+      "next.config.mjs": CONFIG,
       "app/layout.js": "export default function Layout({ children }) {\n  return children;\n}\n",
       "app/take/route.js": ROUTE,
+      "app/locks/[[...path]]/route.js": LOCKS_ROUTE,
       "move.mjs": MOVE,
       "ask.mjs": ASK,
     },
@@ -56,5 +77,5 @@ export const next = (ioredis: Readonly<Record<string, string>>): Row[] =>
       ["node", "ask.mjs"],
     ],
     remove: ["node_modules", "app", ".next"],
-    prints: /\ntrue false\n$/,
+    prints: /\ntrue false\n200 true true\n200 {"locks":\[\]}\n$/,
   }));

@@ -3,6 +3,7 @@ import manifest from "../../../package.json" with { type: "json" };
 import { NODES, newestNode } from "../../../tools/fetch-node.mjs";
 import { allPages, blocksOf } from "../../docs/pages.js";
 import * as programs from "../programs.js";
+import { NEST } from "./nest.js";
 import { next } from "./next.js";
 import { TYPESCRIPT } from "./typescript.js";
 
@@ -216,5 +217,6 @@ export const ROWS: readonly Row[] = [
   ...TYPESCRIPT,
   ...runners,
   ...bundlers,
+  ...NEST,
   ...next(IOREDIS),
 ];

@@ -10,8 +10,8 @@ const COMPILERS = ["typescript5.2", "typescript5.9", "typescript6", "typescript7
 const { ioredis, ioredis5, "@types/node": node } = manifest.devDependencies;
 const TYPED = { ioredis, ioredis5, "@types/node": node };
 
-/** Entries whose types are of Node, or of the package that they are for. */
-const OF_OTHERS = ["inspector", "redlock", "nestjs", "otel"];
+/** Entries whose types are of the package that they are for. */
+const OF_OTHERS = ["nestjs", "otel"];
 const ENTRIES = Object.keys(manifest.exports)
   .filter((path) => !/^[.]$|[.]json$/.test(path))
   .map((path) => path.slice("./".length));

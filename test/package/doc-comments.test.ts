@@ -1,0 +1,166 @@
+/** What the declarations of the package say to the one who hovers over a name: every public one explains itself, by code that compiles. */
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+import { expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { programOf } from "../docs/program.js";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const DIST = `${ROOT}dist/`;
+const ENTRIES = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
+
+/** What an example may use that it does not say itself. */
+const SCENE = `import { createServer } from "node:http";
+import { Module } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import express from "express";
+import fastify from "fastify";
+import type { Redis } from "ioredis";
+import { createClient } from "redis";
+declare const redis: Redis;
+declare function sell(id: string, how?: object): Promise<void>;
+`;
+const SCENE_OF_NAMES: Readonly<Record<string, string>> = {
+  client: `declare const client: import("holdfast").LockClient;`,
+  AppModule: "declare class AppModule {}",
+};
+
+const OPTIONS: ts.CompilerOptions = {
+  module: ts.ModuleKind.NodeNext,
+  target: ts.ScriptTarget.ES2022,
+  lib: ["lib.es2023.d.ts", "lib.esnext.disposable.d.ts", "lib.dom.d.ts"],
+  types: ["node"],
+  strict: true,
+  skipLibCheck: true,
+  experimentalDecorators: true,
+  noEmit: true,
+  paths: Object.fromEntries(ENTRIES.map((entry) => [moduleOf(entry), [declarationsOf(entry)]])),
+};
+
+function moduleOf(entry: string): string {
+  return `holdfast${entry.slice(1)}`;
+}
+function declarationsOf(entry: string): string {
+  return `${DIST}${entry === "." ? "index" : entry.slice("./".length)}.d.ts`;
+}
+
+interface Declared {
+  /** `Lock.unlock` */
+  readonly name: string;
+  readonly entry: string;
+  readonly symbol: ts.Symbol;
+  readonly owner?: ts.Symbol;
+}
+
+const program = ts.createProgram(ENTRIES.map(declarationsOf), OPTIONS);
+const checker = program.getTypeChecker();
+
+const isOurs = ({ declarations }: ts.Symbol) =>
+  declarations?.[0]?.getSourceFile().fileName.startsWith(DIST) === true;
+
+/** What an entry exports that no entry before it does, and the members of it. */
+function* declared(): Generator<Declared> {
+  const seen = new Set<ts.Symbol>();
+  for (const entry of ENTRIES) {
+    const file = program.getSourceFile(declarationsOf(entry));
+    const module = file && checker.getSymbolAtLocation(file);
+    for (const exported of module ? checker.getExportsOfModule(module) : []) {
+      const isAlias = exported.flags & ts.SymbolFlags.Alias;
+      const symbol = isAlias ? checker.getAliasedSymbol(exported) : exported;
+      if (seen.has(symbol) || !isOurs(symbol)) continue;
+      seen.add(symbol);
+      yield { name: symbol.name, entry, symbol };
+      for (const member of membersOf(symbol)) {
+        yield { name: `${symbol.name}.${member.name}`, entry, symbol: member, owner: symbol };
+      }
+    }
+  }
+}
+
+function membersOf(symbol: ts.Symbol): ts.Symbol[] {
+  const isType = symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias);
+  const type = isType ? checker.getDeclaredTypeOfSymbol(symbol) : undefined;
+  const members = type?.isClassOrInterface() ? [...(symbol.members?.values() ?? [])] : type?.getProperties();
+  return (members ?? []).filter((member) => {
+    const [declaration] = member.declarations ?? [];
+    const isPrivate =
+      declaration && ts.getCombinedModifierFlags(declaration as ts.Declaration) & ts.ModifierFlags.Private;
+    return (
+      isOurs(member) &&
+      !isPrivate &&
+      !/^(__|#)/.test(member.name) &&
+      !(member.flags & ts.SymbolFlags.TypeParameter)
+    );
+  });
+}
+
+const ALL = [...declared()];
+
+const textOf = ({ symbol }: Declared) => ts.displayPartsToString(symbol.getDocumentationComment(checker));
+const tagsOf = ({ symbol }: Declared, name: string) =>
+  symbol
+    .getJsDocTags(checker)
+    .filter((tag) => tag.name === name)
+    .map(({ text }) => ts.displayPartsToString(text));
+
+function isAsync({ symbol, owner }: Declared): boolean {
+  if (!(symbol.flags & ts.SymbolFlags.Method) || !owner || !(owner.flags & ts.SymbolFlags.Class))
+    return false;
+  const [declaration] = symbol.declarations ?? [];
+  const signature = declaration && checker.getSignatureFromDeclaration(declaration as ts.MethodDeclaration);
+  return signature !== undefined && checker.typeToString(signature.getReturnType()).startsWith("Promise<");
+}
+
+test("there is something to look at", () => {
+  expect(ALL.length).toBeGreaterThan(350);
+});
+
+test("every exported name and every public member says what it is", () => {
+  expect(ALL.filter((each) => textOf(each) === "").map(({ name }) => name)).toEqual([]);
+});
+
+test("every call that resolves says how it rejects", () => {
+  const silent = ALL.filter(isAsync).filter(
+    (each) => tagsOf(each, "throws").length === 0 && !/Never rejects|See \{@link/.test(textOf(each)),
+  );
+  expect(silent.map(({ name }) => name)).toEqual([]);
+});
+
+/** Errors have theirs at `isLockError`; a Redlock's parts have it at the Redlock. */
+const needsExample = ({ symbol, entry, owner }: Declared) =>
+  owner === undefined &&
+  (symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Function | ts.SymbolFlags.BlockScopedVariable)) !==
+    0 &&
+  !/Error$|^LockFace$/.test(symbol.name) &&
+  !(entry === "./redlock" && symbol.name === "Lock");
+
+test("every class and function has an example, and it compiles", () => {
+  const examples = ALL.filter(needsExample).map((each) => ({
+    ...each,
+    code: tagsOf(each, "example").join("\n"),
+  }));
+  expect(examples.filter(({ code }) => code === "").map(({ name }) => name)).toEqual([]);
+  const files = new Map(
+    examples.map((each, i) => [`${ROOT}test/package/example-${i}.mts`, exampleModule(each)]),
+  );
+  const built = programOf(files, OPTIONS);
+  const wrong = ts.getPreEmitDiagnostics(built).map(({ file, messageText, start = 0 }) => {
+    const line = file?.text.slice(file.text.lastIndexOf("\n", start) + 1).split("\n")[0];
+    return `${line}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
+  });
+  expect(wrong).toEqual([]);
+});
+
+/** The example with imports of all that its entry and the root export. */
+function exampleModule({ entry, code }: Declared & { code: string }): string {
+  const sources = new Map<string, string>();
+  // What the entry exports itself goes before what others export by the same name.
+  for (const each of [".", "./inspector", entry])
+    for (const other of ALL)
+      if (other.owner === undefined && other.entry === each) sources.set(other.name, each);
+  const imports = [...sources].map(([name, from]) => `import { ${name} } from "${moduleOf(from)}";`);
+  const scene = Object.entries(SCENE_OF_NAMES).filter(
+    ([name]) => !new RegExp(`(const|class) ${name}\\b`).test(code),
+  );
+  return `${SCENE}${imports.join("\n")}\n${scene.map(([, text]) => text).join("\n")}\n${code.replaceAll("\\@", "@")}\nexport {};\n`;
+}
