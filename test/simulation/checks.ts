@@ -38,9 +38,15 @@ export class Checks {
     return Math.max(most, latest);
   }
 
+  /** A `wait` may end while an answer is so long on its way that Redis counts as away (`docs/guide.md#unavailable`). */
+  #seemsAway({ step: { wait = 0 } }: Call): boolean {
+    return wait > 0 && 2 * this.#slowest >= this.#simulation.schedule.commandTimeout / 10;
+  }
+
   /** A call ends with an error of this library, or undefined for an abort. */
   failed(call: Call, code: string | undefined): void {
-    if (code === "UNAVAILABLE" && this.#isCalm && (call.step.wait ?? this.#slowest * 4) >= this.#slowest * 4)
+    const { wait = this.#slowest * 4 } = call.step;
+    if (code === "UNAVAILABLE" && this.#isCalm && !this.#seemsAway(call) && wait >= this.#slowest * 4)
       this.#simulation.fail(`a call of ${call.whose} is UNAVAILABLE, and Redis answers`);
     const keepsAll = call.step.lease === undefined;
     if (code === "LOCK_LOST" && this.#isCalm && keepsAll && call.step.extend === undefined)

@@ -29,6 +29,8 @@ export class ClientNetwork {
   /** Its present one. */
   readonly #wires = new Map<Connection, SimulatedWire>();
   #cutUntil = 0;
+  /** How often the server has gone. Its sockets went with it: the next process reads nothing of what was sent to this one. */
+  #lives = 0;
 
   constructor(world: World, server: MemoryServer, machine: Machine, random: Random, weather: Weather) {
     this.#world = world;
@@ -86,12 +88,16 @@ export class ClientNetwork {
   /** The server goes: all connections are dropped, and none can be made. */
   lose(): void {
     for (const wire of this.#wires.values()) wire.close();
+    this.#lives++;
     this.#machine.receive(() => this.link.cut());
   }
 
   /** The server is there again; each client finds that at another time. */
   find(): void {
-    this.#machine.clock.after(this.#random.next() * 4 * RECONNECT, () => this.link.mend());
+    const life = this.#lives;
+    this.#machine.clock.after(this.#random.next() * 4 * RECONNECT, () => {
+      if (life === this.#lives) this.link.mend();
+    });
   }
 
   receive(callback: () => void): void {
@@ -102,9 +108,10 @@ export class ClientNetwork {
   loseBytes(segments: readonly Segment[]): void {
     const kept = this.#random.below(segments.length + 1);
     const late = this.#random.chance(0.5) ? this.#random.next() * LATEST : 0;
+    const life = this.#lives;
     for (const [i, { at, cancel, arrive }] of segments.entries()) {
       cancel();
-      if (i < kept) this.#world.at(at + late, arrive);
+      if (i < kept) this.#world.at(at + late, () => life === this.#lives && arrive());
     }
   }
 }

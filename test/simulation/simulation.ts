@@ -56,6 +56,8 @@ export class Simulation {
   readonly #checks = new Checks(this);
   readonly #onlyHistory: boolean;
   #unsettled = 0;
+  /** The first server is there again, if outages overlap. */
+  #awayUntil = 0;
 
   constructor(schedule: Schedule, { isRead = false, onlyHistory = false }: Manner = {}) {
     this.schedule = schedule;
@@ -200,7 +202,9 @@ export class Simulation {
     for (const { networks } of this.processes) networks[0]?.lose();
     if (keys) this.losses.push(this.world.now);
     server?.restart(keys?.() ?? server.keys);
+    this.#awayUntil = Math.max(this.#awayUntil, this.world.now + ms);
     this.world.at(this.world.now + ms, () => {
+      if (this.world.now < this.#awayUntil) return;
       for (const { networks } of this.processes) networks[0]?.find();
     });
   }

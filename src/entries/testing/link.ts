@@ -43,6 +43,7 @@ export class Link {
   }
 
   mend(): void {
+    if (this.#isUp) return;
     this.#isUp = true;
     for (const connection of this.connections) connection.open();
   }
