@@ -186,10 +186,10 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     this.grant = grant;
     // A nested call needs nothing of its outermost tries any more.
     if (number !== this.number) this.withdraw();
-    this.outcomeUnknown = false;
     if (frame) turnsOf(own).begin(frame, backend.accessMode);
     own.turns?.settle(this);
-    addHold(own, grant);
+    addHold(own, grant, this.outcomeUnknown);
+    this.outcomeUnknown = false;
     if (this.isBare) pushOpen(own, grant);
     if (renewed) scheduleRenewal(own, sent);
     changed(own);

@@ -1,7 +1,7 @@
 /** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
 import { elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
-import type { Backend, Giving } from "./backend.js";
+import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
 import { forgetIfIdle, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
@@ -86,9 +86,24 @@ export async function once<T>(
 
 /** Releases all holds of a side but the rest: the wire id lives on while any hold does. */
 export function letGo(own: OwnerLock, backend: Backend, wireId: string, giving: Giving): Promise<number> {
-  if (giving.rest().left === 0) return backend.release(wireId, undefined, giving);
+  if (giving.rest().left === 0) {
+    const released = backend.release(wireId, undefined, giving);
+    return own.troubles?.resent ? buried(own, backend, wireId, released) : released;
+  }
   const callId = own.table.env.callId(wireId);
   return once(own, backend, callId, () => backend.release(wireId, callId, giving));
+}
+
+/** A release that finds nothing left leaves no tombstone: an acquire that arrives still later would take what nobody gives back. */
+async function buried(
+  own: OwnerLock,
+  backend: Backend,
+  wireId: string,
+  released: Promise<number>,
+): Promise<number> {
+  const word = await released;
+  if (word !== DONE) own.table.env.settle(quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT)));
+  return word;
 }
 
 /** Waits for work to settle, as long as one command may take. */

@@ -68,10 +68,11 @@ export function isKnown(own: OwnerLock, grant: Grant): boolean {
   return false;
 }
 
-export function addHold(own: OwnerLock, grant: Grant): void {
+/** `resent`: its acquire may arrive once more. */
+export function addHold(own: OwnerLock, grant: Grant, resent: boolean): void {
   let last = own.firstHold;
   if (!last) {
-    own.troubles = undefined;
+    own.troubles = resent ? { resent } : undefined;
     own.firstHold = grant;
     return;
   }

@@ -41,6 +41,8 @@ export interface Troubles {
   readonly forced?: readonly Side[];
   /** The last renewal got no answer. */
   readonly suspended?: boolean;
+  /** The outermost acquire may arrive once more. */
+  readonly resent?: boolean;
 }
 
 /** No time at all: a small number, since Infinity would cost each record a boxed one. */

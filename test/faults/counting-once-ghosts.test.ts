@@ -91,6 +91,20 @@ describe.concurrent.each(table)("%s, %s: a late acquire", (_kind, topology, kind
     await expect(bed.lock.tryLock()).resolves.not.toBeNull();
   });
 
+  test("that arrives after it was sent again, granted, lost and given back gets nothing", async () => {
+    await using bed = await stage.bed({ kind, topology });
+    const ghost = hold(bed, "acquire");
+    const granted = await bed.lock.lock();
+    expect(ghost.hits).toBe(1);
+    for (const key of Object.keys(await bed.keys()))
+      await bed.observer.eval("return redis.call('DEL', KEYS[1])", 1, key);
+    await expect(granted.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    await untilMarked(bed);
+    await ghost.deliver();
+    await expectNothingLeft(bed, 20_000);
+    await expect(bed.lock.tryLock()).resolves.not.toBeNull();
+  });
+
   test("that arrives while its second sending holds the lock changes nothing", async () => {
     await using bed = await stage.bed({ kind, topology });
     const ghost = hold(bed, "acquire");
