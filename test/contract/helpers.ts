@@ -4,7 +4,15 @@ import { createRequire } from "node:module";
 import { expect } from "vitest";
 import type { Clock } from "../../src/base/clock.js";
 import type * as holdfast from "../../src/index.js";
-import type { Lock, LockClient, LockEventName, LockEvents } from "../../src/index.js";
+import {
+  type Hold,
+  isLockError,
+  type Lock,
+  type LockClient,
+  type LockEventName,
+  type LockEvents,
+  type LockOptions,
+} from "../../src/index.js";
 import { type Endpoint, redisCall, until } from "../support/index.js";
 
 /** What a call throws or rejects with; fails if it does neither. */
@@ -142,6 +150,38 @@ export async function warmUp(lock: Lock): Promise<void> {
 /** As {@link warmUp}, as often as a client of little patience needs on a busy machine. */
 export async function warmUpAtLast(lock: Lock): Promise<void> {
   await until("it is warm", () => warmUp(lock).then(() => true));
+}
+
+/** Takes a lock for a lease that may be over before the grant is here, until one arrives in time. */
+export function takeBriefly(lock: Lock, lease: number): Promise<Hold> {
+  return until("a grant arrives within its lease", () => lock.lock({ lease }));
+}
+
+/** Lets a hold lapse that had time until now, by a short lease; that may be over before the answer is here. */
+export async function lapse(hold: Hold, lease = 400): Promise<void> {
+  await hold.extend(lease).catch((error: unknown) => {
+    if (!isLockError(error, "LOCK_LOST")) throw error;
+  });
+  await until("its lease is over", () => !hold.isHeld);
+}
+
+/** A run of a client of little patience: asked again until the lock is granted, and from then on as it is. */
+export async function runAtLast<T>(
+  lock: Lock,
+  work: (hold: Hold) => T | Promise<T>,
+  options: LockOptions = {},
+): Promise<T> {
+  let hasBegun = false;
+  for (;;) {
+    try {
+      return await lock.run((hold) => {
+        hasBegun = true;
+        return work(hold);
+      }, options);
+    } catch (error) {
+      if (hasBegun || !isLockError(error, "UNAVAILABLE")) throw error;
+    }
+  }
 }
 
 export interface Connection {

@@ -1,8 +1,17 @@
 /** Contract section 2: unlock of a Hold, "lost is final", and late grants. */
 import { describe, expect } from "vitest";
 import { type Hold, type Lock, LockClient, LockLostError } from "../../src/index.js";
-import { connectionLike, named, startProxy, until } from "../support/index.js";
-import { failure, lost, nameOf, notOwner, recordEvents, toldBy, warmUpAtLast } from "./helpers.js";
+import { connectionLike, named, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
+import {
+  failure,
+  lost,
+  nameOf,
+  notOwner,
+  recordEvents,
+  takeBriefly,
+  toldBy,
+  warmUpAtLast,
+} from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 eachKind("unlock and loss of a Hold", (test, kind) => {
@@ -61,7 +70,7 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
       await using proxy = await startProxy(server);
       await using through = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
       await warmUpAtLast(kind.make(through, lockName));
-      const hold = await kind.make(through, lockName).lock({ lease: 60_000 });
+      const hold = await until("it is taken", () => kind.make(through, lockName).lock({ lease: 60_000 }));
       proxy.blackhole();
       expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE", lockName: nameOf(lock) });
       expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE", lockName: nameOf(lock) });
@@ -78,7 +87,7 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
       const mine = kind.make(through, lockName);
       await warmUpAtLast(mine);
       await through.scope(async () => {
-        await mine.lock({ lease: 60_000 });
+        await until("it is taken", () => mine.lock({ lease: 60_000 }));
         proxy.blackhole();
         expect(await failure(mine.unlock())).toMatchObject({ code: "UNAVAILABLE" });
         expect(await failure(mine.unlock())).toMatchObject({ code: "UNAVAILABLE" });
@@ -130,8 +139,8 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
     });
 
     test("a leased hold is lost at its local deadline without any call", async ({ client, lock }) => {
+      const hold = await takeBriefly(lock, 400);
       const events = recordEvents(client);
-      const hold = await lock.lock({ lease: 400 });
       await until("the signal", () => hold.signal.aborted);
       expect(hold.isHeld).toBe(false);
       expect(toldBy(lock, "lost", events)).toMatchObject([{ payload: { reason: "expired" } }]);
@@ -166,7 +175,7 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
     test("a loss of one nested hold by its lease leaves the outer one", async ({ client, lock, wire }) => {
       await client.scope(async () => {
         const outer = await lock.lock();
-        const inner = await lock.lock({ lease: 400 });
+        const inner = await takeBriefly(lock, 400);
         await until("it is lost", () => inner.signal.aborted);
         expect(await failure(lock.unlock())).toMatchObject({ ...lost(lock), reason: "expired" });
         expect(outer.isHeld).toBe(true);
@@ -180,7 +189,7 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
       await client.scope(async () => {
         const first = await lock.lock();
         await wire.wipe();
-        const second = await lock.lock({ wait: 5_000 });
+        const second = await lock.lock({ wait: SLACK });
         expect(second.ownerId).not.toBe(first.ownerId);
         expect(first.signal.reason).toMatchObject({ ...lost(lock), reason: "expired" });
         expect(await wire.fields()).toEqual(wire.heldBy(second.ownerId));
@@ -193,7 +202,7 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
 
     test("the next acquire starts afresh, like a stranger", async ({ client, lock, rival }) => {
       await client.scope(async () => {
-        const first = await lock.lock({ lease: 400 });
+        const first = await takeBriefly(lock, 400);
         await until("it is lost", () => first.signal.aborted);
         const theirs = await rival.lock();
         expect(await lock.tryLock()).toBeNull();
@@ -228,12 +237,12 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
       expect(await failure(call(lock))).toMatchObject({ ...lost(lock), reason: "expired" });
       await wire.untilFree();
       expect(events.filter(({ name }) => name === "acquired" || name === "released")).toEqual([]);
-      await (await lock.lock({ wait: 2_000 })).unlock();
+      await (await lock.lock({ wait: SLACK })).unlock();
     });
 
     test("one that was slow to arrive", async ({ server, lockName, lock, other, wire }) => {
       await using proxy = await startProxy(server);
-      await using slow = new LockClient(connectionLike(proxy.connect()));
+      await using slow = new LockClient(connectionLike(proxy.connect()), UNHURRIED);
       await warmUpAtLast(kind.make(slow, other.name));
       proxy.delayReplies(250, named("EVAL", "EVALSHA"));
       const [taking, later] = [

@@ -1,8 +1,8 @@
 /** Contract section 2: the rules of run. */
 import { describe, expect } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
-import { connectionLike, type FaultProxy, startProxy, until } from "../support/index.js";
-import { failure, lost, recordEvents, toldBy, warmUpAtLast, watch } from "./helpers.js";
+import { connectionLike, type FaultProxy, SLACK, startProxy, until } from "../support/index.js";
+import { failure, lapse, lost, recordEvents, runAtLast, toldBy, warmUpAtLast, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 interface More {
@@ -65,7 +65,7 @@ eachKind("the rules of run", (base, kind) => {
     });
 
     test("over a release that gets no answer", async ({ wire, proxy, through }) => {
-      const run = through.run(async () => {
+      const run = runAtLast(through, async () => {
         proxy.blackhole();
         throw error;
       });
@@ -97,10 +97,11 @@ eachKind("the rules of run", (base, kind) => {
     test("by its lease", async ({ lock }) => {
       const run = lock.run(
         async (hold) => {
+          await lapse(hold);
           await until("it is lost", () => hold.signal.aborted);
           return "late";
         },
-        { lease: 400 },
+        { lease: 60_000 },
       );
       expect(await failure(run)).toMatchObject({ ...lost(lock), reason: "expired", result: "late" });
     });
@@ -144,7 +145,7 @@ eachKind("the rules of run", (base, kind) => {
       through,
     }) => {
       const events = recordEvents(subject);
-      const result = await through.run(() => {
+      const result = await runAtLast(through, () => {
         proxy.blackhole();
         return "done";
       });
@@ -208,7 +209,7 @@ eachKind("the rules of run", (base, kind) => {
     test("a call after it inside fn takes the lock anew", async ({ lock, wire }) => {
       await lock.run(async (hold) => {
         await hold.unlock();
-        const second = await lock.lock({ wait: 5_000 });
+        const second = await lock.lock({ wait: SLACK });
         expect(second.ownerId).not.toBe(hold.ownerId);
         await second.unlock();
       });

@@ -11,6 +11,7 @@ import {
   countCommands,
   type RedisServer,
   startRedis,
+  UNHURRIED,
 } from "../support/index.js";
 import { warmUpAtLast } from "./helpers.js";
 import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
@@ -27,8 +28,8 @@ class Scene {
   private constructor(server: RedisServer) {
     this.server = server;
     this.redis = server.connect();
-    this.client = new LockClient(connectionLike(this.redis));
-    this.rivals = new LockClient(connectionLike(server.connect()));
+    this.client = new LockClient(connectionLike(this.redis), UNHURRIED);
+    this.rivals = new LockClient(connectionLike(server.connect()), UNHURRIED);
   }
 
   static async start(kind: Kind): Promise<Scene> {
@@ -144,7 +145,7 @@ export function withOwnClient(test: KindTest): TestAPI<Fixtures & OwnClient> {
       mine.disconnect();
     },
     client: async ({ mine }, use) => {
-      const client = new LockClient(connectionLike(mine));
+      const client = new LockClient(connectionLike(mine), UNHURRIED);
       await use(client);
       await client.close({ timeout: 0 });
     },
