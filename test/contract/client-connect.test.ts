@@ -3,7 +3,15 @@ import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { isLockError, LockClient } from "../../src/index.js";
-import { allKeys, type RedisServer, startProxy, startRedis, until, untilGone } from "../support/index.js";
+import {
+  allKeys,
+  type RedisServer,
+  startProxy,
+  startRedis,
+  UNHURRIED,
+  until,
+  untilGone,
+} from "../support/index.js";
 import {
   type Connection,
   connectionsOf,
@@ -44,7 +52,7 @@ describe("LockClient.connect", () => {
   test("to a URL: it is synchronous, and the client owns the connection", async () => {
     const before = await connectionsOf(server);
     {
-      await using client = LockClient.connect(server.url);
+      await using client = LockClient.connect(server.url, UNHURRIED);
       expect(client).toBeInstanceOf(LockClient);
       await client.ready();
       const hold = await client.getLock("a").lock();
@@ -59,9 +67,9 @@ describe("LockClient.connect", () => {
     const before = await connectionsOf(server);
     {
       const target = { host: server.host, port: server.port, db: 1 };
-      await using client = LockClient.connect(target, { watchdogTimeout: 5_000 });
+      await using client = LockClient.connect(target, { ...UNHURRIED, watchdogTimeout: 20_000 });
       const hold = await client.getLock("a").lock();
-      expect(hold.remaining).toBeLessThanOrEqual(5_000);
+      expect(hold.remaining).toBeLessThanOrEqual(20_000);
       expect(await redis.exists("a")).toBe(0);
       const second = server.connect({ db: 1 });
       expect(await second.exists("a")).toBe(1);
@@ -91,7 +99,7 @@ test.each([
   ["ioredis 5", () => new Redis5(server.port)],
 ])("new LockClient(redis) takes a connection of %s", async (_, connect) => {
   const mine = connect();
-  const client = new LockClient(mine);
+  const client = new LockClient(mine, UNHURRIED);
   await client.ready();
   const hold = await client.getLock("a").lock();
   const waiter = await untilWaiting(client, () => client.getLock("a").lock());
@@ -104,7 +112,7 @@ test.each([
 
 describe("ready()", () => {
   test("resolves when connected, as often as one likes, and leaves nothing that does not lapse", async () => {
-    await using client = LockClient.connect(server.url);
+    await using client = LockClient.connect(server.url, UNHURRIED);
     await client.ready();
     await Promise.all([client.ready(), client.ready()]);
     await onlyMarkers();
@@ -124,7 +132,7 @@ describe("ready()", () => {
   test("UNAVAILABLE when the server is silent", async () => {
     await using proxy = await startProxy(server);
     const client = new LockClient(proxy.connect(), { commandTimeout: 200 });
-    await client.ready();
+    await until("it is ready", () => client.ready().then(() => true));
     proxy.blackhole();
     expect(await failure(client.ready())).toMatchObject({ code: "UNAVAILABLE" });
     await client.close({ timeout: 0 });
@@ -135,7 +143,10 @@ describe("ready()", () => {
   test.each(FORBIDDEN)("UNSUPPORTED for a user who may not %s; it says which", async (command) => {
     const rules = command === "eval" ? ["-eval", "-evalsha"] : [`-${command}`];
     await server.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "&*", "+@all", ...rules);
-    const client = LockClient.connect({ port: server.port, username: "limited", password: "secret" });
+    const client = LockClient.connect(
+      { port: server.port, username: "limited", password: "secret" },
+      UNHURRIED,
+    );
     const error = await failure(client.ready());
     expect(error).toMatchObject({ code: "UNSUPPORTED", name: "UnsupportedServerError" });
     expect(error.message.toLowerCase()).toContain(command);
@@ -145,7 +156,10 @@ describe("ready()", () => {
 
   test("without ready(): a lock whose TTL the user may not set does not stay without one", async () => {
     await server.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "&*", "+@all", "-pexpire");
-    const client = LockClient.connect({ port: server.port, username: "limited", password: "secret" });
+    const client = LockClient.connect(
+      { port: server.port, username: "limited", password: "secret" },
+      UNHURRIED,
+    );
     expect(await failure(client.getLock("a").lock())).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
     await client.close({ timeout: 0 });
     await onlyMarkers();
@@ -173,7 +187,10 @@ describe("ready()", () => {
       "-@dangerous",
       "+info",
     );
-    await using client = LockClient.connect({ port: server.port, username: "app", password: "secret" });
+    await using client = LockClient.connect(
+      { port: server.port, username: "app", password: "secret" },
+      UNHURRIED,
+    );
     await client.ready();
     const hold = await client.getLock("a").lock();
     const waiter = await untilWaiting(client, () => client.getLock("a").lock());
@@ -184,7 +201,7 @@ describe("ready()", () => {
 
 describe("prefix", () => {
   test("is put before every name, and names come without it", async () => {
-    await using client = new LockClient(redis, { prefix: "app" });
+    await using client = new LockClient(redis, { ...UNHURRIED, prefix: "app" });
     const lock = client.getLock("a");
     expect(lock.name).toBe("a");
     const hold = await lock.lock();
@@ -204,15 +221,15 @@ describe("prefix", () => {
   });
 
   test("separates clients, and the same prefix joins them", async () => {
-    await using one = new LockClient(redis, { prefix: "one" });
-    await using two = new LockClient(redis, { prefix: "two" });
-    await using three = new LockClient(redis, { prefix: "one" });
+    await using one = new LockClient(redis, { ...UNHURRIED, prefix: "one" });
+    await using two = new LockClient(redis, { ...UNHURRIED, prefix: "two" });
+    await using three = new LockClient(redis, { ...UNHURRIED, prefix: "one" });
     const hold = await one.getLock("a").lock();
     const other = await two.getLock("a").tryLock();
     expect(other).not.toBeNull();
     await other?.unlock();
     expect(await three.getLock("a").tryLock()).toBeNull();
-    await using plain = new LockClient(redis);
+    await using plain = new LockClient(redis, UNHURRIED);
     expect(await plain.getLock("one:a").tryLock()).toBeNull();
     await hold.unlock();
   });
@@ -221,7 +238,7 @@ describe("prefix", () => {
 describe("connections", () => {
   test("one subscriber connection however many locks and waiters there are", async () => {
     const before = await connectionsOf(server);
-    const client = new LockClient(redis);
+    const client = new LockClient(redis, UNHURRIED);
     const holds = await Promise.all(Array.from({ length: 20 }, (_, i) => client.getLock(`l${i}`).lock()));
     expect(await connectionsSince(before, server)).toEqual([]);
     const waiters = await Promise.all(
@@ -254,7 +271,7 @@ describe("connections", () => {
     ];
     const options = JSON.stringify(mine.options);
     const before = shape();
-    const client = new LockClient(mine);
+    const client = new LockClient(mine, UNHURRIED);
     const lock = client.getLock("a");
     const hold = await lock.lock();
     const waiter = await untilWaiting(client, () => lock.lock());
@@ -297,7 +314,7 @@ describe.skipIf(!isBuilt)("isLockError works across copies", () => {
 
 test("a client that nobody uses has no key and no connection of its own", async () => {
   const before = await connectionsOf(server);
-  await using client = new LockClient(redis);
+  await using client = new LockClient(redis, UNHURRIED);
   await warmUp(client.getLock("a"));
   expect(await connectionsSince(before, server)).toEqual([]);
   await untilGone(redis, "a");

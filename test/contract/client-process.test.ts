@@ -24,7 +24,7 @@ function run(body: string): Promise<Ended> {
     process.on("unhandledRejection", (error) => { console.log("unhandled", error); process.exitCode = 3; });
     const redis = new Redis(${server.port});
     redis.on("error", () => {});
-    const client = new LockClient(redis, { watchdogTimeout: 30_000, commandTimeout: 5_000 });
+    const client = new LockClient(redis, { watchdogTimeout: 30_000, commandTimeout: 20_000 });
     const lock = client.getLock("name-" + process.pid);
     const listening = async () => {
       while ((await redis.pubsub("CHANNELS", "*name-" + process.pid + "*")).length === 0) await new Promise(setImmediate);
@@ -63,7 +63,7 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
     [
       "waiters that timed out, and a subscriber connection, after close",
       `const hold = await lock.lock();
-       await Promise.all([1, 2, 3].map(() => lock.tryLock(500)));
+       await Promise.all([1, 2, 3].map(() => lock.tryLock(2_000)));
        await hold.unlock(); await client.close(); await redis.quit();`,
     ],
     [
@@ -111,7 +111,7 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
     ],
     [
       "losses that nobody asks about",
-      `await lock.lock({ lease: 3_000 }); await new Promise((done) => setTimeout(done, 3_100)); await redis.quit();`,
+      `await lock.lock({ lease: 5_000 }); await new Promise((done) => setTimeout(done, 5_100)); await redis.quit();`,
     ],
     [
       "an unlock that gets no answer",

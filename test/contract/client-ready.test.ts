@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
-import { allKeys, type RedisServer, startRedis, until } from "../support/index.js";
+import { allKeys, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
 import { connectionsOf, failure } from "./helpers.js";
 
 const LUA = fileURLToPath(new URL("../../lua", import.meta.url));
@@ -61,7 +61,10 @@ async function connect(rights: Rights, options: LockClientOptions = { prefix: "s
   const { commands = [], keys = KEYS, channels = CHANNELS } = rights;
   const names = [...keys.map((key) => `~${key}*`), "resetchannels", ...channels.map((name) => `&${name}*`)];
   await server.call("ACL", "SETUSER", "shop", "reset", "on", ">secret", ...names, "+@all", ...commands);
-  client = LockClient.connect({ port: server.port, username: "shop", password: "secret" }, options);
+  client = LockClient.connect(
+    { port: server.port, username: "shop", password: "secret" },
+    { ...UNHURRIED, ...options },
+  );
   client.on("error", () => {});
   return client;
 }

@@ -1,4 +1,5 @@
 /** Contract section 6: what an error of the server or the connection tells: its cause, the address, the key, the caller. */
+import { once } from "node:events";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions, type LockError, MultiLock, RedLock } from "../../src/index.js";
@@ -68,7 +69,10 @@ describe("UNAVAILABLE", () => {
   test.for([...CALLS, READY])("%s on a refused connection has it as its cause", async ([, call]) => {
     const port = await freePort();
     try {
-      const error = await toldOf(() => call(clientOn(connect(port))));
+      const redis = connect(port);
+      const client = clientOn(redis);
+      await once(redis, "error"); // else a short wait may be over before the connection is refused
+      const error = await toldOf(() => call(client));
       expect(error.code).toBe("UNAVAILABLE");
       expect(error.message).toContain(`127.0.0.1:${port}`);
       expect(error.message).not.toContain('lock ""');
@@ -115,7 +119,7 @@ describe("UNAVAILABLE", () => {
 
   test("of an unlock that gets no answer has a cause and its caller", async () => {
     const client = clientOn(connect(server.port));
-    const hold = await client.getLock("a").lock();
+    const hold = await until("it is taken", () => client.getLock("a").lock());
     await server.pause();
     try {
       const error = await toldOf(() => hold.unlock());
@@ -160,7 +164,7 @@ describe("UNAVAILABLE", () => {
     await failure(client.getLock("a").lock());
     const late = await startRedis({ port });
     try {
-      await client.ready().catch(() => client.ready());
+      await until("it is ready", () => client.ready().then(() => true));
       await late.pause();
       const error = (await failure(client.getLock("a").lock())) as LockError;
       expect((error.cause as Error).message).not.toContain("ECONNREFUSED");

@@ -1,6 +1,7 @@
 /** Contract section 3, introduction and bare calls: one test for each sentence. */
 import { describe, expect } from "vitest";
 import type { Lock } from "../../src/index.js";
+import { SLACK } from "../support/index.js";
 import { failure, isBuilt, loadCjs, loadEsm, notOwner } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -26,7 +27,7 @@ eachKind("owners and bare calls", (test, kind) => {
     }) => {
       await client.scope(async () => {
         const first = await kind.make(client, lockName).lock();
-        const second = await kind.make(client, lockName).lock({ wait: 2_000 });
+        const second = await kind.make(client, lockName).lock({ wait: SLACK });
         expect(second.ownerId).toBe(first.ownerId);
         expect(await wire.count()).toBe(2);
         await kind.make(client, lockName).unlock();
@@ -84,7 +85,7 @@ eachKind("owners and bare calls", (test, kind) => {
           const used = kind.make(user, lockName);
           await opener.scope(async () => {
             const outer = await used.lock();
-            const inner = await used.lock({ wait: 2_000 });
+            const inner = await used.lock({ wait: SLACK });
             expect(inner.ownerId).toBe(outer.ownerId);
             await used.unlock();
             await used.unlock();
@@ -110,7 +111,7 @@ eachKind("owners and bare calls", (test, kind) => {
       const owner = first.newOwner() as never;
       const used = kind.make(second, lockName);
       const hold = await used.lock({ owner });
-      expect((await used.lock({ owner, wait: 2_000 })).ownerId).toBe(hold.ownerId);
+      expect((await used.lock({ owner, wait: SLACK })).ownerId).toBe(hold.ownerId);
       const theirs = kind.make(first, other.name);
       const elsewhere = await theirs.lock({ owner: hold as never });
       await theirs.unlock({ owner: hold as never });
@@ -207,7 +208,7 @@ eachKind("owners and bare calls", (test, kind) => {
 
     test("except inside fn of a run of that lock", async ({ lock, wire }) => {
       await lock.run(async (outer) => {
-        const bare = await lock.lock({ wait: 2_000 });
+        const bare = await lock.lock({ wait: SLACK });
         expect(bare.ownerId).toBe(outer.ownerId);
         expect(await wire.count()).toBe(2);
         expect(await lock.getHoldCount()).toBe(2);
@@ -231,7 +232,7 @@ eachKind("owners and bare calls", (test, kind) => {
     test("also with runs of other locks between", async ({ lock, other }) => {
       await lock.run(async (outer) => {
         await other.run(async () => {
-          const bare = await lock.lock({ wait: 2_000 });
+          const bare = await lock.lock({ wait: SLACK });
           expect(bare.ownerId).toBe(outer.ownerId);
           await bare.unlock();
         });
@@ -240,7 +241,7 @@ eachKind("owners and bare calls", (test, kind) => {
 
     test("or with { owner: hold }", async ({ lock, wire }) => {
       const hold = await lock.lock();
-      const nested = await lock.lock({ owner: hold, wait: 2_000 });
+      const nested = await lock.lock({ owner: hold, wait: SLACK });
       expect(nested.ownerId).toBe(hold.ownerId);
       expect(await lock.getHoldCount({ owner: hold })).toBe(2);
       expect(await lock.isHeldByCurrentOwner({ owner: nested })).toBe(true);

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect } from "vitest";
 import { type Hold, LockClient, type LockEventName } from "../../src/index.js";
 import { connectionLike, startProxy, until } from "../support/index.js";
-import { deferred, EVENTS, failure } from "./helpers.js";
+import { deferred, EVENTS, failure, runAtLast, takeBriefly } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 eachKind("where scopes and runs end", (base, kind) => {
@@ -246,8 +246,8 @@ eachKind("where scopes and runs end", (base, kind) => {
     test("of client events", async ({ server, client, lockName, other }) => {
       await using proxy = await startProxy(server);
       await using subject = new LockClient(connectionLike(proxy.connect()), {
-        watchdogTimeout: 3_600,
-        commandTimeout: 1_200,
+        watchdogTimeout: 6_000,
+        commandTimeout: 2_500,
         warnAfter: 1_500,
       });
       const [mine, held] = [kind.make(subject, lockName), kind.make(subject, other.name)];
@@ -263,11 +263,12 @@ eachKind("where scopes and runs end", (base, kind) => {
         const hold = await held.lock({ lease: 60_000 });
         await until("acquired", () => seen.has("acquired"));
         seen.clear();
-        await client.scope(() => kind.rival.make(client, "c").lock({ lease: 5_000 }));
+        const theirs = await client.scope(() => kind.rival.make(client, "c").lock({ lease: 60_000 }));
         expect(await kind.make(subject, "c").tryLock(1_200)).toBeNull();
         await until("waiting", () => seen.has("waiting"));
         expect(await kind.make(subject, "c").tryLock()).toBeNull();
         await until("rejected", () => seen.has("rejected"));
+        await theirs.unlock();
         await until("longHold", () => seen.has("longHold"));
         await (await kind.make(subject, "d").lock()).unlock();
         await until("released and acquired", () => seen.has("released") && seen.has("acquired"));
@@ -279,7 +280,7 @@ eachKind("where scopes and runs end", (base, kind) => {
         await failure(watched.unlock());
         proxy.restore();
         await until("Redis is back", () => mine.isLocked().then(() => true));
-        await mine.run(() => proxy.blackhole()); // the release gets no answer
+        await runAtLast(mine, () => proxy.blackhole()); // the release gets no answer
         await until("error", () => seen.has("error"));
         proxy.restore();
         expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(EVENTS.map((name) => [name, OUTSIDE])));
@@ -303,7 +304,7 @@ eachKind("where scopes and runs end", (base, kind) => {
         await wire.wipe();
         await failure(gone.unlock());
 
-        const short = await lock.lock({ lease: 1_500 });
+        const short = await takeBriefly(lock, 1_500);
         short.signal.addEventListener("abort", () => seen.push(surroundings()));
         await until("expired", () => short.signal.aborted);
         await failure(lock.unlock());

@@ -1,5 +1,6 @@
 /** Contract section 3, last sentence: calls of one owner on one lock take effect one at a time in call order. */
 import { describe, expect } from "vitest";
+import { SLACK } from "../support/index.js";
 import { deferred, failure, recordEvents, untilWaiting, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -114,7 +115,7 @@ eachKind("calls of one owner", (test, kind) => {
       await client.scope(async () => {
         const first = await lock.lock();
         const extending = first.extend(20_000);
-        const nesting = lock.lock({ wait: 5_000 });
+        const nesting = lock.lock({ wait: SLACK });
         const unlocking = first.unlock();
         const [nested] = await Promise.all([nesting, unlocking, extending.catch(() => {})]);
         expect(nested.ownerId).toBe(first.ownerId);
@@ -127,7 +128,7 @@ eachKind("calls of one owner", (test, kind) => {
     test("and so on, for many at once", async ({ client, lock, wire }) => {
       await client.scope(async () => {
         const first = await lock.lock();
-        const calls = Array.from({ length: 10 }, () => lock.lock({ wait: 5_000 }));
+        const calls = Array.from({ length: 10 }, () => lock.lock({ wait: SLACK }));
         const unlocking = first.unlock();
         const holds = await Promise.all(calls);
         await unlocking;
@@ -164,7 +165,7 @@ eachKind("calls of one owner", (test, kind) => {
           const first = lock.run(async () => {
             running.resolve();
             await go.promise;
-            const bare = await lock.lock({ wait: 5_000 });
+            const bare = await lock.lock({ wait: SLACK });
             await lock.unlock();
             expect(bare.isHeld).toBe(false);
             expect(await wire.count()).toBe(1);

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect } from "vitest";
+import { SLACK } from "../support/index.js";
 import { deferred, failure, nextEvent, watch } from "./helpers.js";
 import { EXCLUSIVE } from "./kinds.js";
 import { eachKind } from "./scene.js";
@@ -43,9 +44,9 @@ eachKind("lock.run", (test, kind) => {
           async (inner) => {
             expect(inner.ownerId).toBe(outer.ownerId);
             expect(await wire.count()).toBe(2);
-            await lock.run(async () => expect(await wire.count()).toBe(3), { wait: 2_000 });
+            await lock.run(async () => expect(await wire.count()).toBe(3), { wait: SLACK });
           },
-          { wait: 2_000 },
+          { wait: SLACK },
         );
         expect(await wire.count()).toBe(1);
       });
@@ -57,7 +58,7 @@ eachKind("lock.run", (test, kind) => {
         await sleep(1);
         await other.run(async () => {
           await new Promise((resolve) => setTimeout(resolve, 1));
-          await lock.run((inner) => expect(inner.ownerId).toBe(outer.ownerId), { wait: 2_000 });
+          await lock.run((inner) => expect(inner.ownerId).toBe(outer.ownerId), { wait: SLACK });
         });
       });
     });
@@ -80,7 +81,7 @@ eachKind("lock.run", (test, kind) => {
     test("inside a scope it acts for the scope's owner", async ({ client, lock }) => {
       await client.scope(async () => {
         const bare = await lock.lock();
-        await lock.run((hold) => expect(hold.ownerId).toBe(bare.ownerId), { wait: 2_000 });
+        await lock.run((hold) => expect(hold.ownerId).toBe(bare.ownerId), { wait: SLACK });
         await lock.unlock();
       });
     });
@@ -90,10 +91,10 @@ eachKind("lock.run", (test, kind) => {
     test("never for a bare hold of its own owner", async ({ client, lock, wire }) => {
       await client.scope(async () => {
         const bare = await lock.lock();
-        await lock.run(() => expect(bare.isHeld).toBe(true), { wait: 5_000 });
+        await lock.run(() => expect(bare.isHeld).toBe(true), { wait: SLACK });
         const [run, parallel] = await Promise.all([
-          lock.run((hold) => hold.ownerId, { wait: 5_000 }),
-          lock.lock({ wait: 5_000 }),
+          lock.run((hold) => hold.ownerId, { wait: SLACK }),
+          lock.lock({ wait: SLACK }),
         ]);
         expect(run).toBe(parallel.ownerId);
         await lock.unlock();
@@ -111,7 +112,7 @@ eachKind("lock.run", (test, kind) => {
           await finish.promise;
         });
         await running.promise;
-        const bare = await lock.lock({ wait: 5_000 });
+        const bare = await lock.lock({ wait: SLACK });
         await lock.unlock();
         expect(bare.isHeld).toBe(false);
         finish.resolve();
@@ -173,7 +174,7 @@ eachKind(
         const section = new Section();
         await client.scope(async () => {
           await lock.lock();
-          await Promise.all(NAMES.map((name) => lock.run(() => section.pass(name), { wait: 5_000 })));
+          await Promise.all(NAMES.map((name) => lock.run(() => section.pass(name), { wait: SLACK })));
           expect(await lock.getHoldCount()).toBe(1);
           await lock.unlock();
         });
@@ -262,7 +263,7 @@ eachKind(
           const first = lock.run(async () => {
             running.resolve();
             await asked.promise; // the sibling waits for its turn by now
-            await lock.run(() => order.push("nested"), { wait: 5_000 });
+            await lock.run(() => order.push("nested"), { wait: SLACK });
           });
           await running.promise;
           const waiting = nextEvent(client, "waiting");

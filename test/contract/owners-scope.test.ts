@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect } from "vitest";
 import type { Hold } from "../../src/index.js";
+import { SLACK } from "../support/index.js";
 import { failure, notOwner } from "./helpers.js";
 import { eachKind, eachSingleKind } from "./scene.js";
 
@@ -29,7 +30,7 @@ eachKind("client.scope and explicit owners", (test) => {
     }) => {
       const helper = async (): Promise<Hold> => {
         await sleep(1);
-        return lock.lock({ wait: 2_000 });
+        return lock.lock({ wait: SLACK });
       };
       await client.scope(async () => {
         const first = await lock.lock();
@@ -46,7 +47,7 @@ eachKind("client.scope and explicit owners", (test) => {
     test("lock.lock() twice re-enters", async ({ client, lock, wire }) => {
       await client.scope(async () => {
         await lock.lock();
-        await lock.lock({ wait: 2_000 });
+        await lock.lock({ wait: SLACK });
         expect(await wire.count()).toBe(2);
         expect((await lock.tryLock())?.isHeld).toBe(true);
         expect(await wire.count()).toBe(3);
@@ -162,7 +163,7 @@ eachKind("client.scope and explicit owners", (test) => {
       wire,
     }) => {
       await client.scope(async () => {
-        const holds = await Promise.all([lock.lock(), lock.lock(), lock.tryLock(2_000), lock.lock()]);
+        const holds = await Promise.all([lock.lock(), lock.lock(), lock.tryLock(SLACK), lock.lock()]);
         expect(new Set(holds.map((hold) => hold?.ownerId)).size).toBe(1);
         expect(await wire.count()).toBe(4);
         await Promise.all([lock.unlock(), lock.unlock(), lock.unlock(), lock.unlock()]);
@@ -279,7 +280,7 @@ eachKind("client.scope and explicit owners", (test) => {
       const hold = await lock.lock();
       await hold.unlock();
       const second = await lock.lock({ owner: hold });
-      const third = await lock.lock({ owner: hold, wait: 2_000 });
+      const third = await lock.lock({ owner: hold, wait: SLACK });
       expect(third.ownerId).toBe(second.ownerId);
       expect(second.ownerId).not.toBe(hold.ownerId);
       await lock.unlock({ owner: hold });
@@ -290,9 +291,9 @@ eachKind("client.scope and explicit owners", (test) => {
     test("a Hold of a run, and of another lock", async ({ client, lock, other }) => {
       await lock.run(async (hold) => {
         const b = await other.lock({ owner: hold });
-        expect((await other.lock({ owner: hold, wait: 2_000 })).ownerId).toBe(b.ownerId);
+        expect((await other.lock({ owner: hold, wait: SLACK })).ownerId).toBe(b.ownerId);
         await client.scope(async () => {
-          const nested = await lock.lock({ owner: hold, wait: 2_000 });
+          const nested = await lock.lock({ owner: hold, wait: SLACK });
           expect(nested.ownerId).toBe(hold.ownerId);
           await nested.unlock();
         });
@@ -305,7 +306,7 @@ eachKind("client.scope and explicit owners", (test) => {
       const owner = client.newOwner();
       await owner.scope(async () => {
         await lock.lock();
-        await owner.scope(() => lock.lock({ wait: 2_000 }));
+        await owner.scope(() => lock.lock({ wait: SLACK }));
         expect(await lock.getHoldCount()).toBe(2);
         await lock.unlock();
       });
@@ -319,10 +320,10 @@ eachKind("client.scope and explicit owners", (test) => {
         const hold = await other.lock({ owner });
         await lock.run(
           async (mine) => {
-            expect((await other.lock({ wait: 2_000 })).ownerId).toBe(hold.ownerId);
+            expect((await other.lock({ wait: SLACK })).ownerId).toBe(hold.ownerId);
             await other.unlock();
             expect(await other.getHoldCount()).toBe(1);
-            const nested = await lock.lock({ wait: 2_000 });
+            const nested = await lock.lock({ wait: SLACK });
             expect(nested.ownerId).toBe(mine.ownerId);
             await lock.unlock();
             expect(await failure(lock.unlock())).toMatchObject(notOwner(lock));
@@ -336,7 +337,7 @@ eachKind("client.scope and explicit owners", (test) => {
 
     test("run with the owner of a Hold re-enters that hold", async ({ lock, wire }) => {
       const hold = await lock.lock();
-      const seen = await lock.run((nested) => nested.ownerId, { owner: hold, wait: 2_000 });
+      const seen = await lock.run((nested) => nested.ownerId, { owner: hold, wait: SLACK });
       expect(seen).toBe(hold.ownerId);
       expect(hold.isHeld).toBe(true);
       expect(await wire.count()).toBe(1);

@@ -11,7 +11,7 @@ import {
   UNHURRIED,
   until,
 } from "../support/index.js";
-import { failure, recordEvents, type SeenEvent, warmUp } from "./helpers.js";
+import { failure, recordEvents, runAtLast, type SeenEvent, warmUpAtLast } from "./helpers.js";
 
 const PASSWORD = "pa55-w0rd";
 const USER_PASSWORD = "u5er-s3cret";
@@ -90,7 +90,7 @@ describe("UNAVAILABLE", () => {
 
   test("the server is silent", async () => {
     const { lock, events } = subject(url("", PASSWORD));
-    await warmUp(lock);
+    await warmUpAtLast(lock);
     proxy.blackhole();
     const error = await failure(lock.lock({ lease: LEASE }));
     expect(error).toMatchObject({ code: "UNAVAILABLE" });
@@ -99,7 +99,7 @@ describe("UNAVAILABLE", () => {
 
   test("connections are cut again and again", async () => {
     const { lock, events } = subject(url("", PASSWORD));
-    await warmUp(lock);
+    await warmUpAtLast(lock);
     const fault = proxy.cutReplyOf(named("EVAL", "EVALSHA"), 1_000);
     const error = await failure(lock.lock({ lease: LEASE }));
     fault.cancel();
@@ -109,7 +109,7 @@ describe("UNAVAILABLE", () => {
 
   test("the server answers with a passing error", async () => {
     const { lock, events } = subject(url("", PASSWORD));
-    await warmUp(lock);
+    await warmUpAtLast(lock);
     await server.call("CONFIG", "SET", "maxmemory", "1");
     try {
       const error = await failure(lock.lock({ lease: LEASE }));
@@ -122,7 +122,7 @@ describe("UNAVAILABLE", () => {
 
   test("a release that gets no answer, and a run that ends so", async () => {
     const { lock, events } = subject(url("", PASSWORD));
-    const hold = await lock.lock({ lease: LEASE });
+    const hold = await until("it is taken", () => lock.lock({ lease: LEASE }));
     const run = client2().lock;
     proxy.blackhole();
     areClean(await failure(hold.unlock()), events);
@@ -130,7 +130,7 @@ describe("UNAVAILABLE", () => {
     proxy.restore();
     await until("the release got through", async () => (await server.call("EXISTS", "a")) === 0);
 
-    await lock.run(() => proxy.blackhole(), { lease: LEASE });
+    await runAtLast(lock, () => proxy.blackhole(), { lease: LEASE });
     await until("the error was told", () => events.some(({ name }) => name === "error"));
     for (const event of events) isClean(event);
   });
@@ -138,8 +138,8 @@ describe("UNAVAILABLE", () => {
   const client2 = () => subject(url("", PASSWORD));
 
   test("a renewal that fails, and the loss that follows", async () => {
-    const { lock, events } = subject(url("", PASSWORD), { commandTimeout: 300, watchdogTimeout: 1_500 });
-    const hold = await lock.lock();
+    const { lock, events } = subject(url("", PASSWORD), { commandTimeout: 1_000, watchdogTimeout: 4_500 });
+    const hold = await until("it is taken", () => lock.lock());
     proxy.blackhole();
     await until("it is lost", () => hold.signal.aborted);
     expect(events.map(({ name }) => name)).toContain("suspended");
