@@ -2,6 +2,8 @@
 import { Redis } from "ioredis";
 import { type Hold, isLockError, LockClient } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
+import { UNHURRIED } from "../support/patience.js";
+import { until } from "../support/until.js";
 
 interface TakeRequest {
   readonly port: number;
@@ -68,9 +70,13 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
     if (kind === undefined) throw new Error(`no kind ${wanted}`);
     redis = new Redis({ port, host: "127.0.0.1" });
     redis.on("error", () => {});
-    client = new LockClient(redis, { watchdogTimeout });
+    const taking = new LockClient(redis, { ...UNHURRIED, watchdogTimeout });
+    client = taking;
+    // A short lease may be over before the grant is here.
+    hold = await until("it is granted in time", () =>
+      kind.make(taking, name).lock(lease === undefined ? {} : { lease }),
+    );
     client.on("lost", () => lostEvents++);
-    hold = await kind.make(client, name).lock(lease === undefined ? {} : { lease });
     hold.signal.addEventListener("abort", () => {});
     return hold.ownerId;
   },

@@ -6,7 +6,14 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FencedHold, LockClient, type MultiHold, RedLock } from "../../src/index.js";
 import { failure, nextEvent } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { MovableClock, noMovableClock, type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import {
+  MovableClock,
+  noMovableClock,
+  type RedisServer,
+  STEADY,
+  startRedis,
+  UNHURRIED,
+} from "../support/index.js";
 import { Resource } from "./resource.js";
 
 const HOUR = 3_600_000;
@@ -61,7 +68,7 @@ describe.skipIf(noMovableClock)(
     });
 
     test("steps forward under a hold that is renewed: the next renewal tells of the loss", async () => {
-      const client = connect(0, 6_000);
+      const client = connect(0, STEADY);
       const hold = await client.getLock("order").lock();
       const told = nextEvent(client, "lost");
       await step(0, HOUR);
