@@ -68,7 +68,7 @@ describe("a crowd that leaves in the order in which it came", () => {
     const stays: ReturnType<typeof watch>[] = [];
     const leaves: ReturnType<typeof watch>[] = [];
     for (let i = 0; i < 4; i++) {
-      for (let j = 0; j < 50; j++) leaves.push(watch(bed.lock.lock({ wait: 6_000 })));
+      for (let j = 0; j < 50; j++) leaves.push(watch(bed.lock.lock({ wait: 9_000 })));
       await until("they have places", async () => (await places(bed)) === 51 * i + 50);
       stays.push(watch(lock.lock()));
       await until("it has a place", async () => (await places(bed)) === 51 * i + 51);

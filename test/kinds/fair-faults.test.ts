@@ -10,12 +10,13 @@ failOnUnhandledRejections();
 const patient = { pollCap: NEVER };
 
 test("a late unlock of a hold that has expired is LOCK_LOST, and does the next holder no harm", async () => {
-  await using scene = await Scene.of(stage(), {}, patient, patient);
-  const late = await scene.fair(0).lock({ lease: 1_000 });
+  await using scene = await Scene.of(stage(), {}, { pollCap: 1_000 }, patient);
+  const late = await scene.fair(0).lock({ lease: 60_000 });
   const next = watch(scene.fair(1).lock());
   await scene.untilQueued(1);
   const third = watch(scene.fair(2).lock());
   await scene.untilQueued(2);
+  await late.extend(500);
   const hold = await soon(next);
   await expect(late.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   expect((await scene.hash()).value).toEqual({ [hold.ownerId]: "1" });

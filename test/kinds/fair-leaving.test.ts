@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections, SOON, soon, type Watched, watch } from "../faults/harness.js";
-import { startWorker, until, type Worker } from "../support/index.js";
-import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
+import { SLACK, startWorker, until, type Worker } from "../support/index.js";
+import { keysOf, NEVER, Scene, serverTime, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();
@@ -11,8 +11,8 @@ const bundle = bundledWorker("../kinds/lock-worker.ts");
 failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
-/** Of a test in which somebody dies. */
-const pollCap = 300;
+/** Of a test in which somebody dies: who stands still for three of them counts as dead, too. */
+const pollCap = 1_000;
 /** Redisson's word on the dead: far above the test's time. */
 const fairWaitTimeout = 60_000;
 
@@ -40,7 +40,7 @@ async function waitingProcess(scene: Scene, place: number): Promise<Worker> {
 /** How a waiter of client 1 can end its call, and what the call then says. */
 const WAYS = {
   "is aborted": { wait: undefined, code: undefined },
-  "times out": { wait: 2_500, code: "WAIT_TIMEOUT" },
+  "times out": { wait: 5_000, code: "WAIT_TIMEOUT" },
   "is ended by the close of its client": { wait: undefined, code: "CLIENT_CLOSED" },
 } as const;
 
@@ -130,7 +130,7 @@ test("a head that is killed is skipped after three poll caps, not after Redisson
   console.info(
     `a dead head was skipped ${waited.toFixed(0)} ms after its death, with a pollCap of ${pollCap} ms`,
   );
-  expect(waited).toBeLessThan(3 * pollCap + 5_000);
+  expect(waited).toBeLessThan(3 * pollCap + SLACK);
   await scene.expectNothingLeft();
 });
 
@@ -142,11 +142,13 @@ test("a paused head keeps its turn until three poll caps are over, and after tha
   const behind = watch(scene.fair(1).lock());
   await scene.untilQueued(2);
   worker.pause();
-  const paused = performance.now();
+  const [head] = await scene.queue();
+  const words = ((await scene.key(keysOf.alive(scene.name))).value ?? []) as [string, number][];
+  const [, over] = words.find(([waiter]) => waiter === head) ?? [];
   await hold.unlock();
   const next = await soon(behind);
-  // Its last sign of life was at most one poll old.
-  expect(performance.now() - paused).toBeGreaterThan(pollCap);
+  // How old its last sign of life was only the server can tell.
+  expect(await serverTime(scene)).toBeGreaterThanOrEqual(over ?? Number.POSITIVE_INFINITY);
   worker.resume();
   await scene.untilQueued(1);
   await next.unlock();
@@ -162,7 +164,7 @@ test("dead waiters in the middle cost those behind them nothing once they are kn
   await scene.untilQueued(1);
   const workers = await Promise.all([waitingProcess(scene, 3), waitingProcess(scene, 3)]);
   const last = await scene.parked(1, () => scene.fair(1).lock());
-  expect((await scene.queue()).length).toBe(4);
+  await scene.untilQueued(4);
   await Promise.all(workers.map((worker) => worker.kill()));
   await hold.unlock();
   const second = await soon(first);
@@ -180,7 +182,7 @@ test("of many waiters some give up, some run out of time, and the others are ser
   const calls: Watched<void>[] = [];
   const places = new Set<string>();
   for (let n = 0; n < 30; n++) {
-    const options = [{}, { signal: controller.signal }, { wait: 1_500 }][n % 3];
+    const options = [{}, { signal: controller.signal }, { wait: 5_000 }][n % 3];
     calls.push(watch(scene.fair(Math.floor(n / 2) % 3).run(() => void served.push(n), options)));
     const fresh = async (): Promise<string | undefined> =>
       (await scene.queue()).find((place) => !places.has(place));
@@ -203,7 +205,7 @@ test("a holder that is killed is followed by the head when its lease ends, by me
     port: stage().server.port,
     name: scene.name,
     side: "fair",
-    options: { watchdogTimeout: 900 },
+    options: { watchdogTimeout: 4_500 },
   } satisfies Start);
   await worker.request("take", { id: "it" });
   const first = watch(scene.fair(0).lock());

@@ -197,12 +197,13 @@ test("parallel calls of one scope are granted together, and the places they do n
 
 test("a hold that nobody gives back lapses, and the head's own look finds that out", async () => {
   await using scene = await Scene.of(stage(), {}, { pollCap: 200 }, patient);
-  const hold = await scene.fair(0).lock({ lease: 1_000 });
-  const first = watch(scene.fair(1).lock({ wait: SOON }));
+  const hold = await scene.fair(0).lock({ lease: 60_000 });
+  const first = watch(scene.fair(1).lock({ wait: 2 * SOON }));
   await scene.untilQueued(1);
-  const second = watch(scene.fair(2).lock({ wait: SOON }));
+  const second = watch(scene.fair(2).lock({ wait: 2 * SOON }));
   await scene.untilQueued(2);
-  // Nobody gives it back: it lapses, and the first one's poll finds that out.
+  // Nobody gives it back: it lapses only now that both are queued, and the first one's poll finds that out.
+  await hold.extend(1_000);
   const mine = await soon(first);
   expect(second.state).toBe("pending");
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });

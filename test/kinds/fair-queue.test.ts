@@ -79,10 +79,10 @@ test("a release wakes a waiter of Redisson that is the head on its own channel",
 });
 
 test("live waiters keep their places while a holder renews for much longer than the grace of each", async () => {
-  const options = { fairWaitTimeout: 1_000, pollCap: 500 };
+  const options = { fairWaitTimeout: 2_000, pollCap: 1_500 };
   await using scene = await Scene.of(
     stage(),
-    { watchdogTimeout: 1_200, ...options },
+    { watchdogTimeout: 4_500, ...options },
     options,
     options,
     options,
@@ -96,8 +96,8 @@ test("live waiters keep their places while a holder renews for much longer than 
   }
   const queue = await scene.queue();
   const renewals = (): number => seen.filter(({ name }) => name === "renewed").length;
-  // For four seconds: several times as long as any place would last without being raised.
-  while (renewals() < 10) {
+  // For 7.5 seconds: the first place would last 6.5 without being raised, and its word on who is alive 4.5.
+  while (renewals() < 5) {
     // Tries of others take the dead away, and would take these.
     expect(await scene.fair(3).tryLock()).toBeNull();
     expect(hold.isHeld).toBe(true);

@@ -58,7 +58,7 @@ test("a nested hold has the token of the outermost one, in all forms, and draws 
   const lock = fenced(scene);
   await scene.client(0).scope(async () => {
     const outer = await lock.lock();
-    const inner = await lock.lock({ lease: 5_000 });
+    const inner = await lock.lock({ lease: 60_000 });
     const tried = (await lock.tryLock()) as FencedHold;
     expect(inner.token).toBe(outer.token);
     expect(tried.token).toBe(outer.token);
@@ -189,7 +189,7 @@ test("a grant whose reply is lost draws one token, and that is the hold's", asyn
 test("a call that is given up draws a token at most, and later ones are higher", async () => {
   await using scene = await Scene.of(stage(), {}, {});
   const hold = await fenced(scene).lock();
-  await expect(fenced(scene, 1).lock({ wait: 500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  await expect(fenced(scene, 1).lock({ wait: 2_500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
   expect(await fenced(scene, 1).tryLock()).toBeNull();
   expect(await drawn(scene)).toBe(hold.token);
   await hold.unlock();

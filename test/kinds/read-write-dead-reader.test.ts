@@ -2,11 +2,11 @@
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections, SOON, soon } from "../faults/harness.js";
-import { startWorker, until, type Worker } from "../support/index.js";
+import { SLACK, startWorker, until, type Worker } from "../support/index.js";
 import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
-const LEASE = 1_500;
+const LEASE = 4_500;
 
 const stage = useStage();
 const bundle = bundledWorker("../kinds/lock-worker.ts");
@@ -36,15 +36,17 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
   const writer = await scene.parked(2, () => scene.write(2).lock());
   const key = keysOf.hold(scene.name, ownerId, 1);
   expect(await scene.ttl(key)).toBeGreaterThan(0);
+  let renewals = 0;
+  scene.client(0).on("renewed", () => renewals++);
   await worker.kill();
   const killed = performance.now();
   await until("the dead one has lapsed", async () => (await scene.ttl(key)) === -2, {
     timeout: SOON,
   });
-  expect(performance.now() - killed).toBeLessThan(LEASE + 4_000);
-  let renewals = 0;
-  scene.client(0).on("renewed", () => renewals++);
-  await until("the others have been renewed for longer than a lease", () => renewals >= 5 * 10, {
+  expect(performance.now() - killed).toBeLessThan(LEASE + SLACK);
+  // Each of the ten at least once more since it has lapsed.
+  const enough = Math.max(5 * 10, renewals + 2 * 10);
+  await until("the others have been renewed for longer than a lease", () => renewals >= enough, {
     timeout: SOON,
   });
   expect(await scene.ttl(key)).toBe(-2);

@@ -1,7 +1,7 @@
 /** Both sides when replies are lost, connections drop, calls run beside each other and servers forget. */
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
-import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
+import { atLast, failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
 
@@ -62,7 +62,7 @@ test("a reader whose grant is sent again after a writer has begun to wait is not
 });
 
 test("a reader whose grant was not heard of does not stand behind a writer of its process, which waits for it", async () => {
-  await using scene = await Scene.of(stage(), {}, { ...patient, commandTimeout: 300, split: true });
+  await using scene = await Scene.of(stage(), {}, { ...patient, commandTimeout: 3_000, split: true });
   const hold = await scene.write(0).lock();
   const reader = await scene.parked(1, () => scene.read(1).lock());
   const cut = scene.bed(1).proxy.cutReplyOf(scene.own);
@@ -79,8 +79,8 @@ test("a reader whose grant was not heard of does not stand behind a writer of it
 
 test("a reader whose grant is not heard of before it gives up leaves no hold", async () => {
   await using scene = await Scene.of(stage(), { commandTimeout: 300 }, patient);
-  await (await scene.read(0).lock()).unlock();
-  scene.bed(0).proxy.delayReplies(1_500, scene.own);
+  await atLast(async () => (await scene.read(0).lock()).unlock());
+  scene.bed(0).proxy.delayReplies(NEVER, scene.own);
   await expect(scene.read(0).lock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
   scene.bed(0).proxy.restore();
   await (await soon(watch(scene.write(1).lock()))).unlock();
@@ -197,7 +197,7 @@ test("a release that comes while the answer to a try is on its way wakes the try
   const hold = await scene.write(0).lock();
   const reader = await scene.parked(1, () => scene.read(1).lock());
   // The refusal of the writer arrives after the message of the release, on another connection.
-  scene.bed(1).proxy.delayReplies(400, scene.own);
+  scene.bed(1).proxy.delayReplies(NEVER, scene.own);
   const writer = watch(scene.write(1).lock());
   await until("it is marked", async () => (await scene.key(keysOf.writers(scene.name))).type === "zset");
   await hold.unlock();

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections, pause, SOON, soon, watch } from "../faults/harness.js";
-import { startWorker, until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
+import { SLACK, startWorker, until } from "../support/index.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, serverTime, unlockAll, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();
@@ -15,7 +15,7 @@ const patient = { pollCap: NEVER };
 /** The longest that a reader of these tests stays. */
 const SECTION = 50;
 /** On an idle machine the writer is in within two sections. */
-const MARGIN = 4_000;
+const MARGIN = SLACK;
 
 /** Twenty readers over clients 0 and 1 that come again as soon as they have left; resolves when there is always one. */
 async function readerStream(scene: Scene): Promise<{ end: () => Promise<void>; reads: () => number }> {
@@ -86,7 +86,7 @@ test("an owner that reads already re-enters past waiting writers", async () => {
   await scene.client(0).scope(async () => {
     await read.lock();
     const writer = await scene.parked(1, () => scene.write(1).lock());
-    await read.lock({ wait: 2_000 });
+    await read.lock({ wait: SOON });
     await read.run(() => read.run(() => {}));
     expect(await read.getHoldCount()).toBe(2);
     await expectStillWaiting(scene, writer);
@@ -111,7 +111,7 @@ for (const way of ["is aborted", "times out", "is ended by the close of its clie
     await using scene = await Scene.of(stage(), patient, patient, patient);
     const reading = await scene.read(0).lock();
     const controller = new AbortController();
-    const wait = way === "times out" ? { wait: 2_500 } : {};
+    const wait = way === "times out" ? { wait: 5_500 } : {};
     const writer = await scene.parked(1, () => scene.write(1).lock({ signal: controller.signal, ...wait }));
     const readers = [await scene.parked(2, () => scene.read(2).lock()), watch(scene.read(2).lock())];
     if (way === "is aborted") controller.abort(new Error("enough"));
@@ -174,12 +174,12 @@ test("all writers of a process that wait go before a reader that came later", as
 });
 
 test("writers that wait for longer than they count as alive unheard of stay preferred", async () => {
-  const pollCap = 400;
+  const pollCap = 1_500;
   await using scene = await Scene.of(stage(), {}, { pollCap }, {});
   const reading = await scene.read(0).lock();
   const writing = [1, 2, 3].map(() => watch(scene.write(1).lock()));
   await until("one is marked", async () => (await marked(scene)).length > 0);
-  const end = performance.now() + 5 * pollCap;
+  const end = performance.now() + 4 * pollCap;
   while (performance.now() < end) {
     expect(await marked(scene)).not.toEqual([]);
     expect(await scene.read(2).tryLock()).toBeNull();
@@ -228,7 +228,12 @@ test("a writer whose process stands still counts as dead after three poll caps; 
   const beside = await scene.read(0).lock({ wait: SOON });
   worker.resume();
   await until("it is marked again", isMarked);
-  expect(await scene.read(0).tryLock()).toBeNull();
+  // Its process may stand still once more before it is asked whether that keeps readers out.
+  await until("it keeps readers out again", async () => {
+    const tried = await scene.read(0).tryLock();
+    await tried?.unlock();
+    return tried === null;
+  });
   await unlockAll([reading, beside]);
   await soon(writer);
   await worker.request("unlock", "it");
@@ -248,13 +253,14 @@ test("a waiting writer that is killed keeps readers out for three poll caps, and
   const reading = await scene.read(0).lock();
   const call = worker.request("take", { id: "it" }).catch(() => {});
   await until("it is marked", async () => (await scene.key(keysOf.writers(scene.name))).type === "zset");
-  await worker.kill();
   const killed = performance.now();
+  await worker.kill();
+  const marks = ((await scene.key(keysOf.writers(scene.name))).value ?? []) as [string, number][];
   const beside = await scene.read(0).lock({ wait: SOON });
   const waited = performance.now() - killed;
-  // Its mark was at most one poll old when it died.
-  expect(waited).toBeGreaterThan(pollCap);
-  expect(waited).toBeLessThan(3 * pollCap + 3_000);
+  // How old its mark was when it died only the server can tell: its process may have stood still before.
+  for (const [, over] of marks) expect(await serverTime(scene)).toBeGreaterThanOrEqual(over);
+  expect(waited).toBeLessThan(3 * pollCap + SLACK);
   await unlockAll([reading, beside]);
   await call;
   await scene.expectNothingLeft();

@@ -203,11 +203,11 @@ test("forcing the write side leaves the writer its read side, and lets waiting r
 });
 
 test("all events of both sides are of the kind readwrite", async () => {
-  await using scene = await Scene.of(stage(), { watchdogTimeout: 1_500 }, {});
+  await using scene = await Scene.of(stage(), { watchdogTimeout: 4_500 }, {});
   const seen = recordEvents(scene.client(0));
   const write = await scene.write(0).lock();
   const read = await scene.read(0).lock({ owner: write });
-  const waiting = watch(scene.write(0).lock({ wait: 500 }));
+  const waiting = watch(scene.write(0).lock({ wait: 2_000 }));
   await expect(soon(waiting)).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
   await until("both are renewed", () => seen.filter(({ name }) => name === "renewed").length >= 2);
   await write.unlock();
