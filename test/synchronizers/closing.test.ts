@@ -1,7 +1,7 @@
 /** What `close` makes of semaphores and latches: waiters end, kept permits get time, then they are given back. */
 import { describe, expect, test } from "vitest";
 import { deferred } from "../contract/helpers.js";
-import { failOnUnhandledRejections, manyAtOnce, pause, soon, turn, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, manyAtOnce, pause, SOON, soon, turn, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { failsSoon, NEVER, Site, UNKNOWN, useStage } from "./helpers.js";
 
@@ -128,18 +128,18 @@ describe.concurrent("waiters end with CLIENT_CLOSED at once, and leave nothing",
 
 describe.concurrent("permits that are held", () => {
   test("kept ones get the time to be given back; close ends as soon as they are", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 1_500 });
+    await using site = await Site.of(stage(), { watchdogTimeout: 4_500 });
     await site.permits().trySetPermits(3);
     const events = site.events();
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
-    const closing = watch(site.client(0).close({ timeout: 15_000 }));
-    await pause(2_000); // longer than the watchdog's time: it goes on
+    const closing = watch(site.client(0).close({ timeout: 2 * SOON }));
+    await pause(5_000); // longer than the watchdog's time: it goes on
     expect(closing.state).toBe("pending");
     expect([...(await site.entries()).keys()].sort()).toEqual([...ids].sort());
     await site.permits().release(ids[0] ?? "");
     expect(await site.permits().tryRelease(ids[1] ?? "")).toBe(true);
     await soon(closing);
-    expect(closing.took).toBeLessThan(12_000);
+    expect(closing.took).toBeLessThan(5_000 + SOON);
     await site.expectPermits(3, 0);
     expect(events.of("lost")).toEqual([]);
   });

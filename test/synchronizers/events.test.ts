@@ -1,6 +1,6 @@
 /** The events that semaphores and latches tell. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, Stage, soon, watch } from "../faults/harness.js";
+import { atLast, failOnUnhandledRejections, manyAtOnce, Stage, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Site, useStage } from "./helpers.js";
 
@@ -93,7 +93,7 @@ describe.concurrent("a latch tells", () => {
 
 describe.concurrent("listeners", () => {
   test("that throw disturb nothing", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 3_000 }, {});
+    await using site = await Site.of(stage(), { watchdogTimeout: 6_000 }, {});
     const { client } = site.bed(0);
     const events = site.events();
     for (const name of ["acquired", "released", "waiting", "renewed", "lost", "error"] as const)
@@ -111,8 +111,8 @@ describe.concurrent("listeners", () => {
 
   test("an `error` that nobody hears throws nothing", async () => {
     await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { commandTimeout: 400 });
-    await site.semaphore().trySetPermits(1);
+    await using site = await Site.of(own, { commandTimeout: 2_000 });
+    await atLast(() => site.semaphore().trySetPermits(1));
     await site.semaphore().run(() => own.server.pause());
     own.server.resume();
     await site.untilValue("1");

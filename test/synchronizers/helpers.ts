@@ -14,6 +14,7 @@ import type {
 import { recordEvents, type SeenEvent } from "../contract/helpers.js";
 import { Beds } from "../faults/beds.js";
 import {
+  atLast,
   type Bed,
   type BedOptions,
   SOON,
@@ -76,7 +77,9 @@ export class Site extends Beds {
    */
   static async of(stage: Stage, ...settings: readonly Setting[]): Promise<Site> {
     const site = await Site.fresh(stage, ...settings);
-    for (const { client } of site.beds) await client.getCountDownLatch(`{${site.name}}`).countDown();
+    for (const { client } of site.beds) {
+      await atLast(() => client.getCountDownLatch(`{${site.name}}`).countDown());
+    }
     return site;
   }
 

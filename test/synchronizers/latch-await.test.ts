@@ -177,11 +177,11 @@ describe.concurrent("await", () => {
 
   test("survives an outage: the latch may have been opened meanwhile", async () => {
     await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { ...asleep, commandTimeout: 400 });
+    await using site = await Site.of(own, { ...asleep, commandTimeout: 2_000 });
     await site.latch().trySetCount(1);
     const waiting = await site.parked(0, () => site.latch().await());
     await own.server.kill();
-    await pause(800); // longer than commandTimeout
+    await pause(2_500); // longer than commandTimeout
     expect(waiting.state).toBe("pending");
     await own.server.restart(); // empty
     expect(await soon(waiting)).toBe(true);
@@ -193,7 +193,7 @@ describe.concurrent("await", () => {
     // Away is who has been silent for a tenth of it.
     await using site = await Site.of(own, { pollCap: 200, commandTimeout: 3_000 });
     await site.latch().trySetCount(1);
-    const waiting = await site.parked(0, () => site.latch().await(1_500));
+    const waiting = await site.parked(0, () => site.latch().await(5_000));
     own.server.pause();
     expect(await failsSoon(waiting)).toMatchObject({ code: "UNAVAILABLE", lockName: site.name });
     own.server.resume();

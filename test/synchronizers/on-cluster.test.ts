@@ -86,7 +86,7 @@ describe.concurrent.each(["auto", false] as const)("shardedPubSub: %s", (sharded
 });
 
 test("renewals of permits in many slots go to their masters", async () => {
-  await using it = await two({ watchdogTimeout: 2_100 });
+  await using it = await two({ watchdogTimeout: 6_000 });
   const all = Array.from({ length: 12 }, () => it.mine.getPermitExpirableSemaphore(`spread-${++names}`));
   const renewed = new Set<string>();
   it.mine.on("renewed", ({ lockName }) => renewed.add(lockName));

@@ -129,7 +129,7 @@ describe.concurrent("we act, Redisson's clients find what they expect", () => {
   });
 
   test("nothing of ours stays for ever beside Redisson's keys", async () => {
-    await using site = await Site.of(stage(), { commandTimeout: 500 });
+    await using site = await Site.of(stage(), { commandTimeout: 3_000 });
     await site.permits().trySetPermits(3);
     const { proxy } = site.bed(0);
     const ids: string[] = [];

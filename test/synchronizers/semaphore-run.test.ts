@@ -1,7 +1,15 @@
 /** `run` of a semaphore: takes permits, runs, gives them back, whatever happens. */
 import { describe, expect, test } from "vitest";
 import { deferred } from "../contract/helpers.js";
-import { failOnUnhandledRejections, manyAtOnce, pause, Stage, soon, watch } from "../faults/harness.js";
+import {
+  atLast,
+  failOnUnhandledRejections,
+  manyAtOnce,
+  pause,
+  Stage,
+  soon,
+  watch,
+} from "../faults/harness.js";
 import { SLACK } from "../support/index.js";
 import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
 
@@ -70,16 +78,16 @@ describe.concurrent("run", () => {
         () => {
           called = true;
         },
-        { wait: 300 },
+        { wait: 2_000 },
       ),
     );
     const error = await failsSoon(call);
     expect(error).toMatchObject({
       code: "WAIT_TIMEOUT",
       lockName: site.name,
-      waited: expect.toSatisfy((ms) => ms > 290),
+      waited: expect.toSatisfy((ms) => ms > 1_990),
     });
-    expect(call.took).toBeLessThan(300 + SLACK);
+    expect(call.took).toBeLessThan(2_000 + SLACK);
     await expect(site.semaphore().run(() => {}, { wait: 0 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
     expect(called).toBe(false);
     await site.expectOnly("0");
@@ -104,8 +112,8 @@ describe.concurrent("run", () => {
 
   test("a release without an answer: run resolves, tells `error`, and the release goes on", async () => {
     await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { commandTimeout: 600 });
-    await site.semaphore().trySetPermits(3);
+    await using site = await Site.of(own, { commandTimeout: 2_000 });
+    await atLast(() => site.semaphore().trySetPermits(3));
     const events = site.events();
     const call = site.semaphore().run(
       () => {
@@ -125,8 +133,8 @@ describe.concurrent("run", () => {
 
   test("a release without an answer after fn has failed: fn's error, and the release goes on", async () => {
     await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { commandTimeout: 600 });
-    await site.semaphore().trySetPermits(3);
+    await using site = await Site.of(own, { commandTimeout: 2_000 });
+    await atLast(() => site.semaphore().trySetPermits(3));
     const call = site.semaphore().run(() => {
       own.server.pause();
       throw new Error("mine");

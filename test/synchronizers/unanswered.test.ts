@@ -3,8 +3,8 @@
  * none, what gives something back goes on until it has taken effect, once.
  */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, Stage, turn, watch } from "../faults/harness.js";
-import { type HeldRequest, SLACK, until } from "../support/index.js";
+import { atLast, failOnUnhandledRejections, manyAtOnce, Stage, turn, watch } from "../faults/harness.js";
+import { type HeldRequest, PATIENCE, SLACK, until } from "../support/index.js";
 import { failsSoon, Site, useStage } from "./helpers.js";
 import { expectAsIs, isAsIs, type Operation, operations } from "./operations.js";
 
@@ -178,9 +178,9 @@ describe.concurrent("without an answer", () => {
 
   test("a release that got no answer goes on; a further call shares its outcome", async () => {
     await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { commandTimeout: 400 });
-    await site.permits().trySetPermits(2);
-    const id = await site.permits().acquire();
+    await using site = await Site.of(own, { commandTimeout: 2_000 });
+    await atLast(() => site.permits().trySetPermits(2));
+    const id = await atLast(() => site.permits().acquire());
     own.server.pause();
     expect(await failsSoon(watch(site.permits().release(id)))).toMatchObject({ code: "UNAVAILABLE" });
     const again = watch(site.permits().release(id));
@@ -193,7 +193,7 @@ describe.concurrent("without an answer", () => {
 
   test("a server that is killed and comes back: each call under way counts once", async () => {
     await using own = await Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
-    await using site = await Site.of(own, { commandTimeout: 7_000 });
+    await using site = await Site.of(own, { commandTimeout: PATIENCE });
     const { client } = site.bed(0);
     const names = Array.from({ length: 12 }, (_, i) => `${site.name}-${i}`);
     for (const name of names) await site.redis.set(name, "50");
@@ -204,7 +204,7 @@ describe.concurrent("without an answer", () => {
     ]);
     await own.server.kill();
     await own.server.restart();
-    await until("all are over", () => calls.every(({ state }) => state !== "pending"), { timeout: 9_000 });
+    await until("all are over", () => calls.every(({ state }) => state !== "pending"), { timeout: PATIENCE });
     expect(calls.map(({ error }) => error)).toEqual(calls.map(() => undefined));
     expect(await site.redis.mget(names)).toEqual(names.map(() => "53"));
   });
