@@ -21,7 +21,7 @@ interface Loss {
   readonly elsewhere?: boolean;
 }
 
-const SHORT = { watchdogTimeout: 1_500 };
+const SHORT = { watchdogTimeout: 4_500 };
 
 const LOSSES: readonly Loss[] = [
   {
@@ -51,18 +51,18 @@ const LOSSES: readonly Loss[] = [
         .multi()
         .del(hall.name("b"))
         .hset(hall.name("b"), "b0e5b1a2-0000-4000-8000-000000000000:1", "1")
-        .pexpire(hall.name("b"), 2_500)
+        .pexpire(hall.name("b"), 6_000)
         .exec(),
     elsewhere: true,
   },
   {
     title: "the server of one gives no answer until its deadline",
     reason: "unreachable",
-    options: { ...SHORT, commandTimeout: 500 },
+    options: { ...SHORT, commandTimeout: 1_500 },
     act: (hall) => hall.bed(1).proxy.blackhole(),
     elsewhere: true,
   },
-  { title: "its lease is over", reason: "expired", lease: 1_200, act: () => {} },
+  { title: "its lease is over", reason: "expired", lease: 3_000, act: () => {} },
   {
     title: "the lease of one is over",
     reason: "expired",
