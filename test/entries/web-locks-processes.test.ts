@@ -114,8 +114,8 @@ describe("while Redis is away", () => {
       const { LockClient } = await import("../../src/index.js");
       return new LockClient(server.connect(), options);
     };
-    const holding = await connect({ watchdogTimeout: 1_500, commandTimeout: 300 });
-    const client = await connect({ watchdogTimeout: 1_500, commandTimeout: 300 });
+    const holding = await connect({ watchdogTimeout: 4_500, commandTimeout: 1_000 });
+    const client = await connect({ watchdogTimeout: 4_500, commandTimeout: 1_000 });
     const manager = createLockManager(client);
     const [a, b] = ["a", "b"];
     const first = await hold(createLockManager(holding), a);

@@ -94,7 +94,7 @@ test("two managers of one client are one", async () => {
 });
 
 test("another client's locks show at once, and what it waits for when its presence tells", async () => {
-  const [mine, theirs] = [scene.client(), scene.client({ watchdogTimeout: 1_500 })];
+  const [mine, theirs] = [scene.client(), scene.client({ watchdogTimeout: 4_500 })];
   const [manager, other] = [createLockManager(mine), createLockManager(theirs)];
   const [a, b] = [scene.name(), scene.name()];
   const first = await hold(manager, a, { mode: "shared" });

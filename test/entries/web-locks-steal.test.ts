@@ -148,7 +148,7 @@ describe("from another process", () => {
   });
 
   test("without a message it learns of it with its next renewal", async () => {
-    await using worker = await startOther(1_500);
+    await using worker = await startOther(4_500);
     const name = scene.name();
     const lost = worker.next<{ name: string }>("rejected");
     const id = await worker.request<string>("hold", name);
