@@ -229,7 +229,7 @@ describe.concurrent("inspect shows", () => {
 
 test("inspect without an answer is UNAVAILABLE", async () => {
   await using own = await Stage.start(["standalone"]);
-  await using site = await Site.of(own, { commandTimeout: 400 });
+  await using site = await Site.of(own, { commandTimeout: 2_000 });
   own.server.pause();
   const call = watch(site.client(0).inspect(site.name));
   expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });

@@ -210,7 +210,7 @@ describe("a server", () => {
 
   test("without an answer: UNAVAILABLE", async () => {
     await using proxy = await startProxy(server);
-    const client = new LockClient(proxy.connect(), { commandTimeout: 400 });
+    const client = new LockClient(proxy.connect(), { commandTimeout: 2_000 });
     clients.push(client);
     await client.ready();
     proxy.blackhole();

@@ -7,7 +7,7 @@ import { byName, WITH_GROUP } from "../contract/kinds.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { type RedisServer, startRedis, startWorker, until } from "../support/index.js";
 
-const QUICK = 1_600;
+const QUICK = 4_500;
 const TRACED = { traceHolds: true };
 const HERE = fileURLToPath(import.meta.url);
 
