@@ -15,6 +15,9 @@ export const SHARDED: readonly Sharded[] = ["auto", true, false];
 /** Milliseconds: generous for a loaded machine. */
 export const SOON = 15_000;
 
+/** Milliseconds in which a node answers that stands still for a while; those that are gone are waited for no longer. */
+const ANSWERED = 6_000;
+
 /** Three masters and their replicas for the tests of one file, in which no rejection may go unhandled. */
 export function useReplicatedCluster(): () => RedisCluster {
   let cluster: RedisCluster;
@@ -62,7 +65,7 @@ export class Crew implements AsyncDisposable {
 
   /** A client that has reached every master. */
   async join(options: LockClientOptions = {}): Promise<Member> {
-    const member = new Member(this.#cluster.connect(), options);
+    const member = new Member(this.#cluster.connect(), { commandTimeout: ANSWERED, ...options });
     this.#members.push(member);
     for (const master of await this.#cluster.masters()) {
       const [name = ""] = await namesOn(master, "warm-up", 1);

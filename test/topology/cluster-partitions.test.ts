@@ -48,7 +48,7 @@ test("a master that stands still is left for the one that took over: holds are k
   const parties = await Promise.all(
     ways.map(async (shardedPubSub) => {
       // A renewal that is not answered leaves time for one that is.
-      const options = { shardedPubSub, watchdogTimeout: 12_000, commandTimeout: 2_000 };
+      const options = { shardedPubSub, watchdogTimeout: 18_000, commandTimeout: 5_000 };
       const [ours, theirs] = await Promise.all([crew.join(options), crew.join(options)]);
       const locks = await locksOn(master, KINDS);
       const names = locks.map(([, name]) => name);

@@ -1,7 +1,7 @@
 /** A MultiLock whose members are in slots of all masters: taken and given back member by member. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Lock, LockClient, MultiLock } from "../../src/index.js";
-import { type RedisCluster, type RedisServer, startCluster } from "../support/index.js";
+import { type RedisCluster, type RedisServer, startCluster, UNHURRIED } from "../support/index.js";
 
 const NAMES = ["apple", "birch", "cedar", "date", "elm", "fig"];
 
@@ -11,8 +11,8 @@ let theirs: LockClient;
 
 beforeAll(async () => {
   cluster = await startCluster();
-  ours = new LockClient(cluster.connect());
-  theirs = new LockClient(cluster.connect());
+  ours = new LockClient(cluster.connect(), UNHURRIED);
+  theirs = new LockClient(cluster.connect(), UNHURRIED);
 });
 afterAll(async () => {
   await Promise.all([ours, theirs].map((client) => client?.close({ timeout: 0 })));

@@ -3,7 +3,7 @@ import { type EventEmitter, errorMonitor } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
 import { failOnUnhandledRejections, freshName, Stage, turn } from "../faults/harness.js";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
 
 failOnUnhandledRejections();
 
@@ -40,9 +40,9 @@ describe.each(["standalone", "cluster"] as const)("%s", (topology) => {
     const emitter = redis as unknown as EventEmitter;
     await redis.ping();
     const without = counts(emitter);
-    const first = new LockClient(redis);
+    const first = new LockClient(redis, UNHURRIED);
     const withOne = counts(emitter);
-    const clients = Array.from({ length: MANY }, () => new LockClient(redis));
+    const clients = Array.from({ length: MANY }, () => new LockClient(redis, UNHURRIED));
     await Promise.all(clients.map((client) => client.ready()));
     expect(counts(emitter)).toEqual(withOne);
     const name = freshName();
@@ -74,7 +74,9 @@ test("a client that is closed hears no more, the others do", async () => {
 test("the first calls of many groups at once, on connections that are on their way", async () => {
   const connections = [stage.server, ...others].map((server) => server.connect());
   const locks = Array.from({ length: MANY }, (_, i) => {
-    const members = connections.map((redis) => new LockClient(redis).getLock(`${freshName()}${i}`));
+    const members = connections.map((redis) =>
+      new LockClient(redis, UNHURRIED).getLock(`${freshName()}${i}`),
+    );
     return new RedLock(...members);
   });
   await Promise.all(locks.map((lock) => lock.run(() => {})));

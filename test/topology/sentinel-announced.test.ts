@@ -8,13 +8,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisSentinel, startSentinel, until } from "../support/index.js";
+import { type RedisSentinel, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { CALM } from "./sentinel-haste.js";
 
 let all: RedisSentinel;
 
 failOnUnhandledRejections();
 beforeAll(async () => {
-  all = await startSentinel({ downAfter: 15_000 });
+  all = await startSentinel({ downAfter: CALM });
 });
 afterAll(() => all?.stop());
 
@@ -84,9 +85,9 @@ describe.each(VERSIONS)("%s", (_, make) => {
   test.each(TOLD)(
     "a %s that is told while it asks comes back, and a waiter is woken",
     async (_what, told) => {
-      const other = new LockClient(all.connect());
+      const other = new LockClient(all.connect(), UNHURRIED);
       const asking = new Asking(make);
-      const client = new LockClient(asking.redis, { pollCap: 60_000 });
+      const client = new LockClient(asking.redis, { ...UNHURRIED, pollCap: 60_000 });
       try {
         const hold = await other.getLock("order").lock();
         const { done } = await untilWaiting(client, () => client.getLock("order").lock());
@@ -110,7 +111,7 @@ describe.each(VERSIONS)("%s", (_, make) => {
 
 test("a connection that its user ends stays ended, also while it asks for the master", async () => {
   const asking = new Asking((options) => all.connect(options));
-  const client = new LockClient(asking.redis);
+  const client = new LockClient(asking.redis, UNHURRIED);
   await client.getLock("order").isLocked();
   const asked = new Promise((resolve) => asking.redis.once("connecting", resolve));
   await asking.cut(undefined);

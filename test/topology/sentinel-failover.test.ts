@@ -20,14 +20,18 @@ import {
   until,
   untilGone,
 } from "../support/index.js";
+import { CALM, makeHasty } from "./sentinel-haste.js";
 import { Work, type Worker } from "./work.js";
 
 /** Much longer than a failover takes, so that a failure says what is missing and not only that time ran out. */
 const LONG = { timeout: 2 * PATIENCE };
 const DB = 2;
 
-/** Nothing but messages and the end of an outage wakes anybody, and nothing is renewed that is not of the test. */
-const FAR: LockClientOptions = { pollCap: 60_000, watchdogTimeout: 60_000 };
+/**
+ * Nothing but messages and the end of an outage wakes anybody, and nothing is renewed that is not of the test. Calls outlast a
+ * server that stands still for four seconds, but hardly a failover.
+ */
+const FAR: LockClientOptions = { commandTimeout: 6_000, pollCap: 60_000, watchdogTimeout: 60_000 };
 /**
  * What the old master was told last may not have reached the new one: then a lock stays locked there until its lease is
  * over, and a fair waiter's place until three times `pollCap` are.
@@ -40,15 +44,21 @@ const KEPT: LockClientOptions = { pollCap: 60_000, watchdogTimeout: 3 * STEADY }
 type End = (all: RedisSentinel, master: RedisServer) => Promise<unknown>;
 
 const WAYS: [how: string, end: End, options: object][] = [
-  ["is killed", (_, master) => master.kill(), {}],
+  ["is killed", kill, {}],
   ["hands over", (all) => all.failover(), {}],
   // Nothing tells a client that a silent master was replaced: it has to ask the sentinels, or lose its patience.
   ["hangs (failoverDetector)", hang, { failoverDetector: true }],
   ["hangs (socketTimeout)", hang, { socketTimeout: 1_000 }],
 ];
 
-function hang(_: RedisSentinel, master: RedisServer): Promise<void> {
-  return Promise.resolve(master.pause());
+async function kill(all: RedisSentinel, master: RedisServer): Promise<void> {
+  await makeHasty(all);
+  await master.kill();
+}
+
+async function hang(all: RedisSentinel, master: RedisServer): Promise<void> {
+  await makeHasty(all);
+  master.pause();
 }
 
 failOnUnhandledRejections();
@@ -59,7 +69,7 @@ describe.concurrent.each(WAYS)("the master %s", (how, end, options) => {
   const clients: LockClient[] = [];
 
   beforeAll(async () => {
-    all = await startSentinel({ password: "se:cret", sentinelPassword: "watch" });
+    all = await startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: CALM });
   });
   afterAll(async () => {
     await Promise.all(clients.map((client) => client.close({ timeout: 0 })));

@@ -7,13 +7,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { FencedHold, type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { lost, nextEvent } from "../contract/helpers.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisSentinel, startSentinel, until } from "../support/index.js";
+import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
+import { type RedisSentinel, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { CALM, makeHasty } from "./sentinel-haste.js";
 
 /** Nothing is renewed within the test. */
-const FAR: LockClientOptions = { watchdogTimeout: 60_000 };
+const FAR: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 60_000 };
 /** Renewed every four seconds. */
-const RENEWED: LockClientOptions = { watchdogTimeout: 12_000 };
+const RENEWED: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 12_000 };
 const PATIENCE = { timeout: 20_000 };
 
 let all: RedisSentinel;
@@ -21,7 +22,7 @@ const clients: LockClient[] = [];
 
 failOnUnhandledRejections();
 beforeAll(async () => {
-  all = await startSentinel({ password: "se:cret" });
+  all = await startSentinel({ password: "se:cret", downAfter: CALM });
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
@@ -58,7 +59,7 @@ test("what the replica missed is lost, and the holder is told; what it had is ke
   const released = await takeAll(ours, "released");
   await theirs.ready();
   await redis.set("last", 1);
-  expect(await redis.wait(1, 5_000)).toBe(1);
+  expect(await redis.wait(1, PATIENCE.timeout)).toBe(1);
 
   const [master, [replica]] = [await all.master(), await all.replicas()];
   if (replica === undefined) throw new Error("no replica");
@@ -68,13 +69,14 @@ test("what the replica missed is lost, and the holder is told; what it had is ke
   await Promise.all(released.map(({ hold }) => hold.unlock()));
   const losses = new Map<string, string>();
   renewing.on("lost", ({ lockName, reason }) => losses.set(lockName, reason));
+  await makeHasty(all);
   await master.kill();
   replica.resume();
   await all.successor(master);
   const served = performance.now();
 
   for (const taken of forgotten) {
-    const next = await rivalOf(taken).lock({ wait: 15_000 });
+    const next = await rivalOf(taken).lock({ wait: PATIENCE.timeout });
     // Two holders: neither has done anything wrong, and the first one cannot know.
     expect([taken.hold.isHeld, next.isHeld]).toEqual([true, true]);
     if (taken.hold instanceof FencedHold) expect(tokenOf(next)).toBeGreaterThan(tokenOf(taken.hold));
@@ -98,25 +100,26 @@ test("what the replica missed is lost, and the holder is told; what it had is ke
     expect(ttl).toBeGreaterThan(0);
     expect(ttl).toBeLessThanOrEqual(60_000);
     expect(await taken.lock.forceUnlock()).toBe(true);
-    await (await rivalOf(taken).lock({ wait: 5_000 })).unlock();
+    await (await rivalOf(taken).lock({ wait: PATIENCE.timeout })).unlock();
   }
   for (const taken of kept) {
     expect(await rivalOf(taken).tryLock()).toBeNull();
     await taken.hold.extend(30_000);
     expect(taken.hold.isHeld).toBe(true);
     await taken.hold.unlock();
-    await (await rivalOf(taken).lock({ wait: 5_000 })).unlock();
+    await (await rivalOf(taken).lock({ wait: PATIENCE.timeout })).unlock();
   }
 });
 
 test("a client that does not ask the sentinels stays with a silent master until that one is cut off", async () => {
-  await using silent = await startSentinel();
+  await using silent = await startSentinel({ downAfter: CALM });
   const redis = silent.connect({ failoverDetector: false });
-  const client = new LockClient(redis, { watchdogTimeout: 2_400, commandTimeout: 500 });
+  const client = new LockClient(redis, { watchdogTimeout: 6_500, commandTimeout: 500 });
   const port = (): number => redis.stream?.remotePort ?? 0;
-  const hold = await client.getLock("order").lock();
+  const hold = await atLast(() => client.getLock("order").lock());
   const told = nextEvent(client, "lost");
   const master = await silent.master();
+  await makeHasty(silent);
   master.pause();
   await silent.successor(master);
   // Nobody is in danger, but nothing goes on either.
@@ -127,7 +130,8 @@ test("a client that does not ask the sentinels stays with a silent master until 
   // The sentinels make a replica of it, which ends its connections.
   master.resume();
   await until("the client has left it", () => redis.status === "ready" && port() !== master.port, PATIENCE);
-  await (await client.getLock("other").lock()).unlock();
+  const other = await atLast(() => client.getLock("other").lock());
+  await atLast(() => other.unlock());
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   await client.close();
 });

@@ -10,9 +10,11 @@ import {
   type RedisSentinel,
   type RedisServer,
   startSentinel,
+  UNHURRIED,
   until,
   untilGone,
 } from "../support/index.js";
+import { CALM, makeHasty } from "./sentinel-haste.js";
 
 const DB = 2;
 const PATIENCE = { timeout: 20_000 };
@@ -25,13 +27,13 @@ interface Setup {
   readonly stop: () => Promise<void>;
 }
 
-async function setUp(downAfter: number): Promise<Setup> {
-  const all = await startSentinel({ password: "se:cret", downAfter });
+async function setUp(): Promise<Setup> {
+  const all = await startSentinel({ password: "se:cret", downAfter: CALM });
   const clients: LockClient[] = [];
   return {
     all,
     connect: (options) => {
-      const client = new LockClient(all.connect({ db: DB }), options);
+      const client = new LockClient(all.connect({ db: DB }), { ...UNHURRIED, ...options });
       clients.push(client);
       return client;
     },
@@ -52,7 +54,7 @@ async function replicaOf(all: RedisSentinel): Promise<RedisServer> {
 describe("while the master lives", () => {
   let setup: Setup;
   beforeAll(async () => {
-    setup = await setUp(15_000);
+    setup = await setUp();
   });
   afterAll(() => setup?.stop());
   beforeEach(async () => {
@@ -93,9 +95,9 @@ describe("while the master lives", () => {
 
 /** A master that nobody follows any more, as one that was cut off, stops granting if it was told to. */
 test("with min-replicas-to-write, a master without a replica in touch grants nothing", async () => {
-  const { all, connect, stop } = await setUp(15_000);
+  const { all, connect, stop } = await setUp();
   try {
-    const client = connect({ commandTimeout: 500 });
+    const client = connect({ commandTimeout: 4_500 });
     await client.ready();
     const master = await all.master();
     await master.call("CONFIG", "SET", "min-replicas-max-lag", 1);
@@ -143,10 +145,10 @@ async function expectNothingBut(redis: ReturnType<RedisSentinel["connect"]>, kin
 }
 
 test("every grant that was told before the master was killed is known to the next one", async () => {
-  const { all, connect, stop } = await setUp(500);
+  const { all, connect, stop } = await setUp();
   try {
     // A lease for each, so that nothing but the grant itself can have brought it to the new master.
-    const client = connect({ replicas: 1 });
+    const client = connect({ replicas: 1, commandTimeout: 6_000 });
     const other = connect({});
     await Promise.all([client.ready(), other.ready()]);
     const told: { kind: Kind; hold: Hold }[] = [];
@@ -165,6 +167,7 @@ test("every grant that was told before the master was killed is known to the nex
       return KINDS.every((kind) => told.filter((each) => each.kind === kind).length > 5);
     });
     const before = await all.master();
+    await makeHasty(all);
     await before.kill();
     const count = told.length;
     const after = await all.successor(before);

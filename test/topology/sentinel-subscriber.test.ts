@@ -3,13 +3,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisSentinel, type RedisServer, startSentinel, until } from "../support/index.js";
+import { type RedisSentinel, type RedisServer, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { CALM } from "./sentinel-haste.js";
 
 let all: RedisSentinel;
 
 failOnUnhandledRejections();
 beforeAll(async () => {
-  all = await startSentinel({ password: "se:cret", downAfter: 15_000 });
+  all = await startSentinel({ password: "se:cret", downAfter: CALM });
 });
 afterAll(() => all?.stop());
 
@@ -26,8 +27,8 @@ test("a subscriber that was sent to a replica goes on to the master", async () =
   // As a sentinel that is behind does: it names a server that is a replica by now. It is asked for other addresses, too.
   const natMap = (address: string) =>
     address.endsWith(`:${master.port}`) && stale-- > 0 ? { host: replica.host, port: replica.port } : null;
-  const client = new LockClient(all.connect({ natMap: natMap }), { pollCap: 60_000 });
-  const other = new LockClient(all.connect());
+  const client = new LockClient(all.connect({ natMap: natMap }), { ...UNHURRIED, pollCap: 60_000 });
+  const other = new LockClient(all.connect(), UNHURRIED);
   await client.getLock("order").isLocked();
   const hold = await other.getLock("order").lock();
   stale = 1;

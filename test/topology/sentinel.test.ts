@@ -2,22 +2,23 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { allKeys, type RedisSentinel, startSentinel, until } from "../support/index.js";
+import { allKeys, type RedisSentinel, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { coreOfTheContract } from "./core.js";
+import { CALM } from "./sentinel-haste.js";
 
 let all: RedisSentinel;
 
 failOnUnhandledRejections();
 beforeAll(async () => {
   // The sentinels are patient: a busy machine must not make them replace a master that is well.
-  all = await startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: 15_000 });
+  all = await startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: CALM });
 });
 afterAll(() => all?.stop());
 
 coreOfTheContract("through Sentinel", { connect: () => all.connect({ db: 2 }) });
 
 test("keys are in the client's database, on the master and on its replica", async () => {
-  const client = new LockClient(all.connect({ db: 2 }));
+  const client = new LockClient(all.connect({ db: 2 }), UNHURRIED);
   await client.ready();
   const hold = await client.getLock("order").lock();
   const [master, [replica]] = [await all.master(), await all.replicas()];
@@ -33,8 +34,8 @@ test("keys are in the client's database, on the master and on its replica", asyn
 });
 
 test("a client may connect by itself, with the options for Sentinel", async () => {
-  const client = LockClient.connect({ ...all.clientOptions, db: 2 });
-  const other = new LockClient(all.connect({ db: 2 }));
+  const client = LockClient.connect({ ...all.clientOptions, db: 2 }, UNHURRIED);
+  const other = new LockClient(all.connect({ db: 2 }), UNHURRIED);
   const hold = await client.getLock("own connection").lock();
   expect(await other.getLock("own connection").isLocked()).toBe(true);
   await hold.unlock();
