@@ -9,6 +9,7 @@ import {
   countCommands,
   type RedisServer,
   startRedis,
+  UNHURRIED,
 } from "../support/index.js";
 
 let server: RedisServer;
@@ -40,7 +41,8 @@ describe.each([
 ])("a client that is %s", (_, legacyServer) => {
   test("runs each script when the server has forgotten all", async () => {
     const client = new LockClient(server.connect(), {
-      watchdogTimeout: 1_500,
+      ...UNHURRIED,
+      watchdogTimeout: 6_000,
       [INTERNALS]: { legacyServer },
     } as never);
     const lock = client.getLock("job");
