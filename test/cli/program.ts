@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
-import { type RedisServer, startRedis, until } from "../support/index.js";
+import { type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
 import { own } from "../support/owned-processes.js";
 
 export const PROGRAM: string = join(fileURLToPath(new URL("../..", import.meta.url)), "dist/cli.js");
@@ -46,7 +46,7 @@ export interface Site {
   server(): RedisServer;
   start(...args: string[]): Running;
   run(...args: string[]): Promise<Ended>;
-  /** A process that can be seen: it tells what it holds after a second. */
+  /** A process that can be seen: it tells what it holds after two seconds, and loses nothing by standing still for four. */
   client(options?: LockClientOptions): LockClient;
 }
 
@@ -76,7 +76,7 @@ export function useSite(): Site {
     start,
     run: (...args) => start(...args).ended,
     client: (options = {}) => {
-      const client = new LockClient(get().connect(), { watchdogTimeout: 3_000, ...options });
+      const client = new LockClient(get().connect(), { ...UNHURRIED, watchdogTimeout: 6_500, ...options });
       clients.push(client);
       return client;
     },

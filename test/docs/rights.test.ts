@@ -2,8 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { LockClient } from "../../src/index.js";
-import { type RedisServer, startCluster, startRedis, until } from "../support/index.js";
+import { type Lock, LockClient } from "../../src/index.js";
+import { atLast } from "../faults/harness.js";
+import { type RedisServer, startCluster, startRedis, UNHURRIED, until } from "../support/index.js";
 import { allPages, blocksOf, ROOT } from "./pages.js";
 import { commandsOf } from "./runner.js";
 
@@ -18,6 +19,9 @@ const permitted = acl.filter((word) => word.startsWith("+")).map((word) => word.
 
 /** What is sent by itself, not called by a script alone. */
 const SENT = ["eval", "evalsha", "publish", "subscribe", "unsubscribe", "ping", "info", "scan"];
+
+/** Milliseconds. It is renewed soon enough also if this process stands still for four seconds. */
+const WATCHDOG = 6_500;
 
 let server: RedisServer;
 let client: LockClient;
@@ -39,7 +43,10 @@ afterAll(async () => {
 const USER = { username: "shop", password: "secret" };
 
 function connect(prefix: string): LockClient {
-  return LockClient.connect({ port: server.port, ...USER }, { prefix, watchdogTimeout: 1_000 });
+  return LockClient.connect(
+    { port: server.port, ...USER },
+    { ...UNHURRIED, prefix, watchdogTimeout: WATCHDOG },
+  );
 }
 
 /** Ends what a call waits for once it listens for that, and resolves with what came of it. */
@@ -79,44 +86,59 @@ test("ready() finds nothing missing", async () => {
 
 const document = (name: string) => client.getReadWriteLock(name);
 
-test.each([
-  ["lock", () => client.getLock("lock"), undefined],
-  ["fair lock", () => client.getFairLock("fair"), undefined],
-  ["fenced lock", () => client.getFencedLock("fenced"), undefined],
+const KINDS: [kind: string, make: () => Lock, other?: () => Lock][] = [
+  ["lock", () => client.getLock("lock")],
+  ["fair lock", () => client.getFairLock("fair")],
+  ["fenced lock", () => client.getFencedLock("fenced")],
   ["write side", () => document("written").writeLock(), () => document("written").readLock()],
   ["read side", () => document("read").readLock(), () => document("read").writeLock()],
-])("%s: taken, nested, renewed, extended, waited for, given up, seen, forced", async (_kind, make, other) => {
-  const lock = make();
-  const rival = other?.() ?? lock;
+];
 
-  const hold = await rival.lock();
-  const nested = await rival.lock({ owner: hold });
-  await new Promise((resolve) => client.once("renewed", resolve));
-  await nested.extend(5_000);
-  await nested.unlock();
-  await expect(lock.lock({ signal: AbortSignal.timeout(50) })).rejects.toMatchObject({
-    name: "TimeoutError",
-  });
-  const next = await handedOver(lock.lock({ lease: 60_000 }), () => hold.unlock());
-
-  expect(await lock.isLocked()).toBe(true);
-  expect(await lock.getHoldCount({ owner: next })).toBe(1);
-  expect(await lock.remainTimeToLive()).toBeGreaterThan(0);
-  expect(await client.inspect(lock.name)).toMatchObject({ holders: [{ ownerId: next.ownerId, count: 1 }] });
-  const listed: string[] = [];
-  for await (const { name } of client.list()) listed.push(name);
-  expect(listed).toEqual([lock.name]);
-
-  expect(await lock.forceUnlock()).toBe(true);
-  await expect(next.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+test("each kind is renewed, also in nested holds", async () => {
+  const renewed = new Set<string>();
+  client.on("renewed", ({ ownerId }) => renewed.add(ownerId));
+  const holds = await Promise.all(KINDS.map(([, make]) => make().lock()));
+  const nested = await Promise.all(KINDS.map(([, make], i) => make().lock({ owner: holds[i] })));
+  await until("all are renewed", () => holds.every(({ ownerId }) => renewed.has(ownerId)));
+  await Promise.all(nested.map((hold) => hold.unlock()));
+  await Promise.all(holds.map((hold) => hold.unlock()));
   await nothingRefused();
 });
+
+test.each(KINDS)(
+  "%s: taken, nested, extended, waited for, given up, seen, forced",
+  async (_kind, make, other) => {
+    const lock = make();
+    const rival = other?.() ?? lock;
+
+    const hold = await rival.lock();
+    const nested = await rival.lock({ owner: hold });
+    await nested.extend(5_000);
+    await nested.unlock();
+    await expect(lock.lock({ signal: AbortSignal.timeout(50) })).rejects.toMatchObject({
+      name: "TimeoutError",
+    });
+    const next = await handedOver(lock.lock({ lease: 60_000 }), () => hold.unlock());
+
+    expect(await lock.isLocked()).toBe(true);
+    expect(await lock.getHoldCount({ owner: next })).toBe(1);
+    expect(await lock.remainTimeToLive()).toBeGreaterThan(0);
+    expect(await client.inspect(lock.name)).toMatchObject({ holders: [{ ownerId: next.ownerId, count: 1 }] });
+    const listed: string[] = [];
+    for await (const { name } of client.list()) listed.push(name);
+    expect(listed).toEqual([lock.name]);
+
+    expect(await lock.forceUnlock()).toBe(true);
+    await expect(next.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    await nothingRefused();
+  },
+);
 
 test("semaphore", async () => {
   const semaphore = client.getSemaphore("desks");
   expect(await semaphore.trySetPermits(1)).toBe(true);
   await semaphore.acquire();
-  expect(await semaphore.tryAcquire(1, 50)).toBe(false);
+  expect(await atLast(() => semaphore.tryAcquire(1, 50))).toBe(false);
   await handedOver(semaphore.acquire(), () => semaphore.release());
   await semaphore.addPermits(2);
   expect(await semaphore.drainPermits()).toBe(2);
@@ -128,7 +150,7 @@ test("semaphore whose permits have a lease", async () => {
   const semaphore = client.getPermitExpirableSemaphore("spaces");
   expect(await semaphore.trySetPermits(1)).toBe(true);
   const kept = await semaphore.acquire();
-  expect(await semaphore.tryAcquire(50)).toBeNull();
+  expect(await atLast(() => semaphore.tryAcquire(50))).toBeNull();
   const next = await handedOver(semaphore.acquire({ lease: 60_000 }), () => semaphore.release(kept));
   await semaphore.updateLeaseTime(next, 30_000);
   expect(await semaphore.tryRelease(next)).toBe(true);
@@ -153,7 +175,7 @@ test("latch", async () => {
 test("with replicas and in another database, with what the page adds for them", async () => {
   await using replica = await startRedis({ replicaOf: server });
   await server.call(...besideReplicas);
-  const options = { prefix: "shop", replicas: 1, replicasTimeout: 5_000 };
+  const options = { ...UNHURRIED, prefix: "shop", replicas: 1, replicasTimeout: 20_000 };
   await using careful = LockClient.connect({ port: server.port, db: 2, ...USER }, options);
   await careful.getLock("lock").run(async () => {
     expect(await replica.connect({ db: 2 }).exists("shop:lock")).toBe(1);
@@ -165,7 +187,7 @@ test("on a cluster, with what the page adds for it", async () => {
   await using cluster = await startCluster();
   for (const node of cluster.nodes) for (const command of [acl, onCluster]) await node.call(...command);
   const redis = cluster.connect({ redisOptions: USER });
-  await using own = new LockClient(redis, { prefix: "shop" });
+  await using own = new LockClient(redis, { ...UNHURRIED, prefix: "shop" });
   await own.ready();
   const lock = own.getLock("lock");
   const hold = await lock.lock();
@@ -186,7 +208,7 @@ test("without the commands that show other tenants' names only list() is missing
   await own.call("ACL", "SETUSER", "shop", "-scan", "-info");
   await using confined = LockClient.connect(
     { port: own.port, ...USER, enableReadyCheck: false },
-    { prefix: "shop" },
+    { ...UNHURRIED, prefix: "shop" },
   );
   await confined.ready();
   const hold = await confined.getLock("lock").lock();
