@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Hold, type Lock, LockClient } from "../../src/index.js";
+import { type Lock, LockClient } from "../../src/index.js";
 import { atLast } from "../faults/harness.js";
 import { type RedisServer, startCluster, startRedis, UNHURRIED, until } from "../support/index.js";
 import { allPages, blocksOf, ROOT } from "./pages.js";
@@ -95,10 +95,10 @@ const KINDS: [kind: string, make: () => Lock, other?: () => Lock][] = [
 ];
 
 test("each kind is renewed, also in nested holds", async () => {
-  const renewed = new Set<string>();
+  const renewed = new Set<string | undefined>();
   client.on("renewed", ({ ownerId }) => renewed.add(ownerId));
   const holds = await Promise.all(KINDS.map(([, make]) => make().lock()));
-  const nested = await Promise.all(KINDS.map(([, make], i) => make().lock({ owner: holds[i] as Hold })));
+  const nested = await Promise.all(KINDS.map(([, make], i) => make().lock({ owner: holds[i] })));
   await until("all are renewed", () => holds.every(({ ownerId }) => renewed.has(ownerId)));
   await Promise.all(nested.map((hold) => hold.unlock()));
   await Promise.all(holds.map((hold) => hold.unlock()));
