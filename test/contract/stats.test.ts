@@ -87,7 +87,7 @@ eachSingleKind("what is told of calls and holds", (base, kind) => {
         told.length = 0;
         const released = nextEvent(mine, "released");
         await (await lock.lock()).unlock();
-        return (await released).held < 100;
+        return ((await released) as { held: number }).held < 100;
       });
       const hold = await lock.lock();
       const first = await nextEvent(mine, "longHold");

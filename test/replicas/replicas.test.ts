@@ -7,6 +7,7 @@ import {
   type FaultProxy,
   keyState,
   named,
+  PATIENCE,
   type RedisCluster,
   type RedisServer,
   startCluster,
