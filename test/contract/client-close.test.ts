@@ -1,7 +1,7 @@
 /** Contract section 1: what close() does to calls, waiters and holds. */
 import { describe, expect } from "vitest";
 import { type Lock, LockClient, type LockLostError } from "../../src/index.js";
-import { connectionLike, named, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
+import { connectionLike, named, startProxy, UNHURRIED, until } from "../support/index.js";
 import {
   deferred,
   failure,
@@ -209,7 +209,7 @@ eachKind("close", (base, kind) => {
       const nested = await lock.lock({ owner: bare });
       const began = performance.now();
       await client.close({ timeout: 0 });
-      expect(performance.now() - began).toBeLessThan(SLACK);
+      expect(performance.now() - began).toBeLessThan(4_500); // not after the 5 s that are the default
       expect(await wire.keys()).toEqual([]);
       expect(await redis.exists(other.name)).toBe(0);
       for (const hold of [bare, nested, elsewhere]) {
