@@ -10,7 +10,7 @@ import {
   soon,
   watch,
 } from "../faults/harness.js";
-import { SLACK } from "../support/index.js";
+import { SLACK, until } from "../support/index.js";
 import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
@@ -46,7 +46,8 @@ describe.concurrent("run", () => {
     let most = 0;
     const visit = async (): Promise<void> => {
       most = Math.max(most, ++inside);
-      await pause(15);
+      await until("all permits are taken", () => most >= 3);
+      await pause(15); // for one that should not enter
       inside--;
     };
     await Promise.all(Array.from({ length: 40 }, (_, i) => site.semaphore(i % 2).run(visit)));
