@@ -29,6 +29,9 @@ describe.concurrent("it never waits while it holds", () => {
     const theirs = await hall.lock(1, word).lock();
     const call = await hall.parked(word, () => hall.multi(0, ...WORDS).lock());
     expect(await hall.held()).toEqual([word]);
+    // Who is refused one of the others waits for that one then; and who waits asks once more when it listens.
+    const times = word === WORDS[0] ? 2 : 3;
+    await until("it has asked again", () => asked(hall, 0).filter((each) => each === word).length === times);
     const sent = hall.scripts(0).length;
     for (const other of WORDS.filter((each) => each !== word)) {
       const hold = await hall.lock(1, other).tryLock();
