@@ -180,7 +180,9 @@ export class Checks {
     const { pollCap, commandTimeout } = schedule;
     // A waiter that cannot be reached, or that a replica still knows, keeps its place for three times `pollCap`.
     const silent = schedule.steps.filter((step) => /^(crash|cut|stall|failover)$/.test(step.do)).length;
-    const bound = pollCap * (1 + 4 * silent) + 2 * commandTimeout + 6 * this.#slowest + 500;
+    // On a network that is slower than the client's patience most tries are answered, and not all.
+    const unheard = 2 * this.#slowest >= commandTimeout ? 4 : 0;
+    const bound = pollCap * (1 + unheard + 4 * silent) + 2 * commandTimeout + 6 * this.#slowest + 500;
     for (const call of calls) {
       if (call.settled !== undefined || !this.#isFree(call)) {
         this.#could.delete(call);

@@ -59,11 +59,11 @@ export class EndChecks {
   }
 
   nothingLeft(): void {
-    const { servers, schedule, processes } = this.#simulation;
+    const { servers, schedule, processes, losses } = this.#simulation;
     const hasDead = processes.some(({ machine }) => machine.isDead);
     const stays = [`redisson_lock_token:{${NAME}}`];
-    // A place in a queue goes when somebody looks.
-    if (hasDead && schedule.kind === "fair") stays.push(...QUEUE);
+    // A place in a queue goes when somebody looks; of who is over, too, if a replica still had it.
+    if ((hasDead || losses.length > 0) && schedule.kind === "fair") stays.push(...QUEUE);
     if (isNumber(this.#simulation)) stays.push(NAME, ...(hasDead ? [LEASES] : []));
     for (const { keys } of servers) {
       const left = keys.scan(0, 100).keys.filter((key) => !stays.includes(key));

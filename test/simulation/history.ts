@@ -26,12 +26,15 @@ interface Span {
   readonly settled: number;
 }
 
-/** States that are searched before it is undecided: many times what a right lock takes. */
-const MOST = 20_000;
+/** States that are searched before it is undecided: many times what nearly all take. */
+const MOST = 400_000;
 const OPEN = Number.POSITIVE_INFINITY;
 
 /** Kinds in which whoever is refused one try was refused because of a holder: in the others somebody may just have come first. */
 const CANDID: readonly string[] = ["lock", "fenced", "semaphore"];
+
+/** Faults after which ioredis sends once more what was not answered: the first sending may have got what nobody heard of. */
+const SENT_AGAIN: readonly string[] = ["drop", "restart", "failover"];
 
 export function judge(simulation: Simulation): { readonly length: number; readonly verdict: Verdict } {
   const history = new Claims(simulation).history();
@@ -98,7 +101,7 @@ class Claims {
       } as Answer);
       return;
     }
-    if (outcome === "refused" && step.wait === 0) {
+    if (outcome === "refused" && step.wait === 0 && !this.#isSentAgain(invoked, settled)) {
       const answer = { granted: false, because: "held" } as Answer;
       if (isBare && CANDID.includes(this.#schedule.kind))
         this.#add(call, whose, "acquire", { invoked, settled }, answer);
@@ -108,6 +111,11 @@ class Claims {
     const open = { invoked, settled: OPEN };
     this.#add(call, stranger, "acquire", open);
     this.#add(call, stranger, "release", open);
+  }
+
+  #isSentAgain(since: number, until: number): boolean {
+    const { steps } = this.#schedule;
+    return steps.some(({ do: what, at }) => SENT_AGAIN.includes(what) && since <= at && at <= until);
   }
 
   #add({ step }: Call, caller: string, what: Do, { invoked, settled }: Span, answer?: Answer): void {
