@@ -78,7 +78,7 @@ async function ofOwner(
     : compare(`isHeldByCurrentOwner${text}`, await lock.isHeldByCurrentOwner({ owner }), count > 0);
 }
 
-function ofKeys({ name, kind, model }: Scene, keys: ReadonlyMap<string, number>): Differences {
+function ofKeys({ name, kind, model, world }: Scene, keys: ReadonlyMap<string, number>): Differences {
   const isQueue = (key: string) => model.waiting.length > 0 && kind.queues?.test(key);
   const isEndless = (key: string) => kind.counters?.test(key) || isQueue(key);
   return [
@@ -86,7 +86,7 @@ function ofKeys({ name, kind, model }: Scene, keys: ReadonlyMap<string, number>)
     ...[...keys].flatMap(([key, ttl]) => {
       if (ttl < 0) return isEndless(key) ? [] : [`${key} has no TTL`];
       const most = TOMBSTONE.test(key) ? LONGEST_TOMBSTONE : TOLD.test(key) ? LONGEST_TOLD : ttl;
-      return ttl > most ? [`${key} lives for ${ttl} ms`] : [];
+      return ttl > most + world.lag ? [`${key} lives for ${ttl} ms`] : [];
     }),
   ];
 }

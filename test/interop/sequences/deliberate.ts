@@ -131,7 +131,8 @@ function ownDeadlines({ call, name, owner, at, actor, before }: Scene, { outcome
   if (call.side === "write" && modeOf(state[name]) === "read")
     return endAt(state, name, longestRead(state, actor));
   const ends = left.map(({ side, until = at + WATCHDOG }) => ({ side, until }));
-  const reads = ends.filter(({ side }) => side === "read");
+  // An unlock of the write side leaves the keys of read holds as they are.
+  const reads = call.side === "read" ? ends.filter(({ side }) => side === "read") : [];
   for (const [i, { until }] of reads.entries())
     endAt(state, `{${name}}:<${actor}>:rwlock_timeout:${i + 1}`, until);
   const others = Object.keys(state).filter((key) => isReadHold(key) && !key.includes(actor));
