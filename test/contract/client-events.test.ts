@@ -45,8 +45,8 @@ eachSingleKind("the events of a client", (base, kind) => {
     },
     client: async ({ proxy }, use) => {
       const client = new LockClient(connectionLike(proxy.connect()), {
-        watchdogTimeout: 6_000,
-        commandTimeout: 2_500,
+        watchdogTimeout: 4_500,
+        commandTimeout: 1_500,
       });
       await until("Redis answers", () => client.ready().then(() => true));
       await use(client);
@@ -123,7 +123,7 @@ eachSingleKind("the events of a client", (base, kind) => {
     });
 
     test("a hold with a lease is never renewed", async ({ of, lock }) => {
-      const hold = await lock.lock({ lease: 5_000 }); // more than a renewal interval
+      const hold = await lock.lock({ lease: 3_000 }); // more than a renewal interval
       await until("it is lost", () => hold.signal.aborted);
       expect(of("renewed")).toEqual([]);
     });

@@ -87,9 +87,9 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       await using proxy = await startProxy(server);
       await using away = new LockClient(connectionLike(proxy.connect()), {
         watchdogTimeout: 3_000,
-        ...UNHURRIED,
+        commandTimeout: 4_000, // so long the one who uses force waits for what the holder says
       });
-      const hold = await kind.make(away, lockName).lock();
+      const hold = await until("it is taken", () => kind.make(away, lockName).lock());
       proxy.blackhole();
       expect(await lock.forceUnlock()).toBe(true);
       await until("its deadline is over", () => hold.signal.aborted);

@@ -131,8 +131,8 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
       await warmUpAtLast(kind.make(through, other.name));
       const hold = await rival.lock();
       const waiters = [
-        await untilWaiting(through, () => kind.make(through, lockName).tryLock(4_000)),
-        await untilWaiting(through, () => kind.make(through, lockName).lock({ wait: 4_000 })),
+        await untilWaiting(through, () => kind.make(through, lockName).tryLock(2_000)),
+        await untilWaiting(through, () => kind.make(through, lockName).lock({ wait: 2_000 })),
       ];
       proxy.refuse();
       for (const { done } of waiters) expect(await failure(done)).toMatchObject({ code: "UNAVAILABLE" });
@@ -148,7 +148,7 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
     }) => {
       await using proxy = await startProxy(server);
       await using through = new LockClient(connectionLike(proxy.connect()), {
-        commandTimeout: 3_000,
+        commandTimeout: 1_500,
         pollCap: 200,
       });
       const mine = kind.make(through, lockName);
@@ -159,7 +159,7 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
         await untilWaiting(through, () => mine.run((granted) => granted.ownerId)),
       ];
       proxy.refuse();
-      await new Promise((resolve) => setTimeout(resolve, 3_600)); // longer than a command may take
+      await new Promise((resolve) => setTimeout(resolve, 1_800)); // longer than a command may take
       await hold.unlock();
       proxy.restore();
       const ids = await Promise.all(waiters.map(({ done }) => done));

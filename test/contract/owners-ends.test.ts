@@ -246,8 +246,8 @@ eachKind("where scopes and runs end", (base, kind) => {
     test("of client events", async ({ server, client, lockName, other }) => {
       await using proxy = await startProxy(server);
       await using subject = new LockClient(connectionLike(proxy.connect()), {
-        watchdogTimeout: 6_000,
-        commandTimeout: 2_500,
+        watchdogTimeout: 4_500,
+        commandTimeout: 1_500,
         warnAfter: 1_500,
       });
       const [mine, held] = [kind.make(subject, lockName), kind.make(subject, other.name)];

@@ -18,7 +18,7 @@ const SOON = 10_000;
 /** Of leases that are to end. */
 const SHORT = 1_500;
 /** Of waits that are to run out: less than an answer takes on a busy machine would end them as unanswered. */
-const LITTLE = 4_500;
+const LITTLE = 2_000;
 /** Of a watchdog that has to renew a hold, also if the process stands still for four seconds. */
 const KEPT = 6_500;
 
