@@ -88,14 +88,14 @@ export async function once<T>(
 export function letGo(own: OwnerLock, backend: Backend, wireId: string, giving: Giving): Promise<number> {
   if (giving.rest().left === 0) {
     const released = backend.release(wireId, undefined, giving);
-    return own.troubles?.resent ? bury(own, backend, wireId, released) : released;
+    return own.troubles?.resent ? undoIfLost(own, backend, wireId, released) : released;
   }
   const callId = own.table.env.callId(wireId);
   return once(own, backend, callId, () => backend.release(wireId, callId, giving));
 }
 
 /** A release that finds nothing left leaves no tombstone: an acquire that arrives still later would take what nobody gives back. */
-async function bury(
+async function undoIfLost(
   own: OwnerLock,
   backend: Backend,
   wireId: string,
