@@ -11,8 +11,17 @@ import {
 } from "../engine/acquisition.js";
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
-import { type Acquired, type Backend, eventOf, NOTHING_LEFT } from "./backend.js";
-import { awhile, changed, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
+import { type Acquired, type Backend, eventOf } from "./backend.js";
+import {
+  awhile,
+  changed,
+  dropTurns,
+  endRun,
+  endWireId,
+  inOrder,
+  inOrderWithin,
+  turnsOf,
+} from "./commands.js";
 import { addHold, closeCall, openCall, pushOpen } from "./holds.js";
 import { dropExpired, holds, wireIdOf } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
@@ -242,9 +251,6 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     this.number = undefined;
     this.successor = undefined;
     this.outcomeUnknown = false;
-    if (!wireId) return Promise.resolve();
-    const undone = quietly(this.backend.undo(wireId, undefined, () => NOTHING_LEFT));
-    this.own.table.env.settle(undone);
-    return undone;
+    return wireId ? endWireId(this.own, this.backend, wireId) : Promise.resolve();
   }
 }

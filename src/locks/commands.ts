@@ -102,8 +102,15 @@ async function undoIfLost(
   released: Promise<number>,
 ): Promise<number> {
   const word = await released;
-  if (word !== DONE) own.table.env.settle(quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT)));
+  if (word !== DONE) void endWireId(own, backend, wireId);
   return word;
+}
+
+/** In the background: whatever the server has of a wire id, or may still get, is nobody's. */
+export function endWireId(own: OwnerLock, backend: Backend, wireId: string): Promise<unknown> {
+  const undone = quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT));
+  own.table.env.settle(undone);
+  return undone;
 }
 
 /** Waits for work to settle, as long as one command may take. */
