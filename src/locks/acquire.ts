@@ -28,7 +28,7 @@ import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { AGAIN, reenter } from "./reenter.js";
 import { release } from "./release.js";
 import { scheduleRenewal } from "./renewal.js";
-import { LocalSuccessor } from "./successor.js";
+import { type LocalSuccessor, successorOf } from "./successor.js";
 import { admitsUpgrade } from "./upgrade.js";
 import { quietly } from "./work.js";
 
@@ -155,13 +155,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     if (this.over || this.inFlight || this.successor) return undefined;
     dropExpired(this.own);
     if (this.own.lastCommand || this.own.firstHold || !this.hasTurn()) return undefined;
-    const { env } = this.own.table;
-    this.number ??= env.mint();
-    const { lockName, lease, number } = this;
-    const unavailable = () => env.runner.unavailable(lockName);
-    const gone = () => this.over || this.number !== number;
-    const [wireId, sent] = [env.wireId(number), instant(env.clock)];
-    this.successor = new LocalSuccessor({ unavailable, wireId, lease, own, gone, sent });
+    this.successor = successorOf(this, own);
     // From now on the server may have a hold for it, whether it comes to the try or not.
     this.outcomeUnknown = true;
     return this.successor;

@@ -1,8 +1,9 @@
 /** A call that waits in the giver's process, and is to be granted the lock by the command that gives it back. */
-import type { Instant } from "../base/clock.js";
+import { type Instant, instant } from "../base/clock.js";
 import type { RedisUnavailableError } from "../base/errors.js";
 import type { Passed, Successor } from "../engine/acquisition.js";
 import type { Acquired } from "./backend.js";
+import type { OwnerLock } from "./owner-lock.js";
 import { noop } from "./work.js";
 
 export interface LocalSuccessorOptions {
@@ -62,4 +63,27 @@ export class LocalSuccessor implements Successor {
     this.#silent = true;
     this.#reject(this.#options.unavailable());
   }
+}
+
+/** A call that waits for one lock. */
+export interface WaitingCall {
+  readonly own: OwnerLock;
+  readonly lockName: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** Of its wire id; minted at the first try, and anew once that has been undone. */
+  number: number | undefined;
+  /** Nobody waits for its result any more. */
+  readonly over: boolean;
+}
+
+/** The command is about to be sent. `own`: see {@link Successor}. */
+export function successorOf(call: WaitingCall, own: number | undefined): LocalSuccessor {
+  const { env } = call.own.table;
+  call.number ??= env.mint();
+  const { lockName, lease, number } = call;
+  const unavailable = () => env.runner.unavailable(lockName);
+  const gone = () => call.over || call.number !== number;
+  const [wireId, sent] = [env.wireId(number), instant(env.clock)];
+  return new LocalSuccessor({ unavailable, wireId, lease, own, gone, sent });
 }
