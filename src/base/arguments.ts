@@ -5,7 +5,7 @@
 /** What a caller wrote: it inherits nothing, so that a polluted Object.prototype sets no option. */
 export type Options = Readonly<Record<string, unknown>>;
 
-const NO_OPTIONS: Options = Object.freeze(Object.create(null));
+export const NO_OPTIONS: Options = Object.freeze(Object.create(null));
 
 const LONGEST_SHOWN = 40;
 

@@ -38,19 +38,17 @@ export interface HoldContext {
 export const callChannel: TracingChannel<LockCallContext> = tracingChannel("holdfast:lock");
 export const holdChannel: TracingChannel<HoldContext> = tracingChannel("holdfast:hold");
 
-type Channels = Readonly<
+type Heard = Readonly<
   Record<"start" | "end" | "asyncStart" | "asyncEnd" | "error", { hasSubscribers: boolean }>
->;
+> & { readonly hasSubscribers?: boolean };
+
+export function isHeard(channel: Heard): boolean {
+  return channel.hasSubscribers ?? isAnyHeard(channel);
+}
 
 /** Node before 20.13 does not know it of the channel as a whole. */
-export function isHeard({ start, end, asyncStart, asyncEnd, error }: Channels): boolean {
-  return (
-    start.hasSubscribers ||
-    end.hasSubscribers ||
-    asyncStart.hasSubscribers ||
-    asyncEnd.hasSubscribers ||
-    error.hasSubscribers
-  );
+function isAnyHeard({ start, end, asyncStart, asyncEnd, error }: Heard): boolean {
+  return [start, end, asyncStart, asyncEnd, error].some(({ hasSubscribers }) => hasSubscribers);
 }
 
 /**

@@ -72,18 +72,14 @@ export interface Successor {
   silent(): void;
 }
 
-function notBegun(): void {
-  // The engine sets what a call resolves with when it begins.
-}
-
 /** `G`: what it is granted. A kind of call says how it tries and what it leaves behind; the engine does the waiting. */
 export abstract class Acquisition<G> implements Item {
-  // Kept by the engine.
+  // Kept by the engine. What is declared only is there once it is needed: most calls never wait.
 
   /** Among the calls under way, or in its wait queue. */
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
+  declare next: this | undefined;
+  declare prev: this | undefined;
+  declare list: object | undefined;
   /** It belongs to a wait queue, whether it stands in line there or not. */
   queued = false;
   /** It tries once, past those that wait. */
@@ -93,32 +89,32 @@ export abstract class Acquisition<G> implements Item {
   /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
   hasWaited = false;
   /** The `waiting` event was sent. */
-  announced = false;
+  declare announced?: boolean;
   /** When it was, in monotonic milliseconds. */
-  waitsSince = 0;
+  declare waitsSince: number;
   /** A try is on its way. */
   trying = false;
   /** A message or another call says that it has to try, whether it is the first of its queue or not. */
-  hinted = false;
+  declare hinted?: boolean;
   /** Permits that another's grant left over were promised to it. */
-  promised = false;
+  declare promised?: boolean;
   /** It was granted what it wants. */
   granted = false;
   /** Nobody waits for the result any more. */
   over = false;
   /** Looks again at once what is due; there while the call sleeps. */
-  wake: (() => void) | undefined;
+  declare wake: (() => void) | undefined;
   /** A {@link resume} that came while it did not sleep: the next sleep is spared. */
-  resumed = false;
+  declare resumed?: boolean;
   /** Ends its own subscription, if it has one. */
-  unsubscribe: (() => void) | undefined;
+  declare unsubscribe: (() => void) | undefined;
   /** Ends waiting for an answer that is late, if it does. */
-  stopAwaiting: (() => void) | undefined;
+  declare stopAwaiting: (() => void) | undefined;
   /** Takes its time-out, and its listener off its AbortSignal. */
-  dispose: (() => void) | undefined;
-  /** Of its promise. */
-  resolve: (value: unknown) => void = notBegun;
-  reject: (reason: unknown) => void = notBegun;
+  declare dispose: (() => void) | undefined;
+  /** Of its promise, from its beginning on. */
+  declare resolve: (value: unknown) => void;
+  declare reject: (reason: unknown) => void;
 
   // What the engine asks.
 

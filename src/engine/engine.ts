@@ -51,20 +51,21 @@ export class Engine {
     signal: AbortSignal | undefined,
     hasWaited = false,
   ): Promise<G | undefined> {
-    const { clock, runner } = this.#options;
+    const { commandTimeout } = this.#options.runner;
     call.single = wait === 0;
     call.hasWaited = hasWaited;
-    const timer =
-      wait > 0 && wait !== Number.POSITIVE_INFINITY
-        ? clock.after(wait, () => this.#loop.end(call, TIME_IS_UP))
-        : undefined;
-    return this.#begin(call, Math.min(runner.commandTimeout, wait || runner.commandTimeout), signal, timer);
+    call.within = wait > 0 ? Math.min(commandTimeout, wait) : commandTimeout;
+    const isLimited = wait > 0 && wait !== Number.POSITIVE_INFINITY;
+    if (isLimited || signal) this.#limit(call, isLimited ? wait : undefined, signal);
+    return this.#loop.begin(call);
   }
 
   /** Tries once, past those that wait, for at most `within` milliseconds; undefined if it is refused. */
   once<G>(call: Acquisition<G>, within: number, signal: AbortSignal | undefined): Promise<G | undefined> {
     call.single = true;
-    return this.#begin(call, within, signal, undefined);
+    call.within = within;
+    if (signal) this.#limit(call, undefined, signal);
+    return this.#loop.begin(call);
   }
 
   /** The calls that wait now. */
@@ -74,12 +75,12 @@ export class Engine {
 
   /** The calls of this process that want what has this queue name; undefined if there are none. */
   queue(name: string): WaitQueue | undefined {
-    return this.#loop.queue(name);
+    return this.#loop.queues.get(name);
   }
 
   /** Whether a call of this process that wants what has this queue name stands in line. */
   hasWaiters(queueName: string): boolean {
-    return this.#loop.hasWaiters(queueName);
+    return this.#loop.queues.hasWaiters(queueName);
   }
 
   /** For a call that tries in rounds; {@link leaveRounds} is to follow. */
@@ -125,25 +126,16 @@ export class Engine {
     return idle;
   }
 
-  #begin<G>(
-    call: Acquisition<G>,
-    within: number,
-    signal: AbortSignal | undefined,
-    cancelTimer: (() => void) | undefined,
-  ): Promise<G | undefined> {
-    call.within = within;
+  /** Ends the call when `wait` milliseconds are over, or when its signal aborts. */
+  #limit(call: Acquisition<unknown>, wait: number | undefined, signal: AbortSignal | undefined): void {
+    const { clock } = this.#options;
+    const cancelTimer =
+      wait === undefined ? undefined : clock.after(wait, () => this.#loop.end(call, TIME_IS_UP));
     const stopListening = signal && onAbort(signal, () => this.#loop.end(call, signal.reason));
-    if (cancelTimer || stopListening) {
-      call.dispose = () => {
-        cancelTimer?.();
-        stopListening?.();
-      };
-    }
-    return new Promise<G | undefined>((resolve, reject) => {
-      call.resolve = resolve as (value: unknown) => void;
-      call.reject = reject;
-      this.#loop.begin(call);
-    });
+    call.dispose = () => {
+      cancelTimer?.();
+      stopListening?.();
+    };
   }
 
   #checkIdle(): void {

@@ -10,7 +10,6 @@ import type { Clock } from "../base/clock.js";
 import { isLockError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import type { Acquisition, Attempt, CoWaiters } from "./acquisition.js";
-import type { WaitQueue } from "./wait-queue.js";
 import { WaitQueues } from "./wait-queues.js";
 
 /** The reason of a call whose `wait` is over. */
@@ -41,40 +40,36 @@ export interface WaitLoopOptions {
 
 export class WaitLoop {
   readonly #options: WaitLoopOptions;
-  readonly #queues: WaitQueues;
+  /** Of the calls that want the same. */
+  readonly queues: WaitQueues;
   /** Calls that try once. */
   readonly #single = new List<Acquisition<unknown>>();
 
   constructor(options: WaitLoopOptions) {
     this.#options = options;
-    this.#queues = new WaitQueues({ ...options, end: (call, reason) => this.end(call, reason) });
-  }
-
-  /** The calls that want what has this queue name; undefined if there are none. */
-  queue(name: string): WaitQueue | undefined {
-    return this.#queues.get(name);
-  }
-
-  /** Whether a call that wants what has this queue name stands in line. */
-  hasWaiters(name: string): boolean {
-    return this.#queues.hasWaiters(name);
+    this.queues = new WaitQueues({ ...options, end: (call, reason) => this.end(call, reason) });
   }
 
   /** All calls under way. */
   calls(): Acquisition<unknown>[] {
-    return [...this.#queues.calls(), ...this.#single.all()];
+    return [...this.queues.calls(), ...this.#single.all()];
   }
 
   /** Redis is back: whatever was announced meanwhile was not heard. */
   hintAll(): void {
-    for (const queue of this.#queues) queue.hint();
+    for (const queue of this.queues) queue.hint();
   }
 
-  begin(call: Acquisition<unknown>): void {
-    if (call.single) this.#single.add(call);
-    else this.#queues.begin(call);
-    call.begun();
-    this.#step(call);
+  /** Resolves with what the call is granted; undefined if it is refused, or its wait is over. */
+  begin<G>(call: Acquisition<G>): Promise<G | undefined> {
+    return new Promise<G | undefined>((resolve, reject) => {
+      call.resolve = resolve as (value: unknown) => void;
+      call.reject = reject;
+      if (call.single) this.#single.add(call);
+      else this.queues.begin(call);
+      call.begun();
+      this.#step(call);
+    });
   }
 
   /** Ends a call at once: it rejects with the reason. The first end counts. */
@@ -97,7 +92,7 @@ export class WaitLoop {
     }
     if (call.single) return this.#try(call, undefined);
     if (!call.queued || call.reenters()) return this.#try(call, NO_CO_WAITERS);
-    const queue = this.#queues.join(call);
+    const queue = this.queues.join(call);
     queue.enter(call);
     if (queue.first !== call) call.hasWaited = true;
     const ms = queue.due(call);
@@ -108,7 +103,7 @@ export class WaitLoop {
   #awaitTurn(call: Acquisition<unknown>): void {
     if (call.single) return this.#refuse(call);
     // It must not hold up those behind it.
-    if (call.queued) this.#queues.join(call).leave(call, false);
+    if (call.queued) this.queues.join(call).leave(call, false);
     call.withdraw();
     this.#sleep(call, Number.POSITIVE_INFINITY);
   }
@@ -158,7 +153,7 @@ export class WaitLoop {
       const { value, lease, remaining } = attempt;
       const ms = Math.min(lease, this.#options.pollCap);
       call.granted = true;
-      if (call.queued) this.#queues.join(call).granted(call, ms, remaining);
+      if (call.queued) this.queues.join(call).granted(call, ms, remaining);
       this.#finish(call);
       call.resolve(value);
     } else if (!call.single) this.#refused(call, attempt);
@@ -175,7 +170,7 @@ export class WaitLoop {
   #refused(call: Acquisition<unknown>, attempt: Attempt<unknown> & { readonly granted: false }): void {
     const { ttl, mustRetry, others } = attempt;
     if (ttl === 0) {
-      if (call.queued) this.#queues.join(call).again(call);
+      if (call.queued) this.queues.join(call).again(call);
       return this.#step(call);
     }
     call.hasWaited = true;
@@ -183,7 +178,7 @@ export class WaitLoop {
     if (call.over) return;
     const ms = this.#untilNextTry(ttl);
     const reenters = call.reenters();
-    const queue = this.#queues.join(call);
+    const queue = this.queues.join(call);
     if (!reenters) queue.enter(call, true);
     queue.refused(call, ms, mustRetry, others);
     // Out of line, nothing else keeps it from trying again at once.
@@ -213,7 +208,7 @@ export class WaitLoop {
     call.dispose?.();
     call.stopAwaiting?.();
     if (call.single) this.#single.remove(call);
-    else this.#queues.end(call);
+    else this.queues.end(call);
     call.ended(call.granted);
     // A sleeping call wakes up, and finds that it is over.
     call.wake?.();

@@ -1,5 +1,6 @@
 /** A hold on a group of locks, made of grants of its members: it lives while a quorum of them does. */
 import type { CallSite } from "../base/call-site.js";
+import type { Clock } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
 import type { Successor } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
@@ -107,8 +108,8 @@ export class GroupGrant extends HoldRecord {
     return this.#release;
   }
 
-  protected now(): number {
-    return this.#members.clock.wall();
+  protected get clock(): Clock {
+    return this.#members.clock;
   }
 
   #join(grant: Grant): void {

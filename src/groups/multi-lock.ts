@@ -146,13 +146,13 @@ export class MultiLock extends LockFace<MultiHold> {
   protected override async acquire(request: LockRequest): Promise<MultiHold | undefined> {
     if (request.signal?.aborted) throw request.signal.reason;
     const members = this.#members;
-    const begun = members.clock.mono();
+    const { begun } = request;
     members.assertOpen();
     const own = owned(request);
     const requests = requestsOf(members, own);
     const group = await this.collect(requests, own).catch((error: unknown) => {
       members.tellEnd(own, members.clock.mono() - begun, error);
-      throw error;
+      return tellCaller(error);
     });
     if (!group) {
       members.tellEnd(own, members.clock.mono() - begun);
@@ -164,7 +164,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const hold = new MultiHold(group, members);
     // A hold that only its caller knows is watched for being dropped: nothing here may keep it.
     if (request.owner) group.view = hold;
-    return hold;
+    return this.handOut(hold, request);
   }
 
   /** @internal */

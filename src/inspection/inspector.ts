@@ -189,7 +189,7 @@ export class Inspector {
       const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", type];
       const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
-      const [next, keys] = await runner.send({ lockName: "", send, read }, runner.commandTimeout);
+      const [next, keys] = await runner.send({ lockName: "", send }, read);
       cursor = String(next);
       yield keys;
     } while (cursor !== "0");

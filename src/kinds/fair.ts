@@ -10,7 +10,7 @@ import { Lock } from "../locks/lock.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
 import { aliveFor } from "./alive-for.js";
 import { type AnyCall, type Ending, type ReleaseKeys, remaining } from "./calls.js";
-import { HashBackend } from "./hash.js";
+import { type BackendParts, HashBackend } from "./hash.js";
 import type { Undoing } from "./undoing.js";
 
 interface QueueKeys {
@@ -24,12 +24,12 @@ type FairKeys = ReleaseKeys & QueueKeys;
 const TRAITS: QueueTraits = { serverQueued: true, advertised: false, shared: false, handoff: false };
 
 export class FairBackend extends HashBackend {
-  override get kind(): LockKind {
-    return "fair";
+  constructor(parts: BackendParts) {
+    super(parts, TRAITS);
   }
 
-  override get traits(): QueueTraits {
-    return TRAITS;
+  override get kind(): LockKind {
+    return "fair";
   }
 
   get #grace(): number {
@@ -51,24 +51,24 @@ export class FairBackend extends HashBackend {
       publish: this.publish,
       coWaiters: coWaiters ?? [],
     };
-    return this.call({ script: fairAcquire, keys, args });
+    return this.call(fairAcquire, keys, args);
   }
 
   protected override releasing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
     const args = { ...this.ending(ending), grace: this.#grace };
-    return this.call({ script: fairRelease, keys, args });
+    return this.call(fairRelease, keys, args);
   }
 
   protected override undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
     const keys = { lock: this.key, channel: this.channel, ...this.#queueKeys, tombstones };
     const args = { ...remaining(rest, this.publish), grace: this.#grace, owners: wireIds };
-    return this.call({ script: fairUndo, keys, args });
+    return this.call(fairUndo, keys, args);
   }
 
   protected override forcing(over: string): AnyCall {
     const args = { ...this.forceArguments, grace: this.#grace };
-    return this.call({ script: fairForce, keys: this.keysWith(over), args });
+    return this.call(fairForce, this.keysWith(over), args);
   }
 
   protected override keysWith(over: string): FairKeys {

@@ -19,7 +19,7 @@ export class FencedBackend extends HashBackend {
   protected override acquiring({ wireId, lease }: Try): AnyCall {
     const { key } = this;
     const keys = { lock: key, tombstone: tombstone(key, wireId), counter: tokenCounter(key) };
-    return this.call({ script: fencedAcquire, keys, args: { owner: wireId, lease } });
+    return this.call(fencedAcquire, keys, { owner: wireId, lease });
   }
 
   protected override readAcquired(reply: unknown, attempt: Try): Acquired {
@@ -30,7 +30,7 @@ export class FencedBackend extends HashBackend {
 
   protected override passing(wireId: string, successor: Successor): AnyCall {
     const keys = { ...passKeys(this, wireId, successor), counter: tokenCounter(this.key) };
-    return this.call({ script: fencedPass, keys, args: passArguments(this.publish, wireId, successor) });
+    return this.call(fencedPass, keys, passArguments(this.publish, wireId, successor));
   }
 
   protected override readPassed(reply: readonly unknown[]): Passed {

@@ -19,7 +19,6 @@ import {
 import type { Env } from "../locks/env.js";
 import type { AccessMode } from "../locks/turns.js";
 import { noop } from "../locks/work.js";
-import type { Call } from "../redis/call.js";
 import {
   lockAcquire,
   lockExtend,
@@ -30,7 +29,7 @@ import {
   lockState,
   lockUndo,
 } from "../scripts/generated.js";
-import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import { type AnyCall, type Ending, type EndingArguments, type ReleaseKeys, remaining } from "./calls.js";
 import { passArguments, passKeys, readPassed } from "./passing.js";
@@ -53,13 +52,16 @@ export class HashBackend implements Backend {
   readonly lockName: string;
   readonly key: string;
   readonly env: Env;
-  /** Kept, since a text that is made anew for each call is hashed anew as well. Joined, which costs less memory than `+`. */
-  #queueName: string | undefined;
+  readonly traits: QueueTraits;
+  /** Made once, since a text that is made anew for each call is hashed anew as well. Joined, which costs less memory than `+`. */
+  readonly queueName: string;
 
-  constructor({ env, lockName, key }: BackendParts) {
+  constructor({ env, lockName, key }: BackendParts, traits: QueueTraits = TRAITS) {
     this.env = env;
     this.lockName = lockName;
     this.key = key;
+    this.traits = traits;
+    this.queueName = [this.side, traits.advertised, key].join("/");
   }
 
   get kind(): LockKind {
@@ -74,17 +76,8 @@ export class HashBackend implements Backend {
     return "exclusive";
   }
 
-  get traits(): QueueTraits {
-    return TRAITS;
-  }
-
   get channel(): string {
     return lockChannel(this.key);
-  }
-
-  get queueName(): string {
-    this.#queueName ??= [this.side, this.traits.advertised, this.key].join("/");
-    return this.#queueName;
   }
 
   get renewer(): Renewer {
@@ -133,7 +126,7 @@ export class HashBackend implements Backend {
       return this.releasing({ wireId, over, rest: left });
     };
     const read = successor ? (reply: unknown) => this.#readPassed(reply, successor) : word;
-    return this.env.runner.callUntilAnswered(this.lockName, call, read, onSilence, takenByOthers);
+    return this.env.runner.callUntilAnswered(call, read, onSilence, takenByOthers);
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
@@ -142,7 +135,7 @@ export class HashBackend implements Backend {
     // Commands of its owner wait for it, so it does not stand in line behind others.
     const overs = [callTombstone(this.key, callId)];
     const call = () => this.undoing({ wireIds: [wireId], overs, rest: rest() });
-    return this.env.runner.callUntilAnswered(this.lockName, call, word, noop);
+    return this.env.runner.callUntilAnswered(call, word, noop);
   }
 
   extend(wireId: string, callId: string, holds: Rest): Promise<number> {
@@ -161,7 +154,7 @@ export class HashBackend implements Backend {
 
   protected acquiring({ wireId, lease }: Try): AnyCall {
     const keys = { lock: this.key, tombstone: tombstone(this.key, wireId) };
-    return this.call({ script: lockAcquire, keys, args: { owner: this.field(wireId), lease } });
+    return this.call(lockAcquire, keys, { owner: this.field(wireId), lease });
   }
 
   /** 1 granted, `{_, ttl, i…}` refused; i: co-waiters, counted from 1, that must retry. */
@@ -174,18 +167,18 @@ export class HashBackend implements Backend {
 
   protected reentering(wireId: string, over: string, count: number, lease: number): AnyCall {
     const keys = { lock: this.key, tombstone: over };
-    return this.call({ script: lockReenter, keys, args: { owner: this.field(wireId), count, lease } });
+    return this.call(lockReenter, keys, { owner: this.field(wireId), count, lease });
   }
 
   protected releasing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
-    return this.call({ script: lockRelease, keys, args: this.ending(ending) });
+    return this.call(lockRelease, keys, this.ending(ending));
   }
 
   /** Gives the lock back, and grants it to the successor. */
   protected passing(wireId: string, successor: Successor): AnyCall {
     const args = passArguments(this.publish, wireId, successor);
-    return this.call({ script: lockPass, keys: passKeys(this, wireId, successor), args });
+    return this.call(lockPass, passKeys(this, wireId, successor), args);
   }
 
   protected readPassed(reply: readonly unknown[]): Passed {
@@ -194,7 +187,7 @@ export class HashBackend implements Backend {
 
   protected undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
     const keys = { lock: this.key, channel: this.channel, tombstones };
-    return this.call({ script: lockUndo, keys, args: { ...remaining(rest, this.publish), owners: wireIds } });
+    return this.call(lockUndo, keys, { ...remaining(rest, this.publish), owners: wireIds });
   }
 
   /** One command can undo outermost calls of many owners. */
@@ -204,22 +197,23 @@ export class HashBackend implements Backend {
 
   protected extending(wireId: string, over: string, { left: lease }: Rest): AnyCall {
     const keys = { lock: this.key, tombstone: over };
-    return this.call({ script: lockExtend, keys, args: { owner: this.field(wireId), lease } });
+    return this.call(lockExtend, keys, { owner: this.field(wireId), lease });
   }
 
   protected forcing(over: string): AnyCall {
-    return this.call({ script: lockForce, keys: this.keysWith(over), args: this.forceArguments });
+    return this.call(lockForce, this.keysWith(over), this.forceArguments);
   }
 
   protected stating(wireId: string): AnyCall {
-    return this.call({ script: lockState, keys: { lock: this.key }, args: { owner: wireId } });
+    return this.call(lockState, { lock: this.key }, { owner: wireId });
   }
 
   protected call<K extends KeyValues, A extends ArgumentValues>(
-    call: Pick<Call<K, A>, "script" | "keys" | "args">,
+    script: Script<K, A>,
+    keys: NoInfer<K>,
+    args: NoInfer<A>,
   ): AnyCall {
-    const { script, keys, args } = call;
-    return { lockName: this.lockName, script, keys, args } as unknown as AnyCall;
+    return { lockName: this.lockName, script: script as unknown as AnyCall["script"], keys, args };
   }
 
   /** The keys of all scripts that give something back, `over` being the tombstone's. */

@@ -27,7 +27,7 @@ export class ReadBackend extends ReadWriteBackend {
 
   /** `writers`: those that it lets go first while they wait. */
   constructor(parts: BackendParts, readers: Readers, writers: Backend | undefined) {
-    super(parts);
+    super(parts, TRAITS);
     this.#readers = readers;
     this.#writers = writers;
   }
@@ -38,10 +38,6 @@ export class ReadBackend extends ReadWriteBackend {
 
   override get accessMode(): AccessMode {
     return "shared";
-  }
-
-  override get traits(): QueueTraits {
-    return TRAITS;
   }
 
   override get renewer(): Renewer {
@@ -69,34 +65,30 @@ export class ReadBackend extends ReadWriteBackend {
   protected override reentering(wireId: string, over: string, count: number, lease: number): AnyCall {
     const keys = { lock: this.key, tombstone: over };
     const args = { owner: wireId, field: writeField(wireId), count, lease };
-    return this.call({ script: readReenter, keys, args });
+    return this.call(readReenter, keys, args);
   }
 
   protected override releasing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
-    return this.call({ script: readRelease, keys, args: this.#ending(ending) });
+    return this.call(readRelease, keys, this.#ending(ending));
   }
 
   protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
     const keys = this.keysWith(over);
-    return this.call({ script: readUndo, keys, args: this.#ending({ wireId, over, rest }) });
+    return this.call(readUndo, keys, this.#ending({ wireId, over, rest }));
   }
 
   protected override extending(wireId: string, over: string, { terms, left }: Rest): AnyCall {
     const keys = { lock: this.key, tombstone: over };
-    return this.call({ script: readExtend, keys, args: { owner: wireId, left, terms } });
+    return this.call(readExtend, keys, { owner: wireId, left, terms });
   }
 
   protected override forcing(over: string): AnyCall {
-    return this.call({ script: readForce, keys: this.keysWith(over), args: this.forceArguments });
+    return this.call(readForce, this.keysWith(over), this.forceArguments);
   }
 
   protected override stating(wireId: string): AnyCall {
-    return this.call({
-      script: readState,
-      keys: { locks: [this.key, this.channel] },
-      args: { owner: wireId },
-    });
+    return this.call(readState, { locks: [this.key, this.channel] }, { owner: wireId });
   }
 
   /**

@@ -20,12 +20,12 @@ export function undoSoon(
   together: boolean,
   callOf: (undoing: Undoing) => AnyCall,
 ): Promise<unknown> {
-  const { key, kind, side, lockName } = backend;
+  const { key, kind, side } = backend;
   const { runner } = backend.env;
   const undo = (wireIds: readonly string[]) => {
     const overs = wireIds.map((each) => tombstone(key, each));
     const call = () => callOf({ wireIds, overs, rest: NOTHING_LEFT });
-    return runner.callUntilAnswered(lockName, call, Number, noop);
+    return runner.callUntilAnswered(call, Number, noop);
   };
   return runner.cleanUp.add(wireId, { key, name: `${kind}/${side}/${key}`, together, undo });
 }

@@ -21,16 +21,9 @@ const FIRST: QueueTraits = { serverQueued: false, advertised: true, shared: fals
 const LIKE_OTHERS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
 export class WriteBackend extends ReadWriteBackend {
-  readonly #first: boolean;
-
   /** `first`: whether it goes before readers that come later. */
   constructor(parts: BackendParts, first: boolean) {
-    super(parts);
-    this.#first = first;
-  }
-
-  override get traits(): QueueTraits {
-    return this.#first ? FIRST : LIKE_OTHERS;
+    super(parts, first ? FIRST : LIKE_OTHERS);
   }
 
   override get side(): Side {
@@ -50,12 +43,12 @@ export class WriteBackend extends ReadWriteBackend {
       lease,
       patience: coWaiters && traits.advertised ? aliveFor(this.env.settings) : 0,
     };
-    return this.call({ script: writeAcquire, keys, args });
+    return this.call(writeAcquire, keys, args);
   }
 
   protected override releasing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
-    return this.call({ script: writeRelease, keys, args: this.#ending(ending) });
+    return this.call(writeRelease, keys, this.#ending(ending));
   }
 
   protected override passing(wireId: string, successor: Successor): AnyCall {
@@ -66,20 +59,20 @@ export class WriteBackend extends ReadWriteBackend {
       successorField: writeField(successor.wireId),
       patience: this.traits.advertised ? aliveFor(this.env.settings) : 0,
     };
-    return this.call({ script: writePass, keys, args });
+    return this.call(writePass, keys, args);
   }
 
   protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
     const keys = { ...this.keysWith(over), writers: waitingWriters(this.key) };
-    return this.call({ script: writeUndo, keys, args: this.#ending({ wireId, over, rest }) });
+    return this.call(writeUndo, keys, this.#ending({ wireId, over, rest }));
   }
 
   protected override forcing(over: string): AnyCall {
-    return this.call({ script: writeForce, keys: this.keysWith(over), args: this.forceArguments });
+    return this.call(writeForce, this.keysWith(over), this.forceArguments);
   }
 
   protected override stating(wireId: string): AnyCall {
-    return this.call({ script: writeState, keys: { lock: this.key }, args: { field: writeField(wireId) } });
+    return this.call(writeState, { lock: this.key }, { field: writeField(wireId) });
   }
 
   #ending(ending: Ending) {

@@ -11,31 +11,24 @@ import {
 } from "../engine/acquisition.js";
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
-import { type Acquired, type Backend, eventOf } from "./backend.js";
-import {
-  awhile,
-  changed,
-  dropTurns,
-  endRun,
-  endWireId,
-  inOrder,
-  inOrderWithin,
-  turnsOf,
-} from "./commands.js";
-import { addHold, closeCall, openCall, pushOpen } from "./holds.js";
+import type { Acquired, Backend } from "./backend.js";
+import { awhile, dropTurns, endRun, endWireId, inOrder, inOrderWithin, turnsOf } from "./commands.js";
+import { closeCall, openCall } from "./holds.js";
 import { dropExpired, holds, wireIdOf } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { AGAIN, reenter } from "./reenter.js";
+import { register } from "./register.js";
 import { release } from "./release.js";
-import { scheduleRenewal } from "./renewal.js";
 import { type LocalSuccessor, successorOf } from "./successor.js";
+import { tellWaiting } from "./telling.js";
 import { admitsUpgrade } from "./upgrade.js";
 import { quietly } from "./work.js";
 
 export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
-  nextOfOwner: OpenCall | undefined;
-  prevOfOwner: OpenCall | undefined;
-  awaitsTurn = false;
+  readonly lockName: string;
+  readonly queueName: string;
+  readonly traits: QueueTraits;
+  declare awaitsTurn?: boolean;
   readonly own: OwnerLock;
   readonly backend: Backend;
   readonly isBare: boolean;
@@ -46,7 +39,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   readonly frame: Frame | undefined;
   readonly caller: Frame | undefined;
   /** From when its lease counts; if absent from when its command is sent. */
-  since: Instant | undefined;
+  declare since: Instant | undefined;
   /** Of the wire id of its outermost tries; minted at the first. */
   number: number | undefined;
   /** The server may have something of its tries, or may yet get it: a grant that nobody heard of, a ticket. */
@@ -57,10 +50,13 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   lastTry: Promise<unknown> | undefined;
   grant: Grant | undefined;
   /** Its next try is the command by which another gives the lock back. */
-  successor: LocalSuccessor | undefined;
+  declare successor: LocalSuccessor | undefined;
 
   constructor({ own, backend, origin, lease, frame, caller }: LockAcquisitionOptions) {
     super();
+    this.lockName = backend.lockName;
+    this.queueName = backend.queueName;
+    this.traits = backend.traits;
     this.own = own;
     this.backend = backend;
     this.isBare = origin === "bare";
@@ -69,18 +65,6 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     this.renewed = lease === undefined;
     this.frame = frame;
     this.caller = caller;
-  }
-
-  override get lockName(): string {
-    return this.backend.lockName;
-  }
-
-  override get queueName(): string {
-    return this.backend.queueName;
-  }
-
-  override get traits(): QueueTraits {
-    return this.backend.traits;
   }
 
   override get away(): boolean {
@@ -108,8 +92,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   hasTurn(): boolean {
     const { own, frame, backend } = this;
-    if (!admitsUpgrade(this)) return false;
-    return !frame || !own.turns || own.turns.admits(frame, backend.accessMode);
+    if (backend.side === "write" && !admitsUpgrade(this)) return false;
+    return own.turns?.admits(frame, backend.accessMode) ?? true;
   }
 
   override reenters(): boolean {
@@ -127,32 +111,33 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   override waiting(): void {
     const { env } = this.own.table;
     this.number ??= env.mint();
-    const ownerId = wireIdOf(this.own) ?? env.wireId(this.number);
-    trace('lock "%s": %s waits', this.lockName, ownerId);
-    if (env.events.heard("waiting")) env.events.emit("waiting", { ...eventOf(this.backend), ownerId });
+    tellWaiting(env, this.backend, wireIdOf(this.own) ?? env.wireId(this.number));
   }
 
   /** What a try leaves behind when it fails or is given up is settled before the owner's next command. */
   override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { own } = this;
-    dropExpired(own);
+    if (own.firstHold) dropExpired(own);
+    const outermost = () => this.#outermost(within, coWaiters);
     if (!own.lastCommand && !own.firstHold) {
-      this.lastTry = inOrder(own, () => this.#outermost(within, coWaiters));
-      return this.lastTry as Promise<Attempt<Grant>>;
+      // Nobody else sends commands for a record without an owner.
+      const tried = own.owner ? inOrder(own, outermost) : outermost();
+      this.lastTry = tried;
+      return tried;
     }
     const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, async (reply) => {
       dropExpired(own);
       if (this.over || !this.hasTurn()) return reply.resolve(AGAIN);
       // Also a hold on its way back is re-entered: its unlock was called later than this call.
       if (own.firstHold) await reenter(this, within, reply);
-      else reply.resolve(await this.#outermost(within, coWaiters));
+      else reply.resolve(await outermost());
     });
     this.lastTry = settled;
     return answer;
   }
 
   override succeed(_lockKey: string, own: number | undefined): LocalSuccessor | undefined {
-    if (this.over || this.inFlight || this.successor) return undefined;
+    if (this.over || this.trying || this.inFlight || this.successor) return undefined;
     dropExpired(this.own);
     if (this.own.lastCommand || this.own.firstHold || !this.hasTurn()) return undefined;
     this.successor = successorOf(this, own);
@@ -167,7 +152,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   override ended(taken: boolean): void {
     const { own, lastTry, grant, frame } = this;
-    closeCall(own, this);
+    if (own.calls) closeCall(own, this);
     own.turns?.settle(this);
     if (!taken) {
       if (lastTry) own.table.env.settle(lastTry);
@@ -177,7 +162,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       endRun(own, frame);
     }
     own.turns?.resume();
-    dropTurns(own);
+    if (own.owner) dropTurns(own);
   }
 
   /** Registers a hold everywhere before the call that wanted it resolves. `number`: of its wire id. */
@@ -185,56 +170,69 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const { own, backend, lease, renewed, frame } = this;
     const grant = new Grant({ own, backend, number, frame, sent, lease, renewed, token });
     if (this.over || grant.remaining <= 0) return undefined;
-    trace('lock "%s": granted to %s', this.lockName, grant.wireId);
+    trace('lock "%s": granted to %s', this.lockName, grant);
     this.grant = grant;
     // A nested call needs nothing of its outermost tries any more.
     if (number !== this.number) this.withdraw();
-    if (frame) turnsOf(own).begin(frame, backend.accessMode);
     own.turns?.settle(this);
-    addHold(own, grant, this.outcomeUnknown);
+    const resent = this.outcomeUnknown;
     this.outcomeUnknown = false;
-    if (this.isBare) pushOpen(own, grant);
-    if (renewed) scheduleRenewal(own, sent);
-    changed(own);
+    register(grant, { sent, resent, isBare: this.isBare });
     return grant;
   }
 
-  async #outermost(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
-    const { backend, lease, lockName } = this;
+  #outermost(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
+    const { runner } = this.own.table.env;
+    if (runner.prepared) return this.#ask(within, coWaiters);
+    const prepared = runner.prepare(this.lockName, within);
+    return prepared.then((left) => (this.over ? AGAIN : this.#ask(left, coWaiters)));
+  }
+
+  #ask(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
+    const { backend, lease, lockName, successor, outcomeUnknown: again } = this;
     const { env } = this.own.table;
-    const { runner, clock } = env;
-    const ms = runner.prepared ? within : await runner.prepare(lockName, within);
-    if (this.over) return AGAIN;
-    const { successor, outcomeUnknown: again, number = env.mint() } = this;
-    if (!successor) runner.backlog.assertRoom(lockName);
+    const full = successor ? undefined : env.runner.backlog.refusal(lockName);
+    if (full) return Promise.reject(full);
+    const number = this.number ?? env.mint();
+    const { connectionEpoch } = env.runner;
+    const [wireId, sent] = [env.wireId(number), this.since ?? successor?.sent ?? instant(env.clock)];
     this.number = number;
-    const { connectionEpoch } = runner;
-    const [wireId, sent] = [env.wireId(number), this.since ?? successor?.sent ?? instant(clock)];
-    this.successor = undefined;
+    if (successor) this.successor = undefined;
     this.inFlight = true;
-    let reply: Acquired;
-    try {
-      reply = await (successor?.acquired ?? backend.acquire({ wireId, lease, within: ms, coWaiters, again }));
-    } catch (error) {
-      this.inFlight = false;
-      this.outcomeUnknown = true;
-      if (isLockError(error, "REPLICAS")) await awhile(this.own, this.undo());
-      else if (this.over) void this.undo();
-      throw error;
-    }
+    const acquired = successor?.acquired ?? backend.acquire({ wireId, lease, within, coWaiters, again });
+    return acquired.then(
+      (reply) => {
+        this.inFlight = false;
+        // A command that lived through a lost connection may arrive once more.
+        this.outcomeUnknown ||= env.runner.connectionEpoch !== connectionEpoch;
+        if (!reply.granted) return this.#refused(reply, coWaiters, successor !== undefined);
+        const value = this.accept(number, sent, reply.token);
+        return value ? { granted: true, value, lease } : this.#tooLate();
+      },
+      (error: unknown) => this.#failed(error),
+    );
+  }
+
+  /** `handedOver`: by the answer to the command of another. */
+  #refused(reply: Acquired & { granted: false }, coWaiters: CoWaiters, handedOver: boolean): Attempt<Grant> {
+    this.outcomeUnknown ||= coWaiters !== undefined && (this.traits.serverQueued || this.traits.advertised);
+    if (this.over) this.withdraw();
+    return handedOver ? reply : { ...reply, ttl: reply.ttl || 1 };
+  }
+
+  async #failed(error: unknown): Promise<never> {
     this.inFlight = false;
-    // A command that lived through a lost connection may arrive once more.
-    this.outcomeUnknown ||= runner.connectionEpoch !== connectionEpoch;
-    if (!reply.granted) {
-      this.outcomeUnknown ||= coWaiters !== undefined && (this.traits.serverQueued || this.traits.advertised);
-      if (this.over) this.withdraw();
-      return successor ? reply : { ...reply, ttl: reply.ttl || 1 };
-    }
-    const value = this.accept(number, sent, reply.token);
-    if (value) return { granted: true, value, lease };
+    this.outcomeUnknown = true;
+    if (isLockError(error, "REPLICAS")) await awhile(this.own, this.undo());
+    else if (this.over) void this.undo();
+    throw error;
+  }
+
+  /** Granted, but past its deadline, or for nobody. */
+  async #tooLate(): Promise<Attempt<Grant>> {
     this.granted = this.over;
     await awhile(this.own, this.undo());
-    if (!this.over) throw new LockLostError(lockName, "expired", clock.wall());
+    if (!this.over) throw new LockLostError(this.lockName, "expired", this.own.table.env.clock.wall());
     return AGAIN;
   }
 

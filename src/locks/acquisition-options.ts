@@ -1,9 +1,17 @@
 /** The options of a lock's calls, and one call with all of them checked. */
-import { checkLease, checkSignal, checkWait, type Options } from "../base/arguments.js";
+import { checkLease, checkSignal, checkWait, NO_OPTIONS, type Options } from "../base/arguments.js";
 import type { CallSite } from "../base/call-site.js";
-import { actorOf, ambientOwner, currentFrame, type Frame, OwnerRecord } from "../owners/context.js";
+import {
+  actorOf,
+  ambientOwner,
+  currentFrame,
+  type Frame,
+  OwnerRecord,
+  ownerInside,
+} from "../owners/context.js";
 import { checkOwner, type Owner } from "../owners/owner.js";
 import type { Backend } from "./backend.js";
+import type { WatchedCall } from "./bare-calls.js";
 import type { Hold } from "./hold.js";
 import type { OwnerLock } from "./owner-lock.js";
 
@@ -31,23 +39,34 @@ export const LOCK_OPTIONS: readonly string[] = ["wait", "lease", "signal", "owne
 export const TRY_OPTIONS: readonly string[] = ["signal", "owner"];
 export const OWNER_OPTIONS: readonly string[] = ["owner"];
 
-/** One call that wants a hold. */
-export interface LockRequest {
+/** What the options of a call say. */
+interface Limits {
   /** Milliseconds; Infinity without limit. */
   readonly wait: number;
   /** Milliseconds; undefined for a hold that the watchdog renews. */
   readonly lease: number | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Undefined for a new one: it is made when it is asked for. */
-  readonly owner: OwnerRecord | undefined;
   /** The owner that the call names; undefined for the ambient one, or a new one. */
   readonly named: OwnerRecord | undefined;
+}
+
+const UNLIMITED: Limits = {
+  wait: Number.POSITIVE_INFINITY,
+  lease: undefined,
+  signal: undefined,
+  named: undefined,
+};
+
+/** One call that wants a hold. */
+export interface LockRequest extends Limits, WatchedCall {
+  /** Undefined for a new one: it is made when it is asked for. */
+  readonly owner: OwnerRecord | undefined;
   /** Of a `run`: the innermost frame of its function. */
   readonly frame?: Frame;
   /** The run or scope that the call is made in. */
   readonly caller: Frame | undefined;
   /** Where it is made, for clients with the option `traceHolds`. */
-  readonly callSite?: CallSite;
+  callSite?: CallSite;
 }
 
 /** One whose owner is asked for: it takes more than one lock, or runs a function. */
@@ -55,14 +74,24 @@ export interface OwnedRequest extends LockRequest {
   readonly owner: OwnerRecord;
 }
 
-/** Checks the values of a call on the lock of this key, and finds out whose it is. */
-export function checkRequest(options: Options, lockKey: string): LockRequest {
-  const wait = checkWait(options.wait) ?? Number.POSITIVE_INFINITY;
-  const lease = checkLease(options.lease);
-  const signal = checkSignal(options.signal);
-  const named = checkOwner(options.owner);
-  const owner = ownerOf(named, lockKey);
-  return { wait, lease, signal, owner, named, caller: currentFrame() };
+/**
+ * Checks the values of a call on the lock of this key, made at `begun` (monotonic milliseconds), and finds out whose it is.
+ * `isBare`: of `lock()` or `tryLock()`.
+ */
+export function checkRequest(options: Options, lockKey: string, begun: number, isBare: boolean): LockRequest {
+  const { wait, lease, signal, named } = options === NO_OPTIONS ? UNLIMITED : checkLimits(options);
+  const caller = currentFrame();
+  const owner = named ? actorOf(named, lockKey) : ownerInside(caller, lockKey);
+  return { wait, lease, signal, named, owner, caller, begun, isBare };
+}
+
+function checkLimits(options: Options): Limits {
+  return {
+    wait: checkWait(options.wait) ?? UNLIMITED.wait,
+    lease: checkLease(options.lease),
+    signal: checkSignal(options.signal),
+    named: checkOwner(options.owner),
+  };
 }
 
 /** Makes the call's owner, unless it has one. */

@@ -26,12 +26,19 @@ const YOUTH = 250;
 export type Called = (...args: never[]) => unknown;
 
 /** What is to be known of a call. */
-interface Watched {
+export interface WatchedCall {
+  /** One of `lock()` or `tryLock()`. */
+  readonly isBare: boolean;
+  /** Milliseconds; undefined for a hold that the watchdog renews. */
   readonly lease: number | undefined;
   readonly owner: OwnerRecord | undefined;
+  /** When it was made, in monotonic milliseconds. */
+  readonly begun: number;
+  /** There for some only. */
+  noted?: Noted;
 }
 
-interface Noted {
+export interface Noted {
   readonly callSite: CallSite;
   readonly mark: Mark;
 }
@@ -54,37 +61,40 @@ export class BareCalls {
   }
 
   /**
-   * Runs one call, which wants a hold; to be called before its first `await`. `isBare`: one of `lock()` or `tryLock()`.
-   * `called`: what the user called. `partsOf`: of a hold of the copy of this library that makes it.
+   * A call begins, on the lock of this key; to be told before its first `await`. `called`: what the user called. Returns a
+   * bare hold of its own async tree that it may have to wait for.
    */
-  watch<R extends Watched, H extends object>(
-    lockKey: string,
-    request: R,
-    called: Called,
-    isBare: boolean,
-    acquire: (request: R) => Promise<H | undefined>,
-    partsOf: (hold: H) => HoldParts,
-  ): Promise<H | undefined> {
-    const { owner, lease } = request;
+  begin(call: WatchedCall, lockKey: string, called: Called): HoldRecord | undefined {
     const own = ownHold(lockKey);
-    const noted = isBare ? this.#note(lockKey, called) : undefined;
-    let work = acquire(request);
+    if (call.isBare && (this.#left > 0 || call.begun - this.#notedSince >= NOTED_AGAIN)) {
+      call.noted = this.#note(call.begun, lockKey, called);
+    }
     // Its owner re-enters.
-    if (own && (owner === undefined || own.owner !== owner))
-      work = this.#warnIfStuck(own, new CallSite(called), work);
-    // What an owner took it can give back without the Hold, and a lease ends by itself.
-    const mayBeDropped = isBare && owner === undefined && lease === undefined;
-    if (!noted && !mayBeDropped) return work;
-    return work.then((hold) => {
-      if (!hold) return hold;
-      const parts = partsOf(hold);
-      if (noted) noted.mark.held = new WeakRef(parts.record);
-      if (mayBeDropped) {
-        new YoungHold(this.#young, hold, parts, noted?.callSite);
-        if (!this.#watchesSoon) this.#watchSoon();
-      }
-      return hold;
+    return own && (call.owner === undefined || own.owner !== call.owner) ? own : undefined;
+  }
+
+  /** Warns if the call has waited for long and `own`, which it may wait for, is still held. */
+  warnIfStuck<T>(own: HoldRecord, called: Called, work: Promise<T>): Promise<T> {
+    const callSite = new CallSite(called);
+    const cancel = this.#clock.after(PATIENCE, () => {
+      if (!own.isHeld) return;
+      warnOnce(
+        callSite,
+        "HOLDFAST_OWN_HOLD",
+        `lock "${own.lockName}": a call has waited ${PATIENCE / 1_000} s for a bare hold of its own async tree, which may ` +
+          "be waiting for itself. Bare calls do not re-enter: use run() or client.scope(), or name { owner: hold }.",
+      );
     });
+    return work.finally(cancel);
+  }
+
+  /** A bare call is about to resolve with this hold. */
+  granted({ noted, owner, lease }: WatchedCall, hold: object, parts: HoldParts): void {
+    if (noted) noted.mark.held = new WeakRef(parts.record);
+    // What an owner took it can give back without the Hold, and a lease ends by itself.
+    if (owner !== undefined || lease !== undefined) return;
+    new YoungHold(this.#young, hold, parts, noted?.callSite);
+    if (!this.#watchesSoon) this.#watchSoon();
   }
 
   /** The client is closed. */
@@ -93,10 +103,8 @@ export class BareCalls {
     this.#stopNoting();
   }
 
-  #note(lockKey: string, called: Called): Noted | undefined {
+  #note(now: number, lockKey: string, called: Called): Noted {
     if (this.#left === 0) {
-      const now = this.#clock.mono();
-      if (now - this.#notedSince < NOTED_AGAIN) return undefined;
       this.#notedSince = now;
       this.#left = NOTED;
       noting++;
@@ -114,19 +122,6 @@ export class BareCalls {
 
   #countOut(): void {
     if (--noting === 0) forgetMarks();
-  }
-
-  #warnIfStuck<T>(own: HoldRecord, callSite: CallSite, work: Promise<T>): Promise<T> {
-    const cancel = this.#clock.after(PATIENCE, () => {
-      if (!own.isHeld) return;
-      warnOnce(
-        callSite,
-        "HOLDFAST_OWN_HOLD",
-        `lock "${own.lockName}": a call has waited ${PATIENCE / 1_000} s for a bare hold of its own async tree, which may ` +
-          "be waiting for itself. Bare calls do not re-enter: use run() or client.scope(), or name { owner: hold }.",
-      );
-    });
-    return work.finally(cancel);
   }
 
   #watchSoon(): void {

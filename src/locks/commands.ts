@@ -3,19 +3,28 @@ import { elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
 import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
-import { forgetIfIdle, type OwnerLock } from "./owner-lock.js";
+import { forgetIfIdle, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
 import { noop, quietly } from "./work.js";
 
 /** Runs a task when those that were handed in before it have settled. */
 export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
-  const work = own.lastCommand ? own.lastCommand.then(task, task) : task();
-  own.lastCommand = work;
-  const done = () => {
-    if (own.lastCommand === work) own.lastCommand = undefined;
-  };
+  const work = queueCommand(own, task);
+  const done = () => commandDone(own, work);
   work.then(done, done);
   return work;
+}
+
+/** As {@link inOrder}, for a task that ends by {@link commandDone}. */
+export function queueCommand<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
+  const work = own.lastCommand ? own.lastCommand.then(task, task) : task();
+  own.lastCommand = work;
+  return work;
+}
+
+/** A command has settled: the next one need not wait for it. */
+export function commandDone(own: OwnerLock, work: Promise<unknown> | undefined): void {
+  if (own.lastCommand === work) own.lastCommand = undefined;
 }
 
 /** The promise of a task: it may be answered before what the task leaves behind is settled. */
@@ -124,14 +133,22 @@ export function changed(own: OwnerLock): void {
   if (own.firstHold) live.add(own);
   else live.remove(own);
   watchdog.watch(own);
-  const holds = anyLive(own);
-  // What calls do depends on whether their owner holds the lock; those that wait for their turn are resumed one by one.
-  if (holds !== own.held) {
-    own.held = holds;
-    for (let call = own.firstCall; call; call = call.nextOfOwner) if (!call.awaitsTurn) call.resume();
-  }
+  if (own.owner) tellOwner(own);
+}
+
+/** What other calls of the owner do may depend on it. */
+function tellOwner(own: OwnerLock): void {
+  if (own.calls) tellCalls(own, own.calls);
   own.turns?.resume();
   forgetIfIdle(own);
+}
+
+/** What calls do depends on whether their owner holds the lock; those that wait for their turn are resumed one by one. */
+function tellCalls(own: OwnerLock, calls: ReadonlySet<OpenCall>): void {
+  const holds = anyLive(own);
+  if (holds === own.held) return;
+  own.held = holds;
+  for (const call of calls) if (!call.awaitsTurn) call.resume();
 }
 
 /** The run is over: a sibling may begin. */

@@ -18,9 +18,9 @@ interface Taken extends HoldParts {
 
 /** A bare hold that was granted a moment ago: it goes without a trace if it is given back soon, as most are. */
 export class YoungHold implements Item {
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
+  declare next: this | undefined;
+  declare prev: this | undefined;
+  declare list: object | undefined;
   readonly among: List<YoungHold>;
   readonly view: object;
   readonly parts: HoldParts;

@@ -71,10 +71,6 @@ export class Env {
   #unsettled = 0;
   readonly #onSettled: (() => void)[] = [];
   #minted = 0;
-  readonly #done = () => {
-    if (--this.#unsettled > 0 || this.#onSettled.length === 0) return;
-    for (const callback of this.#onSettled.splice(0)) callback();
-  };
 
   constructor(parts: EnvParts) {
     this.clientId = parts.clientId;
@@ -118,8 +114,19 @@ export class Env {
 
   /** Work that goes on after its call was answered: `close()` waits for it, and nobody is troubled by its failure. */
   settle(work: Promise<unknown>): void {
+    this.workBegun();
+    const done = () => this.workDone();
+    work.then(done, done);
+  }
+
+  /** As {@link settle}, for work that ends by {@link workDone}. */
+  workBegun(): void {
     this.#unsettled++;
-    work.then(this.#done, this.#done);
+  }
+
+  workDone(): void {
+    if (--this.#unsettled > 0 || this.#onSettled.length === 0) return;
+    for (const callback of this.#onSettled.splice(0)) callback();
   }
 
   /** Resolves when no such work is left. */

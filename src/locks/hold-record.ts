@@ -1,4 +1,5 @@
 /** Something that was granted and will end: given back, or lost. The Hold that users get is a view of it. */
+import type { Clock } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError, type LossReason } from "../base/errors.js";
 import type { OwnerRecord } from "../owners/context.js";
 
@@ -31,8 +32,12 @@ export abstract class HoldRecord {
 
   /** Milliseconds to the local deadline; not below 0. */
   abstract get remaining(): number;
-  /** Epoch milliseconds. */
-  protected abstract now(): number;
+  protected abstract readonly clock: Clock;
+
+  /** For those who read what the library does. */
+  toString(): string {
+    return this.ownerId;
+  }
 
   get isHeld(): boolean {
     return this.state === "live" && this.remaining > 0;
@@ -40,7 +45,7 @@ export abstract class HoldRecord {
 
   /** Milliseconds since the grant. */
   get heldFor(): number {
-    return this.now() - this.acquiredAt;
+    return this.clock.wall() - this.acquiredAt;
   }
 
   get loss(): LockLostError | undefined {
@@ -83,7 +88,7 @@ export abstract class HoldRecord {
   /** It is on its way back. */
   end(): void {
     this.state = "ended";
-    this.#tellEnd();
+    if (this.#fate) this.#tellEnd(this.#fate);
   }
 
   /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
@@ -97,8 +102,8 @@ export abstract class HoldRecord {
   lose(reason: LossReason): LockLostError {
     this.state = "lost";
     this.#fate ??= {};
-    this.#fate.loss ??= new LockLostError(this.lockName, reason, this.now());
-    this.#tellEnd();
+    this.#fate.loss ??= new LockLostError(this.lockName, reason, this.clock.wall());
+    this.#tellEnd(this.#fate);
     return this.#fate.loss;
   }
 
@@ -109,8 +114,8 @@ export abstract class HoldRecord {
     if (fate) fate.callback = undefined;
   }
 
-  #tellEnd(): void {
-    for (const callback of this.#fate?.ended?.splice(0) ?? []) callback();
+  #tellEnd({ ended }: Fate): void {
+    for (const callback of ended?.splice(0) ?? []) callback();
   }
 }
 

@@ -72,7 +72,7 @@ export function isKnown(own: OwnerLock, grant: Grant): boolean {
 export function addHold(own: OwnerLock, grant: Grant, resent: boolean): void {
   let last = own.firstHold;
   if (!last) {
-    own.troubles = resent ? { resent } : undefined;
+    if (resent || own.troubles) own.troubles = resent ? { resent } : undefined;
     own.firstHold = grant;
     return;
   }
@@ -88,7 +88,7 @@ export function keepHolds(own: OwnerLock, wanted: (grant: Grant) => boolean): vo
     else if (last) last.next = grant.next;
     else own.firstHold = grant.next;
   }
-  if (!own.firstHold) own.unsure = undefined;
+  if (!own.firstHold && own.unsure) own.unsure = undefined;
 }
 
 // Those that `lock.unlock()` gives back
@@ -118,18 +118,18 @@ export function hasOpenHold(own: OwnerLock, { key, side }: Backend): boolean {
 
 // Calls that want a hold
 
+/** The call is under way. A record without an owner has one call, and nobody asks for it. */
 export function openCall(own: OwnerLock, call: OpenCall): void {
-  call.prevOfOwner = own.lastCall;
-  if (own.lastCall) own.lastCall.nextOfOwner = call;
-  else own.firstCall = call;
-  own.lastCall = call;
+  if (!own.owner) return;
+  if (!own.calls) {
+    own.calls = new Set();
+    own.held = anyLive(own);
+  }
+  own.calls.add(call);
 }
 
 export function closeCall(own: OwnerLock, call: OpenCall): void {
-  if (call.prevOfOwner) call.prevOfOwner.nextOfOwner = call.nextOfOwner;
-  else own.firstCall = call.nextOfOwner;
-  if (call.nextOfOwner) call.nextOfOwner.prevOfOwner = call.prevOfOwner;
-  else own.lastCall = call.prevOfOwner;
+  if (own.calls?.delete(call) && own.calls.size === 0) own.calls = undefined;
 }
 
 // What a command leaves

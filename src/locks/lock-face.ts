@@ -1,6 +1,6 @@
 /** The face that every lock has, a group of locks too: what does not depend on how it is acquired. */
 
-import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
+import { checkFunction, checkOptions, checkWait, type Options } from "../base/arguments.js";
 import { CallSite } from "../base/call-site.js";
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
@@ -63,9 +63,8 @@ export abstract class LockFace<H extends Hold> {
    * UPGRADE_REFUSED (of a write side)
    */
   async lock(options?: LockOptions): Promise<H> {
-    const begun = this.#clock.mono();
-    const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"), this.#key);
-    return (await this.#watched(request, this.lock, true)) ?? this.#timedOut(request.wait, begun);
+    const request = this.#request(checkOptions(options, LOCK_OPTIONS, "lock"), true);
+    return (await this.#take(request, this.lock)) ?? this.#timedOut(request);
   }
 
   /**
@@ -76,8 +75,8 @@ export abstract class LockFace<H extends Hold> {
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
     if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
-    const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner }, this.#key);
-    return (await this.#watched(request, this.tryLock, true)) ?? null;
+    const request = this.#request({ wait: checkWait(wait) ?? 0, lease, signal, owner }, true);
+    return (await this.#take(request, this.tryLock)) ?? null;
   }
 
   /**
@@ -87,14 +86,11 @@ export abstract class LockFace<H extends Hold> {
    */
   async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {
     checkFunction(fn, "fn");
-    const request = owned(checkRequest(checkOptions(options, LOCK_OPTIONS, "run"), this.#key));
+    const request = owned(this.#request(checkOptions(options, LOCK_OPTIONS, "run"), false));
     // An owner that is named is the ambient one for fn.
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrame(request, scope);
-    const begun = this.#clock.mono();
-    const hold =
-      (await this.#watched({ ...request, frame }, this.run, false)) ??
-      (await this.#timedOut(request.wait, begun));
+    const hold = (await this.#take({ ...request, frame }, this.run)) ?? (await this.#timedOut(request));
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };
@@ -180,22 +176,26 @@ export abstract class LockFace<H extends Hold> {
   /** Tells that something failed that no call reports. @internal */
   protected abstract report(cause: unknown, ownerId: string): void;
 
-  async #watched(request: LockRequest, called: Called, isBare: boolean): Promise<H | undefined> {
-    const acquire = (checked: LockRequest) =>
-      isHeard(callChannel) ? this.#traced(checked, called) : this.acquire(checked);
-    const noted = this.#traces ? { ...request, callSite: new CallSite(called, TRACED_FRAMES) } : request;
-    try {
-      return await this.#bareCalls.watch(this.#key, noted, called, isBare, acquire, partsOfHold);
-    } catch (error) {
-      return tellCaller(error);
-    }
+  /** The hold that a call was granted, which is about to be what it resolves with. @internal */
+  protected handOut(hold: H, request: LockRequest): H {
+    if (request.isBare) this.#bareCalls.granted(request, hold, partsOfHold(hold));
+    return hold;
+  }
+
+  #request(options: Options, isBare: boolean): LockRequest {
+    return checkRequest(options, this.#key, this.#clock.mono(), isBare);
+  }
+
+  #take(request: LockRequest, called: Called): Promise<H | undefined> {
+    if (this.#traces) request.callSite = new CallSite(called, TRACED_FRAMES);
+    const own = this.#bareCalls.begin(request, this.#key, called);
+    const work = isHeard(callChannel) ? this.#traced(request, called) : this.acquire(request);
+    return own ? this.#bareCalls.warnIfStuck(own, called, work) : work;
   }
 
   #traced(request: LockRequest, called: Called): Promise<H | undefined> {
-    const { wait } = request;
-    const begun = this.#clock.mono();
-    const refuse = called === this.tryLock ? undefined : () => this.#timedOut(wait, begun);
-    return traceCall(this.about(), request, () => this.acquire(request), refuse);
+    const refuse = called === this.tryLock ? undefined : () => this.#timedOut(request);
+    return traceCall(this.about(), request, () => this.acquire(request), refuse).catch(tellCaller);
   }
 
   #whyNotOwner(owner: OwnerRecord | undefined): string {
@@ -215,7 +215,7 @@ export abstract class LockFace<H extends Hold> {
     return `lock "${this.name}": ${what}${bare}; ${cure}${run}`;
   }
 
-  async #timedOut(wait: number | undefined, begun: number): Promise<never> {
+  async #timedOut({ wait, begun }: LockRequest): Promise<never> {
     const waited = this.#clock.mono() - begun;
     // Who only tries pays for no more than that.
     const holder = wait === 0 ? undefined : await this.holder();

@@ -29,7 +29,7 @@ import { tellGrant } from "./telling.js";
 export const LOCK_VERBS: HoldVerbs<Grant> = {
   check: ({ own }) => dropExpired(own),
   extend,
-  release: (grant) => release(grant),
+  release,
 };
 
 /** A lock from the inside: what a group that it is a member of needs. */
@@ -150,11 +150,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** @internal */
   protected override async acquire(request: LockRequest): Promise<H | undefined> {
-    const { lease, wait, signal, owner, frame, caller } = request;
+    const { lease, wait, signal, owner, frame, caller, begun } = request;
     const { env } = this.#table;
-    const { clock, engine } = env;
     if (signal?.aborted) throw signal.reason;
-    const begun = clock.mono();
     env.assertOpen(this.name);
     const backend = this.#backend;
     const own = ownerLockOf(this.#table, owner, backend.key);
@@ -165,12 +163,12 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const told = () => ({ ...eventOf(backend), ownerId: wireIdOf(own) ?? env.wireId(number) });
     let grant: Grant | undefined;
     try {
-      grant = await engine.acquire(call, wait, signal);
+      grant = await env.engine.acquire(call, wait, signal);
     } catch (error) {
-      env.events.tellEnd(told(), request, clock.mono() - begun, error);
-      throw error;
+      env.events.tellEnd(told(), request, env.clock.mono() - begun, error);
+      return tellCaller(error);
     }
-    const waited = clock.mono() - begun;
+    const waited = env.clock.mono() - begun;
     if (!grant) {
       env.events.tellEnd(told(), request, waited);
       return undefined;
@@ -178,7 +176,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     tellGrant(env, backend, grant, waited, request.callSite);
     const hold = this.makeHold(grant);
     if (owner) grant.view = hold;
-    return hold;
+    return this.handOut(hold, request);
   }
 
   /** @internal */

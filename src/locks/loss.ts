@@ -59,7 +59,7 @@ export function lose(grant: Grant, reason: LossReason): LockLostError {
   if (grant.loss) return grant.loss;
   const { heldFor, backend, own, wireId } = grant;
   const loss = grant.lose(reason);
-  trace('lock "%s": lost by %s, %s', grant.lockName, wireId, reason);
+  trace('lock "%s": lost by %s, %s', grant.lockName, grant, reason);
   outside(() => grant.tellLoss());
   own.table.env.events.emit("lost", { ...eventOf(backend), ownerId: wireId, reason, held: heldFor });
   return loss;

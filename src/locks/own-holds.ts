@@ -32,18 +32,22 @@ export function forgetMarks(): void {
 
 /** A live bare hold on this lock that was granted in the current tree before now, as far as its call was marked. */
 export function ownHold(lockKey: string): HoldRecord | undefined {
-  for (let mark = nearest(store.getStore()); mark; mark = nearest(mark.parent)) {
-    if (mark.lockKey === lockKey) return mark.held?.deref();
+  for (let mark = store.getStore(); mark; mark = mark.parent) {
+    if (mark.lockKey === lockKey && isLive(mark)) return mark.held?.deref();
   }
   return undefined;
 }
 
-/**
- * The nearest mark with a live hold. One whose call is under way is of a sibling that began in the same context, as those
- * of `Promise.all` do: nobody can await a call and make the next one before it is granted.
- */
 function nearest(mark: Mark | undefined): Mark | undefined {
   let next = mark;
-  while (next && !next.held?.deref()?.isHeld) next = next.parent;
+  while (next && !isLive(next)) next = next.parent;
   return next;
+}
+
+/**
+ * Whether its hold lives. One whose call is under way is of a sibling that began in the same context, as those of
+ * `Promise.all` do: nobody can await a call and make the next one before it is granted.
+ */
+function isLive({ held }: Mark): boolean {
+  return held?.deref()?.isHeld ?? false;
 }

@@ -28,8 +28,6 @@ export interface LockTable {
 
 /** A call of an owner that wants a hold, as its other calls see it. */
 export interface OpenCall extends TurnTaker {
-  nextOfOwner: OpenCall | undefined;
-  prevOfOwner: OpenCall | undefined;
   readonly backend: Backend;
   /** Of `lock()` or `tryLock()`. */
   readonly isBare: boolean;
@@ -48,7 +46,10 @@ export interface Troubles {
 /** No time at all: a small number, since Infinity would cost each record a boxed one. */
 export const NEVER = -1;
 
-/** One object, with nothing but what most records need: it is what an idle hold costs. */
+/**
+ * One object, with nothing but what most records need: it is what an idle hold costs. What is declared only is there once it
+ * is needed.
+ */
 export class OwnerLock implements Item, TimerEntry, LockRecord {
   /** In {@link LockTable.live}. */
   next: this | undefined;
@@ -66,22 +67,21 @@ export class OwnerLock implements Item, TimerEntry, LockRecord {
   firstHold: Grant | undefined;
   /** The innermost that `lock()` or `tryLock()` took and nobody gave back, a lost one too; each knows the one below it. */
   openHold: Grant | undefined;
-  /** Whether a hold was live when the open calls were last told. */
-  held = false;
-  /** Calls under way, in the order in which they began. */
-  firstCall: OpenCall | undefined;
-  lastCall: OpenCall | undefined;
+  /** Whether a hold was live when the calls under way were last told; there with the first of them. */
+  declare held?: boolean;
+  /** Calls under way, in the order in which they began; undefined while there is none, or none can be beside it. */
+  declare calls: Set<OpenCall> | undefined;
   /** Of its runs, once there is one. */
-  turns: Turns | undefined;
+  declare turns: Turns | undefined;
   /** The last of the commands that take effect one after the other. */
   lastCommand: Promise<unknown> | undefined;
   /** Write the tombstones of commands that may arrive once more. */
-  unsure: (() => Promise<void>)[] | undefined;
+  declare unsure: (() => Promise<void>)[] | undefined;
   /** Monotonic milliseconds, rounded down; {@link NEVER} while none is due. */
   renewAt: number = NEVER;
   /** Renewals on their way: if they are not answered, the likely cause, should the deadline pass. */
   renewing = 0;
-  troubles: Troubles | undefined;
+  declare troubles: Troubles | undefined;
 
   constructor(table: LockTable, owner: OwnerRecord | undefined, key: string) {
     this.table = table;
@@ -107,7 +107,7 @@ export function knownLockOf(owner: OwnerRecord | undefined, lockKey: string): Ow
 
 /** Drops a record that says nothing. */
 export function forgetIfIdle(own: OwnerLock): void {
-  if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own);
+  if (own.owner && !own.firstHold && !own.openHold && !own.calls && !own.turns) own.owner.drop(own);
 }
 
 /** Epoch times are kept relative to this: a small whole number costs a record nothing, any other one 16 bytes. */
@@ -164,7 +164,7 @@ export class Grant extends HoldRecord {
     this.#lease = lease;
     this.#mono = Math.floor(sent.mono);
     this.#wall = Math.floor(sent.wall) - EPOCH;
-    this.#acquired = this.now() - EPOCH;
+    this.#acquired = own.table.env.clock.wall() - EPOCH;
   }
 
   get lockName(): string {
@@ -231,15 +231,11 @@ export class Grant extends HoldRecord {
     if (this.#laterBy(sent, lease) < 0) this.setTerm(sent, lease);
   }
 
-  protected now(): number {
-    return this.clock.wall();
-  }
-
   #laterBy(sent: Instant, lease: number): number {
     return lease - elapsedSince(this.clock, sent) - (this.#lease - elapsedSince(this.clock, this.sent));
   }
 
-  private get clock(): Clock {
+  protected get clock(): Clock {
     return this.own.table.env.clock;
   }
 

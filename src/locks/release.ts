@@ -1,9 +1,9 @@
 /** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
-import { elapsedSince, instant } from "../base/clock.js";
+import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockNotOwnerError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { type Backend, countOf, DONE, type Side, TOMBSTONE_TTL } from "./backend.js";
-import { changed, inOrder, letGo, once } from "./commands.js";
+import { type Backend, countOf, DONE, type Rest, type Side, TOMBSTONE_TTL } from "./backend.js";
+import { changed, commandDone, inOrder, letGo, once, queueCommand } from "./commands.js";
 import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
 import { dropExpired, lose, loseAll, whyNotHeld } from "./loss.js";
@@ -41,7 +41,7 @@ export function releaseInnermost(own: OwnerLock, { lockName, side }: Backend): P
 }
 
 function isWanted(own: OwnerLock, side: Side): boolean {
-  for (let call = own.firstCall; call; call = call.nextOfOwner) {
+  for (const call of own.calls ?? []) {
     if (call.isBare && call.backend.side === side) return true;
   }
   return false;
@@ -75,21 +75,20 @@ function takeBack(grant: Grant): Promise<void> {
 
 /** Resolves as the outcome does, or rejects UNAVAILABLE as soon as the release got no answer in time. */
 function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promise<void> {
-  const { own, lockName } = grant;
+  const { own } = grant;
   const { env } = own.table;
   grant.end();
   // Before the release is sent, so that no renewal follows it.
   changed(own);
   const isQueued = own.lastCommand !== undefined;
   let onSilence = noop;
-  const outcome = inOrder(own, () => giveBack(grant, () => onSilence(), choose));
-  grant.outcome = outcome;
-  env.settle(outcome);
+  env.workBegun();
+  grant.outcome = queueCommand(own, () => giveBack(grant, () => onSilence(), choose));
   // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
-  if (isQueued) return env.runner.withTimeout(lockName, outcome);
+  if (isQueued) return env.runner.withTimeout(grant.lockName, grant.outcome);
   return new Promise((resolve, reject) => {
-    onSilence = () => reject(env.runner.unavailable(lockName));
-    outcome.then(resolve, reject);
+    onSilence = () => reject(env.runner.unavailable(grant.lockName));
+    grant.outcome?.then(resolve, reject);
   });
 }
 
@@ -99,7 +98,7 @@ async function reportLoss(grant: Grant): Promise<void> {
   if (grant.loss && grant.loss.reason !== "closed") throw grant.loss;
 }
 
-async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor): Promise<void> {
+function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor): Promise<void> {
   const { own, backend, wireId } = grant;
   const { env } = own.table;
   const begun = instant(env.clock);
@@ -111,22 +110,41 @@ async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSucc
     onSilence();
     successor?.silent();
   };
-  try {
-    const word = await letGo(own, backend, wireId, { rest, onSilence: silence, successor });
-    // So late, an earlier run of this command may have done it, and its tombstone or all holds left have lapsed since.
-    const isLate = () =>
-      elapsedSince(env.clock, begun) > (left > 0 ? Math.min(left, TOMBSTONE_TTL) : TOMBSTONE_TTL);
-    if (word !== DONE && !isLate()) throw loseHere(grant, word);
-    trace('lock "%s": given back by %s', grant.lockName, wireId);
-    if (grant.announced) tellRelease(env.events, grant);
-    // The script found none of the others' deadlines ahead, and released it.
-    const others = rest();
-    if (others.terms.length > 0 && countOf(others) === 0) loseAll(own, "expired", backend.side);
-  } finally {
+  const done = () => {
     keepHolds(own, (other) => other !== grant);
     changed(own);
     concludeHandoff(env, handoff);
-  }
+    commandDone(own, grant.outcome);
+    env.workDone();
+  };
+  return letGo(own, backend, wireId, { rest, onSilence: silence, successor }).then(
+    (word) => {
+      try {
+        confirm(grant, word, begun, rest, left);
+      } finally {
+        done();
+      }
+    },
+    (error: unknown) => {
+      done();
+      throw error;
+    },
+  );
+}
+
+/** The server has answered to a release that was sent at `begun`, and left the owner `left` milliseconds by other holds. */
+function confirm(grant: Grant, word: number, begun: Instant, rest: () => Rest, left: number): void {
+  const { own, backend } = grant;
+  const { clock, events } = own.table.env;
+  // So late, an earlier run of this command may have done it, and its tombstone or all holds left have lapsed since.
+  const isLate = () =>
+    elapsedSince(clock, begun) > (left > 0 ? Math.min(left, TOMBSTONE_TTL) : TOMBSTONE_TTL);
+  if (word !== DONE && !isLate()) throw loseHere(grant, word);
+  trace('lock "%s": given back by %s', grant.lockName, grant);
+  if (grant.announced) tellRelease(events, grant);
+  // The script found none of the others' deadlines ahead, and released it.
+  const others = rest();
+  if (others.terms.length > 0 && countOf(others) === 0) loseAll(own, "expired", backend.side);
 }
 
 /** The server says that the owner has nothing on this side. */

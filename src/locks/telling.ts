@@ -2,11 +2,18 @@
 import type { CallSite } from "../base/call-site.js";
 import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
 import type { Events, LockEvent } from "../base/events.js";
+import { trace } from "../base/trace.js";
 import { type Backend, eventOf } from "./backend.js";
 import type { Env } from "./env.js";
 import type { HoldRecord } from "./hold-record.js";
 import { hasAnother } from "./holds.js";
 import type { Grant } from "./owner-lock.js";
+
+/** A call waits from now on, for a hold under this id. */
+export function tellWaiting({ events }: Env, backend: Backend, ownerId: string): void {
+  trace('lock "%s": %s waits', backend.lockName, ownerId);
+  if (events.heard("waiting")) events.emit("waiting", { ...eventOf(backend), ownerId });
+}
 
 /** The call that was granted this is about to resolve, `waited` milliseconds after it was made, at `callSite`. */
 export function tellGrant(
@@ -28,18 +35,19 @@ export function tellGrant(
 
 /** A grant that was told has been given back. */
 export function tellRelease(events: Events, grant: Grant): void {
-  const { backend, ownerId, heldFor: held } = grant;
-  if (events.heard("released")) events.emit("released", { ...eventOf(backend), ownerId, held });
-  else events.figures.released(held);
+  const { backend, heldFor: held } = grant;
+  if (events.heard("released")) {
+    events.emit("released", { ...eventOf(backend), ownerId: grant.ownerId, held });
+  } else events.figures.released(held);
 }
 
 /** From now on subscribers of the channel are told of the end of a hold, and listeners of `longHold` if it lasts. */
 export function follow(env: Env, about: Pick<LockEvent, "lockName" | "kind">, record: HoldRecord): void {
   env.longHolds?.watch(record, about);
-  if (isHeard(holdChannel)) trace(env.clientId, about, record);
+  if (isHeard(holdChannel)) publish(env.clientId, about, record);
 }
 
-function trace(
+function publish(
   clientId: string,
   { lockName, kind }: Pick<LockEvent, "lockName" | "kind">,
   record: HoldRecord,

@@ -11,7 +11,7 @@ export interface TurnTaker {
   /** A part of a group's call takes its turn with the other parts, so it is always resumed. */
   readonly isMember: boolean;
   /** It waits for its turn; kept by {@link Turns}. */
-  awaitsTurn: boolean;
+  awaitsTurn?: boolean;
   /** False while it is another's turn. @throws if its turn can never come */
   hasTurn(): boolean;
   /** It is to look again. */
@@ -29,8 +29,9 @@ export class Turns {
     return this.#active.size === 0 && this.#waiting.size === 0 && !this.#next;
   }
 
-  /** True if every active run encloses this one, or shares the turn with it. */
-  admits(frame: Frame, accessMode: AccessMode): boolean {
+  /** True if every active run encloses this one, or shares the turn with it; and for what is no run. */
+  admits(frame: Frame | undefined, accessMode: AccessMode): boolean {
+    if (!frame) return true;
     for (const [other, theirs] of this.#active) {
       const share = accessMode === "shared" && theirs === "shared";
       if (!share && !encloses(other, frame.parent)) return false;

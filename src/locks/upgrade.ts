@@ -13,12 +13,11 @@ export interface Upgrade {
 }
 
 /**
- * False while a call that wants the write side has to wait for sibling runs of its owner that read.
+ * Of a call that wants the write side: false while it has to wait for sibling runs of its owner that read.
  * @throws UPGRADE_REFUSED if it would wait for a read hold that can only end after it: a bare one, or one of a run that
  * it was called in
  */
 export function admitsUpgrade({ backend, caller, own }: Upgrade): boolean {
-  if (backend.side !== "write") return true;
   let reads = false;
   let blocked = false;
   for (const { isHeld, frame, side } of holdsOf(own)) {

@@ -109,7 +109,12 @@ export function outside<T>(fn: () => T): T {
  * enclosing scope. A context that outlived its scope or run counts as outside any.
  */
 export function ambientOwner(lockKey: string): OwnerRecord | undefined {
-  for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
+  return ownerInside(store.getStore(), lockKey);
+}
+
+/** As {@link ambientOwner}, for a call inside this frame. */
+export function ownerInside(innermost: Frame | undefined, lockKey: string): OwnerRecord | undefined {
+  for (let frame = innermost; frame?.open; frame = frame.parent) {
     if (frame.lockKey === undefined || frame.lockKey === lockKey) return actorOf(frame.owner, lockKey);
   }
   return undefined;

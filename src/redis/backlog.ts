@@ -12,7 +12,7 @@ export interface BacklogOptions {
   /** Redis does not answer. */
   readonly away: () => boolean;
   /** Calls that are not undone yet. */
-  readonly undoing: () => number;
+  readonly undoing: { readonly size: number };
 }
 
 export class Backlog {
@@ -25,21 +25,18 @@ export class Backlog {
     this.#options = options;
   }
 
-  /**
-   * Asked before a call is sent: what is not sent leaves nothing to undo.
-   * @throws UNAVAILABLE while there is no room for one more
-   */
-  assertRoom(lockName: string): void {
-    const { clock, grace, away, undoing } = this.#options;
-    const unfinished = Math.max(this.abandoned.size, undoing());
-    if (unfinished < MOST_UNFINISHED) {
+  /** Asked before a call is sent, since what is not sent leaves nothing to undo: why there is no room for one more, if so. */
+  refusal(lockName: string): RedisUnavailableError | undefined {
+    if (this.abandoned.size < MOST_UNFINISHED && this.#options.undoing.size < MOST_UNFINISHED) {
       this.#fullSince = undefined;
-      return;
+      return undefined;
     }
+    const { clock, grace, away, undoing } = this.#options;
     const now = clock.mono();
     this.#fullSince ??= now;
-    if (!away() && now - this.#fullSince <= grace) return;
+    if (!away() && now - this.#fullSince <= grace) return undefined;
+    const unfinished = Math.max(this.abandoned.size, undoing.size);
     const why = `not sent, since ${unfinished} calls that were given up are still unfinished`;
-    throw new RedisUnavailableError(lockName, new Error(why));
+    return new RedisUnavailableError(lockName, new Error(why));
   }
 }

@@ -12,5 +12,17 @@ export interface Call<K extends KeyValues, A extends ArgumentValues> {
   readonly vital?: boolean;
 }
 
+/** A script's call, whichever. */
+export type AnyScriptCall = Call<KeyValues, ArgumentValues>;
+
+/** A command that is no script, and may be repeated likewise. */
+export interface PlainCommand {
+  readonly lockName: string;
+  /** Those of a script that it stands for. */
+  readonly keys?: KeyValues;
+  /** Sends it once. */
+  readonly send: () => Promise<unknown>;
+}
+
 /** How a call's reply is read. */
 export type Reader<T> = (reply: unknown) => T;

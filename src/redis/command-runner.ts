@@ -10,7 +10,7 @@ import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
-import type { Call, Reader } from "./call.js";
+import type { AnyScriptCall, Call, PlainCommand, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
@@ -46,7 +46,10 @@ export class CommandRunner implements CommandHost {
   readonly limit: SharedTimeout<AnyCommand>;
   /** How often the connection was lost: a command that lived through a loss may have been sent twice. */
   connectionEpoch = 0;
-  #publish: "PUBLISH" | "SPUBLISH" | undefined;
+  /** The command that scripts announce a release by. Known once {@link prepare} has resolved. */
+  publishCommand: "PUBLISH" | "SPUBLISH" = "PUBLISH";
+  /** Whether that is known. */
+  prepared: boolean;
   #closed = false;
   /** Calls that do not run under the common limit. */
   readonly #timed = new List<AnyCommand>();
@@ -68,12 +71,11 @@ export class CommandRunner implements CommandHost {
     this.sender = new Sender(connection, options.legacyServer);
     this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
     const away = () => this.servers.away;
-    const undoing = () => this.cleanUp.size;
-    this.backlog = new Backlog({ clock, grace: options.commandTimeout, away, undoing });
+    this.backlog = new Backlog({ clock, grace: options.commandTimeout, away, undoing: this.cleanUp });
     const { autoResendUnfulfilledCommands: standalone, redisOptions } = connection.options;
     this.#resendsItself = (standalone ?? redisOptions?.autoResendUnfulfilledCommands) !== false;
-    if (!this.isCluster || options.shardedPubSub === false) this.#publish = "PUBLISH";
-    else if (options.shardedPubSub === true) this.#publish = "SPUBLISH";
+    this.prepared = !this.isCluster || options.shardedPubSub !== "auto";
+    if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
     const lost = () => {
       this.connectionEpoch++;
     };
@@ -94,27 +96,19 @@ export class CommandRunner implements CommandHost {
     ];
   }
 
-  /** The command that scripts announce a release by. Known once {@link prepare} has resolved. */
-  get publishCommand(): "PUBLISH" | "SPUBLISH" {
-    return this.#publish ?? "PUBLISH";
-  }
-
-  get prepared(): boolean {
-    return this.#publish !== undefined;
-  }
-
   /**
    * Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Resolves with what is left of
    * `within` milliseconds.
    */
   async prepare(lockName: string, within: number): Promise<number> {
-    if (this.#publish) return within;
+    if (this.prepared) return within;
     const begun = instant(this.clock);
     const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
-    this.#publish = await this.send<"PUBLISH" | "SPUBLISH">(
-      { lockName, send, read: () => "SPUBLISH", recover: () => "PUBLISH" },
+    this.publishCommand = await this.#run<"PUBLISH" | "SPUBLISH">(
+      { call: { lockName, send }, read: () => "SPUBLISH", recover: () => "PUBLISH" },
       within,
     );
+    this.prepared = true;
     return Math.max(1, within - elapsedSince(this.clock, begun));
   }
 
@@ -138,9 +132,8 @@ export class CommandRunner implements CommandHost {
     read: Reader<T>,
     recover?: (error: LockError) => T | undefined,
   ): Promise<T> {
-    const { script, keys, args, lockName, within = this.commandTimeout, vital } = call;
-    const send = (anew: boolean) => this.sender.send(script, keys, args, anew);
-    return this.send({ lockName, keys, send, read, recover, vital }, within);
+    const spec: CommandSpec<T> = { call: call as unknown as AnyScriptCall, read, recover };
+    return this.#run(spec, call.within ?? this.commandTimeout);
   }
 
   /**
@@ -150,30 +143,25 @@ export class CommandRunner implements CommandHost {
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   callUntilAnswered<K extends KeyValues, A extends ArgumentValues, T>(
-    lockName: string,
     call: () => Call<K, A>,
     read: Reader<T>,
     onSilence: () => void,
     recover?: (error: LockError) => T | undefined,
     giveUpAfter?: number,
   ): Promise<T> {
-    let first: Call<K, A> | undefined = call();
-    const { keys: named } = first;
-    const send = (anew: boolean) => {
-      const { script, keys, args } = first ?? call();
-      first = undefined;
-      return this.sender.send(script, keys, args, anew);
-    };
-    return this.send(
-      { lockName, keys: named, send, read, recover, onSilence, giveUpAfter },
-      this.commandTimeout,
-    );
+    const again = call as unknown as () => AnyScriptCall;
+    return this.#run({ call: again(), read, again, recover, onSilence, giveUpAfter }, this.commandTimeout);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
     const send = () => this.connection.call(name, ...args);
-    return this.send({ lockName: "", send, read: (reply) => reply }, this.commandTimeout);
+    return this.send({ lockName: "", send }, (reply) => reply);
+  }
+
+  /** The same, however it is sent; given up after `within` milliseconds. */
+  send<T>(command: PlainCommand, read: Reader<T>, within: number = this.commandTimeout): Promise<T> {
+    return this.#run({ call: command, read }, within);
   }
 
   /** The outcome of work that goes on in any case, or UNAVAILABLE when it takes longer than `ms` (`commandTimeout`). */
@@ -206,22 +194,6 @@ export class CommandRunner implements CommandHost {
     this.#onReady.clear();
   }
 
-  /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */
-  send<T>(spec: CommandSpec<T>, within: number): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (!spec.onSilence && !spec.vital) this.backlog.assertRoom(spec.lockName);
-      const command = new RetryingCommand(this, spec, resolve, reject);
-      if (within === this.limit.ms) this.limit.start(command);
-      else {
-        this.#timed.add(command);
-        command.cancel = this.clock.after(within, () => command.expire());
-      }
-      // Clean-up that a close itself causes is sent once, and nobody waits for it.
-      if (!this.#closed || spec.onSilence) command.send();
-      if (this.#closed) command.close();
-    });
-  }
-
   silent(): void {
     lookForMasters(this.connection);
   }
@@ -232,6 +204,25 @@ export class CommandRunner implements CommandHost {
 
   goOn(command: AnyCommand): void {
     this.limit.start(command);
+  }
+
+  /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */
+  #run<T>(spec: CommandSpec<T>, within: number): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const { call, onSilence } = spec;
+      const isVital = onSilence || ("vital" in call && call.vital);
+      const full = isVital ? undefined : this.backlog.refusal(call.lockName);
+      if (full) return reject(full);
+      const command = new RetryingCommand(this, spec, resolve, reject);
+      if (within === this.limit.ms) this.limit.start(command);
+      else {
+        this.#timed.add(command);
+        command.cancel = this.clock.after(within, () => command.expire());
+      }
+      // Clean-up that a close itself causes is sent once, and nobody waits for it.
+      if (!this.#closed || onSilence) command.send();
+      if (this.#closed) command.close();
+    });
   }
 
   /** Calls without an answer yet. */

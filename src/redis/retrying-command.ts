@@ -8,9 +8,11 @@ import {
 } from "../base/errors.js";
 import type { Timed } from "../base/shared-timeout.js";
 import type { KeyValues } from "../scripts/script.js";
+import type { AnyScriptCall, PlainCommand, Reader } from "./call.js";
 import type { Connection } from "./connection.js";
 import { finalError, forbidsKey, isMissingScript, isTimedOut, scrubbed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
+import type { Sender } from "./sender.js";
 import type { ServerHealth } from "./server-health.js";
 import type { Servers } from "./servers.js";
 
@@ -29,6 +31,7 @@ export interface CommandHost {
   /** What a call rejects with that got no answer. */
   unavailable(lockName: string, cause: Error | undefined): RedisUnavailableError;
   readonly servers: Servers;
+  readonly sender: Sender;
   /** No answer came in time. */
   silent(): void;
   /** The command has ended, in whatever way. */
@@ -39,19 +42,14 @@ export interface CommandHost {
 
 /** What is sent, and how. */
 export interface CommandSpec<T> {
-  readonly lockName: string;
-  /** Sends it once. `anew`: the server did not know the script. */
-  readonly send: (anew: boolean) => Promise<unknown>;
-  /** The keys of a script. */
-  readonly keys?: KeyValues | undefined;
-  /** Reads the reply. */
-  readonly read: (reply: unknown) => T;
+  readonly call: AnyScriptCall | PlainCommand;
+  readonly read: Reader<T>;
+  /** Makes a script's call anew for each further try. */
+  readonly again?: () => AnyScriptCall;
   /** What a failure for good means, if it is not to be thrown. */
   readonly recover?: ((error: LockError) => T | undefined) | undefined;
   /** Goes on after its time is up, until it is answered; told each time, for who waits for the outcome. */
   readonly onSilence?: (() => void) | undefined;
-  /** It is sent however many calls are unfinished. */
-  readonly vital?: boolean | undefined;
   /** Milliseconds after which it does not go on. */
   readonly giveUpAfter?: number | undefined;
 }
@@ -71,23 +69,31 @@ interface Work<T> {
   readonly reject: (error: unknown) => void;
 }
 
+/** What a command has that has failed before. */
+interface Failures {
+  cause: Error;
+  /** Milliseconds until it is sent again. */
+  pause: number;
+  cancelPause: (() => void) | undefined;
+}
+
 export class RetryingCommand<T> implements AnyCommand {
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
-  endsAt = 0;
-  cancel: (() => void) | undefined;
+  declare next: this | undefined;
+  declare prev: this | undefined;
+  declare list: object | undefined;
+  declare endsAt: number;
+  declare cancel: (() => void) | undefined;
   readonly #host: CommandHost;
   /** Undefined once it has ended: ioredis keeps the rest for as long as it has the command. */
   #work: Work<T> | undefined;
+  /** How often it was sent. */
+  #sent = 0;
   /** ioredis has the command. */
   #inFlight = false;
   /** Of the server that owes the answer. */
   #health: ServerHealth | undefined;
-  #cause: Error | undefined;
-  #pause = FIRST_PAUSE;
-  #cancelPause: (() => void) | undefined;
-  readonly #givenUpAt: number;
+  #failures: Failures | undefined;
+  #givenUpAt = Number.POSITIVE_INFINITY;
 
   constructor(
     host: CommandHost,
@@ -97,17 +103,21 @@ export class RetryingCommand<T> implements AnyCommand {
   ) {
     this.#host = host;
     this.#work = { spec, resolve, reject };
-    const { giveUpAfter } = spec;
-    this.#givenUpAt = giveUpAfter === undefined ? Number.POSITIVE_INFINITY : host.clock.mono() + giveUpAfter;
+    if (spec.giveUpAfter !== undefined) this.#givenUpAt = host.clock.mono() + spec.giveUpAfter;
   }
 
   /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
   send(anew = false): void {
     if (!this.#work) return;
+    const { call: first, again } = this.#work.spec;
     this.#inFlight = true;
-    this.#address(this.#work.spec.keys);
+    const health = this.#host.servers.of(first.keys);
+    if (health !== this.#health) this.#address(health);
     try {
-      this.#work.spec.send(anew).then(
+      const call = this.#sent++ > 0 && again ? again() : first;
+      const answer =
+        "send" in call ? call.send() : this.#host.sender.send(call.script, call.keys, call.args, anew);
+      answer.then(
         (reply) => this.#succeeded(reply),
         (error: unknown) => this.#failed(error),
       );
@@ -120,7 +130,7 @@ export class RetryingCommand<T> implements AnyCommand {
   /** Its time is up with the outcome unknown. */
   expire(): void {
     if (!this.#work) return;
-    const { lockName, keys, onSilence } = this.#work.spec;
+    const { call, onSilence } = this.#work.spec;
     this.#health?.gaveUp();
     this.#host.silent();
     onSilence?.();
@@ -128,19 +138,19 @@ export class RetryingCommand<T> implements AnyCommand {
       this.#host.goOn(this);
       // Until its connection breaks ioredis has the command, and then sends it again or rejects it: more would pile up.
       // Not so of a key that has another master by now.
-      if (this.#host.servers.of(keys) !== this.#health) this.send();
+      if (this.#host.servers.of(call.keys) !== this.#health) this.send();
       return;
     }
     const ended = this.#end();
     if (!ended) return;
     if (this.#inFlight) this.#host.backlog.abandoned.add(this);
-    ended.reject(this.#host.unavailable(lockName, this.#cause));
+    ended.reject(this.#host.unavailable(call.lockName, this.#failures?.cause));
   }
 
   /** The runner was closed. */
   close(): void {
     const ended = this.#end();
-    ended?.reject(new ClientClosedError(ended.spec.lockName));
+    ended?.reject(new ClientClosedError(ended.spec.call.lockName));
   }
 
   #succeeded(reply: unknown): void {
@@ -155,13 +165,12 @@ export class RetryingCommand<T> implements AnyCommand {
     } catch (error) {
       // A proxy, or a server that is none of Redis', may answer anything.
       const strange = new Error("the reply is none that this script gives");
-      ended.reject(isLockError(error) ? error : this.#host.unavailable(ended.spec.lockName, strange));
+      ended.reject(isLockError(error) ? error : this.#host.unavailable(ended.spec.call.lockName, strange));
     }
   }
 
-  #address(keys: KeyValues | undefined): void {
-    const health = this.#host.servers.of(keys);
-    if (health === this.#health) return;
+  /** Another server than before owes the answer. */
+  #address(health: ServerHealth): void {
     this.#health?.callEnded();
     this.#health = health;
     health.callBegun();
@@ -174,25 +183,28 @@ export class RetryingCommand<T> implements AnyCommand {
       return;
     }
     if (isMissingScript(error)) return this.send(true);
-    const { lockName, keys, onSilence } = this.#work.spec;
+    const { call, onSilence } = this.#work.spec;
+    const { lockName, keys } = call;
     const final = finalError(error, lockName, onSilence !== undefined);
     if (final && keys && forbidsKey(error)) return this.#nameKeys(error, keys);
     if (final) return this.#refused(final);
-    this.#cause = scrubbed(error);
-    this.#cancelPause?.();
-    if (this.#givenUp) return this.#refused(this.#host.unavailable(lockName, this.#cause));
-    this.#cancelPause = this.#host.clock.after(this.#pause, () => this.send());
+    this.#failures?.cancelPause?.();
+    this.#failures ??= { cause: scrubbed(error), pause: FIRST_PAUSE, cancelPause: undefined };
+    const failures = this.#failures;
+    failures.cause = scrubbed(error);
+    if (this.#givenUp) return this.#refused(this.#host.unavailable(lockName, failures.cause));
+    failures.cancelPause = this.#host.clock.after(failures.pause, () => this.send());
     // A command that ioredis gave up by its own time is still on the connection: more of them pile up there.
     const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
-    this.#pause = Math.min(2 * this.#pause, longest);
+    failures.pause = Math.min(2 * failures.pause, longest);
   }
 
   /** It will not pass; the user is told which keys are forbidden. */
   #nameKeys(error: unknown, keys: KeyValues): void {
     void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
-      const { lockName, onSilence } = this.#work?.spec ?? {};
-      if (lockName === undefined) return;
-      this.#refused(finalError(error, lockName, onSilence !== undefined, forbidden) as LockError);
+      if (!this.#work) return;
+      const { call, onSilence } = this.#work.spec;
+      this.#refused(finalError(error, call.lockName, onSilence !== undefined, forbidden) as LockError);
     });
   }
 
@@ -213,10 +225,8 @@ export class RetryingCommand<T> implements AnyCommand {
     const work = this.#work;
     if (!work) return undefined;
     this.#work = undefined;
-    this.#cancelPause?.();
-    this.#cancelPause = undefined;
+    this.#failures?.cancelPause?.();
     this.cancel?.();
-    this.cancel = undefined;
     this.#health?.callEnded();
     this.#host.over(this);
     return work;

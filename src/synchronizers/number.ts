@@ -88,7 +88,7 @@ export class SharedNumber {
     make: () => Step<K, A>,
     onSilence: () => void,
   ): Promise<number> {
-    return this.env.runner.callUntilAnswered(this.name, () => this.#call(make()), Number, onSilence);
+    return this.env.runner.callUntilAnswered(() => this.#call(make()), Number, onSilence);
   }
 
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
@@ -117,7 +117,6 @@ export class SharedNumber {
     return this.goOn(async (onSilence) => {
       for (;;) {
         const word = await runner.callUntilAnswered(
-          this.name,
           () => this.#call(make(this.#serverClock.in(this.key, left()))),
           this.#readWord,
           onSilence,

@@ -112,7 +112,8 @@ export class Request<G> extends Acquisition<G> {
     const { runner } = this.number.env;
     const left = runner.prepared ? within : await runner.prepare(this.lockName, within);
     if (this.over) return { granted: false, ttl: 0 };
-    runner.backlog.assertRoom(this.lockName);
+    const full = runner.backlog.refusal(this.lockName);
+    if (full) throw full;
     const { connectionEpoch } = runner;
     this.#inFlight = true;
     try {

@@ -22,9 +22,10 @@ export class TimerHeap<E extends TimerEntry> {
   /** Adds an entry, or moves one that is in. */
   put(entry: E, dueAt: number): void {
     entry.dueAt = dueAt;
-    if (entry.index < 0) entry.index = this.#heap.push(entry) - 1;
+    const isNew = entry.index < 0;
+    if (isNew) entry.index = this.#heap.push(entry) - 1;
     this.#rise(entry);
-    this.#sink(entry);
+    if (!isNew) this.#sink(entry);
   }
 
   remove(entry: E): void {
