@@ -17,7 +17,8 @@ export class LiveSet<T extends Item> {
   }
 
   add(item: T): void {
-    if (this.#live.add(item)) this.#onAdd();
+    this.#live.add(item);
+    this.#onAdd();
   }
 
   remove(item: T): void {

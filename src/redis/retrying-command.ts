@@ -225,8 +225,11 @@ export class RetryingCommand<T> implements AnyCommand {
     const work = this.#work;
     if (!work) return undefined;
     this.#work = undefined;
-    this.#failures?.cancelPause?.();
+    const failures = this.#failures;
+    failures?.cancelPause?.();
+    if (failures) failures.cancelPause = undefined;
     this.cancel?.();
+    if (this.cancel) this.cancel = undefined;
     this.#health?.callEnded();
     this.#host.over(this);
     return work;
