@@ -2,7 +2,7 @@
 import { elapsedSince, instant } from "../base/clock.js";
 import { isLockError, LockNotOwnerError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { type Backend, countOf, DONE, type Side, TOMBSTONE_TTL } from "./backend.js";
+import { type Backend, DONE, type Side, TOMBSTONE_TTL } from "./backend.js";
 import { changed, inOrder, letGo, once } from "./commands.js";
 import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
@@ -119,9 +119,8 @@ async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSucc
     if (word !== DONE && !isLate()) throw loseHere(grant, word);
     trace('lock "%s": given back by %s', grant.lockName, wireId);
     if (grant.announced) tellRelease(env.events, grant);
-    // The script found none of the others' deadlines ahead, and released it.
-    const others = rest();
-    if (others.terms.length > 0 && countOf(others) === 0) loseAll(own, "expired", backend.side);
+    // Others may be over by now: in a stall, replies are handled before timers. What the command left of them is given back.
+    dropExpired(own);
   } finally {
     keepHolds(own, (other) => other !== grant);
     changed(own);

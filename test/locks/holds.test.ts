@@ -134,7 +134,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const hold = await place.lock.lock();
     const first = hold.unlock();
     expect(hold.isHeld).toBe(false);
-    expect(() => hold.assertHeld()).toThrow(expect.objectContaining({ code: "LOCK_LOST" }));
+    expect(() => hold.assertHeld()).toThrow(
+      expect.objectContaining({ code: "LOCK_LOST", reason: "expired" }),
+    );
     expect(await Promise.all([first, hold.unlock()])).toEqual([undefined, undefined]);
     expect(await hold.unlock()).toBeUndefined();
     expect(await failure(hold.extend(1_000))).toMatchObject({
@@ -309,5 +311,124 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(hold.isHeld).toBe(true);
     }
     await expectNothingLeft(place);
+  });
+
+  test("an unlock leaves a hold that is renewed the watchdog's whole lease, and a leased one what it has left", async () => {
+    const place = open({ watchdogTimeout: 9_000 });
+    const { lock, server, advance } = place;
+    const outer = await lock.lock();
+    await advance(1_500);
+    const inner = await lock.lock({ owner: outer, lease: 60_000 });
+    const third = await lock.lock({ owner: outer, lease: 20_000 });
+    await advance(500);
+    await inner.unlock();
+    expect(server.ttl()).toBe(19_500);
+    await third.unlock();
+    expect(server.ttl()).toBe(9_000);
+    // It believes in no more than it was granted.
+    expect(outer.remaining).toBe(leaves(9_000) - 2_000);
+    await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a hold whose unlock is on its way is over: it counts no more, and can be lost no more", async () => {
+    const place = open();
+    const { lock, a, advance, server } = place;
+    a.listen("lost", "released");
+    const hold = await lock.lock({ lease: 2_000 });
+    a.keep("replies");
+    const back = watch(hold.unlock());
+    expect(a.client.stats().held).toBe(0);
+    server.took();
+    expect(await lock.getHoldCount({ owner: hold })).toBe(0);
+    expect(server.took()).toEqual([]);
+    a.loseAll("forced");
+    await advance(2_000);
+    // Looks at the clock.
+    const again = watch(hold.unlock());
+    expect(hold.signal.aborted).toBe(false);
+    await a.letGo();
+    expect([back.outcome, again.outcome]).toEqual([undefined, undefined]);
+    expect(a.heard("lost")).toEqual([]);
+    expect(a.heard("released")).toHaveLength(1);
+    await expectNothingLeft(place);
+  });
+
+  test("holds whose time is over while an unlock of another is on its way are lost as soon as it is answered, and given back", async () => {
+    const place = open();
+    const { lock, a, server } = place;
+    a.listen("lost", "released");
+    const short = await lock.lock({ lease: 2_000 });
+    const long = await lock.lock({ lease: 60_000, owner: short });
+    const { signal } = short;
+    a.keep("requests");
+    const back = watch(long.unlock());
+    // A stall: no timer has fired yet.
+    server.clock.moveTo(2_000);
+    await a.letGo();
+    expect(back.outcome).toBeUndefined();
+    expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["expired"]);
+    expect(a.heard("released")).toHaveLength(1);
+    await expectNothingLeft(place);
+  });
+
+  test("extend of a hold that is lost while it waits for a command before it sends nothing", async () => {
+    const place = open();
+    const { lock, a, server } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    const brief = await lock.lock({ lease: 1_000, owner: outer });
+    a.keep("replies");
+    const first = watch(inner.extend(50_000));
+    const second = watch(brief.extend(50_000));
+    await place.advance(1_000);
+    server.took();
+    await a.letGo();
+    expect(first.outcome).toBeUndefined();
+    expect(second.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(server.took().filter((name) => name.endsWith("/extend"))).toEqual([]);
+    expect([outer.isHeld, inner.isHeld, brief.isHeld]).toEqual([true, true, false]);
+    await inner.unlock();
+    await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("extend of a hold that is lost before the answer is here rejects with that loss", async () => {
+    const place = open();
+    const { lock, a } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    a.keep("replies");
+    const call = watch(inner.extend(90_000));
+    await place.settle();
+    a.loseAll("forced");
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    expect(call.error).toBe(inner.signal.reason);
+    await expectNothingLeft(place);
+  });
+
+  test("extend of a hold whose deadline passes before the answer is here rejects as expired", async () => {
+    const place = open();
+    const { lock, a, server } = place;
+    const hold = await lock.lock({ lease: 2_000 });
+    a.keep("replies");
+    const call = watch(hold.extend(60_000));
+    await place.settle();
+    server.clock.moveTo(2_000);
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await expectNothingLeft(place);
+  });
+
+  test("the signal of a hold is one and the same", async () => {
+    const { lock } = open();
+    const hold = await lock.lock();
+    expect(hold.signal).toBe(hold.signal);
+    expect(hold.signal.aborted).toBe(false);
+    const { signal } = hold;
+    await hold.unlock();
+    expect(signal.aborted).toBe(false);
   });
 });
