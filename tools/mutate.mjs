@@ -1,7 +1,7 @@
 // Tests the tests of engine, watchdog and locks: StrykerJS changes the TypeScript in small ways, one at a time, and runs
 // the tests that come by the changed place, which should notice. The fast tests only: those in virtual time, and for
 // src/locks those of the contract on a plain lock with a real server, and short random histories.
-// Usage: npm run mutate [-- src/engine src/locks/turns.ts ...]
+// Usage: npm run mutate [-- src/engine src/locks/turns.ts src/locks/force.ts:20-30 ...]
 import { readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -37,7 +37,7 @@ async function mutate(files, tests) {
   return new Stryker({
     plugins: [fileURLToPath(new URL("mutate/bundle-runner.mjs", import.meta.url))],
     testRunner: "bundle",
-    mutate: files.map((file) => (file.endsWith(".ts") ? file : `${file}/**/*.ts`)),
+    mutate: files.map((file) => (/\.ts(:|$)/.test(file) ? file : `${file}/**/*.ts`)),
     coverageAnalysis: "perTest",
     concurrency: 2,
     // What runs once at the import is the same for all tests.

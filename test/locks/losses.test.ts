@@ -142,8 +142,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("renewed")).toEqual([{ lockName: NAME, kind: kind.kind, ownerId: outer.ownerId }]);
     for (const hold of [outer, inner]) expect(hold.remaining).toBeGreaterThan(DEADLINE - WATCHDOG / 12 - 1);
     await advance(10 * ROUND);
-    expect(server.took().length).toBeGreaterThanOrEqual(8);
-    expect(server.took().length).toBeLessThanOrEqual(10);
+    const { length } = server.took();
+    expect(length).toBeGreaterThanOrEqual(8);
+    expect(length).toBeLessThanOrEqual(13);
+    // So are the keys beside the lock's.
+    for (const key of kind.beside(NAME, outer.ownerId, 2)) expect(server.ttl(key)).toBeGreaterThan(ROUND);
     expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
     await outer.unlock();
     await advance(2 * ROUND);
@@ -331,5 +334,104 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await advance(5_000);
     });
     expect(inside).toBeNull();
+  });
+
+  test("a renewed hold whose time is over in a stall, with no renewal due before it, is lost as expired", async () => {
+    const place = open();
+    const { lock, server } = place;
+    const hold = await lock.lock();
+    server.clock.moveTo(DEADLINE);
+    expect(() => hold.assertHeld()).toThrow(expect.objectContaining({ reason: "expired" }));
+    await expectNothingLeft(place);
+  });
+
+  test("each outermost hold of an owner has a round of its own", async () => {
+    const place = open();
+    const { lock, advance, a, server } = place;
+    await a.client.scope(async () => {
+      await (await lock.lock()).unlock();
+      await advance(ROUND - 200);
+      const hold = await lock.lock();
+      server.took();
+      await advance(ROUND - 1);
+      expect(server.took()).toEqual([]);
+      await advance(1 + WATCHDOG / 12);
+      expect(server.took()).toHaveLength(1);
+      await hold.unlock();
+    });
+    await expectNothingLeft(place);
+  });
+
+  test("the end of a leased hold renews nothing early, and what stays without a watchdog's hold is not renewed", async () => {
+    const place = open();
+    const { lock, advance, server } = place;
+    const renewals = () => server.took().filter((name) => name.endsWith("/renew")).length;
+    const outer = await lock.lock();
+    await lock.lock({ owner: outer, lease: 1_000 });
+    const leased = await lock.lock({ owner: outer, lease: 60_000 });
+    await advance(1_500);
+    expect(renewals()).toBe(0);
+    await advance(2_500);
+    expect(renewals()).toBe(1);
+    await outer.unlock();
+    await advance(10 * ROUND);
+    expect(renewals()).toBe(0);
+    expect(leased.isHeld).toBe(true);
+    await leased.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("while a renewal is on its way none is sent beside it, whatever ends meanwhile", async () => {
+    const place = open({ commandTimeout: 30_000 });
+    const { lock, advance, a } = place;
+    const outer = await lock.lock();
+    const brief = await lock.lock({ owner: outer, lease: ROUND + 1_500 });
+    await advance(ROUND - 1);
+    a.keep("requests");
+    await advance(1 + WATCHDOG / 12);
+    expect(a.onTheirWay).toBe(1);
+    await advance(1_000);
+    expect(brief.isHeld).toBe(false);
+    // That of the one that has ended is on its way, too.
+    expect(a.onTheirWay).toBe(2);
+    await a.letGo();
+    expect(a.heard("renewed")).toHaveLength(1);
+    await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a renewal that failed is tried again after a tenth of a round, and not at once", async () => {
+    const place = open();
+    const { lock, advance, a } = place;
+    const hold = await lock.lock();
+    await advance(ROUND - 1);
+    a.keep("requests");
+    await advance(1 + 1_000);
+    expect(a.heard("suspended")).toHaveLength(1);
+    expect(a.onTheirWay).toBe(1);
+    await advance(RETRY - 1);
+    expect(a.onTheirWay).toBe(1);
+    await advance(1);
+    expect(a.onTheirWay).toBe(2);
+    await a.letGo();
+    await hold.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a renewal that failed while the lock is on its way back is told of nobody", async () => {
+    const place = open();
+    const { lock, advance, a } = place;
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer });
+    await advance(ROUND - 1);
+    a.keep("requests");
+    await advance(1);
+    const unlocks = [watch(outer.unlock()), watch(inner.unlock())];
+    await advance(1_000);
+    expect(a.heard("suspended")).toEqual([]);
+    await a.letGo();
+    await place.settle();
+    for (const { state } of unlocks) expect(state).not.toBe("pending");
+    await expectNothingLeft(place);
   });
 });

@@ -4,6 +4,15 @@ import type { Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
 
+const ORDERS = [
+  [0, 1, 2],
+  [0, 2, 1],
+  [1, 0, 2],
+  [1, 2, 0],
+  [2, 0, 1],
+  [2, 1, 0],
+] as const;
+
 describe.each(byName(KINDS))("%s", (_, kind) => {
   const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
     const place = scene(options);
@@ -72,11 +81,18 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     });
 
     test("outside a scope never guesses, and says what this client holds", async () => {
-      const { lock } = open();
+      const place = open();
+      const { lock } = place;
       const free = await failure(lock.unlock());
       expect(free).toMatchObject(notOwner("unlock() outside a scope does not know whose hold to give back"));
       expect(free.message).toContain("call hold.unlock() of what lock() resolved with");
       expect(free.message).not.toContain("bare lock()");
+      const other = await kind.make(place.a.client, "other").lock();
+      const brief = await lock.lock({ lease: 1_000 });
+      place.server.clock.moveTo(1_000);
+      expect((await failure(lock.unlock())).message).not.toContain("bare lock()");
+      expect(brief.isHeld).toBe(false);
+      await other.unlock();
       const hold = await lock.lock();
       const bare = await failure(lock.unlock());
       expect(bare.message).toContain("This client holds it by a bare lock()");
@@ -99,6 +115,44 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         await place.settle();
         expect(call.state).toBe("resolved");
         await lock.unlock();
+      });
+      await expectNothingLeft(place);
+    });
+
+    test.each(ORDERS.map((order) => [order.join(", "), order] as const))(
+      "knows no call that has ended, in whatever order: %s",
+      async (_, order) => {
+        const place = open();
+        const { lock, rival, a, settle } = place;
+        const theirs = await rival.lock();
+        await a.client.scope(async () => {
+          const controllers = [0, 1, 2].map(() => new AbortController());
+          const calls = controllers.map(({ signal }) => watch(lock.lock({ signal })));
+          await settle();
+          for (const which of order) {
+            expect((await failure(lock.unlock())).message).toContain("still under way");
+            controllers[which]?.abort(which);
+            await settle();
+          }
+          expect(calls.map(({ outcome }) => outcome)).toEqual([0, 1, 2]);
+          expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
+        });
+        await theirs.unlock();
+        await expectNothingLeft(place);
+      },
+    );
+
+    test("of a run that is under way is not refused for that", async () => {
+      const place = open();
+      const { lock, rival, a, settle } = place;
+      const theirs = await rival.lock();
+      await a.client.scope(async () => {
+        const run = watch(lock.run(() => 1));
+        await settle();
+        expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
+        await theirs.unlock();
+        await settle();
+        expect(run.outcome).toBe(1);
       });
       await expectNothingLeft(place);
     });

@@ -1,7 +1,7 @@
 /** The two sides of one read-write lock in the hands of one owner: upgrade, downgrade, and the loss of one side. In virtual time. */
 import { expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
-import { expectNothingLeft, failure, NAME, type Scene, STRANGER, scene, watch } from "./scene.js";
+import { deferred, expectNothingLeft, failure, NAME, type Scene, STRANGER, scene, watch } from "./scene.js";
 
 function open(options = {}): Scene & { read: Lock; write: Lock; theirRead: Lock; theirWrite: Lock } {
   const place = scene(options);
@@ -58,7 +58,8 @@ test("the writer takes the read side as well, and goes on as a reader without a 
     const reading = await read.lock();
     expect(reading.ownerId).toBe(writing.ownerId);
     expect(await Promise.all([read.getHoldCount(), write.getHoldCount()])).toEqual([1, 1]);
-    expect([read.currentHold(), write.currentHold()]).toEqual([reading, writing]);
+    expect(read.currentHold()).toBe(reading);
+    expect(write.currentHold()).toBe(writing);
     const [reader, writer] = [watch(theirRead.lock()), watch(theirWrite.lock())];
     await settle();
     expect([reader.outcome, writer.outcome]).toEqual(["pending", "pending"]);
@@ -251,5 +252,62 @@ test("readers share, each with a lease of its own, and a writer waits for the la
   expect(await read.tryLock()).toBeNull();
   await (writer.value as Hold).unlock();
   expect(await failure(theirs.unlock())).toMatchObject({ code: "LOCK_LOST" });
+  await expectNothingLeft(place);
+});
+
+test("a nested read that finds both sides gone loses both", async () => {
+  const place = open();
+  const { read, write, a, server } = place;
+  await a.client.scope(async () => {
+    const holds = [await write.lock(), await read.lock()];
+    server.delete();
+    const next = await read.lock();
+    expect(holds.map(({ isHeld }) => isHeld)).toEqual([false, false]);
+    expect(next.ownerId).not.toBe(holds[0]?.ownerId);
+    await next.unlock();
+  });
+  await expectNothingLeft(place);
+});
+
+test("an unlock of one side does not reach a hold, or a call, of the other", async () => {
+  const place = open();
+  const { read, write, theirRead, a, settle } = place;
+  await a.client.scope(async () => {
+    const reading = await read.lock();
+    expect((await failure(write.unlock())).message).toContain("nothing to unlock");
+    await reading.unlock();
+    const theirs = await theirRead.lock();
+    const writing = watch(write.lock());
+    await settle();
+    expect((await failure(read.unlock())).message).toContain("nothing to unlock");
+    expect((await failure(write.unlock())).message).toContain("still under way");
+    await theirs.unlock();
+    await settle();
+    await writing.value?.unlock();
+  });
+  const bare = await read.lock();
+  expect((await failure(read.unlock())).message).toContain("by a bare lock()");
+  expect((await failure(write.unlock())).message).not.toContain("by a bare lock()");
+  await bare.unlock();
+  await expectNothingLeft(place);
+});
+
+test("a write waits for its turn, too, while a sibling that reads has given its hold back early", async () => {
+  const place = open();
+  const { read, write, a, settle } = place;
+  const end = deferred();
+  await a.client.scope(async () => {
+    const reader = read.run(async (hold) => {
+      await hold.unlock();
+      await end.promise;
+    });
+    const writer = watch(write.run(() => "written"));
+    await settle();
+    expect(writer.outcome).toBe("pending");
+    end.resolve();
+    await reader;
+    await settle();
+    expect(writer.outcome).toBe("written");
+  });
   await expectNothingLeft(place);
 });

@@ -196,7 +196,7 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
 
   test("of siblings that wait together for somebody else's lock one runs, and the others after it", async () => {
     const place = open();
-    const { lock, rival, runs, settle, a } = place;
+    const { lock, rival, runs, settle, a, server } = place;
     const theirs = await rival.lock();
     await a.client.scope(async () => {
       for (const name of ["a", "b", "c"]) runs.begin(name, lock);
@@ -205,8 +205,11 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
       await theirs.unlock();
       await settle();
       expect(runs.now).toEqual(["a"]);
+      server.took();
       await runs.end("a");
       expect(runs.now).toEqual(["b"]);
+      // The next one takes it, and nobody else asks.
+      expect(server.took().length).toBeLessThanOrEqual(2);
       await runs.end("b");
       await runs.end("c");
     });

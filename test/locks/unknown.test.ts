@@ -450,4 +450,121 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await next?.unlock();
     await expectNothingLeft(place);
   });
+
+  test("a hold count that somebody else has changed makes a nested call UNAVAILABLE, which says so", async () => {
+    const place = await open();
+    const { lock, server } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    for (const [field] of Object.entries(kind.fields(outer.ownerId, 1)).filter(([, count]) => count === "1"))
+      server.execute(["HSET", NAME, field, "5"]);
+    const error = await failure(lock.lock({ owner: outer }));
+    expect(error).toMatchObject({ code: "UNAVAILABLE", lockName: NAME });
+    expect(error.cause).toMatchObject({ message: "its hold count was changed by others" });
+    expect(outer.isHeld).toBe(true);
+  });
+
+  test("an abort at any moment of a grant's arrival leaves the caller a hold, or nothing at all", async () => {
+    const seen = new Set<string>();
+    for (let ticks = 0; ticks < 30; ticks++) {
+      const place = await open();
+      const { lock, a, settle } = place;
+      a.listen("acquired");
+      const controller = new AbortController();
+      a.keep("replies");
+      const call = watch(lock.lock({ signal: controller.signal }));
+      await settle();
+      const arrives = a.letGo();
+      for (let i = 0; i < ticks; i++) await undefined;
+      controller.abort("enough");
+      await arrives;
+      seen.add(call.state);
+      if (call.state === "rejected") expect(call.outcome).toBe("enough");
+      else await call.value?.unlock();
+      await settle();
+      const granted = call.state === "resolved" ? 1 : 0;
+      expect([a.heard("acquired").length, a.heard("released").length]).toEqual([granted, granted]);
+      await expectNothingLeft(place);
+    }
+    expect([...seen].sort()).toEqual(["rejected", "resolved"]);
+  });
+
+  describe("an unlock whose answer is lost for longer than its tombstone lives", () => {
+    test("has given the hold back", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep("replies");
+      void watch(hold.unlock());
+      await advance(20_001);
+      await a.reconnect();
+      expect(await hold.unlock()).toBeUndefined();
+      expect(a.heard("lost")).toEqual([]);
+      expect(a.heard("released")).toHaveLength(1);
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("tells a loss if it is sent again before that, and finds nothing", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep("requests");
+      void watch(hold.unlock());
+      await advance(20_000);
+      server.delete();
+      await a.reconnect();
+      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      expect(a.heard("released")).toEqual([]);
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("has given a nested hold back, if all that it left has lapsed since", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      const outer = await lock.lock({ lease: 5_000 });
+      const inner = await lock.lock({ lease: 60_000, owner: outer });
+      a.keep("replies");
+      void watch(inner.unlock());
+      await advance(5_001);
+      await a.reconnect();
+      expect(await inner.unlock()).toBeUndefined();
+      expect(a.heard("released")).toHaveLength(1);
+      expect(await failure(outer.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("tells the loss of a nested hold, if what it left has time still", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const outer = await lock.lock({ lease: 30_000 });
+      const inner = await lock.lock({ lease: 60_000, owner: outer });
+      a.keep("requests");
+      void watch(inner.unlock());
+      await advance(19_000);
+      server.delete();
+      await a.reconnect();
+      expect(await failure(inner.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      expect(outer.isHeld).toBe(false);
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+  });
+
+  test("a lock() that may arrive once more is undone also if a renewal came in between", async () => {
+    const place = await open({ watchdogTimeout: 9_000 });
+    const { lock, a, advance, server, settle } = place;
+    a.keep("requests");
+    const call = watch(lock.lock());
+    await settle();
+    await a.reconnect();
+    await advance(4_000);
+    server.delete();
+    expect(await failure((call.value as Hold).unlock())).toMatchObject({ code: "LOCK_LOST" });
+    await settle();
+    await a.letGo();
+    expect(server.hash()).toEqual({});
+    await expectNothingLeft(place);
+  });
 });

@@ -10,8 +10,8 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const VITEST = fileURLToPath(new URL("vitest.mjs", import.meta.url));
-/** Seconds that a process may compute with a mutant: many times what all tests take without one. */
-const SECONDS = 15;
+/** Seconds that a process may compute with a mutant: some times what all tests take without one. */
+const SECONDS = 8;
 
 /** What the process runs: the tests, as the message that it gets tells. */
 const entryOf = (files) => `
