@@ -1,8 +1,8 @@
 // Tests the tests of engine, watchdog and locks: StrykerJS changes the TypeScript in small ways, one at a time, and runs
 // the tests that come by the changed place, which should notice. The fast tests only: those in virtual time, and for
 // src/locks those of the contract on a plain lock with a real server, and short random histories.
-// Usage: npm run mutate [-- src/engine src/locks/turns.ts ...]
-import { readFileSync } from "node:fs";
+// Usage: npm run mutate [-- src/engine src/locks/turns.ts src/locks/force.ts:20-30 ...]
+import { readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
@@ -17,15 +17,15 @@ const KILLED = ["Killed", "Timeout"];
 
 /** The tests of each folder. */
 const FOLDERS = {
-  "src/engine": ["test/engine/!(handoff-mutants|handoff-processes).test.ts"],
-  "src/watchdog": ["test/watchdog/*.test.ts"],
-  "src/locks": [
-    "test/contract/owners-{scope,runs,bare,order}.test.ts",
-    "test/contract/hold-{clock,current,deadlines,lost,queries,run,wait}.test.ts",
-    "test/contract/client-close-ends.test.ts",
-    "test/model/model.test.ts",
-  ],
+  "src/engine": testsIn("test/engine").filter((file) => !/handoff-(mutants|processes)/.test(file)),
+  "src/watchdog": testsIn("test/watchdog"),
+  "src/locks": [...testsIn("test/locks"), "tools/mutate/schedules.test.mjs"],
 };
+
+function testsIn(folder) {
+  const files = readdirSync(new URL(`../${folder}`, import.meta.url));
+  return files.filter((file) => file.endsWith(".test.ts")).map((file) => `${folder}/${file}`);
+}
 
 /** @typedef {{ fileName: string, mutatorName: string, replacement: string, status: string, location: { start: { line: number, column: number }, end: { line: number, column: number } } }} Mutant */
 
@@ -33,23 +33,20 @@ process.chdir(ROOT);
 
 /** @param {string[]} files @param {string[]} tests @returns {Promise<Mutant[]>} */
 async function mutate(files, tests) {
-  Object.assign(process.env, {
-    HOLDFAST_MUTATE_TESTS: JSON.stringify(tests),
-    HOLDFAST_TEST_KIND: "lock",
-    HOLDFAST_MODEL_RUNS: "30",
-    HOLDFAST_MODEL_SEED: "1",
-  });
+  process.env.HOLDFAST_MUTATE_TESTS = JSON.stringify(tests);
   return new Stryker({
-    testRunner: "vitest",
-    vitest: { configFile: "tools/mutate/vitest.config.ts", related: false },
-    mutate: files.map((file) => (file.endsWith(".ts") ? file : `${file}/**/*.ts`)),
+    plugins: [fileURLToPath(new URL("mutate/bundle-runner.mjs", import.meta.url))],
+    testRunner: "bundle",
+    mutate: files.map((file) => (/\.ts(:|$)/.test(file) ? file : `${file}/**/*.ts`)),
     coverageAnalysis: "perTest",
+    concurrency: 2,
     // What runs once at the import is the same for all tests.
     ignoreStatic: true,
     ignorePatterns: ["/bench", "/dist", "/docs", "/examples", "/interop", "/out", "/web"],
     tempDirName: "node_modules/.cache/stryker",
     reporters: ["progress-append-only"],
-    timeoutMS: 20_000,
+    // What bounds a mutant is the time that it computes.
+    timeoutMS: 600_000,
     dryRunTimeoutMinutes: 30,
     disableTypeChecks: true,
     allowConsoleColors: false,

@@ -2,7 +2,7 @@
 import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockNotOwnerError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { type Backend, countOf, DONE, type Rest, type Side, TOMBSTONE_TTL } from "./backend.js";
+import { type Backend, DONE, type Side, TOMBSTONE_TTL } from "./backend.js";
 import { changed, commandDone, inOrder, letGo, once, queueCommand } from "./commands.js";
 import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
@@ -120,7 +120,7 @@ function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor)
   return letGo(own, backend, wireId, { rest, onSilence: silence, successor }).then(
     (word) => {
       try {
-        confirm(grant, word, begun, rest, left);
+        confirm(grant, word, begun, left);
       } finally {
         done();
       }
@@ -133,8 +133,8 @@ function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor)
 }
 
 /** The server has answered to a release that was sent at `begun`, and left the owner `left` milliseconds by other holds. */
-function confirm(grant: Grant, word: number, begun: Instant, rest: () => Rest, left: number): void {
-  const { own, backend } = grant;
+function confirm(grant: Grant, word: number, begun: Instant, left: number): void {
+  const { own } = grant;
   const { clock, events } = own.table.env;
   // So late, an earlier run of this command may have done it, and its tombstone or all holds left have lapsed since.
   const isLate = () =>
@@ -142,9 +142,8 @@ function confirm(grant: Grant, word: number, begun: Instant, rest: () => Rest, l
   if (word !== DONE && !isLate()) throw loseHere(grant, word);
   trace('lock "%s": given back by %s', grant.lockName, grant);
   if (grant.announced) tellRelease(events, grant);
-  // The script found none of the others' deadlines ahead, and released it.
-  const others = rest();
-  if (others.terms.length > 0 && countOf(others) === 0) loseAll(own, "expired", backend.side);
+  // Others may be over by now: in a stall, replies are handled before timers. What the command left of them is given back.
+  dropExpired(own);
 }
 
 /** The server says that the owner has nothing on this side. */

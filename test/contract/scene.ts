@@ -102,16 +102,13 @@ function testOf(kind: Kind, current: () => Scene): KindTest {
   });
 }
 
-/** All, or the one that HOLDFAST_TEST_KIND names: a run for each of many mutants cannot take all. */
-const isChosen = ({ name }: Kind): boolean => (process.env.HOLDFAST_TEST_KIND ?? name) === name;
-
 /** Defines tests once and runs them on every kind of lock, or on those that are named. */
 export function eachKind(
   title: string,
   define: (test: KindTest, kind: Kind) => void,
   kinds: readonly Kind[] = WITH_GROUP,
 ): void {
-  describe.concurrent.each(byName(kinds.filter(isChosen)))("%s", (_, kind) => {
+  describe.concurrent.each(byName(kinds))("%s", (_, kind) => {
     describe.sequential(title, () => {
       let scene: Scene;
       beforeAll(async () => {

@@ -1,0 +1,144 @@
+/** The end of a client: what it refuses, whom it tells, and what it waits for. In virtual time. */
+import { describe, expect, test } from "vitest";
+import type { Lock } from "../../src/index.js";
+import { byName, KINDS } from "../contract/kinds.js";
+import { PATIENCE } from "../support/patience.js";
+import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+
+describe.each(byName(KINDS))("%s", (_, kind) => {
+  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
+    const place = scene({ commandTimeout: PATIENCE, ...options });
+    place.a.listen("lost", "gaveUp", "released");
+    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
+  };
+
+  test("a closed client refuses every call, and asks nobody", async () => {
+    const { lock, a, server } = open();
+    await a.client.close();
+    server.took();
+    const calls: (() => Promise<unknown>)[] = [
+      () => lock.lock(),
+      () => lock.tryLock(),
+      () => lock.run(() => 1),
+      () => lock.forceUnlock(),
+      () => lock.isLocked(),
+      () => lock.remainTimeToLive(),
+      () => lock.getHoldCount(),
+      () => lock.isHeldByCurrentOwner(),
+    ];
+    for (const call of calls)
+      expect(await failure(call())).toMatchObject({ code: "CLIENT_CLOSED", lockName: NAME });
+    expect(server.ran.filter(({ name }) => name.includes("/"))).toEqual([]);
+  });
+
+  test("waiters are rejected at once, and leave nothing", async () => {
+    const place = open();
+    const { lock, rival, a, settle, advance } = place;
+    const theirs = await rival.lock();
+    const waiting = [watch(lock.lock()), watch(lock.lock())];
+    await advance(100);
+    const closing = watch(a.client.close());
+    await settle();
+    expect(waiting.map(({ outcome }) => outcome)).toEqual(["CLIENT_CLOSED", "CLIENT_CLOSED"]);
+    expect(a.heard("gaveUp")).toMatchObject([
+      { reason: "closed", waited: 100 },
+      { reason: "closed", waited: 100 },
+    ]);
+    expect(closing.state).toBe("resolved");
+    await theirs.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("holds get their time to end by themselves, and close is over as soon as they have", async () => {
+    const place = open();
+    const { lock, a, settle } = place;
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer });
+    const closing = watch(a.client.close({ timeout: Number.POSITIVE_INFINITY }));
+    await settle();
+    await inner.unlock();
+    await settle();
+    expect(closing.state).toBe("pending");
+    expect(outer.isHeld).toBe(true);
+    await outer.unlock();
+    await settle();
+    expect(closing.state).toBe("resolved");
+    expect(a.heard("lost")).toEqual([]);
+    await expectNothingLeft(place);
+  });
+
+  test("holds that are left are lost as closed and given back, and their unlock resolves", async () => {
+    const place = open();
+    const { lock, a } = place;
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer, lease: 90_000 });
+    await a.client.close({ timeout: 0 });
+    for (const hold of [outer, inner]) {
+      expect(hold.isHeld).toBe(false);
+      expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "closed" });
+      expect(await hold.unlock()).toBeUndefined();
+    }
+    expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["closed", "closed"]);
+    await expectNothingLeft(place);
+  });
+
+  test("a run that goes on over it rejects LOCK_LOST, with what it returned", async () => {
+    const place = open();
+    const { lock, a } = place;
+    const run = lock.run(async () => {
+      await a.client.close({ timeout: 0 });
+      return 1;
+    });
+    expect(await failure(run)).toMatchObject({ code: "LOCK_LOST", reason: "closed", result: 1 });
+    await expectNothingLeft(place);
+  });
+
+  test.each(["requests", "replies"] as const)(
+    "what a call has left is given back before it is over, though its %s are late",
+    async (way) => {
+      const place = open();
+      const { lock, a, settle } = place;
+      await (await lock.lock()).unlock();
+      const controller = new AbortController();
+      a.keep(way);
+      const call = watch(lock.lock({ signal: controller.signal }));
+      await settle();
+      controller.abort("enough");
+      const closing = watch(a.client.close());
+      await settle();
+      expect(call.outcome).toBe("enough");
+      expect(closing.state).toBe("pending");
+      await a.letGo();
+      expect(closing.state).toBe("resolved");
+      await expectNothingLeft(place);
+    },
+  );
+
+  test.each(["requests", "replies"] as const)(
+    "a release is waited for, though its %s are late",
+    async (way) => {
+      const place = open();
+      const { lock, a, settle } = place;
+      const hold = await lock.lock();
+      a.keep(way);
+      const back = watch(hold.unlock());
+      const closing = watch(a.client.close());
+      await settle();
+      expect(closing.state).toBe("pending");
+      await a.letGo();
+      expect([back.outcome, closing.state]).toEqual([undefined, "resolved"]);
+      await expectNothingLeft(place);
+    },
+  );
+
+  test("a closed client renews nothing", async () => {
+    const place = open({ watchdogTimeout: 9_000 });
+    const { lock, a, server, advance } = place;
+    await lock.lock();
+    await a.client.close({ timeout: 0 });
+    server.took();
+    await advance(60_000);
+    expect(server.took()).toEqual([]);
+    expect(server.clock.timers).toBe(0);
+  });
+});

@@ -1,0 +1,173 @@
+/** Giving a lock back by force: what holders in this process are told, at once, and those elsewhere later. In virtual time. */
+import { describe, expect, test } from "vitest";
+import type { Hold, Lock } from "../../src/index.js";
+import { byName, KINDS } from "../contract/kinds.js";
+import { expectNothingLeft, failure, NAME, Party, type Scene, scene, watch } from "./scene.js";
+
+describe.each(byName(KINDS))("%s", (_, kind) => {
+  const open = (options = {}): Scene & { lock: Lock; twin: Lock } => {
+    const place = scene({ commandTimeout: 1_000, ...options });
+    place.a.listen("lost");
+    place.b.listen("lost");
+    return { ...place, lock: kind.make(place.a.client, NAME), twin: kind.make(place.b.client, NAME) };
+  };
+  const FORCED = { code: "LOCK_LOST", reason: "forced", lockName: NAME };
+
+  test("is true if somebody held it, and the holds of this client are lost as forced", async () => {
+    const place = open();
+    const { lock, server, a } = place;
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer, lease: 5_000 });
+    expect(await lock.forceUnlock()).toBe(true);
+    for (const hold of [outer, inner]) {
+      expect(hold.signal.reason).toMatchObject(FORCED);
+      expect(await failure(hold.unlock())).toMatchObject(FORCED);
+    }
+    expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["forced", "forced"]);
+    expect(server.hash()).toEqual({});
+    await expectNothingLeft(place);
+  });
+
+  test("is false if nobody held it", async () => {
+    const place = open();
+    expect(await place.lock.forceUnlock()).toBe(false);
+    await expectNothingLeft(place);
+  });
+
+  test("tells another client of the process on the same server before it resolves", async () => {
+    const place = open();
+    const { lock, twin, b, settle } = place;
+    const theirs = await twin.lock();
+    expect(await lock.forceUnlock()).toBe(true);
+    expect(theirs.signal.reason).toMatchObject(FORCED);
+    expect(b.heard("lost").map(({ reason }) => reason)).toEqual(["forced"]);
+    await settle();
+    await expectNothingLeft(place);
+  });
+
+  test("means nothing to a lock of the same name on another server", async () => {
+    const [place, elsewhere] = [open(), open()];
+    const other = await elsewhere.lock.lock();
+    await place.lock.lock();
+    expect(await place.lock.forceUnlock()).toBe(true);
+    await elsewhere.settle();
+    expect(other.isHeld).toBe(true);
+    // What that one is told of a loss later has nothing to do with it.
+    elsewhere.server.delete();
+    expect(await failure(other.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await expectNothingLeft(elsewhere);
+  });
+
+  test("does not wait without end for a client whose server does not answer", async () => {
+    const place = open();
+    const { lock, twin, b, advance } = place;
+    const theirs = await twin.lock();
+    b.keep("replies");
+    const forced = watch(lock.forceUnlock());
+    await advance(999);
+    expect(forced.outcome).toBe("pending");
+    await advance(1);
+    expect(forced.outcome).toBe(true);
+    await b.letGo();
+    // It finds out by its next renewal, and knows the reason.
+    await advance(12_500);
+    expect(theirs.signal.reason).toMatchObject(FORCED);
+    await expectNothingLeft(place);
+  });
+
+  test("wakes those that wait", async () => {
+    const place = open({ pollCap: 600_000, watchdogTimeout: 900_000 });
+    const { lock, twin, settle } = place;
+    const rival = kind.rival.make(place.b.client, NAME);
+    await lock.lock();
+    const waiting = watch(rival.lock());
+    await settle();
+    expect(waiting.outcome).toBe("pending");
+    await twin.forceUnlock();
+    await settle();
+    expect(waiting.value?.isHeld).toBe(true);
+    await waiting.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("leaves a hold alone that was granted after it was called", async () => {
+    const place = open();
+    const { lock, a, settle } = place;
+    const first = await lock.lock();
+    a.keep("replies");
+    const forced = watch(lock.forceUnlock());
+    await settle();
+    const next = watch(lock.lock());
+    await settle();
+    await a.letGo();
+    expect(forced.outcome).toBe(true);
+    expect(first.signal.reason).toMatchObject(FORCED);
+    expect(next.value?.isHeld).toBe(true);
+    await next.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("is the reason of a loss that a holder is told of before the answer to it is here", async () => {
+    const { lock, a, settle } = open();
+    const hold = await lock.lock();
+    a.keep("requests");
+    const forced = watch(lock.forceUnlock());
+    await settle();
+    const extended = watch(hold.extend(60_000));
+    await settle();
+    await a.letGo();
+    expect(forced.outcome).toBe(true);
+    expect(extended.error).toMatchObject(FORCED);
+  });
+
+  test("that fails leaves no suspicion behind", async () => {
+    const { lock, a, advance, server } = open();
+    const hold = await lock.lock();
+    a.keep("requests");
+    const forced = watch(lock.forceUnlock());
+    await advance(1_000);
+    expect(forced.outcome).toBe("UNAVAILABLE");
+    await a.reconnect();
+    await advance(1);
+    server.delete();
+    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+  });
+
+  test("by another process is noticed by the next renewal, as a loss", async () => {
+    const place = open({ watchdogTimeout: 9_000 });
+    const { lock, server, advance } = place;
+    const hold = await lock.lock();
+    server.delete();
+    await advance(4_000);
+    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+  });
+
+  test("tells nobody whose client is closed", async () => {
+    const place = open();
+    const { lock, server } = place;
+    const third = new Party(server);
+    const theirs = await kind.make(third.client, NAME).lock({ lease: 60_000 });
+    await third.client.close({ timeout: 0 });
+    expect(theirs.signal.reason).toMatchObject({ reason: "closed" });
+    expect(await lock.forceUnlock()).toBe(false);
+    await expectNothingLeft(place);
+  });
+});
+
+test("of one side leaves the other alone", async () => {
+  const place = scene();
+  const { a, server } = place;
+  const lock = a.client.getReadWriteLock(NAME);
+  const [read, write] = [lock.readLock(), lock.writeLock()];
+  await a.client.scope(async () => {
+    const holds: Hold[] = [await write.lock(), await read.lock()];
+    expect(await write.forceUnlock()).toBe(true);
+    expect(holds.map(({ isHeld }) => isHeld)).toEqual([false, true]);
+    expect(holds[0]?.signal.reason).toMatchObject({ reason: "forced" });
+    expect(server.hash()).toEqual({ mode: "read", [holds[1]?.ownerId as string]: "1" });
+    server.delete();
+    // Force was on the other side.
+    expect(await failure(holds[1]?.unlock() as Promise<void>)).toMatchObject({ reason: "expired" });
+  });
+  await expectNothingLeft(place);
+});

@@ -1,0 +1,434 @@
+/** Holds of one owner on one lock: what they count, how long they last, and how they are given back. In virtual time. */
+import { describe, expect, test } from "vitest";
+import type { Hold, Lock } from "../../src/index.js";
+import { byName, KINDS } from "../contract/kinds.js";
+import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+
+/** What the default drift leaves of a lease. */
+const leaves = (lease: number): number => lease * 0.99 - 2;
+
+const ORDERS = [
+  [0, 1, 2],
+  [0, 2, 1],
+  [1, 0, 2],
+  [1, 2, 0],
+  [2, 0, 1],
+  [2, 1, 0],
+] as const;
+
+describe.each(byName(KINDS))("%s", (_, kind) => {
+  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
+    const place = scene(options);
+    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
+  };
+
+  test("a free lock costs one command to take and one to give back, and leaves nothing", async () => {
+    const place = open();
+    const { lock, server, rival } = place;
+    const hold = await lock.lock({ lease: 10_000 });
+    expect(server.hash()).toEqual(kind.fields(hold.ownerId, 1));
+    expect(server.ttl()).toBe(10_000);
+    expect(server.took()).toHaveLength(1);
+    expect(await rival.tryLock()).toBeNull();
+    server.took();
+    await hold.unlock();
+    expect(server.took()).toHaveLength(1);
+    expect(hold.isHeld).toBe(false);
+    expect(hold.remaining).toBe(0);
+    await expectNothingLeft(place);
+  });
+
+  test("nested holds are counted, and share the owner's id", async () => {
+    const place = open();
+    const { lock, server } = place;
+    const holds: Hold[] = [await lock.lock({ lease: 10_000 })];
+    for (const lease of [5_000, 20_000]) holds.push(await lock.lock({ lease, owner: holds[0] }));
+    const [outer] = holds as [Hold];
+    expect(holds.map(({ ownerId }) => ownerId)).toEqual([outer.ownerId, outer.ownerId, outer.ownerId]);
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 3));
+    expect(server.ttl()).toBe(20_000);
+    expect(holds.map(({ remaining }) => remaining)).toEqual([10_000, 5_000, 20_000].map(leaves));
+    expect(await lock.getHoldCount({ owner: outer })).toBe(3);
+    for (const hold of holds) await hold.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test.each(ORDERS.map((order) => [order.join(", "), order] as const))(
+    "given back in the order %s the key lives until the latest deadline that is left",
+    async (_, order) => {
+      const place = open();
+      const { lock, server } = place;
+      const leases = [20_000, 60_000, 40_000];
+      const outer = await lock.lock({ lease: leases[0] });
+      const holds = [outer];
+      for (const lease of leases.slice(1)) holds.push(await lock.lock({ lease, owner: outer }));
+      const left = new Set([0, 1, 2]);
+      for (const which of order) {
+        await holds[which]?.unlock();
+        left.delete(which);
+        const latest = Math.max(...[...left].map((i) => leases[i] as number));
+        expect(server.hash()).toEqual(left.size > 0 ? kind.fields(outer.ownerId, left.size) : {});
+        if (left.size > 0) expect(server.ttl()).toBe(latest);
+        for (const i of left) expect(holds[i]?.isHeld).toBe(true);
+        expect(await lock.getHoldCount({ owner: outer })).toBe(left.size);
+      }
+      await expectNothingLeft(place);
+    },
+  );
+
+  test("a hold ends at its own deadline, and the owner's others go on", async () => {
+    const place = open();
+    const { lock, server, advance, a } = place;
+    a.listen("lost");
+    const outer = await lock.lock({ lease: 20_000 });
+    const inner = await lock.lock({ lease: 10_000, owner: outer });
+    const { signal } = inner;
+    await advance(leaves(10_000) - 1);
+    expect(inner.isHeld).toBe(true);
+    expect(signal.aborted).toBe(false);
+    await advance(1);
+    expect(inner.isHeld).toBe(false);
+    expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired", lockName: NAME });
+    expect(outer.isHeld).toBe(true);
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+    expect(a.heard("lost")).toEqual([
+      { lockName: NAME, kind: kind.kind, ownerId: outer.ownerId, reason: "expired", held: leaves(10_000) },
+    ]);
+    expect(await failure(inner.unlock())).toBe(signal.reason);
+    await outer.unlock();
+    expect(a.heard("lost")).toHaveLength(1);
+    await expectNothingLeft(place);
+  });
+
+  test("the last hold that ends by itself is given back before its lease ends on the server", async () => {
+    const place = open();
+    const { lock, rival, advance } = place;
+    const hold = await lock.lock({ lease: 10_000 });
+    await advance(leaves(10_000));
+    expect(hold.isHeld).toBe(false);
+    const next = await rival.tryLock(0, 5_000);
+    expect(next?.isHeld).toBe(true);
+    await next?.unlock();
+    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await expectNothingLeft(place);
+  });
+
+  test("assertHeld checks the clock before any timer has fired", async () => {
+    const { lock, server } = open();
+    const hold = await lock.lock({ lease: 10_000 });
+    expect(hold.assertHeld()).toBeUndefined();
+    server.clock.moveTo(leaves(10_000) - 1);
+    expect(hold.assertHeld()).toBeUndefined();
+    expect(hold.remaining).toBe(1);
+    server.clock.moveTo(leaves(10_000));
+    expect(hold.isHeld).toBe(false);
+    expect(() => hold.assertHeld()).toThrow(
+      expect.objectContaining({ code: "LOCK_LOST", reason: "expired" }),
+    );
+    expect(hold.signal.aborted).toBe(true);
+    expect(await failure(hold.extend(1_000))).toMatchObject({ code: "LOCK_LOST" });
+  });
+
+  test("a hold that was given back asserts, extends and unlocks accordingly", async () => {
+    const place = open();
+    const hold = await place.lock.lock();
+    const first = hold.unlock();
+    expect(hold.isHeld).toBe(false);
+    expect(() => hold.assertHeld()).toThrow(
+      expect.objectContaining({ code: "LOCK_LOST", reason: "expired" }),
+    );
+    expect(await Promise.all([first, hold.unlock()])).toEqual([undefined, undefined]);
+    expect(await hold.unlock()).toBeUndefined();
+    expect(await failure(hold.extend(1_000))).toMatchObject({
+      code: "NOT_OWNER",
+      message: expect.stringContaining(`lock "${NAME}": this hold was given back`),
+    });
+    expect(place.server.took().filter((name) => name.endsWith("/release"))).toHaveLength(1);
+    await expectNothingLeft(place);
+  });
+
+  test.each([
+    ["up", 10_000, 40_000],
+    ["down", 40_000, 10_000],
+  ])("extend sets a deadline %s, counted from when it is called", async (_, lease, term) => {
+    const place = open();
+    const { lock, server, advance } = place;
+    const hold = await lock.lock({ lease });
+    await advance(3_000);
+    expect(hold.remaining).toBe(leaves(lease) - 3_000);
+    await hold.extend(term);
+    expect(hold.remaining).toBe(leaves(term));
+    expect(server.ttl()).toBe(term);
+    await advance(leaves(term) - 1);
+    expect(hold.isHeld).toBe(true);
+    await advance(1);
+    expect(hold.isHeld).toBe(false);
+    await expectNothingLeft(place);
+  });
+
+  test("extend moves no deadline but its own hold's", async () => {
+    const place = open();
+    const { lock, server } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 20_000, owner: outer });
+    await inner.extend(5_000);
+    expect([outer.remaining, inner.remaining]).toEqual([leaves(60_000), leaves(5_000)]);
+    expect(server.ttl()).toBe(60_000);
+    await outer.extend(1_000);
+    expect(server.ttl()).toBe(5_000);
+    await inner.extend(30_000);
+    expect(server.ttl()).toBe(30_000);
+    expect(outer.remaining).toBe(leaves(1_000));
+    for (const hold of [outer, inner]) await hold.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a hold that is renewed never falls below the watchdog's lease, and is renewed all the same", async () => {
+    const place = open({ watchdogTimeout: 9_000 });
+    const { lock, server, advance, a } = place;
+    a.listen("renewed");
+    const hold = await lock.lock();
+    await advance(1_000);
+    await hold.extend(1);
+    expect(server.ttl()).toBe(9_000);
+    expect(hold.remaining).toBe(leaves(9_000));
+    await hold.extend(50_000);
+    await advance(40_000);
+    expect(a.heard("renewed").length).toBeGreaterThan(11);
+    expect(server.ttl()).toBe(10_000);
+    await advance(5_000);
+    expect(server.ttl()).toBeGreaterThan(5_000);
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a leased hold beside one that is renewed ends at its deadline, and not before", async () => {
+    const place = open({ watchdogTimeout: 9_000 });
+    const { lock, server, advance } = place;
+    const leased = await lock.lock({ lease: 20_000 });
+    const renewed = await lock.lock({ owner: leased });
+    await advance(15_000);
+    expect(leased.remaining).toBe(leaves(20_000) - 15_000);
+    await renewed.unlock();
+    expect(server.ttl()).toBe(5_000);
+    const again = await lock.lock({ owner: leased });
+    await advance(6_000);
+    expect([leased.isHeld, again.isHeld]).toEqual([false, true]);
+    expect(server.hash()).toEqual(kind.fields(again.ownerId, 1));
+    await again.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("an unlock that leaves no deadline ahead gives the lock back, and what is left is lost", async () => {
+    const place = open();
+    const { lock, rival, server, a } = place;
+    a.listen("lost", "released");
+    const short = await lock.lock({ lease: 2_000 });
+    const long = await lock.lock({ lease: 60_000, owner: short });
+    const waiting = watch(rival.lock({ lease: 1_000 }));
+    await server.settle();
+    // The server's time is over for the first one as its unlock is sent, and no timer has fired yet.
+    server.clock.moveTo(2_000);
+    await long.unlock();
+    await server.settle();
+    expect(short.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(waiting.state).toBe("resolved");
+    expect(a.heard("lost")).toHaveLength(1);
+    expect(a.heard("released")).toHaveLength(1);
+    await waiting.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("leases never add up", async () => {
+    const { lock, server } = open();
+    const outer = await lock.lock({ lease: 10_000 });
+    for (let i = 0; i < 3; i++) await lock.lock({ lease: 10_000, owner: outer });
+    expect(server.ttl()).toBe(10_000);
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 4));
+  });
+
+  test("two unlocks of one owner that are called together are sent one after the other", async () => {
+    const place = open();
+    const { lock, server } = place;
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer });
+    await Promise.all([outer.unlock(), inner.unlock()]);
+    expect(server.took().filter((name) => name.endsWith("/release"))).toHaveLength(2);
+    await expectNothingLeft(place);
+  });
+
+  test("a call after the last unlock was called is a new acquisition under a new id", async () => {
+    const place = open();
+    const { lock, a } = place;
+    await a.client.scope(async () => {
+      const first = await lock.lock();
+      const back = first.unlock();
+      const second = await lock.lock();
+      await back;
+      expect(second.ownerId).not.toBe(first.ownerId);
+      expect(second.isHeld).toBe(true);
+      await second.unlock();
+    });
+    await expectNothingLeft(place);
+  });
+
+  test("of calls of one owner that wait, the second re-enters as soon as the first is granted", async () => {
+    const place = open();
+    const { lock, rival, a, server } = place;
+    const theirs = await rival.lock();
+    await a.client.scope(async () => {
+      const calls = [watch(lock.lock()), watch(lock.lock()), watch(lock.tryLock())];
+      await server.settle();
+      expect(calls.map(({ outcome }) => outcome)).toEqual(["pending", "pending", null]);
+      await theirs.unlock();
+      await server.settle();
+      const [first, second] = calls.map(({ value }) => value as Hold);
+      expect(first?.ownerId).toBe(second?.ownerId);
+      expect(server.hash()).toEqual(kind.fields(first?.ownerId as string, 2));
+      await first?.unlock();
+      await second?.unlock();
+    });
+    await expectNothingLeft(place);
+  });
+
+  test("a hold says when it was granted and whose it is, also when it is over", async () => {
+    const { lock, server, a, advance } = open();
+    await advance(1_234);
+    const hold = await lock.lock();
+    const granted = server.clock.wall();
+    await advance(500);
+    const { ownerId } = hold;
+    expect(ownerId).toMatch(new RegExp(`^${a.client.id}:\\d+$`));
+    await hold.unlock();
+    expect([hold.acquiredAt, hold.ownerId, hold.lockName]).toEqual([granted, ownerId, NAME]);
+  });
+
+  test("await using gives it back", async () => {
+    const place = open();
+    {
+      await using hold = await place.lock.lock();
+      expect(hold.isHeld).toBe(true);
+    }
+    await expectNothingLeft(place);
+  });
+
+  test("an unlock leaves a hold that is renewed the watchdog's whole lease, and a leased one what it has left", async () => {
+    const place = open({ watchdogTimeout: 9_000 });
+    const { lock, server, advance } = place;
+    const outer = await lock.lock();
+    await advance(1_500);
+    const inner = await lock.lock({ owner: outer, lease: 60_000 });
+    const third = await lock.lock({ owner: outer, lease: 20_000 });
+    await advance(500);
+    await inner.unlock();
+    expect(server.ttl()).toBe(19_500);
+    await third.unlock();
+    expect(server.ttl()).toBe(9_000);
+    // It believes in no more than it was granted.
+    expect(outer.remaining).toBe(leaves(9_000) - 2_000);
+    await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a hold whose unlock is on its way is over: it counts no more, and can be lost no more", async () => {
+    const place = open();
+    const { lock, a, advance, server } = place;
+    a.listen("lost", "released");
+    const hold = await lock.lock({ lease: 2_000 });
+    a.keep("replies");
+    const back = watch(hold.unlock());
+    expect(a.client.stats().held).toBe(0);
+    server.took();
+    expect(await lock.getHoldCount({ owner: hold })).toBe(0);
+    expect(server.took()).toEqual([]);
+    a.loseAll("forced");
+    await advance(2_000);
+    // Looks at the clock.
+    const again = watch(hold.unlock());
+    expect(hold.signal.aborted).toBe(false);
+    await a.letGo();
+    expect([back.outcome, again.outcome]).toEqual([undefined, undefined]);
+    expect(a.heard("lost")).toEqual([]);
+    expect(a.heard("released")).toHaveLength(1);
+    await expectNothingLeft(place);
+  });
+
+  test("holds whose time is over while an unlock of another is on its way are lost as soon as it is answered, and given back", async () => {
+    const place = open();
+    const { lock, a, server } = place;
+    a.listen("lost", "released");
+    const short = await lock.lock({ lease: 2_000 });
+    const long = await lock.lock({ lease: 60_000, owner: short });
+    const { signal } = short;
+    a.keep("requests");
+    const back = watch(long.unlock());
+    // A stall: no timer has fired yet.
+    server.clock.moveTo(2_000);
+    await a.letGo();
+    expect(back.outcome).toBeUndefined();
+    expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["expired"]);
+    expect(a.heard("released")).toHaveLength(1);
+    await expectNothingLeft(place);
+  });
+
+  test("extend of a hold that is lost while it waits for a command before it sends nothing", async () => {
+    const place = open();
+    const { lock, a, server } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    const brief = await lock.lock({ lease: 1_000, owner: outer });
+    a.keep("replies");
+    const first = watch(inner.extend(50_000));
+    const second = watch(brief.extend(50_000));
+    await place.advance(1_000);
+    server.took();
+    await a.letGo();
+    expect(first.outcome).toBeUndefined();
+    expect(second.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(server.took().filter((name) => name.endsWith("/extend"))).toEqual([]);
+    expect([outer.isHeld, inner.isHeld, brief.isHeld]).toEqual([true, true, false]);
+    await inner.unlock();
+    await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("extend of a hold that is lost before the answer is here rejects with that loss", async () => {
+    const place = open();
+    const { lock, a } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    a.keep("replies");
+    const call = watch(inner.extend(90_000));
+    await place.settle();
+    a.loseAll("forced");
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    expect(call.error).toBe(inner.signal.reason);
+    await expectNothingLeft(place);
+  });
+
+  test("extend of a hold whose deadline passes before the answer is here rejects as expired", async () => {
+    const place = open();
+    const { lock, a, server } = place;
+    const hold = await lock.lock({ lease: 2_000 });
+    a.keep("replies");
+    const call = watch(hold.extend(60_000));
+    await place.settle();
+    server.clock.moveTo(2_000);
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await expectNothingLeft(place);
+  });
+
+  test("the signal of a hold is one and the same", async () => {
+    const { lock } = open();
+    const hold = await lock.lock();
+    expect(hold.signal).toBe(hold.signal);
+    expect(hold.signal.aborted).toBe(false);
+    const { signal } = hold;
+    await hold.unlock();
+    expect(signal.aborted).toBe(false);
+  });
+});

@@ -1,0 +1,182 @@
+/** Grants that replicas have to acknowledge: in one pipeline with their WAIT, undone where too few did. In virtual time. */
+import { describe, expect, test } from "vitest";
+import { ReplyError } from "../../src/entries/testing/reply.js";
+import type { Lock } from "../../src/index.js";
+import { byName, KINDS } from "../contract/kinds.js";
+import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+
+interface Place extends Scene {
+  readonly lock: Lock;
+  /** So many acknowledge. */
+  acknowledge(count: number): void;
+  /** The arguments of each WAIT so far. */
+  readonly waits: () => (readonly string[])[];
+}
+
+describe.each(byName(KINDS))("%s", (_, kind) => {
+  const open = (options = {}): Place => {
+    const place = scene({ replicas: 2, replicasTimeout: 500, commandTimeout: 1_000, ...options });
+    let acknowledged = 2;
+    place.server.instead = ({ name }) => (name === "WAIT" ? acknowledged : undefined);
+    const acknowledge = (count: number) => {
+      acknowledged = count;
+    };
+    const waits = () => place.server.ran.filter(({ name }) => name === "WAIT").map(({ args }) => args);
+    place.a.listen("acquired", "released", "lost", "error");
+    return { ...place, lock: kind.make(place.a.client, NAME), acknowledge, waits };
+  };
+  const REPLICAS = { code: "REPLICAS", acknowledged: 1, required: 2, lockName: NAME };
+
+  test("a grant counts when enough have acknowledged it, outermost or nested", async () => {
+    const place = open();
+    const { lock, waits, server } = place;
+    const outer = await lock.lock();
+    expect(waits()).toEqual([["2", "500"]]);
+    const inner = await lock.lock({ owner: outer });
+    expect(waits()).toHaveLength(2);
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
+    await inner.unlock();
+    await outer.unlock();
+    // What is given back waits for nobody.
+    expect(waits()).toHaveLength(2);
+    await expectNothingLeft(place);
+  });
+
+  test("a call that is refused does not care how many have", async () => {
+    const place = open();
+    const { lock, acknowledge, a, b } = place;
+    const theirs = await kind.rival.make(b.client, NAME).lock();
+    acknowledge(0);
+    expect(await lock.tryLock()).toBeNull();
+    await theirs.unlock();
+    expect(a.heard("error")).toEqual([]);
+    await expectNothingLeft(place);
+  });
+
+  test("a grant short of that is undone before the call rejects", async () => {
+    const place = open();
+    const { lock, acknowledge, server, a } = place;
+    acknowledge(1);
+    expect(await failure(lock.lock())).toMatchObject(REPLICAS);
+    expect(server.hash()).toEqual({});
+    expect(await failure(lock.tryLock())).toMatchObject(REPLICAS);
+    acknowledge(2);
+    const hold = await lock.lock();
+    expect(a.heard("acquired")).toHaveLength(1);
+    await hold.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a nested grant short of that is undone alone", async () => {
+    const place = open();
+    const { lock, acknowledge, server } = place;
+    const outer = await lock.lock();
+    acknowledge(1);
+    expect(await failure(lock.lock({ owner: outer }))).toMatchObject(REPLICAS);
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+    expect(outer.isHeld).toBe(true);
+    await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a nested call whose lock is gone asks for no acknowledgement of that", async () => {
+    const place = open();
+    const { lock, server, acknowledge, a } = place;
+    await a.client.scope(async () => {
+      await lock.lock();
+      server.delete();
+      const next = await lock.lock();
+      expect(next.isHeld).toBe(true);
+      acknowledge(0);
+      server.delete();
+      expect(await failure(lock.lock())).toMatchObject({ code: "REPLICAS" });
+    });
+  });
+
+  test("calls of one moment share a WAIT; those that come while it is under way share the next", async () => {
+    const { a, settle, server, waits } = open();
+    const locks = Array.from({ length: 6 }, (_, i) => kind.make(a.client, `lock-${i}`));
+    const calls = locks.slice(0, 3).map((lock) => watch(lock.lock()));
+    await settle();
+    expect(calls.every(({ state }) => state === "resolved")).toBe(true);
+    expect(waits()).toHaveLength(1);
+    // The answers come in later microtasks, so these are two batches.
+    const first = watch((locks[3] as Lock).lock());
+    await new Promise<void>((done) => process.nextTick(done));
+    const more = locks.slice(4).map((lock) => watch(lock.lock()));
+    await settle();
+    expect([first, ...more].every(({ state }) => state === "resolved")).toBe(true);
+    expect(waits()).toHaveLength(3);
+    expect(server.names().filter((name) => /^lock-\d$/.test(name))).toHaveLength(6);
+  });
+
+  test("one script that fails does not fail those beside it", async () => {
+    const { a, settle, server } = open();
+    server.execute(["SET", "lock-1", "foreign"]);
+    const calls = Array.from({ length: 3 }, (_, i) => watch(kind.make(a.client, `lock-${i}`).lock()));
+    await settle();
+    expect(calls.map(({ state }) => state)).toEqual(["resolved", "rejected", "resolved"]);
+    expect(calls[1]?.outcome).toBe("WRONG_DATA");
+  });
+
+  test("a WAIT that fails for good fails its calls, and what they got is given back", async () => {
+    const place = open();
+    const { lock, server } = place;
+    server.instead = ({ name }) => {
+      if (name === "WAIT") throw new ReplyError("ERR unknown command 'WAIT'");
+      return undefined;
+    };
+    expect(await failure(lock.lock())).toMatchObject({ code: "UNSUPPORTED" });
+    await place.settle();
+    server.instead = () => undefined;
+    await expectNothingLeft(place);
+  });
+
+  test("figures count what travels on its connection", async () => {
+    const { lock, a } = open();
+    const before = a.client.stats().commands;
+    await (await lock.lock()).unlock();
+    expect(a.client.stats().commands - before).toBe(2);
+  });
+
+  test("the connection goes and comes back with the client's", async () => {
+    const place = open();
+    const { lock, a, advance } = place;
+    await (await lock.lock()).unlock();
+    await a.cut();
+    const call = watch(lock.lock());
+    await advance(500);
+    expect(call.outcome).toBe("pending");
+    await a.mend();
+    await advance(500);
+    expect(call.value?.isHeld).toBe(true);
+    await call.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a call without an answer is UNAVAILABLE in time, and what it got is given back", async () => {
+    const place = open();
+    const { lock, a, advance } = place;
+    await (await lock.lock()).unlock();
+    await a.cut();
+    const call = watch(lock.lock());
+    // The time of the command, and that of its own WAIT and of one before it.
+    await advance(1_999);
+    expect(call.outcome).toBe("pending");
+    await advance(1);
+    expect(call.outcome).toBe("UNAVAILABLE");
+    await a.mend();
+    await advance(2_000);
+    const next = await lock.lock();
+    await next.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a closed client has closed it", async () => {
+    const { lock, a, server, advance } = open();
+    await (await lock.lock()).unlock();
+    await a.client.close();
+    await advance(60_000);
+    expect(server.clock.timers).toBe(0);
+  });
+});

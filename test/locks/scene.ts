@@ -1,0 +1,294 @@
+/**
+ * Clients on a server in memory, in virtual time: no time passes but what a test advances, and what a client sends or hears on its
+ * way can be kept back. For tests that have to be fast, since each of many mutants is shown to them (`npm run mutate`).
+ */
+import { expect } from "vitest";
+import { INTERNALS } from "../../src/client-options.js";
+import { type Connection, Link, type Wire } from "../../src/entries/testing/link.js";
+import { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
+import { MemoryServer } from "../../src/entries/testing/memory-server.js";
+import type { Reply } from "../../src/entries/testing/reply.js";
+import {
+  isLockError,
+  LockClient,
+  type LockClientOptions,
+  type LockEventName,
+  type LockEvents,
+  type LossReason,
+  type RedisConnection,
+} from "../../src/index.js";
+import * as scripts from "../../src/scripts/generated.js";
+import type { AnyScript } from "../../src/scripts/script.js";
+import { VirtualClock } from "../support/virtual-clock.js";
+
+export const NAME = "job";
+/** Of a client that is not here. */
+export const STRANGER = "00000000-0000-4000-8000-000000000000:1";
+
+/** By what EVAL and EVALSHA call them. */
+const SCRIPTS = new Map(
+  Object.values(scripts as unknown as Record<string, AnyScript>).flatMap(({ name, modern, legacy }) =>
+    [modern, legacy].flatMap(
+      ({ text, sha1 }) =>
+        [
+          [text, name],
+          [sha1, name],
+        ] as const,
+    ),
+  ),
+);
+
+/** One command that the server has run. */
+export interface Ran {
+  /** Of a script; any other command in capitals. */
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+/** A server that keeps what it has run, and can be told to answer otherwise. */
+export class Server extends MemoryServer {
+  declare readonly clock: VirtualClock;
+  readonly ran: Ran[] = [];
+  /** Answers in place of the server, or throws, unless it gives undefined. */
+  instead: (ran: Ran) => Reply | undefined = () => undefined;
+
+  constructor() {
+    super(new VirtualClock());
+  }
+
+  override execute(command: readonly string[]): Reply {
+    const [verb = "", text = "", ...rest] = command;
+    const script = /^eval/i.test(verb) ? SCRIPTS.get(text) : undefined;
+    const ran = script ? { name: script, args: rest } : { name: verb.toUpperCase(), args: [text, ...rest] };
+    const reply = this.instead(ran) ?? super.execute(command);
+    this.ran.push(ran);
+    return reply;
+  }
+
+  /** The scripts that have run since this was last asked. */
+  took(): string[] {
+    const names = this.ran.splice(0).map(({ name }) => name);
+    return names.filter((name) => name.includes("/"));
+  }
+
+  hash(key: string = NAME): Record<string, string> {
+    return Object.fromEntries(this.keys.get(key, "hash") ?? []);
+  }
+
+  ttl(key: string = NAME): number {
+    return Number(super.execute(["PTTL", key]));
+  }
+
+  delete(key: string = NAME): void {
+    super.execute(["DEL", key]);
+  }
+
+  /** Gives the lock to somebody else, whoever has it. */
+  give(fields: Readonly<Record<string, string>>, ms = 60_000): void {
+    for (const name of this.names()) this.delete(name);
+    super.execute(["HSET", NAME, ...Object.entries(fields).flat()]);
+    super.execute(["PEXPIRE", NAME, String(ms)]);
+  }
+
+  /** But for those that are to stay. */
+  names(): string[] {
+    const [, names] = super.execute(["SCAN", "0", "COUNT", "1000"]) as [string, string[]];
+    return names.filter((name) => !name.startsWith("redisson_lock_token:"));
+  }
+}
+
+type Direction = "requests" | "replies";
+
+/** All that a client tells. */
+const EVENTS: readonly LockEventName[] = [
+  "acquired",
+  "released",
+  "waiting",
+  "rejected",
+  "gaveUp",
+  "longHold",
+  "renewed",
+  "suspended",
+  "lost",
+  "error",
+];
+
+export interface Told {
+  readonly name: LockEventName;
+  readonly event: LockEvents[LockEventName];
+}
+
+/** A client, and the way of its commands. */
+export class Party {
+  readonly client: LockClient;
+  /** Ends all that it holds, for a reason. */
+  loseAll: (reason: LossReason) => void = () => {};
+  readonly told: Told[] = [];
+  readonly #server: Server;
+  readonly #link: Link;
+  readonly #connection: MemoryConnection;
+  #kept: Direction | undefined;
+  readonly #onTheirWay: (() => void)[] = [];
+
+  constructor(server: Server, options: LockClientOptions = {}) {
+    this.#server = server;
+    this.#link = new Link(server, (connection) => this.#wire(connection));
+    this.#connection = new MemoryConnection(this.#link, {}, true);
+    const onMade = (lose: (reason: LossReason) => void) => {
+      this.loseAll = lose;
+    };
+    const internals = { [INTERNALS]: { clock: server.clock, random: () => 0.5, onMade } };
+    this.client = new LockClient(
+      this.#connection as unknown as RedisConnection,
+      {
+        presence: false,
+        ...options,
+        ...internals,
+      } as LockClientOptions,
+    );
+  }
+
+  /** From now on its requests, or the replies to them, are on their way until {@link letGo}. */
+  keep(direction: Direction): void {
+    this.#kept = direction;
+  }
+
+  /** What is on its way arrives. */
+  async letGo(): Promise<void> {
+    this.#kept = undefined;
+    for (const arrive of this.#onTheirWay.splice(0)) arrive();
+    await this.#server.settle();
+  }
+
+  /** How much is on its way. */
+  get onTheirWay(): number {
+    return this.#onTheirWay.length;
+  }
+
+  /** Its connection breaks, and is there again at once: what was not answered is sent again. What was on its way arrives late. */
+  async reconnect(): Promise<void> {
+    this.#kept = undefined;
+    this.#connection.lose();
+    this.#connection.open();
+    await this.#server.settle();
+  }
+
+  /** All its connections are lost. */
+  async cut(): Promise<void> {
+    this.#link.cut();
+    await this.#server.settle();
+  }
+
+  async mend(): Promise<void> {
+    this.#link.mend();
+    await this.#server.settle();
+  }
+
+  /** From now on its events are in {@link told}. */
+  listen(...names: readonly LockEventName[]): this {
+    for (const name of names.length > 0 ? names : EVENTS)
+      this.client.on(name, (event: LockEvents[LockEventName]) => void this.told.push({ name, event }));
+    return this;
+  }
+
+  /** The events of that name. */
+  heard<E extends LockEventName>(name: E): LockEvents[E][] {
+    return this.told.filter((told) => told.name === name).map(({ event }) => event as LockEvents[E]);
+  }
+
+  #wire(connection: Connection): Wire {
+    const isKept = (direction: Direction) =>
+      this.#kept === direction && (this.#connection === undefined || connection === this.#connection);
+    return {
+      toServer: (arrive) => void (isKept("requests") ? this.#onTheirWay.push(arrive) : arrive()),
+      toClient: (arrive) =>
+        void (isKept("replies") ? this.#onTheirWay.push(arrive) : this.#server.later(arrive)),
+      close: () => {},
+    };
+  }
+}
+
+export interface Scene {
+  readonly server: Server;
+  readonly a: Party;
+  /** Somebody else. */
+  readonly b: Party;
+  advance(ms: number): Promise<void>;
+  settle(): Promise<void>;
+}
+
+/** Two clients of one server. */
+export function scene(options: LockClientOptions = {}): Scene {
+  const server = new Server();
+  return {
+    server,
+    a: new Party(server, options),
+    b: new Party(server, options),
+    advance: (ms) => server.advance(ms),
+    settle: () => server.settle(),
+  };
+}
+
+export interface Watched<T> {
+  state: "pending" | "resolved" | "rejected";
+  value: T | undefined;
+  error: unknown;
+  /** "pending", what it resolved with, or the code of its error. */
+  readonly outcome: unknown;
+}
+
+/** How far a promise is; a rejection counts as handled. */
+export function watch<T>(promise: Promise<T>): Watched<T> {
+  const watched = {
+    state: "pending" as Watched<T>["state"],
+    value: undefined as T | undefined,
+    error: undefined as unknown,
+    get outcome(): unknown {
+      if (this.state === "pending") return "pending";
+      if (this.state === "resolved") return this.value;
+      return isLockError(this.error) ? this.error.code : this.error;
+    },
+  };
+  promise.then(
+    (value) => {
+      watched.state = "resolved";
+      watched.value = value;
+    },
+    (error: unknown) => {
+      watched.state = "rejected";
+      watched.error = error;
+    },
+  );
+  return watched;
+}
+
+/** What a call rejects with; fails if it does not. */
+export async function failure(call: Promise<unknown>): Promise<Error> {
+  const value = await call.catch((error: unknown) => error);
+  expect(value).toBeInstanceOf(Error);
+  return value as Error;
+}
+
+export interface Deferred<T = void> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+}
+
+export function deferred<T = void>(): Deferred<T> {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+/** Longer than any marker lives. */
+const MARKERS = 61_000;
+
+/** Nothing is held, and in a minute nothing is left on the server. */
+export async function expectNothingLeft({ server }: Scene): Promise<void> {
+  await server.settle();
+  expect(server.hash()).toEqual({});
+  await server.advance(MARKERS);
+  expect(server.names()).toEqual([]);
+}

@@ -1,0 +1,223 @@
+/** What a client tells of its holds: events, figures, long holds, the channels of node:diagnostics_channel. In virtual time. */
+import { channel, tracingChannel } from "node:diagnostics_channel";
+import { describe, expect, test } from "vitest";
+import type { Lock } from "../../src/index.js";
+import { byName, KINDS } from "../contract/kinds.js";
+import { failure, NAME, type Scene, scene, watch } from "./scene.js";
+
+describe.each(byName(KINDS))("%s", (_, kind) => {
+  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
+    const place = scene(options);
+    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
+  };
+
+  /** All that can happen to calls of one lock. */
+  const work = async ({ lock, rival, advance, a, settle }: ReturnType<typeof open>) => {
+    const theirs = await rival.lock();
+    expect(await lock.tryLock()).toBeNull();
+    const late = watch(lock.tryLock(200));
+    const controller = new AbortController();
+    const aborted = watch(lock.lock({ signal: controller.signal }));
+    const waiting = watch(lock.lock({ lease: 90_000 }));
+    await settle();
+    expect(a.client.stats()).toMatchObject({ waiting: 3, held: 0 });
+    await advance(200);
+    controller.abort("enough");
+    await advance(50);
+    await theirs.unlock();
+    await advance(100);
+    expect([late.outcome, aborted.outcome]).toEqual([null, "enough"]);
+    const outer = waiting.value ?? expect.fail("it was not granted");
+    const inner = await lock.lock({ owner: outer });
+    expect(a.client.stats()).toMatchObject({ waiting: 0, held: 2 });
+    await advance(12_600);
+    await inner.unlock();
+    await outer.extend(100);
+    await advance(100);
+    await failure(outer.unlock());
+    return outer.ownerId;
+  };
+
+  test("events tell all that happens to a call and to a hold", async () => {
+    const place = open();
+    const { a } = place;
+    a.listen();
+    const ownerId = await work(place);
+    const about = { lockName: NAME, kind: kind.kind };
+    expect(a.heard("rejected")).toMatchObject([about]);
+    expect(a.heard("gaveUp")).toMatchObject([
+      { ...about, reason: "timeout", waited: 200 },
+      { ...about, reason: "abort", waited: 200 },
+    ]);
+    expect(a.heard("waiting")).toHaveLength(3);
+    const owners = new Set(a.heard("waiting").map((event) => event.ownerId));
+    expect(owners.size).toBe(3);
+    for (const { ownerId: gone } of a.heard("gaveUp")) expect(owners.has(gone)).toBe(true);
+    const [outer, inner] = a.heard("acquired");
+    expect(outer).toMatchObject({ ...about, ownerId, nested: false });
+    expect(outer?.waited).toBeGreaterThanOrEqual(250);
+    expect(inner).toEqual({ ...about, ownerId, waited: 0, nested: true });
+    expect(a.heard("renewed")).toEqual([{ ...about, ownerId }]);
+    expect(a.heard("released")).toEqual([{ ...about, ownerId, held: 12_600 }]);
+    expect(a.heard("lost")).toMatchObject([{ ...about, ownerId, reason: "expired" }]);
+    expect(a.heard("error")).toEqual([]);
+  });
+
+  test.each([
+    ["and nobody listens", false],
+    ["and somebody listens", true],
+  ])("figures count the same, %s", async (_, isHeard) => {
+    const place = open();
+    if (isHeard) place.a.listen();
+    await work(place);
+    const stats = place.a.client.stats();
+    expect(stats).toMatchObject({
+      acquired: 2,
+      nested: 1,
+      rejected: 1,
+      timedOut: 1,
+      aborted: 1,
+      released: 1,
+      lost: 1,
+      renewals: 1,
+      held: 0,
+      waiting: 0,
+      wait: { count: 2 },
+      hold: { count: 2 },
+    });
+    expect(stats.commands).toBeGreaterThan(6);
+  });
+
+  test("a release that is asked for outside the library's hands is told once", async () => {
+    const { lock, a } = open();
+    a.listen("released", "acquired");
+    await lock.run(() => 1);
+    await lock.run((hold) => hold.unlock());
+    expect([a.heard("acquired").length, a.heard("released").length]).toEqual([2, 2]);
+  });
+
+  test("a grant that no call was told of is told by no event, neither is its return", async () => {
+    const { lock, a, settle } = open();
+    await (await lock.lock()).unlock();
+    a.listen();
+    const controller = new AbortController();
+    a.keep("replies");
+    const call = watch(lock.lock({ signal: controller.signal }));
+    await settle();
+    controller.abort("enough");
+    await a.letGo();
+    await settle();
+    expect(call.outcome).toBe("enough");
+    expect(a.told.map(({ name }) => name)).toEqual(["gaveUp"]);
+  });
+
+  test("a hold that lasts is told once, when it is that old; one that is over is not", async () => {
+    const { lock, a, advance } = open({ warnAfter: 5_000 });
+    a.listen("longHold");
+    const hold = await lock.lock();
+    const other = await lock.lock({ owner: hold });
+    const short = await lock.lock({ owner: hold, lease: 2_000 });
+    await advance(4_999);
+    await other.unlock();
+    expect(a.heard("longHold")).toEqual([]);
+    await advance(1);
+    expect(a.heard("longHold")).toEqual([
+      { lockName: NAME, kind: kind.kind, ownerId: hold.ownerId, held: 5_000 },
+    ]);
+    await advance(20_000);
+    expect(a.heard("longHold")).toHaveLength(1);
+    await hold.unlock();
+    expect(short.isHeld).toBe(false);
+  });
+
+  test("a listener that throws disturbs nothing", async () => {
+    const { lock, a } = open();
+    for (const name of ["acquired", "released", "lost"] as const)
+      a.client.on(name, () => {
+        throw new Error("of the listener");
+      });
+    const hold = await lock.lock();
+    await hold.unlock();
+    expect(hold.isHeld).toBe(false);
+  });
+
+  test("the channel of holds follows each from its grant to its end", async () => {
+    const { lock, a, advance } = open();
+    const seen: unknown[] = [];
+    const note = (name: string) => (context: unknown) => seen.push([name, { ...(context as object) }]);
+    const subscribers = {
+      start: note("start"),
+      end: note("end"),
+      asyncStart: note("asyncStart"),
+      asyncEnd: note("asyncEnd"),
+      error: note("error"),
+    };
+    const holds = tracingChannel("holdfast:hold");
+    holds.subscribe(subscribers);
+    try {
+      const hold = await lock.lock();
+      const about = { clientId: a.client.id, lockName: NAME, kind: kind.kind, ownerId: hold.ownerId };
+      expect(seen.splice(0)).toEqual([
+        ["start", about],
+        ["end", about],
+      ]);
+      await hold.unlock();
+      const released = { ...about, outcome: "released" };
+      expect(seen.splice(0)).toEqual([
+        ["asyncStart", released],
+        ["asyncEnd", released],
+      ]);
+      const brief = await lock.lock({ lease: 1_000 });
+      seen.splice(0);
+      await advance(1_000);
+      const lost = { ...about, ownerId: brief.ownerId, outcome: "lost", error: brief.signal.reason };
+      expect(seen).toEqual([
+        ["error", lost],
+        ["asyncStart", lost],
+        ["asyncEnd", lost],
+      ]);
+    } finally {
+      holds.unsubscribe(subscribers);
+    }
+  });
+
+  test("the channel of calls follows each to its outcome", async () => {
+    const { lock, rival, advance, a } = open();
+    const seen: [string, Record<string, unknown>][] = [];
+    const names = ["asyncEnd", "error"].map((name) => `tracing:holdfast:lock:${name}`);
+    const listener = (context: unknown, name: string | symbol) =>
+      seen.push([String(name).split(":").at(-1) ?? "", { ...(context as object) }]);
+    for (const name of names) channel(name).subscribe(listener);
+    try {
+      const about = { clientId: a.client.id, lockName: NAME, kind: kind.kind };
+      const hold = await lock.lock();
+      expect(seen.splice(0)).toMatchObject([
+        ["asyncEnd", { ...about, outcome: "acquired", ownerId: hold.ownerId }],
+      ]);
+      await hold.unlock();
+      const theirs = await rival.lock();
+      seen.splice(0);
+      await lock.tryLock();
+      expect(seen.splice(0)).toMatchObject([["asyncEnd", { ...about, outcome: "rejected" }]]);
+      const late = watch(lock.lock({ wait: 100 }));
+      await advance(100);
+      expect(late.outcome).toBe("WAIT_TIMEOUT");
+      expect(seen.splice(0)).toMatchObject([
+        ["error", { outcome: "timeout", error: late.error }],
+        ["asyncEnd", { outcome: "timeout" }],
+      ]);
+      await theirs.unlock();
+    } finally {
+      for (const name of names) channel(name).unsubscribe(listener);
+    }
+  });
+});
+
+test("the option traceHolds tells where a hold was taken", async () => {
+  const { a, b, server } = scene({ traceHolds: true, presence: true });
+  const hold = await a.client.getLock(NAME).lock();
+  await server.advance(2_000);
+  const info = await b.client.inspect(NAME);
+  expect(info?.holders[0]).toMatchObject({ ownerId: hold.ownerId, callSite: expect.stringMatching(/\S/) });
+  await hold.unlock();
+});

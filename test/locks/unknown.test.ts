@@ -1,0 +1,570 @@
+/**
+ * Calls whose outcome is unknown: their command or its answer is on its way when they end, or arrives twice. What they may have left
+ * is undone, alone, and nothing else is. In virtual time.
+ */
+import { describe, expect, test } from "vitest";
+import type { Hold, Lock } from "../../src/index.js";
+import { byName, KINDS } from "../contract/kinds.js";
+import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+
+const COMMAND_TIMEOUT = 1_000;
+
+describe.each(byName(KINDS))("%s", (_, kind) => {
+  const open = async (options = {}): Promise<Scene & { lock: Lock; rival: Lock }> => {
+    const place = scene({ commandTimeout: COMMAND_TIMEOUT, ...options });
+    const [lock, rival] = [kind.make(place.a.client, NAME), kind.rival.make(place.b.client, NAME)];
+    // So that the server knows the scripts.
+    for (const each of [lock, rival]) await (await each.lock()).unlock();
+    await place.advance(61_000);
+    place.server.took();
+    place.a.listen("lost", "released", "error", "gaveUp");
+    return { ...place, lock, rival };
+  };
+
+  describe.each(["requests", "replies"] as const)("whose %s are on their way", (way) => {
+    test("a call for a free lock is UNAVAILABLE in time, and what it got is given back", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      a.keep(way);
+      const call = watch(lock.lock());
+      await advance(COMMAND_TIMEOUT - 1);
+      expect(call.outcome).toBe("pending");
+      await advance(1);
+      expect(call.error).toMatchObject({ code: "UNAVAILABLE", lockName: NAME });
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("a call that is aborted is over at once, and what it got is given back", async () => {
+      const place = await open();
+      const { lock, a, settle, rival } = place;
+      const controller = new AbortController();
+      a.keep(way);
+      const call = watch(lock.lock({ signal: controller.signal }));
+      await settle();
+      controller.abort("enough");
+      await settle();
+      expect(call.outcome).toBe("enough");
+      await a.letGo();
+      const next = await rival.tryLock();
+      expect(next?.isHeld).toBe(true);
+      await next?.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("a call whose wait ends is UNAVAILABLE, and what it got is given back", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      a.keep(way);
+      const call = watch(lock.lock({ wait: 300 }));
+      await advance(300);
+      expect(call.outcome).toBe("UNAVAILABLE");
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("a nested call is undone alone: the outer hold and its count are as they were", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const outer = await lock.lock({ lease: 60_000 });
+      a.keep(way);
+      const call = watch(lock.lock({ owner: outer, lease: 100_000 }));
+      await advance(COMMAND_TIMEOUT);
+      expect(call.outcome).toBe("UNAVAILABLE");
+      await a.letGo();
+      expect(outer.isHeld).toBe(true);
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+      expect(server.ttl()).toBe(59_000);
+      const later = await lock.lock({ owner: outer });
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
+      await later.unlock();
+      await outer.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("a nested call that is aborted is undone alone", async () => {
+      const place = await open();
+      const { lock, a, server, settle } = place;
+      const outer = await lock.lock({ lease: 60_000 });
+      const controller = new AbortController();
+      a.keep(way);
+      const call = watch(lock.lock({ owner: outer, signal: controller.signal }));
+      await settle();
+      controller.abort("enough");
+      await settle();
+      expect(call.outcome).toBe("enough");
+      await a.letGo();
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+      expect(await lock.getHoldCount({ owner: outer })).toBe(1);
+      await outer.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("an unlock is UNAVAILABLE in time, goes on, and is shared by a further call", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep(way);
+      const first = watch(hold.unlock());
+      expect(hold.isHeld).toBe(false);
+      await advance(COMMAND_TIMEOUT - 1);
+      expect(first.outcome).toBe("pending");
+      await advance(1);
+      expect(first.error).toMatchObject({ code: "UNAVAILABLE", lockName: NAME });
+      const second = watch(hold.unlock());
+      await advance(COMMAND_TIMEOUT);
+      expect(second.outcome).toBe("UNAVAILABLE");
+      const third = watch(hold.unlock());
+      await a.letGo();
+      expect(third.outcome).toBeUndefined();
+      expect(a.heard("released")).toHaveLength(1);
+      expect(a.heard("lost")).toEqual([]);
+      await expectNothingLeft(place);
+    });
+
+    test("an unlock of a nested hold leaves the outer one as it was", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const outer = await lock.lock({ lease: 60_000 });
+      const inner = await lock.lock({ lease: 90_000, owner: outer });
+      a.keep(way);
+      const back = watch(inner.unlock());
+      await advance(COMMAND_TIMEOUT);
+      expect(back.outcome).toBe("UNAVAILABLE");
+      await a.letGo();
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+      expect(server.ttl()).toBeLessThanOrEqual(60_000);
+      await outer.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("lock.unlock() is asked again until the release is through, and then there is nothing to unlock", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      await a.client.scope(async () => {
+        await lock.lock({ lease: 60_000 });
+        a.keep(way);
+        for (let i = 0; i < 2; i++) {
+          const back = watch(lock.unlock());
+          await advance(COMMAND_TIMEOUT);
+          expect(back.outcome).toBe("UNAVAILABLE");
+        }
+        await a.letGo();
+        expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+      });
+      await expectNothingLeft(place);
+    });
+
+    test("extend is UNAVAILABLE in time, and the hold believes in the earlier of both deadlines", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep(way);
+      const up = watch(hold.extend(100_000));
+      await advance(COMMAND_TIMEOUT);
+      expect(up.outcome).toBe("UNAVAILABLE");
+      expect(hold.remaining).toBe(60_000 * 0.99 - 2 - COMMAND_TIMEOUT);
+      const down = watch(hold.extend(20_000));
+      await advance(COMMAND_TIMEOUT);
+      expect(down.outcome).toBe("UNAVAILABLE");
+      await a.letGo();
+      await place.settle();
+      expect(hold.remaining).toBeLessThanOrEqual(20_000 * 0.99 - 2);
+      expect(hold.isHeld).toBe(true);
+      await hold.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("calls of the owner that stand behind a release without an answer are UNAVAILABLE in time", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const outer = await lock.lock({ lease: 60_000 });
+      const inner = await lock.lock({ lease: 60_000, owner: outer });
+      a.keep(way);
+      const calls = [inner.unlock(), outer.extend(50_000), lock.lock({ owner: outer }), outer.unlock()].map(
+        (call: Promise<unknown>) => watch(call),
+      );
+      await advance(COMMAND_TIMEOUT - 1);
+      expect(calls.map(({ outcome }) => outcome)).toEqual(Array(4).fill("pending"));
+      await advance(1);
+      expect(calls.map(({ outcome }) => outcome)).toEqual(Array(4).fill("UNAVAILABLE"));
+      server.took();
+      await a.letGo();
+      // The call that has rejected is not begun any more.
+      expect(server.took().filter((name) => /acquire|reenter/.test(name))).toEqual([]);
+      await expectNothingLeft(place);
+    });
+
+    test("a waiting call's try may be unanswered: it goes on, and has the lock once it is free", async () => {
+      const place = await open({ pollCap: 500 });
+      const { lock, rival, a, advance } = place;
+      const theirs = await rival.lock();
+      const call = watch(lock.lock());
+      await advance(100);
+      a.keep(way);
+      await advance(5_000);
+      expect(call.outcome).toBe("pending");
+      await theirs.unlock();
+      await a.letGo();
+      await advance(1_000);
+      expect(call.value?.isHeld).toBe(true);
+      await call.value?.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("a waiting call that is aborted while its try is unanswered leaves nothing", async () => {
+      const place = await open({ pollCap: 500 });
+      const { lock, rival, a, advance, settle } = place;
+      const controller = new AbortController();
+      const theirs = await rival.lock();
+      const call = watch(lock.lock({ signal: controller.signal }));
+      await advance(100);
+      a.keep(way);
+      await theirs.unlock();
+      await advance(600);
+      controller.abort("enough");
+      await settle();
+      expect(call.outcome).toBe("enough");
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+  });
+
+  test("a grant that arrives after its deadline is given back, and the call rejects LOCK_LOST", async () => {
+    const place = await open();
+    const { lock, a, advance, settle } = place;
+    a.keep("replies");
+    const call = watch(lock.lock({ lease: 300 }));
+    await settle();
+    await advance(300);
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired", lockName: NAME });
+    await expectNothingLeft(place);
+  });
+
+  test("a nested grant that arrives after its deadline is undone alone", async () => {
+    const place = await open();
+    const { lock, a, advance, server, settle } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    a.keep("replies");
+    const call = watch(lock.lock({ lease: 300, owner: outer }));
+    await settle();
+    await advance(300);
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired", lockName: NAME });
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+    await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a nested call whose outer hold is lost meanwhile starts afresh", async () => {
+    const place = await open();
+    const { lock, a, advance, server, settle } = place;
+    const outer = await lock.lock({ lease: 500 });
+    a.keep("replies");
+    const call = watch(lock.lock({ owner: outer, lease: 60_000 }));
+    await settle();
+    await advance(500);
+    expect(outer.signal.reason).toMatchObject({ reason: "expired" });
+    await a.letGo();
+    await settle();
+    expect(call.value?.isHeld).toBe(true);
+    expect(call.value?.ownerId).not.toBe(outer.ownerId);
+    expect(server.hash()).toEqual(kind.fields(call.value?.ownerId as string, 1));
+    await call.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  describe("a command that is executed, and sent again since its answer was lost, counts once", () => {
+    test("of lock()", async () => {
+      const place = await open();
+      const { lock, a, server, settle } = place;
+      a.keep("replies");
+      const call = watch(lock.lock());
+      await settle();
+      await a.reconnect();
+      expect(call.value?.isHeld).toBe(true);
+      expect(server.hash()).toEqual(kind.fields(call.value?.ownerId as string, 1));
+      await call.value?.unlock();
+      // What is left of the first connection arrives at last.
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("of a nested lock()", async () => {
+      const place = await open();
+      const { lock, a, server, settle } = place;
+      const outer = await lock.lock();
+      a.keep("replies");
+      const call = watch(lock.lock({ owner: outer }));
+      await settle();
+      await a.reconnect();
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
+      await call.value?.unlock();
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+      await outer.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("of unlock()", async () => {
+      const place = await open();
+      const { lock, a, settle } = place;
+      const outer = await lock.lock();
+      const inner = await lock.lock({ owner: outer });
+      for (const hold of [inner, outer]) {
+        a.keep("replies");
+        const back = watch(hold.unlock());
+        await settle();
+        await a.reconnect();
+        expect(back.outcome).toBeUndefined();
+      }
+      expect(a.heard("lost")).toEqual([]);
+      expect(a.heard("released")).toHaveLength(2);
+      await expectNothingLeft(place);
+    });
+  });
+
+  describe("a command of a lost connection that arrives late changes nothing", () => {
+    test("of lock(), after the unlock", async () => {
+      const place = await open();
+      const { lock, a, settle, server } = place;
+      a.keep("requests");
+      const call = watch(lock.lock());
+      await settle();
+      await a.reconnect();
+      await call.value?.unlock();
+      await a.letGo();
+      expect(server.hash()).toEqual({});
+      await expectNothingLeft(place);
+    });
+
+    test("of lock(), after a hold that the server had lost was given back", async () => {
+      const place = await open();
+      const { lock, a, settle, server } = place;
+      a.keep("requests");
+      const call = watch(lock.lock());
+      await settle();
+      await a.reconnect();
+      server.delete();
+      expect(await failure((call.value as Hold).unlock())).toMatchObject({ code: "LOCK_LOST" });
+      await settle();
+      await a.letGo();
+      expect(server.hash()).toEqual({});
+      await expectNothingLeft(place);
+    });
+
+    test("of a nested lock(), after a further command", async () => {
+      const place = await open();
+      const { lock, a, settle, server } = place;
+      const outer = await lock.lock({ lease: 60_000 });
+      a.keep("requests");
+      const call = watch(lock.lock({ owner: outer, lease: 60_000 }));
+      await settle();
+      await a.reconnect();
+      await call.value?.unlock();
+      await a.letGo();
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+      await outer.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("of unlock() of a nested hold, after a further lock()", async () => {
+      const place = await open();
+      const { lock, a, settle, server } = place;
+      const outer = await lock.lock({ lease: 60_000 });
+      const inner = await lock.lock({ owner: outer, lease: 60_000 });
+      a.keep("requests");
+      const back = watch(inner.unlock());
+      await settle();
+      await a.reconnect();
+      expect(back.outcome).toBeUndefined();
+      const third = await lock.lock({ owner: outer, lease: 60_000 });
+      await a.letGo();
+      expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
+      await third.unlock();
+      await outer.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("of extend(), after a further extend()", async () => {
+      const place = await open();
+      const { lock, a, settle, server } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep("requests");
+      const first = watch(hold.extend(5_000));
+      await settle();
+      await a.reconnect();
+      expect(first.outcome).toBeUndefined();
+      await hold.extend(50_000);
+      await a.letGo();
+      expect(server.ttl()).toBe(50_000);
+      await hold.unlock();
+      await expectNothingLeft(place);
+    });
+
+    test("of extend() that got no answer, after a further extend()", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep("requests");
+      const first = watch(hold.extend(5_000));
+      await advance(COMMAND_TIMEOUT);
+      expect(first.outcome).toBe("UNAVAILABLE");
+      await a.reconnect();
+      await hold.extend(50_000);
+      await a.letGo();
+      expect(server.ttl()).toBe(50_000);
+      expect(hold.remaining).toBe(50_000 * 0.99 - 2);
+      await hold.unlock();
+      await expectNothingLeft(place);
+    });
+  });
+
+  test("a hold that is granted while its call is aborted is given back", async () => {
+    const place = await open();
+    const { lock, a, settle } = place;
+    const controller = new AbortController();
+    a.keep("replies");
+    const call = watch(lock.lock({ signal: controller.signal }));
+    await settle();
+    const arrives = a.letGo();
+    controller.abort("enough");
+    await arrives;
+    expect(call.outcome).toBe("enough");
+    await expectNothingLeft(place);
+  });
+
+  test("calls that are refused leave no place behind on the server", async () => {
+    const place = await open();
+    const { lock, rival, advance, server } = place;
+    const theirs = await rival.lock();
+    const names = server.names();
+    const calls = [watch(lock.lock({ wait: 500 })), watch(lock.tryLock(700)), watch(lock.tryLock())];
+    await advance(700);
+    expect(calls.map(({ outcome }) => outcome)).toEqual(["WAIT_TIMEOUT", null, null]);
+    await theirs.unlock();
+    const places = server.names().filter((name) => !names.includes(name) && !/latch/.test(name));
+    expect(places).toEqual([]);
+    const next = await rival.tryLock();
+    expect(next?.isHeld).toBe(true);
+    await next?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a hold count that somebody else has changed makes a nested call UNAVAILABLE, which says so", async () => {
+    const place = await open();
+    const { lock, server } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    for (const [field] of Object.entries(kind.fields(outer.ownerId, 1)).filter(([, count]) => count === "1"))
+      server.execute(["HSET", NAME, field, "5"]);
+    const error = await failure(lock.lock({ owner: outer }));
+    expect(error).toMatchObject({ code: "UNAVAILABLE", lockName: NAME });
+    expect(error.cause).toMatchObject({ message: "its hold count was changed by others" });
+    expect(outer.isHeld).toBe(true);
+  });
+
+  test("an abort at any moment of a grant's arrival leaves the caller a hold, or nothing at all", async () => {
+    const seen = new Set<string>();
+    for (let ticks = 0; ticks < 30; ticks++) {
+      const place = await open();
+      const { lock, a, settle } = place;
+      a.listen("acquired");
+      const controller = new AbortController();
+      a.keep("replies");
+      const call = watch(lock.lock({ signal: controller.signal }));
+      await settle();
+      const arrives = a.letGo();
+      for (let i = 0; i < ticks; i++) await undefined;
+      controller.abort("enough");
+      await arrives;
+      seen.add(call.state);
+      if (call.state === "rejected") expect(call.outcome).toBe("enough");
+      else await call.value?.unlock();
+      await settle();
+      const granted = call.state === "resolved" ? 1 : 0;
+      expect([a.heard("acquired").length, a.heard("released").length]).toEqual([granted, granted]);
+      await expectNothingLeft(place);
+    }
+    expect([...seen].sort()).toEqual(["rejected", "resolved"]);
+  });
+
+  describe("an unlock whose answer is lost for longer than its tombstone lives", () => {
+    test("has given the hold back", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep("replies");
+      void watch(hold.unlock());
+      await advance(20_001);
+      await a.reconnect();
+      expect(await hold.unlock()).toBeUndefined();
+      expect(a.heard("lost")).toEqual([]);
+      expect(a.heard("released")).toHaveLength(1);
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("tells a loss if it is sent again before that, and finds nothing", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep("requests");
+      void watch(hold.unlock());
+      await advance(20_000);
+      server.delete();
+      await a.reconnect();
+      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      expect(a.heard("released")).toEqual([]);
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("has given a nested hold back, if all that it left has lapsed since", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      const outer = await lock.lock({ lease: 5_000 });
+      const inner = await lock.lock({ lease: 60_000, owner: outer });
+      a.keep("replies");
+      void watch(inner.unlock());
+      await advance(5_001);
+      await a.reconnect();
+      expect(await inner.unlock()).toBeUndefined();
+      expect(a.heard("released")).toHaveLength(1);
+      expect(await failure(outer.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+
+    test("tells the loss of a nested hold, if what it left has time still", async () => {
+      const place = await open();
+      const { lock, a, advance, server } = place;
+      const outer = await lock.lock({ lease: 30_000 });
+      const inner = await lock.lock({ lease: 60_000, owner: outer });
+      a.keep("requests");
+      void watch(inner.unlock());
+      await advance(19_000);
+      server.delete();
+      await a.reconnect();
+      expect(await failure(inner.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      expect(outer.isHeld).toBe(false);
+      await a.letGo();
+      await expectNothingLeft(place);
+    });
+  });
+
+  test("a lock() that may arrive once more is undone also if a renewal came in between", async () => {
+    const place = await open({ watchdogTimeout: 9_000 });
+    const { lock, a, advance, server, settle } = place;
+    a.keep("requests");
+    const call = watch(lock.lock());
+    await settle();
+    await a.reconnect();
+    await advance(4_000);
+    server.delete();
+    expect(await failure((call.value as Hold).unlock())).toMatchObject({ code: "LOCK_LOST" });
+    await settle();
+    await a.letGo();
+    expect(server.hash()).toEqual({});
+    await expectNothingLeft(place);
+  });
+});

@@ -1,0 +1,286 @@
+/**
+ * Warnings of two mistakes that no error can tell: a call that waits for a bare hold of its own async tree, and a bare hold that
+ * nobody keeps. In virtual time; only garbage is collected when the engine likes.
+ */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describe, expect, test } from "vitest";
+import type { Hold, Lock } from "../../src/index.js";
+import { letGo } from "../support/kept-holds.js";
+import { until } from "../support/until.js";
+import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+type Warning = Error & { code?: string };
+
+const LONG = 600_000;
+
+/** Runs a test, and gives it the warnings that are told meanwhile. */
+async function listening(run: (warnings: Warning[]) => Promise<void>): Promise<void> {
+  const warnings: Warning[] = [];
+  const listener = (warning: Warning) => {
+    if (warning.name === "HoldfastWarning") warnings.push(warning);
+  };
+  process.on("warning", listener);
+  try {
+    await run(warnings);
+  } finally {
+    process.off("warning", listener);
+  }
+}
+
+function open(): Scene & { lock: Lock } {
+  const place = scene({ watchdogTimeout: LONG });
+  return { ...place, lock: place.a.client.getLock(NAME) };
+}
+
+describe("a call that waits for a bare hold of its own async tree", () => {
+  const CALLS: [string, (place: ReturnType<typeof open>) => Promise<unknown>][] = [
+    ["lock", ({ lock }) => lock.lock()],
+    ["tryLock", ({ lock }) => lock.tryLock(LONG)],
+    ["run", ({ lock }) => lock.run(() => 1)],
+    ["lock of a scope", ({ a, lock }) => a.client.scope(() => lock.lock())],
+  ];
+
+  test.each(CALLS)("is warned of after 10 s: %s", async (_, call) =>
+    listening(async (warnings) => {
+      const place = open();
+      const hold = await place.lock.lock();
+      const waiting = watch(call(place));
+      await place.advance(9_999);
+      expect(warnings).toEqual([]);
+      await place.advance(1);
+      expect(warnings).toMatchObject([
+        {
+          code: "HOLDFAST_OWN_HOLD",
+          message: expect.stringMatching(
+            /^lock "job": a call has waited 10 s for a bare hold of its own async tree, which may be waiting for itself\. Bare calls do not re-enter: use run\(\) or client\.scope\(\), or name \{ owner: hold \}\. At /,
+          ),
+        },
+      ]);
+      await hold.unlock();
+      await place.settle();
+      expect(waiting.state).toBe("resolved");
+      await place.advance(60_000);
+      expect(warnings).toHaveLength(1);
+    }),
+  );
+
+  test("is warned of once for each place in the code", async () =>
+    listening(async (warnings) => {
+      const { lock, advance } = open();
+      for (let i = 0; i < 3; i++) {
+        const hold = await lock.lock();
+        await failure(Promise.all([lock.lock({ wait: 11_000 }), advance(11_000)]));
+        await hold.unlock();
+      }
+      expect(warnings).toHaveLength(1);
+    }));
+
+  test("is found past holds of other locks, and past those that were given back", async () =>
+    listening(async (warnings) => {
+      const { lock, a, advance } = open();
+      const hold = await lock.lock();
+      const other = await a.client.getLock("other").lock();
+      const third = await a.client.getLock("third").lock();
+      await other.unlock();
+      const waiting = watch(lock.lock({ wait: 11_000 }));
+      await advance(11_000);
+      expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+      expect(warnings).toHaveLength(1);
+      await third.unlock();
+      await hold.unlock();
+    }));
+
+  const INNOCENT: [string, (place: ReturnType<typeof open>) => Promise<unknown>][] = [
+    [
+      "one that is over in time",
+      async ({ lock, advance }) => {
+        const hold = await lock.lock();
+        const waiting = watch(lock.lock());
+        await advance(9_000);
+        await hold.unlock();
+        await advance(9_000);
+        return waiting.value?.unlock();
+      },
+    ],
+    [
+      "one whose hold was given back meanwhile, and that waits for somebody else",
+      async ({ lock, a, b, advance }) => {
+        const owner = a.client.newOwner();
+        const hold = await lock.lock();
+        const waiting = watch(lock.lock({ owner, wait: 12_000 }));
+        const theirs = watch(b.client.getLock(NAME).lock());
+        await advance(100);
+        await hold.unlock();
+        await advance(12_000);
+        await waiting.value?.unlock();
+        return theirs.value?.unlock();
+      },
+    ],
+    [
+      "one that names the owner of the hold",
+      async ({ lock, advance }) => {
+        const hold = await lock.lock();
+        const again = await lock.lock({ owner: hold });
+        await advance(11_000);
+        await again.unlock();
+        return hold.unlock();
+      },
+    ],
+    [
+      "one that waits for a stranger",
+      async ({ lock, b, advance }) => {
+        const theirs = await b.client.getLock(NAME).lock();
+        const waiting = watch(lock.lock({ wait: 11_000 }));
+        await advance(11_000);
+        expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+        return theirs.unlock();
+      },
+    ],
+    [
+      "one that waits for a stranger, after its own tree gave the lock back",
+      async ({ lock, b, advance }) => {
+        const hold = await lock.lock();
+        await hold.unlock();
+        const theirs = await b.client.getLock(NAME).lock();
+        const waiting = watch(lock.lock({ wait: 11_000 }));
+        await advance(11_000);
+        expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+        return theirs.unlock();
+      },
+    ],
+    [
+      "siblings that wait for each other",
+      async ({ lock, advance }) => {
+        const siblings = Array.from({ length: 3 }, async () => watch(lock.lock({ wait: 25_000 })));
+        const calls = await Promise.all(siblings);
+        await advance(11_000);
+        for (const { value } of calls) await value?.unlock();
+        await advance(11_000);
+        for (const { value } of calls) if (value?.isHeld) await value.unlock();
+        await advance(11_000);
+        for (const { value } of calls) if (value?.isHeld) await value.unlock();
+      },
+    ],
+    [
+      "one that waits for a hold which a task of another tree took",
+      async ({ lock, advance }) => {
+        const taken = deferred();
+        const end = deferred();
+        const task = (async () => {
+          await null;
+          const hold = await lock.lock();
+          taken.resolve();
+          await end.promise;
+          await hold.unlock();
+        })();
+        await taken.promise;
+        const waiting = watch(lock.lock({ wait: 11_000 }));
+        await advance(11_000);
+        expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+        end.resolve();
+        await task;
+      },
+    ],
+  ];
+
+  test.each(INNOCENT)("is not %s", async (_, act) =>
+    listening(async (warnings) => {
+      await act(open());
+      expect(warnings).toEqual([]);
+    }),
+  );
+
+  test("is looked for at the first 100 bare calls, and at as many again a minute later", async () =>
+    listening(async (warnings) => {
+      const { a, advance } = open();
+      const lock = a.client.getLock("often");
+      const hold = async (): Promise<Hold> => lock.lock({ lease: LONG });
+      for (let i = 0; i < 100; i++) await (await hold()).unlock();
+      const mine = await a.client.getLock("mine").lock();
+      await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
+      expect(warnings).toEqual([]);
+      await mine.unlock();
+      await advance(60_000);
+      const again = await a.client.getLock("mine").lock();
+      await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
+      expect(warnings).toHaveLength(1);
+      await again.unlock();
+    }));
+});
+
+describe("a bare hold without a lease that is garbage before its unlock", () => {
+  /** Takes it, and keeps nothing. */
+  async function drop(take: () => Promise<Hold | null>, { advance }: Scene): Promise<void> {
+    await (async () => void (await take()))();
+    // From then on it is watched.
+    await advance(250);
+  }
+
+  async function untilFree(lock: Lock): Promise<void> {
+    await until("the lock is free", async () => {
+      collect();
+      return !(await lock.isLocked());
+    });
+  }
+
+  test("is given back, and warned of once for each place", async () =>
+    listening(async (warnings) => {
+      letGo();
+      const place = open();
+      const { lock } = place;
+      for (let i = 0; i < 2; i++) {
+        await drop(() => lock.lock(), place);
+        await untilFree(lock);
+      }
+      await drop(() => lock.tryLock(), place);
+      await untilFree(lock);
+      await until("the warnings", () => warnings.length === 2);
+      for (const warning of warnings)
+        expect(warning).toMatchObject({
+          code: "HOLDFAST_DROPPED_HOLD",
+          message: expect.stringMatching(
+            /^lock "job": a bare hold without a lease was garbage-collected before its unlock, and was given back\. Keep what lock\(\) resolves with and call its unlock\(\), or use run\(\) or client\.scope\(\)\. At /,
+          ),
+        });
+      await expectNothingLeft(place);
+    }));
+
+  test("is not one with a lease, of a named owner, of a run or scope, or whose signal is kept", async () =>
+    listening(async (warnings) => {
+      letGo();
+      const place = open();
+      const { a, advance } = place;
+      const locks = ["lease", "owner", "scope", "signal", "used", "dropped"].map((name) =>
+        a.client.getLock(name),
+      );
+      const [leased, owned, scoped, heard, used, dropped] = locks as [Lock, Lock, Lock, Lock, Lock, Lock];
+      const owner = a.client.newOwner();
+      let signal: AbortSignal | undefined;
+      await (async () => {
+        await leased.lock({ lease: LONG });
+        await owned.lock({ owner });
+        await a.client.scope(async () => void (await scoped.lock()));
+        signal = (await heard.lock()).signal;
+        // Whoever re-enters by it acts for its owner.
+        const outer = await used.lock();
+        await (await used.lock({ owner: outer })).unlock();
+      })();
+      await drop(() => dropped.lock(), place);
+      await untilFree(dropped);
+      await advance(1);
+      expect(await Promise.all(locks.map((lock) => lock.isLocked()))).toEqual([
+        true,
+        true,
+        true,
+        true,
+        true,
+        false,
+      ]);
+      expect(signal?.aborted).toBe(false);
+      expect(warnings).toHaveLength(1);
+    }));
+});

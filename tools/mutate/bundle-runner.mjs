@@ -1,0 +1,108 @@
+// A test runner for StrykerJS: bundles the tests once, and runs those that come by a mutant in a process of its own. Such a process is
+// there in a moment, keeps nothing of the mutant before, and can be ended when a mutant makes it run for ever: by the time that it
+// computes, since on a busy machine any other says little. It is for tests in one process and in virtual time, which have failed as
+// soon as nothing is left to happen. HOLDFAST_MUTATE_TESTS lists their files.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const VITEST = fileURLToPath(new URL("vitest.mjs", import.meta.url));
+/** Seconds that a process may compute with a mutant: some times what all tests take without one. */
+const SECONDS = 8;
+
+/** What the process runs: the tests, as the message that it gets tells. */
+const entryOf = (files) => `
+import "../../test/support/kept-holds.ts";
+${files.map((file) => `import ${JSON.stringify(resolve(file))};`).join("\n")}
+import { runTests } from ${JSON.stringify(VITEST)};
+process.once("message", async (job) => {
+  process.channel.unref();
+  const outcome = await runTests(job, (globalThis.__stryker__ ??= {}));
+  process.channel.ref();
+  process.send(outcome, () => process.exit());
+});
+`;
+
+class BundleRunner {
+  #folder;
+  #bundle;
+
+  capabilities() {
+    // Each run is a process of its own.
+    return { reloadEnvironment: true };
+  }
+
+  async init() {
+    this.#folder = mkdtempSync(join(tmpdir(), "holdfast-mutate-"));
+    this.#bundle = join(this.#folder, "tests.cjs");
+    await build({
+      stdin: {
+        contents: entryOf(JSON.parse(process.env.HOLDFAST_MUTATE_TESTS)),
+        resolveDir: resolve("tools/mutate"),
+        loader: "ts",
+      },
+      outfile: this.#bundle,
+      bundle: true,
+      platform: "node",
+      format: "cjs",
+      target: "node20",
+      // Ids are the same each time where Math.random() is.
+      alias: { vitest: VITEST, nanoid: resolve("test/simulation/nanoid.ts") },
+      ignoreAnnotations: true,
+      logOverride: { "empty-import-meta": "silent" },
+      logLevel: "warning",
+    });
+  }
+
+  async dryRun() {
+    const outcome = await this.#run({});
+    if (outcome.error) return { status: "error", errorMessage: outcome.error };
+    const tests = outcome.results.map(({ failure, ...result }) =>
+      failure ? { ...result, status: 1, failureMessage: failure } : { ...result, status: 0 },
+    );
+    return { status: "complete", tests, mutantCoverage: outcome.coverage };
+  }
+
+  async mutantRun({ activeMutant, testFilter, hitLimit }) {
+    const outcome = await this.#run({ ids: testFilter, activeMutant: activeMutant.id, hitLimit });
+    if (outcome.isLate || outcome.hitCount > hitLimit) return { status: "timeout" };
+    // It has killed the process with itself.
+    if (outcome.error) return { status: "killed", killedBy: [], failureMessage: outcome.error, nrOfTests: 0 };
+    const { results } = outcome;
+    const failed = results.find(({ failure }) => failure);
+    if (!failed) return { status: "survived", nrOfTests: results.length };
+    const { id, failure } = failed;
+    return { status: "killed", killedBy: [id], failureMessage: failure, nrOfTests: results.length };
+  }
+
+  async dispose() {
+    if (this.#folder) rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #run(job) {
+    return new Promise((done, reject) => {
+      const limited = `ulimit -t ${SECONDS}; exec "$0" "$1"`;
+      const child = spawn("sh", ["-c", limited, process.execPath, this.#bundle], {
+        stdio: ["ignore", "ignore", "pipe", "ipc"],
+      });
+      let [outcome, said] = [undefined, ""];
+      child.stderr.on("data", (text) => {
+        said = (said + text).slice(-2_000);
+      });
+      child.on("message", (message) => {
+        outcome = message;
+      });
+      child.on("error", reject);
+      child.on("exit", (code, signal) => {
+        const isLate = signal === "SIGXCPU" || signal === "SIGKILL";
+        done(outcome ?? { isLate, error: `the process ended early: ${signal ?? code}\n${said}` });
+      });
+      child.send(job);
+    });
+  }
+}
+
+export const strykerPlugins = [{ kind: "TestRunner", name: "bundle", factory: () => new BundleRunner() }];
