@@ -110,7 +110,7 @@ describe.concurrent("an error half-way", () => {
   );
 
   test("a nested call without a known outcome is undone alone", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages(), impatient, { ...impatient, server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
     const outer = await multi.lock({ lease: 60_000 });
     hall.bed(1).proxy.delayReplies(60_000, script("reenter"));
