@@ -86,7 +86,10 @@ export class Presence {
       this.#work = this.#work.then(() => (hasOld ? this.#tell(told) : this.#takeBack()));
       this.#toldAt = hasOld ? clock.mono() : undefined;
       if (hasOld) this.#arm(round);
-    } else if (this.#toldAt !== undefined) this.#arm(round - sinceTold);
+    } else if (this.#toldAt !== undefined) {
+      // Whole ones: what is left of a fraction may be too little to move a clock on.
+      this.#arm(Math.ceil(round - sinceTold));
+    }
     if (!this.#armed && holds.length + waits.length > 0) this.#arm(LOOK);
   }
 

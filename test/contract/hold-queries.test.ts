@@ -199,7 +199,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       await using through = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
       const mine = kind.make(through, lockName);
       await warmUpAtLast(mine);
-      const hold = await mine.lock({ lease: 60_000 });
+      const hold = await until("it is taken", () => mine.lock({ lease: 60_000 }));
       proxy.blackhole();
       const calls = [
         () => mine.isLocked(),

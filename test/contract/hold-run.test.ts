@@ -229,7 +229,7 @@ eachKind("the rules of run", (base, kind) => {
     await lock.run(async () => expect(await wire.ttl()).toBeLessThanOrEqual(5_000), { lease: 5_000 });
     await lock.run(async () => expect(await wire.ttl()).toBeGreaterThan(20_000));
     const hold = await rival.lock();
-    expect(await failure(lock.run(() => "never", { wait: 900 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(await failure(lock.run(() => "never", { wait: 2_500 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
     expect(await failure(lock.run(() => "never", { wait: 0 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
     await hold.unlock();
   });

@@ -47,10 +47,10 @@ eachKind("what setTimeout cannot carry", (test, kind) => {
       await near();
       await tried?.unlock();
       await lock.run(near, { lease });
-      const hold = await lock.lock({ lease: 10_000 });
+      const hold = await lock.lock({ lease: 20_000 });
       await hold.extend(lease);
       await near();
-      await hold.extend(10_000);
+      await hold.extend(20_000);
       const nested = await lock.lock({ owner: hold, lease });
       await near();
       await hold.unlock(); // sets the key to the nested hold's deadline
@@ -76,8 +76,8 @@ eachKind("what setTimeout cannot carry", (test, kind) => {
 
   test("a wait that is no whole number is taken", async ({ lock, excluded }) => {
     const hold = await lock.lock();
-    expect(await excluded.tryLock(900.5)).toBeNull();
-    expect(await failure(excluded.lock({ wait: 900.25 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(await excluded.tryLock(2_900.5)).toBeNull();
+    expect(await failure(excluded.lock({ wait: 2_900.25 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
     await hold.unlock();
   });
 

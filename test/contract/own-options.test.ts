@@ -1,7 +1,7 @@
 /** Options are what the caller wrote: nothing that Object.prototype was polluted with, or that an object inherits. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
+import { connectionLike, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
 import { untilWaiting, warmUp } from "./helpers.js";
 
 let server: RedisServer;
@@ -10,7 +10,7 @@ let names = 0;
 
 beforeAll(async () => {
   server = await startRedis();
-  client = new LockClient(connectionLike(server.connect()));
+  client = new LockClient(connectionLike(server.connect()), UNHURRIED);
   await warmUp(client.getLock("warm"));
 });
 afterAll(async () => {

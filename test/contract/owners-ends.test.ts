@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, expect } from "vitest";
 import { type Hold, LockClient, type LockEventName } from "../../src/index.js";
-import { connectionLike, startProxy, until } from "../support/index.js";
+import { connectionLike, STEADY, startProxy, until } from "../support/index.js";
 import { deferred, EVENTS, failure, runAtLast, takeBriefly } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -246,8 +246,9 @@ eachKind("where scopes and runs end", (base, kind) => {
     test("of client events", async ({ server, client, lockName, other }) => {
       await using proxy = await startProxy(server);
       await using subject = new LockClient(connectionLike(proxy.connect()), {
-        watchdogTimeout: 4_500,
-        commandTimeout: 1_500,
+        watchdogTimeout: STEADY,
+        // A renewal that gets no answer is told of before the hold is lost.
+        commandTimeout: STEADY / 3,
         warnAfter: 1_500,
       });
       const [mine, held] = [kind.make(subject, lockName), kind.make(subject, other.name)];
@@ -264,7 +265,7 @@ eachKind("where scopes and runs end", (base, kind) => {
         await until("acquired", () => seen.has("acquired"));
         seen.clear();
         const theirs = await client.scope(() => kind.rival.make(client, "c").lock({ lease: 60_000 }));
-        expect(await kind.make(subject, "c").tryLock(1_200)).toBeNull();
+        expect(await kind.make(subject, "c").tryLock(2_500)).toBeNull();
         await until("waiting", () => seen.has("waiting"));
         expect(await kind.make(subject, "c").tryLock()).toBeNull();
         await until("rejected", () => seen.has("rejected"));

@@ -129,7 +129,7 @@ eachKind("lock.run", (test, kind) => {
       await finish.promise;
     });
     await running.promise;
-    expect(await failure(excluded.run(() => 1, { wait: 900 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(await failure(excluded.run(() => 1, { wait: 2_500 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
     finish.resolve();
     await first;
   });
@@ -239,7 +239,7 @@ eachKind(
           });
           await running.promise;
           const began = performance.now();
-          const late = await failure(lock.run(() => "never", { wait: 900 }));
+          const late = await failure(lock.run(() => "never", { wait: 2_500 }));
           expect(late).toMatchObject({ code: "WAIT_TIMEOUT", lockName: lock.name });
           expect(performance.now() - began).toBeGreaterThanOrEqual(245);
           const controller = new AbortController();

@@ -174,7 +174,7 @@ eachKind("client.scope and explicit owners", (test) => {
     test("Redisson's idiom works unchanged inside a scope", async ({ client, lock, rival, wire }) => {
       const worked: string[] = [];
       const task = async (name: string) => {
-        if (await lock.tryLock(500, 10_000))
+        if (await lock.tryLock(2_500, 30_000))
           try {
             worked.push(name);
             expect(await lock.isHeldByCurrentOwner()).toBe(true);
@@ -251,7 +251,7 @@ eachKind("client.scope and explicit owners", (test) => {
     test("awaiting a fork that needs what one holds ends by its wait", async ({ client, lock, excluded }) => {
       await client.scope(async () => {
         await lock.lock();
-        const error = await failure(client.scope(() => excluded.lock({ wait: 1_000 })));
+        const error = await failure(client.scope(() => excluded.lock({ wait: 2_500 })));
         expect(error).toMatchObject({ code: "WAIT_TIMEOUT", lockName: lock.name });
         await lock.unlock();
       });

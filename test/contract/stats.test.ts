@@ -48,8 +48,8 @@ eachSingleKind("what is told of calls and holds", (base, kind) => {
       const hold = await rival.lock();
       expect(await lock.tryLock()).toBeNull();
       expect(told()).toEqual([{ name: "rejected", payload: about(lockName) }]);
-      expect(await lock.tryLock(700)).toBeNull();
-      expect(await failure(lock.lock({ wait: 700 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
+      expect(await lock.tryLock(2_500)).toBeNull();
+      expect(await failure(lock.lock({ wait: 2_500 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
       const ending = new AbortController();
       const aborted = await untilWaiting(mine, () => lock.lock({ signal: ending.signal }));
       ending.abort(new Error("enough"));
@@ -167,8 +167,8 @@ eachSingleKind("what is told of calls and holds", (base, kind) => {
     expect(lost.isHeld).toBe(false);
     const hold = await rival.lock();
     await lock.tryLock();
-    await failure(lock.lock({ wait: 700 }));
-    expect(await lock.tryLock(700)).toBeNull();
+    await failure(lock.lock({ wait: 2_500 }));
+    expect(await lock.tryLock(2_500)).toBeNull();
     for (const stop of subscribed) stop();
     await hold.unlock();
     await lock.run(() => undefined);
@@ -206,7 +206,7 @@ plain("groups, semaphores and permits are counted as their events tell them", as
   await semaphore.trySetPermits(1);
   await semaphore.acquire();
   expect(await semaphore.tryAcquire()).toBe(false);
-  expect(await semaphore.tryAcquire(1, 700)).toBe(false);
+  expect(await semaphore.tryAcquire(1, 2_500)).toBe(false);
   await semaphore.release();
   expect(await client.getSemaphore("none").drainPermits()).toBe(0);
   expect(client.stats()).toMatchObject({ acquired: 4, released: 4, rejected: 1, timedOut: 1 });

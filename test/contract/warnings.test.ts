@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test as plain } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Hold, type Lock, LockClient, MultiLock } from "../../src/index.js";
-import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
+import { connectionLike, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
 import { letGo } from "../support/kept-holds.js";
 import { deferred, failure } from "./helpers.js";
 import { eachKind } from "./scene.js";
@@ -85,7 +85,11 @@ describe("with a server", () => {
   /** Its calls are warned of after 50 ms instead of 10 s. */
   function hasty(): LockClient {
     const after = (ms: number, callback: () => void) => systemClock.after(ms === 10_000 ? 50 : ms, callback);
-    const options = { watchdogTimeout: 60_000, [INTERNALS]: { clock: { ...systemClock, after } } };
+    const options = {
+      ...UNHURRIED,
+      watchdogTimeout: 60_000,
+      [INTERNALS]: { clock: { ...systemClock, after } },
+    };
     const client = new LockClient(connectionLike(server.connect()), options);
     clients.push(client);
     return client;
@@ -165,7 +169,7 @@ describe("with a server", () => {
       await client.scope(async () => {
         await lock.lock();
         await lock.lock();
-        expect(await failure(client.scope(() => lock.lock({ wait: 1_000 })))).toMatchObject({
+        expect(await failure(client.scope(() => lock.lock({ wait: 2_000 })))).toMatchObject({
           code: "WAIT_TIMEOUT",
         });
         await lock.unlock();

@@ -112,6 +112,7 @@ describe.each(VERSIONS)("%s, when masters go", (_, redis) => {
       });
       return Math.max(...(await Promise.all(copies))) > 0;
     });
+    await own.makeHasty();
     await master.kill();
     await until("there is another master", async () => (await own.masterFor("kept")) !== master, {
       timeout: 2 * PATIENCE,

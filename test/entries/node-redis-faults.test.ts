@@ -84,7 +84,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     });
 
     test("an acquire that gets no answer in time rejects UNAVAILABLE, and what it granted is given back", async () => {
-      await using it = await bed({ commandTimeout: 500 });
+      await using it = await bed({ commandTimeout: 1_000 });
       const lock = kind.make(it.locks, it.name);
       it.proxy.blackhole();
       expect(await failure(lock.lock())).toMatchObject({ code: "UNAVAILABLE", lockName: it.name });
@@ -110,7 +110,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
   });
 
   test("an outage while it is held: renewed when Redis is back; a waiter survives it", async () => {
-    await using it = await bed({ commandTimeout: 1_000, watchdogTimeout: 30_000, pollCap: 600_000 });
+    await using it = await bed({ commandTimeout: 3_000, watchdogTimeout: 30_000, pollCap: 600_000 });
     const lock = it.locks.getLock(it.name);
     const hold = await lock.lock();
     const { done } = await untilWaiting(it.locks, () => lock.lock());
@@ -158,7 +158,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
   });
 
   test("a server that is stopped for a moment", async () => {
-    await using it = await bed({ commandTimeout: 300 });
+    await using it = await bed({ commandTimeout: 3_000 });
     const lock = it.locks.getLock(it.name);
     server.pause();
     expect(await failure(lock.lock()).finally(() => server.resume())).toMatchObject({ code: "UNAVAILABLE" });

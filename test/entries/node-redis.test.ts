@@ -54,7 +54,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   test("a client that its user has closed is not connected again, until the user does", async () => {
     const client = make();
     await client.connect();
-    const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 300 });
+    const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
     await client.close();
     expect(await failure(locks.getLock("closed").lock())).toMatchObject({ code: "UNAVAILABLE" });
     expect(client.isOpen).toBe(false);
@@ -162,7 +162,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     const tooMany = new LockClient(fromNodeRedis(client), {
       ...UNHURRIED,
       replicas: 2,
-      replicasTimeout: 100,
+      replicasTimeout: 1_500,
     });
     const lock = tooMany.getLock("copied twice");
     expect(await failure(lock.lock())).toMatchObject({ code: "REPLICAS", acknowledged: 1, required: 2 });
@@ -190,7 +190,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     const away = await startRedis();
     await away.kill();
     const client = clients.add(redis.client({ url: away.url }));
-    const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 500 });
+    const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
     const error = await failure(locks.getLock("away").lock());
     expect(error).toMatchObject({ code: "UNAVAILABLE", cause: { code: "ECONNREFUSED" } });
     await away.restart();

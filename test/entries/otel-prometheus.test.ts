@@ -71,7 +71,7 @@ async function useLock(client: LockClient, name: string): Promise<() => Promise<
   await lock.forceUnlock();
   const theirs = await others.getLock(name).lock();
   expect(await lock.tryLock()).toBeNull();
-  expect(await lock.tryLock(300)).toBeNull();
+  expect(await lock.tryLock(2_500)).toBeNull();
   const waiter = await untilWaiting(client, () => lock.lock());
   const kept = await client.getLock(`${name} too`).lock();
   return async () => {

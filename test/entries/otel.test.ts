@@ -15,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type InstrumentOptions, instrument } from "../../src/entries/otel.js";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ afterAll(() => server?.stop());
 
 /** A client, what it is instrumented with, and what was exported. */
 class Observed implements AsyncDisposable {
-  readonly client = new LockClient(server.connect());
+  readonly client = new LockClient(server.connect(), UNHURRIED);
   readonly stop: () => void;
   readonly #metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   readonly #reader = new PeriodicExportingMetricReader({
@@ -84,14 +84,14 @@ const outcome = (value: string) => ({ "holdfast.outcome": value });
 
 test("metrics of waits, holds, losses and refusals", async () => {
   await using it = new Observed();
-  await using others = new LockClient(server.connect());
+  await using others = new LockClient(server.connect(), UNHURRIED);
   const lock = it.client.getLock("a");
   await lock.run(async () => {
     expect((await it.series())["holdfast.lock.held"]).toEqual([[about("a"), 1]]);
   });
   const theirs = await others.getLock("a").lock();
   expect(await lock.tryLock()).toBeNull();
-  expect(await lock.tryLock(500)).toBeNull();
+  expect(await lock.tryLock(3_000)).toBeNull();
   const waiter = await untilWaiting(it.client, () => lock.lock());
   expect((await it.series())["holdfast.lock.waiting"]).toEqual([[about("a"), 1]]);
   await theirs.unlock();
@@ -115,7 +115,7 @@ test("metrics of waits, holds, losses and refusals", async () => {
 
 test("who waits is counted by lock and kind, and no more of them than there are", async () => {
   await using it = new Observed();
-  await using others = new LockClient(server.connect());
+  await using others = new LockClient(server.connect(), UNHURRIED);
   const waiting = async () => (await it.series())["holdfast.lock.waiting"];
   const names = ["w1", "w2"];
   const theirs = await Promise.all(names.map((name) => others.getLock(name).lock()));
@@ -185,7 +185,7 @@ test("a span for each call and each hold, with what became of it", async () => {
 
 test("the span of a call that was ended from outside says by what, as its wait does", async () => {
   await using it = new Observed();
-  await using others = new LockClient(server.connect());
+  await using others = new LockClient(server.connect(), UNHURRIED);
   const theirs = await others.getLock("e").lock();
   const abort = new AbortController();
   const aborted = await untilWaiting(it.client, () => it.client.getLock("e").lock({ signal: abort.signal }));
@@ -226,7 +226,7 @@ test("stopped, it records nothing and listens to nothing", async () => {
 });
 
 test("by default it records with the global API, which does nothing unless it is set up", async () => {
-  await using client = new LockClient(server.connect());
+  await using client = new LockClient(server.connect(), UNHURRIED);
   const stop = instrument(client);
   await client.getLock("d").run(() => undefined);
   stop();

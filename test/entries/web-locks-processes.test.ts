@@ -4,7 +4,7 @@ import { createLockManager } from "../../src/entries/web-locks.js";
 import type { LockClient } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
+import { STEADY, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
 import { failureOf, hold, never, webLocksScene } from "./web-locks-scene.js";
 
 const scene = webLocksScene();
@@ -55,7 +55,7 @@ describe("two processes", () => {
 
   test("what a process held that died is granted to the next", async () => {
     await using one = await startWorker(bundle());
-    await one.request("connect", { url: scene.server.url, watchdogTimeout: 900 });
+    await one.request("connect", { url: scene.server.url, watchdogTimeout: 3_000 });
     const name = scene.name();
     await one.request("hold", name);
     const waiting = scene.manager().request(name, () => "mine");
@@ -114,8 +114,8 @@ describe("while Redis is away", () => {
       const { LockClient } = await import("../../src/index.js");
       return new LockClient(server.connect(), options);
     };
-    const holding = await connect({ watchdogTimeout: 4_500, commandTimeout: 1_000 });
-    const client = await connect({ watchdogTimeout: 4_500, commandTimeout: 1_000 });
+    const holding = await connect({ watchdogTimeout: STEADY, commandTimeout: 3_000 });
+    const client = await connect({ watchdogTimeout: STEADY, commandTimeout: 3_000 });
     const manager = createLockManager(client);
     const [a, b] = ["a", "b"];
     const first = await hold(createLockManager(holding), a);

@@ -20,7 +20,7 @@ import { expectNothingLeft, expectNothingLeftSoon, ttlOf, untilFree, untilMarked
 
 /** A delay that only `restore` ends. */
 const FOREVER = 60_000;
-const IMPATIENT = { commandTimeout: 1_000, pollCap: 5_000 };
+const IMPATIENT = { commandTimeout: 3_000, pollCap: 5_000 };
 
 let stage: Stage;
 
@@ -78,7 +78,7 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
         // A look of the heir on its way in the moment of the unlock would have to be answered first.
         await using bed = await stage.bed({ kind, topology, client: { pollCap: NEVER } });
         const timed = end === ends["runs out of time"];
-        const line = await lineUp(bed, { lease: 40_000, ...(timed ? { wait: 1_500 } : {}) });
+        const line = await lineUp(bed, { lease: 40_000, ...(timed ? { wait: 5_000 } : {}) });
         const arrived = await stop(bed);
         const unlocked = watch(line.giver.unlock());
         await arrived(line);

@@ -164,13 +164,13 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
   });
 
   test("what is renewed is renewed in every hand; a leased one behind it is not", async () => {
-    await using bed = await stage.bed({ kind, client: { ...PATIENT, watchdogTimeout: 1_500 } });
+    await using bed = await stage.bed({ kind, client: { ...PATIENT, watchdogTimeout: 4_500 } });
     const renewed: string[] = [];
     bed.client.on("renewed", ({ ownerId }) => renewed.push(String(ownerId)));
     const giver = await bed.lock.lock();
     bed.proxy.clear();
     const heir = watch(bed.lock.lock());
-    const next = watch(bed.lock.lock({ lease: 2_000 }));
+    const next = watch(bed.lock.lock({ lease: 4_000 }));
     await parked(bed);
     await giver.unlock();
     const hold = await soon(heir);
@@ -190,7 +190,9 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
   ])(
     "a hold that was %s: unlock says so, and who waits gets the lock by its own try",
     async (_name, harm) => {
-      await using bed = await stage.bed({ kind, client: PATIENT });
+      // So long a force waits for a client of its process that cannot reach Redis.
+      const client = { ...PATIENT, commandTimeout: SLACK / 2 };
+      await using bed = await stage.bed({ kind, client });
       const { giver, heir, next } = await lineUp(bed);
       // What the harm announces must not come before the unlock.
       bed.proxy.stall();

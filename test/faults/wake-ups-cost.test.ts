@@ -165,7 +165,7 @@ describe.concurrent.each(byName())(
     };
 
     test.each(Object.entries(endings))("%s", async (_, end) => {
-      const { options, running } = counted({ commandTimeout: 300 });
+      const { options, running } = counted({ commandTimeout: 3_000 });
       await using other = await stage.bed({ kind });
       await using bed = await stage.bed({ kind, client: options });
       const theirs = await other.rival(bed.name).lock();
@@ -181,7 +181,7 @@ describe.concurrent.each(byName())(
     });
 
     test("granted, and given back", async () => {
-      const { options, running } = counted({ commandTimeout: 300 });
+      const { options, running } = counted({ commandTimeout: 3_000 });
       await using other = await stage.bed({ kind });
       await using bed = await stage.bed({ kind, client: options });
       const theirs = await other.rival(bed.name).lock();
@@ -197,7 +197,7 @@ describe.concurrent.each(byName())(
     });
 
     test("rejected by close: the client's connection to be woken by is closed too", async () => {
-      const { options, running } = counted({ commandTimeout: 300 });
+      const { options, running } = counted({ commandTimeout: 3_000 });
       await using other = await stage.bed({ kind });
       await using bed = await stage.bed({ kind, split: true, client: options });
       const theirs = await other.rival(bed.name).lock();

@@ -89,7 +89,7 @@ test("a call that is not granted tells of no hold, though it had some of the mem
   const { hall, multi, of } = it;
   const theirs = await hall.write(3, "b").lock();
   expect(await multi.tryLock()).toBeNull();
-  await expect(multi.lock({ wait: 700 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+  await expect(multi.lock({ wait: 2_500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
   await theirs.unlock();
   await hall.expectNothingLeft();
   expect(of("acquired")).toEqual([[], []]);
@@ -114,7 +114,7 @@ test("lost: of the member on its client, of the group on both, and the rest is r
 });
 
 test("released, when a release that got no answer comes through in the background", async () => {
-  await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 600 });
+  await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 });
   const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
   const events = recordEvents(hall.client(0));
   const hold = await multi.lock({ lease: 60_000 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { MultiLock } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
 import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
-import { until } from "../support/index.js";
+import { SLACK, until } from "../support/index.js";
 import { Hall, soon, useStages } from "./helpers.js";
 
 const stages = useStages();
@@ -128,10 +128,10 @@ describe.concurrent("with a lease", () => {
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     await multi.run(() => {});
     hall.bed(1).proxy.delayReplies(8_000, script("extend"));
-    const call = watch(multi.lock({ wait: 700, lease: 20_000 }));
+    const call = watch(multi.lock({ wait: 2_000, lease: 20_000 }));
     await until("it is over", () => call.state !== "pending");
     expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
-    expect(call.took).toBeLessThan(2_500); // far below what one command may take
+    expect(call.took).toBeLessThan(2_000 + SLACK); // far below what one command may take
     hall.bed(1).proxy.restore();
     await hall.expectNothingLeft();
   });

@@ -99,7 +99,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("one member's server is silent: the others are given back, and a further call asks again", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 700 }, {});
+    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 }, {});
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
     const hold = await multi.lock({ lease: 60_000 });
     hall.bed(1).proxy.blackhole();
@@ -132,7 +132,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("several fail: the first LockError, with all of them in errors", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 700 });
+    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"), hall.lock(0, "d"));
     const hold = await multi.lock();
     await hall.del(0, "a");
@@ -153,7 +153,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("of a run: what fn throws wins, a silent member is told by an error event only", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 700 });
+    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     const errors: unknown[] = [];
     for (const i of [0, 1]) hall.client(i).on("error", (event) => void errors.push(event));

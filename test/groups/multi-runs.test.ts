@@ -87,7 +87,7 @@ describe("runs", () => {
     await using it = await open();
     const { hall, a, b, multi } = it;
     const owner = hall.client(0).newOwner();
-    await a.run(() => b.run(async () => expect(await multi.tryLock(700)).toBeNull(), { owner }));
+    await a.run(() => b.run(async () => expect(await multi.tryLock(2_500)).toBeNull(), { owner }));
     await hall.expectNothingLeft();
   });
 

@@ -51,7 +51,7 @@ test("a call that is held up can be given up, by its signal, its time and the en
   const { group, hold, losers } = await contested(hall);
   const controller = new AbortController();
   const aborted = watch(group.lock({ signal: controller.signal }));
-  const late = watch(group.lock({ wait: 700 }));
+  const late = watch(group.lock({ wait: 2_500 }));
   const closed = watch(new MultiLock(hall.lock(0, "a"), hall.lock(2, "d")).lock());
   expect(await group.tryLock()).toBeNull();
   controller.abort(new Error("enough"));

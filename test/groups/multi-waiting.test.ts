@@ -144,7 +144,7 @@ describe.concurrent("a call that is not granted", () => {
       const theirs = await hall.lock(1, word).lock();
       expect(await hall.multi(0, ...WORDS).tryLock()).toBeNull();
       expect(await hall.held()).toEqual([word]);
-      expect(await hall.multi(0, ...WORDS).tryLock(700)).toBeNull();
+      expect(await hall.multi(0, ...WORDS).tryLock(2_500)).toBeNull();
       // A call whose time is over does not wait until all that it had is given back, and nobody listens any more.
       await until("only theirs is held", async () => (await hall.held()).join() === word);
       await until("nobody listens", async () => (await hall.channels()).length === 0);
@@ -158,11 +158,11 @@ describe.concurrent("a call that is not granted", () => {
     const multi = hall.multi(0, ...WORDS);
     const theirs = await hall.lock(1, "c").lock();
     const tooLate = { code: "WAIT_TIMEOUT", lockName: multi.name };
-    await expect(multi.lock({ wait: 700 })).rejects.toMatchObject(tooLate);
-    await expect(multi.run(() => {}, { wait: 700 })).rejects.toMatchObject(tooLate);
+    await expect(multi.lock({ wait: 2_500 })).rejects.toMatchObject(tooLate);
+    await expect(multi.run(() => {}, { wait: 2_500 })).rejects.toMatchObject(tooLate);
     await expect(multi.lock({ wait: 0 })).rejects.toMatchObject(tooLate);
-    const error = await multi.lock({ wait: 700 }).catch((reason: unknown) => reason);
-    expect((error as { waited: number }).waited).toBeGreaterThanOrEqual(690);
+    const error = await multi.lock({ wait: 2_500 }).catch((reason: unknown) => reason);
+    expect((error as { waited: number }).waited).toBeGreaterThanOrEqual(2_490);
     await theirs.unlock();
     await hall.expectNothingLeft();
   });

@@ -14,8 +14,8 @@ async function restartWithinLease(
   servers: readonly RedisServer[],
   then: (first: MultiHold, second: MultiHold | null, party: Party) => Promise<void>,
 ): Promise<void> {
-  await using one = await Party.of(servers, { client: { commandTimeout: 1_000 } });
-  await using two = await Party.of(servers, { name: one.name, client: { commandTimeout: 1_000 } });
+  await using one = await Party.of(servers, { client: { commandTimeout: 3_000 } });
+  await using two = await Party.of(servers, { name: one.name, client: { commandTimeout: 3_000 } });
   await one.warmUp();
   one.proxy(2).blackhole();
   const first = await one.lock.lock({ lease: LONG });
@@ -49,11 +49,11 @@ test("one that remembers does not: with every write synced to disk the second is
 
 test("nor does one that comes back only after the lease", async () => {
   const servers = forgetful();
-  await using one = await Party.of(servers, { client: { commandTimeout: 1_000 } });
-  await using two = await Party.of(servers, { name: one.name, client: { commandTimeout: 1_000 } });
+  await using one = await Party.of(servers, { client: { commandTimeout: 3_000 } });
+  await using two = await Party.of(servers, { name: one.name, client: { commandTimeout: 3_000 } });
   await one.warmUp();
   one.proxy(2).blackhole();
-  const first = await until("it is taken", () => one.lock.lock({ lease: 3_000 }));
+  const first = await until("it is taken", () => one.lock.lock({ lease: 6_000 }));
   await servers[1]?.kill();
   expect(await two.lock.tryLock(0, LONG)).toBeNull();
   const second = two.lock.lock({ lease: LONG });

@@ -111,7 +111,7 @@ test("commands whose replies are lost, and that are sent again, grant it once", 
 });
 
 test("masters that do not answer: the one who gives back is told so, and the waiter gets it when they are back", async () => {
-  await using party = await Party.of(masters(), { client: { pollCap: NEVER, commandTimeout: 500 } });
+  await using party = await Party.of(masters(), { client: { pollCap: NEVER, commandTimeout: 3_000 } });
   const { hold, done } = await holdAndWaiter(party);
   for (const i of [0, 1]) party.proxy(i).stall();
   expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE" });

@@ -19,18 +19,18 @@ import {
 const masters = useMasters(3);
 failOnUnhandledRejections();
 
-const IMPATIENT = { commandTimeout: 1_000 };
+const IMPATIENT = { commandTimeout: 3_000 };
 
 async function forget(party: Party, ...on: number[]): Promise<void> {
   for (const i of on) await party.servers[i]?.call("DEL", party.name);
 }
 
 test("unlock resolves when a majority has confirmed; the rest is done when the stopped master goes on", async () => {
-  await using party = await Party.of(masters(), { client: { commandTimeout: 6_000 } });
+  await using party = await Party.of(masters(), { client: { commandTimeout: 10_000 } });
   const hold = await party.lock.lock({ lease: LONG });
   masters()[0]?.pause();
   const { took } = await timed(() => hold.unlock());
-  expect(took).toBeLessThan(3_000);
+  expect(took).toBeLessThan(9_000);
   expect(hold.isHeld).toBe(false);
   masters()[0]?.resume();
   await expectNothingLeft(party);
@@ -148,16 +148,16 @@ test("run: what fn throws wins; a loss rejects with what fn returned; a silent r
 
 test("extend moves the deadline of a majority, up and down, and fails without one", async () => {
   await using party = await Party.of(masters(), { client: IMPATIENT });
-  const hold = await takeAll(party, 10_000);
+  const hold = await takeAll(party, 60_000);
   await hold.extend(LONG);
   expect(hold.remaining).toBeGreaterThan(LONG / 2);
   await until("all have it", async () => Math.min(...(await ttlsOf(party))) > LONG / 2);
   party.proxy(1).stall();
   const { took } = await timed(() => hold.extend(2 * LONG));
-  expect(took).toBeLessThan(900);
+  expect(took).toBeLessThan(2_900);
   expect(hold.remaining).toBeGreaterThan(LONG);
-  await hold.extend(20_000);
-  expect(hold.remaining).toBeLessThanOrEqual(20_000);
+  await hold.extend(40_000);
+  expect(hold.remaining).toBeLessThanOrEqual(40_000);
   party.proxy(2).stall();
   expect(await failure(hold.extend(LONG))).toMatchObject({ code: "UNAVAILABLE" });
   expect(hold.isHeld).toBe(true);

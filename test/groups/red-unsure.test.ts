@@ -8,8 +8,8 @@ import { heldOn, LONG, occupy, Party, SOON, takeAll, useMasters, vacate } from "
 const masters = useMasters(3);
 failOnUnhandledRejections();
 
-/** A master has a second for its answer. */
-const IMPATIENT = { commandTimeout: 1_000 };
+/** A master has three seconds for its answer. */
+const IMPATIENT = { commandTimeout: 3_000 };
 
 type Ask = Pick<Party["lock"], "isLocked" | "isHeldByCurrentOwner" | "getHoldCount" | "remainTimeToLive">;
 const QUESTIONS = ["isLocked", "isHeldByCurrentOwner", "getHoldCount", "remainTimeToLive"] as const;

@@ -172,7 +172,7 @@ test("WAIT_TIMEOUT names the holder as far as it is known", async () => {
   await using mine = new LockClient(server.connect());
   const lock = mine.getLock("busy");
   const hold = await lock.lock();
-  const own = await failure(lock.lock({ wait: 500 }));
+  const own = await failure(lock.lock({ wait: 2_500 }));
   expect(own.message).toMatch(/was not free within \d+ ms; held by this process itself; wait longer/);
   for (const [label, text] of [
     [undefined, "held by this process itself; wait longer"],
@@ -180,17 +180,17 @@ test("WAIT_TIMEOUT names the holder as far as it is known", async () => {
   ] as const) {
     await using other = new LockClient(server.connect(), { label });
     await until("it is told", async () => (await server.call("EXISTS", keyOf(mine))) === 1);
-    expect((await failure(other.getLock("busy").lock({ wait: 500 }))).message).toContain(text);
+    expect((await failure(other.getLock("busy").lock({ wait: 2_500 }))).message).toContain(text);
   }
   await hold.unlock();
   await server.call("HSET", "busy", "b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7", "1");
   await server.call("PEXPIRE", "busy", "60000");
-  const java = await failure(lock.lock({ wait: 500 }));
+  const java = await failure(lock.lock({ wait: 2_500 }));
   expect(java.message).toContain("held by owner b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7; wait longer");
   await using worker = await startWorker(bundle());
   await worker.request<string>("hold", [server.url, "theirs", 1_500]);
   const named = await until("it is named", async () => {
-    const { message } = await failure(mine.getLock("theirs").lock({ wait: 500 }));
+    const { message } = await failure(mine.getLock("theirs").lock({ wait: 2_500 }));
     return message.includes("(pid") ? message : undefined;
   });
   expect(named).toMatch(/held by a worker \(pid \d+\) for \d+ s; wait longer/);
@@ -200,7 +200,7 @@ test("WAIT_TIMEOUT of a group names who holds a member, others before this proce
   await using mine = new LockClient(server.connect(), { label: "stock-1" });
   await using other = new LockClient(server.connect(), { label: "stock-2" });
   const timedOut = (...names: string[]) =>
-    failure(new MultiLock(...names.map((name) => mine.getLock(name))).lock({ wait: 500 }));
+    failure(new MultiLock(...names.map((name) => mine.getLock(name))).lock({ wait: 2_500 }));
   const own = await mine.getLock("shelf:1").lock();
   const theirs = await other.getLock("shelf:2").lock();
   await until("it is told", async () => (await server.call("EXISTS", keyOf(other))) === 1);

@@ -5,7 +5,7 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, inject } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
-import { isAtLeast, type RedisServer, startRedis } from "../support/index.js";
+import { isAtLeast, type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
 import type { Built } from "./build.js";
 import { JavaClient, type JavaOptions, type JavaThread } from "./java.js";
 import { Jvm } from "./jvm.js";
@@ -104,7 +104,7 @@ export class Scene {
 
   /** Another client in Node; closed at the end. */
   newNode(options: LockClientOptions = {}): LockClient {
-    const client = new LockClient(this.server.connect(), options);
+    const client = new LockClient(this.server.connect(), { ...UNHURRIED, ...options });
     this.#clients.add(client);
     return client;
   }

@@ -75,7 +75,7 @@ test("a nested hold has the token of the outermost one, in all forms, and draws 
 
 test("tokens rise over a hold that has expired, and one that was taken by force", async () => {
   await using scene = await Scene.of(stage(), { pollCap: NEVER }, {});
-  const first = await fenced(scene).lock({ lease: 800 });
+  const first = await fenced(scene).lock({ lease: 3_000 });
   const second = await fenced(scene, 1).lock();
   expect(await fenced(scene).forceUnlock()).toBe(true);
   const third = await fenced(scene).lock();
@@ -97,7 +97,7 @@ test("tokens rise over a client's end, and over the death of a process", async (
     port: stage().server.port,
     name: scene.name,
     side: "fenced",
-    options: { watchdogTimeout: 600 },
+    options: { watchdogTimeout: 3_000 },
   };
   await worker.request("start", start);
   await worker.request("take", { id: "it" });

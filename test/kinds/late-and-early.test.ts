@@ -185,7 +185,7 @@ test("a read hold that is over by the clock stands in nobody's way to write", as
   await client.ready();
   const sides = client.getReadWriteLock(freshName());
   await client.scope(async () => {
-    const read = await sides.readLock().lock({ lease: 1_000 });
+    const read = await sides.readLock().lock({ lease: 3_000 });
     stall(read.remaining + 100);
     const write = await sides.writeLock().lock();
     expect(read.isHeld).toBe(false);

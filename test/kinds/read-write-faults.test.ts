@@ -210,7 +210,7 @@ test("a release that comes while the answer to a try is on its way wakes the try
 
 test("waiting readers get in when a writer's lease ends that nobody gives back", async () => {
   await using scene = await Scene.of(stage(), {}, patient);
-  const hold = await scene.write(0).lock({ lease: 1_000 });
+  const hold = await scene.write(0).lock({ lease: 3_000 });
   const readers = [watch(scene.read(1).lock()), watch(scene.read(1).lock())];
   const holds = await Promise.all(readers.map((reader) => soon(reader)));
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });

@@ -158,7 +158,7 @@ test.concurrent("a leased read beside a watched write lapses by itself, and the 
   await using scene = await Scene.of(stage(), { watchdogTimeout: WATCHDOG });
   const seen = recordEvents(scene.client(0));
   const write = await scene.write(0).lock();
-  const read = await scene.read(0).lock({ lease: 1_200, owner: write });
+  const read = await scene.read(0).lock({ lease: 3_000, owner: write });
   await until("the read has lapsed", () => !read.isHeld);
   await expect(read.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   await expectRenewed(scene, write, seen);

@@ -62,7 +62,7 @@ test("while a writer waits no new reader gets in, and with preferWriters: false 
   const reading = await scene.read(0).lock();
   const writer = await scene.parked(1, () => scene.write(1).lock());
   expect(await scene.read(0).tryLock()).toBeNull();
-  expect(await scene.read(2).tryLock(500)).toBeNull();
+  expect(await scene.read(2).tryLock(2_500)).toBeNull();
   const bold = await scene.read(2, false).tryLock();
   expect(bold).not.toBeNull();
   await bold?.unlock();

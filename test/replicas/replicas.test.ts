@@ -167,7 +167,7 @@ describe("a master and a replica", () => {
   });
 
   test("two asked for, one there", async () => {
-    const lock = connect({ replicas: 2, replicasTimeout: 500 }).getLock("job");
+    const lock = connect({ replicas: 2, replicasTimeout: 1_500 }).getLock("job");
     await expect(lock.lock()).rejects.toMatchObject(short(1, 2));
     expect(await direct.exists("job")).toBe(0);
   });
@@ -278,7 +278,7 @@ describe("a cluster with a replica for each master", () => {
   });
 
   test("and undone when they are not", async () => {
-    const impatient = new LockClient(cluster.connect(), { replicas: 2, replicasTimeout: 500 });
+    const impatient = new LockClient(cluster.connect(), { replicas: 2, replicasTimeout: 1_500 });
     client = impatient;
     const redis = cluster.connect();
     for (const name of names) {

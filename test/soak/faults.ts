@@ -7,12 +7,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Member } from "../exclusion/fleet.js";
 import { ClusterSite, SentinelSite, type Site } from "../exclusion/sites.js";
 import {
+  calmFailover,
   type Fault,
   type FaultProxy,
   forcedFailover,
   type Matcher,
   moveSlot,
-  politeFailover,
   type RedisServer,
   rejoin,
   replicaOf,
@@ -126,7 +126,7 @@ async function failOver(planned: Planned, { site, locks }: Scenery, kills: boole
     if (performance.now() - (elected.get(replica) ?? Number.NEGATIVE_INFINITY) < BETWEEN_ELECTIONS) return;
     elected.set(replica, performance.now());
     if (!kills) {
-      await politeFailover(cluster, key);
+      await calmFailover(cluster, key);
       return settled(site);
     }
     await quiesce(before, replica);

@@ -17,8 +17,8 @@ export const SITES: Readonly<Record<Topology, () => Promise<Site>>> = {
   single: async () => new SingleSite(await startRedis({ args: FAITHFUL })),
   sentinel: async () => new SentinelSite(await startSentinel({ args: FAITHFUL, downAfter: PATIENT })),
   cluster: async () => {
-    const args = [...FAITHFUL, "--cluster-node-timeout", String(PATIENT)];
-    return new ClusterSite(await startCluster({ masters: 3, replicas: 1, args }));
+    const options = { masters: 3, replicas: 1, nodeTimeout: PATIENT, args: FAITHFUL };
+    return new ClusterSite(await startCluster(options));
   },
   redlock: async () => {
     const servers = Array.from({ length: MASTERS }, () => startRedis({ args: FAITHFUL }));

@@ -23,6 +23,15 @@ export interface Failover {
 
 /** CLUSTER FAILOVER on a replica of the key's master, which hands over all it has and becomes a replica. */
 export async function politeFailover(cluster: RedisCluster, key: string): Promise<Failover> {
+  // Masters vote about the same node only once in two node time-outs.
+  await cluster.makeHasty();
+  const failover = await calmFailover(cluster, key);
+  await cluster.makeCalm();
+  return failover;
+}
+
+/** Likewise, and nobody who stands still meanwhile is replaced. */
+export async function calmFailover(cluster: RedisCluster, key: string): Promise<Failover> {
   const before = await cluster.masterFor(key);
   const replica = await replicaOf(cluster, before);
   await untilInStep(replica);
@@ -48,7 +57,7 @@ async function askFor(
     const diedAt = performance.now();
     await replica.call(...command);
     try {
-      return await untilTakenOver(cluster, key, before, diedAt, ABORTED);
+      return await untilKnown(cluster, key, before, diedAt, ABORTED);
     } catch (error) {
       if (attempt === ATTEMPTS) throw error;
     }
@@ -66,13 +75,26 @@ export async function hardFailover(
   return untilTakenOver(cluster, key, before, performance.now());
 }
 
-/** Resolves when all nodes that answer, but the old master, name another one of the key. */
+/** Has a master replaced that does not answer any more; resolves when another one reigns. */
 export async function untilTakenOver(
   cluster: RedisCluster,
   key: string,
   before: RedisServer,
   diedAt: number,
-  timeout: number = TIMEOUT,
+): Promise<Failover> {
+  await cluster.makeHasty(before);
+  const failover = await untilKnown(cluster, key, before, diedAt, TIMEOUT);
+  await cluster.makeCalm(before);
+  return failover;
+}
+
+/** Resolves when all nodes that answer, but the old master, name another one of the key. */
+async function untilKnown(
+  cluster: RedisCluster,
+  key: string,
+  before: RedisServer,
+  diedAt: number,
+  timeout: number,
 ): Promise<Failover> {
   const after = await until(
     `another master than ${before.port} is known`,

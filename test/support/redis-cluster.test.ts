@@ -57,6 +57,7 @@ test("a replica takes over from a killed master", async () => {
   const before = await cluster.masterFor("k");
   await before.call("SET", "k", "v");
   await before.call("WAIT", 1, 1_000);
+  await cluster.makeHasty();
   await before.kill();
   const after = await until(
     "another master is named",

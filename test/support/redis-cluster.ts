@@ -12,27 +12,35 @@ export interface RedisClusterOptions {
   readonly masters?: number;
   /** Of each master. Default 0. */
   readonly replicas?: number;
+  /** Milliseconds for which a node may stand still before the others replace it. Default 15 seconds. */
+  readonly nodeTimeout?: number;
   /** More arguments of each redis-server. */
   readonly args?: readonly string[];
 }
 
 const SLOTS = 16_384;
 const START_TIMEOUT = 20_000;
+/** A busy machine is no reason for a failover. */
+const CALM = 15_000;
+/** Nodes get to know each other, and take a dead one for dead, by pings that are as rare as they are patient. */
+const HASTY = 1_000;
 
 /** Starts a cluster and resolves when every node says that it is up, and every replica has its copy. */
 export async function startCluster(options: RedisClusterOptions = {}): Promise<RedisCluster> {
-  const { masters = 3, replicas = 0, args = [] } = options;
-  const nodeArgs = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000", ...args];
+  const { masters = 3, replicas = 0, nodeTimeout = CALM, args = [] } = options;
+  const nodeArgs = ["--cluster-enabled", "yes", "--cluster-node-timeout", String(nodeTimeout), ...args];
   const count = masters * (1 + replicas);
   const started = await Promise.allSettled(
     Array.from({ length: count }, () => startRedis({ args: nodeArgs })),
   );
   const nodes = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
-  const cluster = new RedisCluster(nodes);
+  const cluster = new RedisCluster(nodes, nodeTimeout);
   try {
     const failed = started.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+    await cluster.makeHasty();
     await form(nodes, masters);
+    await cluster.makeCalm();
     return cluster;
   } catch (error) {
     await cluster.stop();
@@ -94,11 +102,23 @@ async function waitFor(node: RedisServer, what: string, field: string, value: st
 export class RedisCluster {
   /** Masters first, as they were at the start. */
   readonly nodes: readonly RedisServer[];
+  readonly #nodeTimeout: number;
   readonly #clients = new TrackedClients();
 
   /** Takes over nodes that form a cluster; `startCluster` makes one. */
-  constructor(nodes: readonly RedisServer[]) {
+  constructor(nodes: readonly RedisServer[], nodeTimeout: number = CALM) {
     this.nodes = nodes;
+    this.#nodeTimeout = nodeTimeout;
+  }
+
+  /** From now on a node that is gone is soon replaced; `gone`: one that does not answer already. */
+  makeHasty(gone?: RedisServer): Promise<void> {
+    return this.#setNodeTimeout(HASTY, gone);
+  }
+
+  /** From now on a node that stands still for seconds is left where it is. */
+  makeCalm(gone?: RedisServer): Promise<void> {
+    return this.#setNodeTimeout(this.#nodeTimeout, gone);
   }
 
   /** For `new Cluster(startupNodes)`. */
@@ -132,6 +152,11 @@ export class RedisCluster {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  async #setNodeTimeout(ms: number, gone: RedisServer | undefined): Promise<void> {
+    const nodes = this.nodes.filter((node) => node !== gone);
+    await Promise.all(nodes.map((node) => node.call("CONFIG", "SET", "cluster-node-timeout", ms)));
   }
 
   /** The masters by their own word; a dead one is none. */

@@ -145,7 +145,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
   test("what is given back, given up or closed while there is no master comes to its end", async () => {
     await using crew = new Crew(cluster());
     const master = await cluster().masterFor("here");
-    const options = { shardedPubSub, watchdogTimeout: 20_000 };
+    const options = { shardedPubSub, watchdogTimeout: 12_000 };
     const [ours, theirs, leaving] = await Promise.all([
       crew.join(options),
       crew.join(options),

@@ -105,10 +105,12 @@ export function ending(act: NewAct, connect: (options: LockClientOptions) => Loc
     const { hold, events, began } = kept;
     const { lock, rival } = kept.act;
     expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(KEPT);
-    await until("a lease is over", () => performance.now() - began > KEPT && hold.remaining > 0);
+    const renewals = () => events.filter(({ name }) => name === "renewed").length;
+    // By the client's clock as well, which may be another one and behind.
+    const isOver = () => performance.now() - began > KEPT && renewals() > 1 && hold.remaining > 0;
+    await until("a lease is over", isOver);
     expect(await rival.tryLock()).toBeNull();
     expect(hold.isHeld).toBe(true);
-    expect(events.filter(({ name }) => name === "renewed").length).toBeGreaterThan(1);
     await hold.unlock();
     await (await rival.lock()).unlock();
   });

@@ -8,13 +8,13 @@ import { FencedHold, type Hold, type Lock, LockClient, type LockClientOptions } 
 import { lost, nextEvent } from "../contract/helpers.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
 import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisSentinel, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { type RedisSentinel, STEADY, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { CALM, makeHasty } from "./sentinel-haste.js";
 
 /** Nothing is renewed within the test. */
 const FAR: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 60_000 };
-/** Renewed every four seconds. */
-const RENEWED: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 12_000 };
+/** Renewed every nine seconds: a failover on a busy machine is over before the deadline. */
+const RENEWED: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 3 * STEADY };
 const PATIENCE = { timeout: 20_000 };
 
 let all: RedisSentinel;

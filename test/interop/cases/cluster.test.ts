@@ -33,14 +33,17 @@ withRedissonOnCluster("cluster", (scene) => {
       for (const name of names) {
         const waiters = scene.waiters(name);
         const [ours, theirs] = [contest.node(node, name), contest.java(await scene.thread(java), name)];
-        for (const [holder, rival] of [[ours, theirs] as const, [theirs, ours] as const]) {
+        const ways = [["Java", ours, theirs] as const, ["Node", theirs, ours] as const];
+        for (const [waiter, holder, rival] of ways) {
           const open = await holder.shut();
           expect(await rival.enters()).toBe(false);
           const waiting = await waiters.park(() => rival.waits());
           const other = pubSub === "sharded" ? "classic" : "sharded";
           expect((await scene.listeners(name))[other]).toBe(0);
           await open();
-          const leave = await soon(waiting);
+          const leave = await soon(waiting).catch((cause: unknown) => {
+            throw new Error(`${waiter} waits for ${name} still`, { cause });
+          });
           await leave();
         }
       }

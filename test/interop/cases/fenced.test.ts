@@ -56,8 +56,8 @@ withRedisson("fenced lock", (scene) => {
     const name = scene.name();
     const java = (await scene.thread()).lock("fenced", name);
     const node = scene.newNode({ pollCap: NEVER }).getFencedLock(name);
-    const tokens = [await java.tryLockAndGetToken(0, 1_000)];
-    const hold = await soon(await parked(scene, name, () => node.lock({ lease: 1_000 })));
+    const tokens = [await java.tryLockAndGetToken(0, 3_000)];
+    const hold = await soon(await parked(scene, name, () => node.lock({ lease: 3_000 })));
     tokens.push(hold.token, await soon(await parked(scene, name, () => java.lockAndGetToken())));
     expectRising(tokens);
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
