@@ -28,9 +28,7 @@ const STATIC_CHECKS = [
   ["build", "tsdown --logLevel warn"],
   ["api report", "node tools/api-report.mjs --check"],
   ["publint", "publint --strict"],
-  // Subpaths are for those who resolve `exports`; the root is for everybody.
-  ["attw, every entry", "attw --pack . --profile node16 --no-emoji --no-color"],
-  ["attw, the root everywhere", "attw --pack . --entrypoints . --no-emoji --no-color"],
+  ["attw", "attw --pack . --no-emoji --no-color"],
 ];
 /** Takes as long as all the others, on one core as they do: it runs beside them. */
 const BESIDE = ["promises", "eslint --max-warnings=0 ."];

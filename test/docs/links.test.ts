@@ -1,8 +1,8 @@
 /** What the pages point to is there: files, chapters, and the tests that hold a promise. */
 import { existsSync, readdirSync } from "node:fs";
-import { basename, dirname, join, normalize } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { allPages, anchorsOf, type Page, proseOf, ROOT } from "./pages.js";
+import { allPages, anchorsOf, linksOf, type Page, proseOf, ROOT } from "./pages.js";
 
 const pages = allPages();
 const tests = new Set(
@@ -10,15 +10,12 @@ const tests = new Set(
 );
 
 function brokenLinks(page: Page): string[] {
-  const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
-  return targets.filter((target) => {
-    if (/^https?:/.test(target)) return false;
-    const [path = "", anchor] = target.split("#");
-    const file = path ? normalize(join(dirname(page.file), path)) : page.file;
+  const broken = linksOf(page).filter(({ file, anchor }) => {
     if (!existsSync(join(ROOT, file))) return true;
     const other = pages.find((candidate) => candidate.file === file);
     return anchor !== undefined && !(other && anchorsOf(other).has(anchor));
   });
+  return broken.map(({ target }) => target);
 }
 
 /** `test/kinds`, `src/kinds/*.ts`, `wake-ups.test.ts`: paths in code spans; one with <…> is a pattern of many. */

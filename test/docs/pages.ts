@@ -1,6 +1,6 @@
 /** The pages that are written for readers, and the fenced blocks in them. */
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { anchorOf } from "../../docs/.vitepress/pages.js";
 
@@ -38,6 +38,25 @@ export function allPages(): Page[] {
 /** The text without its blocks of code, which have no links and no headings. */
 export function proseOf({ text }: Page): string {
   return text.replace(/^ *```.*?^ *```$/gms, "");
+}
+
+export interface Link {
+  /** As it stands. */
+  readonly target: string;
+  /** What it leads to, from the root of the repository. */
+  readonly file: string;
+  readonly anchor: string | undefined;
+}
+
+/** The links of a page, but for those to other sites. */
+export function linksOf(page: Page): Link[] {
+  const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  return targets
+    .filter((target) => !/^https?:/.test(target))
+    .map((target) => {
+      const [path = "", anchor] = target.split("#");
+      return { target, file: path ? normalize(join(dirname(page.file), path)) : page.file, anchor };
+    });
 }
 
 /** The anchors of a page's headings. */

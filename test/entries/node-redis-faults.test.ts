@@ -1,4 +1,6 @@
 /** Faults on the way of node-redis to one server: replies and connections that are lost. */
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
@@ -155,6 +157,21 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await cuts;
     expect(done).toBe(120);
     expect(await countOf(server, it.name)).toBe(0);
+  });
+
+  test("a socket that is taken is no connection before the server has answered", async () => {
+    const deaf = createServer().listen(0, "127.0.0.1");
+    await once(deaf, "listening");
+    const socket = { host: "127.0.0.1", port: (deaf.address() as AddressInfo).port };
+    // So nothing else is asked over a new socket.
+    const user = clients.add(redis.client({ socket, RESP: 2, disableClientInfo: true }));
+    const connection = fromNodeRedis(user);
+    const locks = new LockClient(connection, { commandTimeout: 500 });
+    expect(await failure(locks.getLock("a").lock())).toMatchObject({ code: "UNAVAILABLE" });
+    expect(connection.status).not.toBe("ready");
+    await locks.close({ timeout: 0 });
+    user.destroy();
+    deaf.close();
   });
 
   test("a server that is stopped for a moment", async () => {

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { allPages, linksOf } from "../docs/pages.js";
 import { type RedisServer, startRedis } from "../support/index.js";
 import { type Consumer, PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
@@ -16,6 +17,9 @@ const SHARED = ["platform"];
 
 /** Packages that an entry is for, and imports. */
 const NEEDED: Readonly<Record<string, string>> = { nestjs: "@nestjs/common", otel: "@opentelemetry/api" };
+
+/** Files that only who works on the library asks for. */
+const OF_REPOSITORY = /^(bench|test)\/|^(ARCHITECTURE|CONTRIBUTING)\.md$/;
 
 let redis: RedisServer;
 let packed: PackedPackage;
@@ -32,7 +36,7 @@ afterAll(async () => {
 });
 
 describe("what is in the package", () => {
-  test("both forms with types and maps, their sources, the scripts and the license, and nothing else", () => {
+  test("both forms with types and maps, their sources, the scripts, pages, examples and the license, and nothing else", () => {
     const built = ["index", ...ENTRIES].flatMap((entry) =>
       ["js", "cjs", "d.ts", "d.cts"].flatMap((end) => [`dist/${entry}.${end}`, `dist/${entry}.${end}.map`]),
     );
@@ -43,14 +47,24 @@ describe("what is in the package", () => {
     expect(packed.files.filter((file) => file.startsWith("dist/")).sort()).toEqual(built.sort());
     expect(packed.files).toContain("src/index.ts");
     const alone = packed.files.filter((file) => !file.includes("/"));
-    expect(alone.sort()).toEqual(["LICENSE", "README.md", "package.json"]);
+    const pages = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md"];
+    expect(alone.sort()).toEqual([...pages, "package.json"]);
     expect(packed.files.filter((file) => /(^|[/.])test[/.]|\.env|\.npmrc|\.pem|\.tgz/.test(file))).toEqual(
       [],
     );
     const folders = new Set(
       packed.files.filter((file) => file.includes("/")).map((file) => file.split("/")[0]),
     );
-    expect([...folders].sort()).toEqual(["dist", "lua", "src"]);
+    expect([...folders].sort()).toEqual(["dist", "docs", "examples", "lua", "src"]);
+  });
+
+  test("each page leads to what is in the package, but for what is about working on the library", () => {
+    const pages = allPages().filter(({ file }) => packed.files.includes(file));
+    expect(pages.map(({ file }) => file)).toContain("docs/guide.md");
+    const dead = pages.flatMap((page) =>
+      linksOf(page).filter(({ file }) => !OF_REPOSITORY.test(file) && !isPacked(file)),
+    );
+    expect(dead).toEqual([]);
   });
 
   test("the CJS file carries nanoid, the ESM file imports it", async () => {
@@ -129,6 +143,11 @@ describe("without ioredis", () => {
     expect(message).toMatch(/\bioredis\b/);
   });
 });
+
+/** A file, or a folder of files. */
+function isPacked(path: string): boolean {
+  return packed.files.some((file) => file === path || file.startsWith(`${path}/`));
+}
 
 function packagesAmong(names: readonly (string | undefined)[]): string[] {
   const packages = names.filter((name) => name !== undefined && !/^([.]|node:|url$)/.test(name));

@@ -124,3 +124,24 @@ export function destroy(client: PlainClient): void {
     // Version 5 does not destroy one that is not open.
   }
 }
+
+/** One for the library alone, with the options that say where the server is and who asks. */
+export function another(source: PlainClient): PlainClient {
+  return source.duplicate({
+    socket: { ...source.options?.socket, reconnectStrategy: false },
+    clientSideCache: undefined,
+    commandsQueueMaxLength: undefined,
+    // A command that nothing here needs.
+    disableClientInfo: true,
+    emitInvalidate: false,
+    maintNotifications: "disabled",
+    pingInterval: undefined,
+    readonly: false,
+  });
+}
+
+/** Connects it. Something on the way may take the socket though there is no server behind it, so that has to answer first. */
+export async function meet(client: PlainClient): Promise<void> {
+  await client.connect();
+  await client.sendCommand(["PING"], PLAINLY);
+}

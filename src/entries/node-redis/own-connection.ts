@@ -7,7 +7,18 @@
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
 import { Arrival } from "./arrival.js";
-import { destroy, ignore, isMoved, isRefusal, named, PLAINLY, type PlainClient, rethrow } from "./clients.js";
+import {
+  another,
+  destroy,
+  ignore,
+  isMoved,
+  isRefusal,
+  meet,
+  named,
+  PLAINLY,
+  type PlainClient,
+  rethrow,
+} from "./clients.js";
 import { CommandList } from "./command-list.js";
 import { Emitter } from "./emitter.js";
 
@@ -186,18 +197,8 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     });
     try {
       const source = await Promise.race([this.#source(), late]);
-      const client = source.duplicate({
-        socket: { ...source.options?.socket, reconnectStrategy: false },
-        clientSideCache: undefined,
-        commandsQueueMaxLength: undefined,
-        // A command that nothing here needs.
-        disableClientInfo: true,
-        emitInvalidate: false,
-        maintNotifications: "disabled",
-        pingInterval: undefined,
-        readonly: false,
-      });
-      if (use(client)) await Promise.race([client.connect(), late]);
+      const client = another(source);
+      if (use(client)) await Promise.race([meet(client), late]);
     } finally {
       clearTimeout(timer);
     }

@@ -7,9 +7,11 @@ export function checkResources(resources: unknown): readonly string[] {
   return [...new Set(resources as string[])];
 }
 
+/** In the words of redlock, since programs may know its error by them. */
+const WRONG_DURATION = "Duration must be an integer value in milliseconds.";
+
 /** @throws TypeError, RangeError for what is no whole number of milliseconds */
 export function checkDuration(duration: unknown): void {
-  if (typeof duration !== "number") throw new TypeError("redlock: duration must be a number of milliseconds");
-  if (!Number.isSafeInteger(duration) || duration < 1)
-    throw new RangeError(`redlock: duration must be a whole number of milliseconds, not ${duration}`);
+  if (typeof duration !== "number") throw new TypeError(WRONG_DURATION);
+  if (!Number.isSafeInteger(duration) || duration < 1) throw new RangeError(WRONG_DURATION);
 }

@@ -1,39 +1,153 @@
-/** The shop of the tests of `holdfast/nestjs`, on both versions of Nest: one lock by decorator, and one that is in use. */
-import { readFileSync } from "node:fs";
+/**
+ * A shop in Nest, compiled as Nest's own starter does it, on both versions: two instances sell from one stock, many requests at a time, and
+ * are terminated meanwhile.
+ */
 import manifest from "../../../package.json" with { type: "json" };
+import versions from "../versions/package.json" with { type: "json" };
 import type { Row } from "./table.js";
 
-const SHOP = readFileSync(new URL("../../entries/nest-app.mjs", import.meta.url), "utf8");
+const SHOP = `import "reflect-metadata";
+import { Controller, Injectable, Module, Post } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { LockClient } from "holdfast";
+import { InjectLockClient, Locked, LockExceptionFilter, LockModule } from "holdfast/nestjs";
+import { Redis } from "ioredis";
 
-const SELL = `import { LockClient } from "holdfast";
-import * as nestjs from "holdfast/nestjs";
-import { startShop } from "./nest-app.mjs";
-const redis = process.env.REDIS_URL;
-const sell = async (client) => ({ held: await client.getLock("stock").isLocked() });
-const { app, port } = await startShop(nestjs, nestjs.LockModule.forRoot({ redis }), sell);
-const post = (path) => fetch("http://127.0.0.1:" + port + path, { method: "POST" });
-console.log(await (await post("/")).text());
-const rival = LockClient.connect(redis);
-const hold = await rival.getLock("stock").lock();
-console.log((await post("/try")).status);
-await hold.unlock();
-await rival.close();
-await app.close();
+const redis = new Redis(process.env.REDIS_URL as string);
+
+@Injectable()
+class Stock {
+  constructor(@InjectLockClient() private readonly locks: LockClient) {}
+
+  @Locked((what: string) => what, { wait: 60_000 })
+  async sell(what: string): Promise<boolean> {
+    const left = Number(await redis.get("left"));
+    const isHeld = this.locks.getLock(what).currentHold()?.isHeld === true;
+    if (left > 0) await redis.set("left", left - 1);
+    return isHeld && left > 0;
+  }
+}
+
+@Controller()
+class Shop {
+  // By its type alone.
+  constructor(private readonly stock: Stock, private readonly locks: LockClient) {}
+
+  @Post()
+  async sell(): Promise<object> {
+    return { sold: await this.stock.sell("stock") };
+  }
+
+  @Locked("stock", { wait: 0 })
+  @Post("try")
+  async try(): Promise<object> {
+    return { id: this.locks.id };
+  }
+}
+
+@Module({ imports: [LockModule.forRoot({ redis })], controllers: [Shop], providers: [Stock] })
+class AppModule {}
+
+async function main(): Promise<void> {
+  const app = await NestFactory.create(AppModule, { logger: false });
+  app.useGlobalFilters(new LockExceptionFilter());
+  app.enableShutdownHooks();
+  await app.listen(0, "127.0.0.1");
+  process.send?.(app.getHttpServer().address().port);
+}
+void main();
+`;
+
+const TSCONFIG = {
+  compilerOptions: {
+    module: "commonjs",
+    target: "es2021",
+    outDir: "out",
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    strict: true,
+    skipLibCheck: true,
+  },
+  files: ["shop.ts"],
+};
+
+const CROWD = `const { fork } = require("node:child_process");
+const { once } = require("node:events");
+const { LockClient } = require("holdfast");
+const { Redis } = require("ioredis");
+
+const url = process.env.REDIS_URL;
+
+async function start() {
+  const child = fork("out/shop.js");
+  const [port] = await once(child, "message");
+  return { child, port };
+}
+
+async function main() {
+  const redis = new Redis(url);
+  await redis.set("left", 30);
+  const shops = await Promise.all([start(), start()]);
+  const post = (n, path = "") =>
+    fetch("http://127.0.0.1:" + shops[n % 2].port + "/" + path, { method: "POST", headers: { connection: "close" } });
+  const sell = async (n) => (await (await post(n)).json()).sold;
+
+  const sales = await Promise.all(Array.from({ length: 40 }, (_, n) => sell(n)));
+  console.log(sales.filter(Boolean).length, "sold,", await redis.get("left"), "left");
+
+  const rival = LockClient.connect(url);
+  const hold = await rival.getLock("stock").lock();
+  const refused = await post(0, "try");
+  console.log(refused.status, (await refused.json()).code);
+  await hold.unlock();
+  console.log((await post(0, "try")).status);
+  await rival.close();
+
+  await redis.set("left", 1000);
+  let sold = 0;
+  const crowd = Array.from({ length: 8 }, async (_, n) => {
+    // Until the instance takes no more.
+    while (await sell(n).catch(() => false)) sold += 1;
+  });
+  while (sold < 10) await new Promise((resolve) => setImmediate(resolve));
+  const ends = shops.map(({ child }) => once(child, "exit"));
+  for (const { child } of shops) child.kill("SIGTERM");
+  for (const [, signal] of await Promise.all(ends)) console.log(signal);
+  await Promise.all(crowd);
+  // The answer of one that was sold may have been cut off.
+  console.log("oversold:", sold > 1000 - Number(await redis.get("left")));
+  console.log("left locked:", (await redis.exists("stock")) === 1);
+  redis.disconnect();
+}
+main();
 `;
 
 const { "reflect-metadata": metadata, rxjs, ioredis, "@nestjs/core": newest } = manifest.devDependencies;
 
 export const NEST: readonly Row[] = ["10.4.22", newest].map((version) => ({
-  name: `Nest ${version}: a route under a lock`,
+  name: `Nest ${version}: two instances under load`,
+  type: "commonjs",
   packages: {
     ioredis,
     "@nestjs/common": version,
     "@nestjs/core": version,
     "@nestjs/platform-express": version,
+    "@types/node": manifest.devDependencies["@types/node"],
     "reflect-metadata": metadata,
     rxjs,
+    "typescript5.9": versions.dependencies["typescript5.9"],
   },
-  files: { "nest-app.mjs": SHOP, "sell.mjs": SELL },
-  commands: [["node", "sell.mjs"]],
-  prints: '{"held":true}\n409\n',
+  files: { "shop.ts": SHOP, "tsconfig.json": JSON.stringify(TSCONFIG), "crowd.js": CROWD },
+  commands: [
+    ["node", "node_modules/typescript5.9/bin/tsc", "-p", "."],
+    ["node", "crowd.js"],
+  ],
+  prints: `30 sold, 0 left
+409 WAIT_TIMEOUT
+201
+SIGTERM
+SIGTERM
+oversold: false
+left locked: false
+`,
 }));

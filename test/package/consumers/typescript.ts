@@ -12,6 +12,8 @@ const TYPED = { ioredis, ioredis5, "@types/node": node };
 
 /** Entries whose types are of the package that they are for. */
 const OF_OTHERS = ["nestjs", "otel"];
+const { "@nestjs/common": nest, "@opentelemetry/api": otel } = manifest.devDependencies;
+const OTHERS = { "@nestjs/common": nest, "@opentelemetry/api": otel };
 const ENTRIES = Object.keys(manifest.exports)
   .filter((path) => !/^[.]$|[.]json$/.test(path))
   .map((path) => path.slice("./".length));
@@ -54,9 +56,14 @@ const WAYS: readonly Way[] = [
   },
   {
     name: "node10",
-    packages: TYPED,
+    packages: { ...TYPED, ...OTHERS },
     options: { module: "commonjs", moduleResolution: "node10" },
-    files: { "typed.ts": programs.TYPED, "narrowed.ts": programs.NARROWED },
+    files: {
+      "typed.ts": programs.TYPED,
+      "redlock.ts": programs.TYPED_REDLOCK,
+      "narrowed.ts": programs.NARROWED,
+      "entries.ts": importAll(ENTRIES),
+    },
   },
   {
     name: "without @types/node",
@@ -69,11 +76,7 @@ const WAYS: readonly Way[] = [
   },
   {
     name: "every entry",
-    packages: {
-      "@types/node": node,
-      "@nestjs/common": manifest.devDependencies["@nestjs/common"],
-      "@opentelemetry/api": manifest.devDependencies["@opentelemetry/api"],
-    },
+    packages: { "@types/node": node, ...OTHERS },
     options: { module: "nodenext" },
     files: { "entries.mts": importAll(ENTRIES), "entries.cts": importAll(ENTRIES) },
   },
