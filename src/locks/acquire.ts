@@ -144,8 +144,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       dropExpired(own);
       if (this.over || !this.hasTurn()) return reply.resolve(AGAIN);
       // Also a hold on its way back is re-entered: its unlock was called later than this call.
-      if (own.firstHold) await reenter(this, within, reply);
-      else reply.resolve(await this.#outermost(within, coWaiters));
+      if (own.firstHold) await reenter(this, reply);
+      else reply.resolve(await this.#outermost(reply.left, coWaiters));
     });
     this.lastTry = settled;
     return answer;

@@ -80,12 +80,12 @@ function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promis
   grant.end();
   // Before the release is sent, so that no renewal follows it.
   changed(own);
-  const isQueued = own.lastCommand !== undefined;
+  const isQueued = own.lastCommand !== undefined || own.unsure !== undefined;
   let onSilence = noop;
   const outcome = inOrder(own, () => giveBack(grant, () => onSilence(), choose));
   grant.outcome = outcome;
   env.settle(outcome);
-  // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
+  // Behind a command that is not answered, or its tombstone, this one is not even sent, so its silence would go unnoticed.
   if (isQueued) return env.runner.withTimeout(lockName, outcome);
   return new Promise((resolve, reject) => {
     onSilence = () => reject(env.runner.unavailable(lockName));
