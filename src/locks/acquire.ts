@@ -118,9 +118,9 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { own } = this;
     if (own.firstHold) dropExpired(own);
-    const outermost = () => this.#outermost(within, coWaiters);
     if (!own.lastCommand && !own.firstHold) {
       // Nobody else sends commands for a record without an owner.
+      const outermost = () => this.#outermost(within, coWaiters);
       const tried = own.owner ? inOrder(own, outermost) : outermost();
       this.lastTry = tried;
       return tried;
@@ -129,8 +129,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       dropExpired(own);
       if (this.over || !this.hasTurn()) return reply.resolve(AGAIN);
       // Also a hold on its way back is re-entered: its unlock was called later than this call.
-      if (own.firstHold) await reenter(this, within, reply);
-      else reply.resolve(await outermost());
+      if (own.firstHold) await reenter(this, reply);
+      else reply.resolve(await this.#outermost(reply.left, coWaiters));
     });
     this.lastTry = settled;
     return answer;

@@ -31,6 +31,8 @@ export function commandDone(own: OwnerLock, work: Promise<unknown> | undefined):
 export interface Answer<T> {
   resolve(value: T): void;
   reject(error: unknown): void;
+  /** Milliseconds that are left for it as its task begins. */
+  readonly left: number;
 }
 
 /**
@@ -45,41 +47,56 @@ export function inOrderWithin<T>(
 ): { readonly answer: Promise<T>; readonly settled: Promise<void> } {
   let settled!: Promise<void>;
   const answer = new Promise<T>((resolve, reject) => {
+    const { clock } = own.table.env;
+    const begun = instant(clock);
     let isLate = false;
     const expire = () => {
       isLate = true;
       reject(own.table.env.runner.unavailable(lockName));
     };
-    const cancel = own.lastCommand ? own.table.env.clock.after(within, expire) : noop;
+    const waits = own.lastCommand !== undefined;
+    const cancel = waits ? clock.after(within, expire) : noop;
     settled = inOrder(own, async () => {
       cancel();
-      if (!isLate) await task({ resolve, reject });
+      const left = waits ? leftOf(within, elapsedSince(clock, begun)) : within;
+      if (!isLate) await task({ resolve, reject, left });
     });
     settled.catch(reject);
   });
   return { answer, settled };
 }
 
+/** At least so much that a command can be sent with it. */
+function leftOf(within: number, elapsed: number): number {
+  return Math.max(1, within - elapsed);
+}
+
 /**
  * Runs one command that changes the holds under an id of its own, `callId`. Commands before it that may arrive once
  * more (the connection was lost meanwhile, or there was no answer) get a tombstone first, which refuses them then:
  * a late one would set back the count, or cut the TTL that the hold believes in. With no hold left none is needed,
- * since the wire id is over then.
+ * since the wire id is over then. All of it has `within` milliseconds; the command is told how many are left.
  */
 export async function once<T>(
   own: OwnerLock,
   backend: Backend,
   callId: string,
-  command: () => Promise<T>,
+  command: (left: number) => Promise<T>,
+  within: number = own.table.env.runner.commandTimeout,
 ): Promise<T> {
   const { runner, clock } = own.table.env;
-  for (const settle of own.unsure?.splice(0) ?? []) await settle();
+  const called = instant(clock);
+  let left = within;
+  for (const settle of own.unsure?.splice(0) ?? []) {
+    await settle(left);
+    left = leftOf(within, elapsedSince(clock, called));
+  }
   const wireId = own.firstHold?.wireId;
   const { connectionEpoch } = runner;
   const begun = instant(clock);
   let isUnsure = true;
   try {
-    const result = await command();
+    const result = await command(left);
     isUnsure =
       runner.connectionEpoch !== connectionEpoch || elapsedSince(clock, begun) > runner.commandTimeout;
     return result;
@@ -88,7 +105,7 @@ export async function once<T>(
     const rest = () => restOf(own, backend);
     if (isUnsure && wireId !== undefined) {
       own.unsure ??= [];
-      own.unsure.push(() => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest))));
+      own.unsure.push((ms) => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest), ms)));
     }
   }
 }

@@ -75,8 +75,8 @@ export class OwnerLock implements Item, TimerEntry, LockRecord {
   declare turns: Turns | undefined;
   /** The last of the commands that take effect one after the other. */
   lastCommand: Promise<unknown> | undefined;
-  /** Write the tombstones of commands that may arrive once more. */
-  declare unsure: (() => Promise<void>)[] | undefined;
+  /** Write the tombstones of commands that may arrive once more; for so many milliseconds at most. */
+  declare unsure: ((ms: number) => Promise<void>)[] | undefined;
   /** Monotonic milliseconds, rounded down; {@link NEVER} while none is due. */
   renewAt: number = NEVER;
   /** Renewals on their way: if they are not answered, the likely cause, should the deadline pass. */

@@ -24,7 +24,7 @@ export interface Nested {
 }
 
 /** Resolves when nothing of the try is left to be settled. */
-export async function reenter(call: Nested, within: number, answer: Answer<Attempt<Grant>>): Promise<void> {
+export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Promise<void> {
   const { own, backend, lease, lockName } = call;
   const { env } = own.table;
   const { number, token, wireId } = own.firstHold as Grant;
@@ -33,9 +33,8 @@ export async function reenter(call: Nested, within: number, answer: Answer<Attem
   const undo = () => quietly(backend.undo(wireId, callId, others));
   const sent = call.since ?? instant(env.clock);
   try {
-    const word = await once(own, backend, callId, () =>
-      backend.reenter(wireId, callId, others().terms.length + 1, lease, within),
-    );
+    const send = (left: number) => backend.reenter(wireId, callId, others().terms.length + 1, lease, left);
+    const word = await once(own, backend, callId, send, answer.left);
     if (word === OVER) {
       throw new RedisUnavailableError(lockName, new Error("its hold count was changed by others"));
     }

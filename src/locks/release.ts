@@ -80,11 +80,11 @@ function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promis
   grant.end();
   // Before the release is sent, so that no renewal follows it.
   changed(own);
-  const isQueued = own.lastCommand !== undefined;
+  const isQueued = own.lastCommand !== undefined || own.unsure !== undefined;
   let onSilence = noop;
   env.workBegun();
   grant.outcome = queueCommand(own, () => giveBack(grant, () => onSilence(), choose));
-  // Behind a command that is not answered this one is not even sent, so its silence would go unnoticed.
+  // Behind a command that is not answered, or its tombstone, this one is not even sent, so its silence would go unnoticed.
   if (isQueued) return env.runner.withTimeout(grant.lockName, grant.outcome);
   return new Promise((resolve, reject) => {
     onSilence = () => reject(env.runner.unavailable(grant.lockName));

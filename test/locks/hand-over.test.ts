@@ -160,6 +160,18 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await end(place, successor, next);
   });
 
+  test("its lease counts from when the command was sent", async () => {
+    const place = await lineUp({ lease: 200_000 });
+    const { giver, successor, next, a, advance } = place;
+    a.keep("replies");
+    const back = watch(giver.unlock());
+    await advance(700);
+    await a.letGo();
+    expect(back.outcome).toBeUndefined();
+    expect(successor.value?.remaining).toBe(200_000 * 0.99 - 2 - 700);
+    await end(place, successor, next);
+  });
+
   test("a successor whose lease is over before the answer is here gives it on", async () => {
     const place = await lineUp({ lease: 300 });
     const { giver, successor, next, a, settle, advance } = place;

@@ -79,6 +79,26 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test.each([
+    ["outermost", false],
+    ["nested", true],
+  ])("an %s grant short of that rejects once it is undone, and not before", async (_, isNested) => {
+    const place = open();
+    const { lock, acknowledge, a, settle } = place;
+    const outer = await lock.lock();
+    if (!isNested) await outer.unlock();
+    acknowledge(1);
+    // What undoes it travels on the client's other connection.
+    a.keep("replies");
+    const call = watch(isNested ? lock.lock({ owner: outer }) : lock.lock());
+    await settle();
+    expect(call.outcome).toBe("pending");
+    await a.letGo();
+    expect(call.error).toMatchObject(REPLICAS);
+    if (isNested) await outer.unlock();
+    await expectNothingLeft(place);
+  });
+
   test("a nested call whose lock is gone asks for no acknowledgement of that", async () => {
     const place = open();
     const { lock, server, acknowledge, a } = place;

@@ -1,6 +1,6 @@
 /** Runs of one owner take turns: which of them run together, and who is next. In virtual time. */
 import { describe, expect, test } from "vitest";
-import type { Hold, Lock, LockOptions } from "../../src/index.js";
+import { type Hold, type Lock, type LockOptions, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import {
   type Deferred,
@@ -250,6 +250,31 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
       await runs.end("b");
     });
     await settle();
+    await expectNothingLeft(place);
+  });
+
+  test("sibling runs of a group of locks take turns, and with runs of a member", async () => {
+    const place = open();
+    const { lock, a, settle } = place;
+    const runs = new Runs(place);
+    const group = new MultiLock(lock, a.client.getLock("other")) as unknown as Lock;
+    await a.client.scope(async () => {
+      runs.begin("a", group);
+      runs.begin("b", group);
+      runs.begin("c", lock);
+      runs.begin("d", group);
+      await settle();
+      expect(runs.now).toEqual(["a"]);
+      const left = new Set(["b", "c", "d"]);
+      await runs.end("a");
+      while (left.size > 0) {
+        await settle();
+        const [next, ...more] = runs.now;
+        expect(more).toEqual([]);
+        expect(left.delete(next as string)).toBe(true);
+        await runs.end(next as string);
+      }
+    });
     await expectNothingLeft(place);
   });
 

@@ -195,6 +195,38 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await expectNothingLeft(place);
     });
 
+    /** What is called so many milliseconds after a command that gets no answer. */
+    const LATER: [string, number, (lock: Lock, holds: Hold[]) => Promise<unknown>][] = [
+      ["a nested lock() behind", 500, (lock, [outer]) => lock.lock({ owner: outer })],
+      ["a nested lock() after", COMMAND_TIMEOUT, (lock, [outer]) => lock.lock({ owner: outer })],
+      ["an unlock() behind", 500, (_, [, inner]) => (inner as Hold).unlock()],
+      ["an unlock() after", COMMAND_TIMEOUT, (_, [, inner]) => (inner as Hold).unlock()],
+      ["an extend() behind", 500, (_, [, inner]) => (inner as Hold).extend(50_000)],
+      ["an extend() after", COMMAND_TIMEOUT, (_, [, inner]) => (inner as Hold).extend(50_000)],
+    ];
+
+    test.each(LATER)(
+      "%s a command without an answer is UNAVAILABLE in its own time",
+      async (_, after, call) => {
+        const place = await open();
+        const { lock, a, advance } = place;
+        const outer = await lock.lock({ lease: 60_000 });
+        const inner = await lock.lock({ lease: 60_000, owner: outer });
+        a.keep(way);
+        const first = watch(outer.extend(90_000));
+        await advance(after);
+        const later = watch(call(lock, [outer, inner]));
+        await advance(COMMAND_TIMEOUT - 1);
+        expect(later.outcome).toBe("pending");
+        await advance(2);
+        expect([first.outcome, later.outcome]).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
+        await a.letGo();
+        await place.settle();
+        for (const hold of [inner, outer]) await watch(hold.unlock());
+        await expectNothingLeft(place);
+      },
+    );
+
     test("a waiting call's try may be unanswered: it goes on, and has the lock once it is free", async () => {
       const place = await open({ pollCap: 500 });
       const { lock, rival, a, advance } = place;

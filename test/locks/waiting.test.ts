@@ -88,6 +88,57 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test("a try without an answer is made again as soon as the server answers anything", async () => {
+    const place = open({ pollCap: NEVER, watchdogTimeout: 900_000 });
+    const { lock, rival, a, advance } = place;
+    const theirs = await rival.lock();
+    const call = watch(lock.lock());
+    await advance(100);
+    a.keep("requests");
+    await theirs.unlock();
+    await advance(2_000);
+    expect(call.outcome).toBe("pending");
+    await a.letGo();
+    await advance(10);
+    expect(call.value?.isHeld).toBe(true);
+    await call.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("a single try behind a call of its owner without an answer is UNAVAILABLE in its own time", async () => {
+    const place = open();
+    const { lock, a, advance } = place;
+    await (await lock.lock()).unlock();
+    a.keep("requests");
+    await a.client.scope(async () => {
+      const first = watch(lock.lock());
+      await advance(500);
+      const second = watch(lock.tryLock());
+      await advance(500);
+      expect([first.outcome, second.outcome]).toEqual(["UNAVAILABLE", "pending"]);
+      await advance(501);
+      expect(second.outcome).toBe("UNAVAILABLE");
+    });
+    await a.letGo();
+    await expectNothingLeft(place);
+  });
+
+  test("a waiter that is aborted asks the server for nothing, unless that knows of it", async () => {
+    const place = open({ pollCap: NEVER });
+    const { lock, rival, server, settle } = place;
+    const controller = new AbortController();
+    const theirs = await rival.lock();
+    const call = watch(lock.lock({ signal: controller.signal }));
+    await settle();
+    server.took();
+    controller.abort("enough");
+    await settle();
+    expect(call.outcome).toBe("enough");
+    expect(server.took()).toHaveLength(kind.places ? 1 : 0);
+    await theirs.unlock();
+    await expectNothingLeft(place);
+  });
+
   test("a call made during an outage is UNAVAILABLE in time", async () => {
     const place = open();
     const { lock, a, advance } = place;
