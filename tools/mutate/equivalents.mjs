@@ -177,6 +177,72 @@ const EQUIVALENT = new Map([
     [/this.*#next/, "false"],
     ["!this.#next", "this.#next"],
   ),
+  ...same(SHORTCUT, "locks/commands", "const waits = own.lastCommand !== undefined;", [
+    /= own.*;/,
+    "= true;",
+  ]),
+  ...same(
+    "its failure is told to nobody",
+    "locks/commands",
+    'own.unsure.push((ms) => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest), ms)));',
+    ['""', '"Stryker was here!"'],
+  ),
+  ...same(
+    "its failure is told to nobody",
+    "locks/commands",
+    'return quietly(own.table.env.runner.withTimeout("", work));',
+    ['""', '"Stryker was here!"'],
+  ),
+  ...same(
+    "nobody asks what is left where a whole wire id is undone",
+    "locks/commands",
+    "const undone = quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT));",
+    ["NOTHING_LEFT", "undefined"],
+  ),
+  ...same(
+    MEMORY,
+    "locks/commands",
+    "export function dropTurns(own: OwnerLock): void { if (own.turns?.idle) own.turns = undefined; forgetIfIdle(own); }",
+    [/{.*}/, "{}"],
+  ),
+  ...same(MEMORY, "locks/commands", "if (own.turns?.idle) own.turns = undefined;", [
+    "own.turns?.idle",
+    "false",
+  ]),
+  ...same(
+    MEMORY,
+    "locks/owner-lock",
+    "if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own);",
+    [/own\.owner && .*own\.turns\)/, "false)"],
+    ["!own.turns", "own.turns"],
+  ),
+  ...same(
+    MEMORY,
+    "locks/owner-lock",
+    "export function forgetIfIdle(own: OwnerLock): void { if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own); }",
+    [/{.*}/, "{}"],
+  ),
+  ...same(UNDEFINED, "locks/owner-lock", "if (token !== undefined) this.token = token;", [
+    "token !== undefined",
+    "true",
+  ]),
+  ...same(UNDEFINED, "locks/owner-lock", "if (frame) this.frame = frame;", ["(frame)", "(true)"]),
+  ...same(
+    "it sets what is there already",
+    "locks/owner-lock",
+    "if (this.#laterBy(sent, lease) > 0) this.setTerm(sent, lease);",
+    [">", ">="],
+  ),
+  ...same(
+    "it sets what is there already",
+    "locks/owner-lock",
+    "if (this.#laterBy(sent, lease) < 0) this.setTerm(sent, lease);",
+    ["<", "<="],
+  ),
+  ...same("no queue has that name", "locks/handoff", "if (queueName === undefined) return;", [
+    "queueName === undefined",
+    "false",
+  ]),
   ...same(SHORTCUT, "locks/turns", "if (!call.awaitsTurn) return;", ["!call.awaitsTurn", "false"]),
   ...same("the siblings that read have the turn as well", "locks/upgrade", "reads = true;", [
     "true",
