@@ -1,6 +1,6 @@
 // Tests the tests of engine, watchdog and locks: StrykerJS changes the TypeScript in small ways, one at a time, and runs
-// the tests that come by the changed place, which should notice. The fast tests only: those in virtual time, and for
-// src/locks those of the contract on a plain lock with a real server, and short random histories.
+// the tests that come by the changed place, which should notice. The tests in virtual time only, in a process for each change
+// (mutate/bundle-runner.mjs).
 // Usage: npm run mutate [-- src/engine src/locks/turns.ts src/locks/force.ts:20-30 ...]
 import { readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";

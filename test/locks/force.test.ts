@@ -120,6 +120,49 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(extended.error).toMatchObject(FORCED);
   });
 
+  test("by another client is the reason of a loss that a nested call under way is told of", async () => {
+    const place = open();
+    const { lock, twin, a, settle } = place;
+    const hold = await lock.lock();
+    a.keep("requests");
+    const nested = watch(lock.tryLock(0, undefined, { owner: hold }));
+    await settle();
+    const forced = watch(twin.forceUnlock());
+    await settle();
+    await a.letGo();
+    expect(forced.outcome).toBe(true);
+    expect(hold.signal.reason).toMatchObject(FORCED);
+    // It has the lock that is free now.
+    expect(nested.value?.isHeld).toBe(true);
+    await nested.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("means nothing to a hold of another lock, of this client or another", async () => {
+    const { lock, twin, a, b, server } = open();
+    const holds = await Promise.all([a, b].map(({ client }, i) => kind.make(client, `other-${i}`).lock()));
+    await twin.lock();
+    expect(await lock.forceUnlock()).toBe(true);
+    expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, true]);
+    for (const [i, hold] of holds.entries()) {
+      server.delete(`other-${i}`);
+      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    }
+  });
+
+  test("is told as such also while renewals are not answered", async () => {
+    const { lock, twin, a, advance } = open({ watchdogTimeout: 9_000 });
+    a.listen("suspended");
+    const hold = await lock.lock();
+    a.keep("requests");
+    await advance(5_000);
+    expect(a.heard("suspended")).toHaveLength(1);
+    await a.reconnect();
+    expect(await lock.forceUnlock()).toBe(true);
+    expect(hold.signal.reason).toMatchObject(FORCED);
+    expect(await twin.forceUnlock()).toBe(false);
+  });
+
   test("that fails leaves no suspicion behind", async () => {
     const { lock, a, advance, server } = open();
     const hold = await lock.lock();
@@ -170,4 +213,13 @@ test("of one side leaves the other alone", async () => {
     expect(await failure(holds[1]?.unlock() as Promise<void>)).toMatchObject({ reason: "expired" });
   });
   await expectNothingLeft(place);
+});
+
+test("of a side that nobody has is false, and leaves the other alone", async () => {
+  const { a } = scene();
+  const lock = a.client.getReadWriteLock(NAME);
+  const hold = await lock.readLock().lock();
+  expect(await lock.writeLock().forceUnlock()).toBe(false);
+  expect(hold.isHeld).toBe(true);
+  await hold.unlock();
 });

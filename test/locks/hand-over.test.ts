@@ -1,5 +1,6 @@
 /** A lock that is given back while somebody of the same process waits goes to that one by the same command. In virtual time. */
 import { describe, expect, test } from "vitest";
+import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, Lock, LockOptions } from "../../src/index.js";
 import { byName, KINDS, PLAIN } from "../contract/kinds.js";
 import { expectNothingLeft, failure, NAME, type Scene, scene, type Watched, watch } from "./scene.js";
@@ -133,6 +134,29 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
       await end(place, successor, next);
     },
   );
+
+  test("a command that is made anew after a refusal that passes hands over to nobody who has left", async () => {
+    const place = await lineUp();
+    const { giver, successor, next, controller, server, settle, advance } = place;
+    const refused: string[] = [];
+    server.instead = ({ name }) => {
+      if (!name.endsWith("/pass") || refused.length > 0) return undefined;
+      refused.push(name);
+      throw new ReplyError("LOADING Redis is loading the dataset in memory");
+    };
+    const back = watch(giver.unlock());
+    await settle();
+    expect(refused).toHaveLength(1);
+    controller.abort("enough");
+    await advance(200);
+    expect(back.outcome).toBeUndefined();
+    expect(successor.outcome).toBe("enough");
+    expect(next.value?.isHeld).toBe(true);
+    const verbs = server.took().map((name) => name.split("/")[1]);
+    expect(verbs).toContain("release");
+    expect(verbs).not.toContain("pass");
+    await end(place, next);
+  });
 
   test("a command that is sent again, since its answer was lost, hands over once", async () => {
     const place = await lineUp();

@@ -1,6 +1,6 @@
 /** Holds of one owner on one lock: what they count, how long they last, and how they are given back. In virtual time. */
 import { describe, expect, test } from "vitest";
-import type { Hold, Lock } from "../../src/index.js";
+import type { FencedLock, Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
 
@@ -422,6 +422,25 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test("a machine that slept, so that only the wall clock went on, has lost what ended meanwhile", async () => {
+    const place = open({ watchdogTimeout: 9_000 });
+    const { lock, server } = place;
+    const wall = server.clock.wall.bind(server.clock);
+    let slept = 0;
+    server.clock.wall = () => wall() + slept;
+    const leased = await lock.lock({ lease: 60_000 });
+    const extended = await lock.lock({ lease: 1_000, owner: leased });
+    const renewed = await lock.lock({ owner: leased });
+    await extended.extend(30_000);
+    slept = 20_000;
+    expect([leased, extended, renewed].map(({ isHeld }) => isHeld)).toEqual([true, true, false]);
+    expect(extended.remaining).toBe(leaves(30_000) - 20_000);
+    slept = 40_000;
+    expect([leased, extended].map(({ isHeld }) => isHeld)).toEqual([true, false]);
+    slept = 59_500;
+    expect(leased.isHeld).toBe(false);
+  });
+
   test("the signal of a hold is one and the same", async () => {
     const { lock } = open();
     const hold = await lock.lock();
@@ -430,5 +449,29 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const { signal } = hold;
     await hold.unlock();
     expect(signal.aborted).toBe(false);
+  });
+});
+
+describe("the token of a fenced lock", () => {
+  test("rises with each outermost grant, and is the same for nested ones", async () => {
+    const { a, b, server } = scene();
+    const [lock, rival] = [a, b].map(({ client }) => client.getFencedLock(NAME)) as [FencedLock, FencedLock];
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer });
+    expect(typeof outer.token).toBe("bigint");
+    expect(inner.token).toBe(outer.token);
+    await outer.unlock();
+    const third = await lock.lock({ owner: inner });
+    expect(third.token).toBe(outer.token);
+    await inner.unlock();
+    await third.unlock();
+    const theirs = await rival.lock();
+    expect(theirs.token).toBeGreaterThan(outer.token);
+    // Handed over, it rises as well.
+    const waiting = watch(rival.lock());
+    await server.settle();
+    await theirs.unlock();
+    await server.settle();
+    expect(waiting.value?.token).toBeGreaterThan(theirs.token);
   });
 });

@@ -167,6 +167,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       const down = watch(hold.extend(20_000));
       await advance(COMMAND_TIMEOUT);
       expect(down.outcome).toBe("UNAVAILABLE");
+      expect(hold.remaining).toBe(20_000 * 0.99 - 2 - COMMAND_TIMEOUT);
       await a.letGo();
       await place.settle();
       expect(hold.remaining).toBeLessThanOrEqual(20_000 * 0.99 - 2);
@@ -582,6 +583,23 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await a.letGo();
       await expectNothingLeft(place);
     });
+  });
+
+  test("an extend() that waits for the tombstone of the one before it, while its hold ends, tells the loss", async () => {
+    const place = await open({ commandTimeout: 5_000 });
+    const { lock, a, advance, server } = place;
+    const hold = await lock.lock({ lease: 6_000 });
+    a.keep("requests");
+    const first = watch(hold.extend(60_000));
+    await advance(5_000);
+    const second = watch(hold.extend(60_000));
+    await advance(1_500);
+    server.took();
+    await a.letGo();
+    expect(first.outcome).toBe("UNAVAILABLE");
+    expect(second.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(server.took().filter((name) => name.endsWith("/extend"))).toHaveLength(1);
+    await expectNothingLeft(place);
   });
 
   test("a lock() that may arrive once more is undone also if a renewal came in between", async () => {

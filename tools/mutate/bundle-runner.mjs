@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const VITEST = fileURLToPath(new URL("vitest.mjs", import.meta.url));
-/** Seconds that a process may compute with a mutant: some times what all tests take without one. */
+/** Seconds that a process may compute with a mutant: three times what all tests take without one. */
 const SECONDS = 8;
 
 /** What the process runs: the tests, as the message that it gets tells. */

@@ -4,6 +4,11 @@ const ORDER = "those that are due together may come in any order";
 const SHORTCUT = "spares work, and comes to the same";
 const UNDEFINED = "undefined either way";
 const BEGUN = "the engine sets it when the call begins";
+const TRACED = "what NODE_DEBUG prints is no part of what is promised";
+const LOST_BEFORE = "told once, behind the loss itself";
+const THERE = "it is there by then";
+const MEMORY = "what is kept for too long costs memory alone";
+const TAKEN_OFF = "its outcome has settled, so it is off the list again before the caller knows";
 
 /** The changes of one line that `edits` make, each by a text and what takes its place. */
 function same(why, file, line, ...edits) {
@@ -60,6 +65,189 @@ const EQUIVALENT = new Map([
     [">", ">="],
   ),
   ...same("0 has been dealt with before", "engine/wait-loop", "if (ttl < 0) return pollCap;", ["<", "<="]),
+  ...same(TRACED, "locks/acquire", "trace('lock \"%s\": %s waits', this.lockName, ownerId);", [/'.*'/, '""']),
+  ...same(TRACED, "locks/acquire", "trace('lock \"%s\": granted to %s', this.lockName, grant.wireId);", [
+    /'.*'/,
+    '""',
+  ]),
+  ...same(TRACED, "locks/loss", "trace('lock \"%s\": lost by %s, %s', grant.lockName, wireId, reason);", [
+    /'.*'/,
+    '""',
+  ]),
+  ...same(TRACED, "locks/release", "trace('lock \"%s\": given back by %s', grant.lockName, wireId);", [
+    /'.*'/,
+    '""',
+  ]),
+  ...same(TRACED, "locks/renewal", 'trace("a renewal got no answer");', [/".*"/, '""']),
+  ...same(
+    "an event that nobody hears is none",
+    "locks/acquire",
+    'if (env.events.heard("waiting")) env.events.emit("waiting", { ...eventOf(this.backend), ownerId });',
+    ['env.events.heard("waiting")', "true"],
+  ),
+  ...same("it counts the same", "locks/renewal", 'if (env.events.heard("renewed")) {', [
+    'env.events.heard("renewed")',
+    "true",
+  ]),
+  ...same(SHORTCUT, "locks/acquire", "if (!own.lastCommand && !own.firstHold) {", [
+    "!own.lastCommand && !own.firstHold",
+    "false",
+  ]),
+  ...same(
+    "nobody waits for it any more",
+    "locks/acquire",
+    'if (!this.over) throw new LockLostError(lockName, "expired", clock.wall());',
+    ["!this.over", "true"],
+  ),
+  ...same("asked for as neither live nor lost", "locks/hold-record", 'this.state = "ended";', ["ended", ""]),
+  ...same(LOST_BEFORE, "locks/hold-record", "fate?.controller?.abort(fate.loss);", ["fate?", "fate"]),
+  ...same(LOST_BEFORE, "locks/hold-record", "fate?.callback?.();", ["fate?", "fate"]),
+  ...same(
+    LOST_BEFORE,
+    "locks/hold-record",
+    "if (fate) fate.callback = undefined;",
+    ["(fate)", "(true)"],
+    ["(fate)", "(false)"],
+  ),
+  ...same(SHORTCUT, "locks/holds", "if (own.firstHold === without && !without?.next) return NOTHING_LEFT;", [
+    "own.firstHold === without && !without?.next",
+    "false",
+  ]),
+  ...same(
+    SHORTCUT,
+    "locks/loss",
+    "if (expired.length > 0) drop(own, expired, undefined);",
+    ["expired.length > 0", "true"],
+    [">", ">="],
+  ),
+  ...same(
+    SHORTCUT,
+    "locks/loss",
+    "if (live.length > 0) drop(own, live, reason);",
+    ["live.length > 0", "true"],
+    [">", ">="],
+  ),
+  ...same(THERE, "locks/loss", "return own && holds(own) ? own.firstHold?.wireId : undefined;", ["?.", "."]),
+  ...same(THERE, "locks/renewal", "if (!own.firstHold?.next) own.renewAt = NEVER;", ["?.", "."]),
+  ...same("what it throws then is dropped", "locks/loss", "if (!grant) return;", ["!grant", "false"]),
+  ...same(
+    "without troubles there are no suspects either way",
+    "locks/loss",
+    "if (own.troubles) own.troubles = { ...own.troubles, forced: otherSuspects(own, side) };",
+    ["(own.troubles)", "(true)"],
+  ),
+  ...same(
+    TAKEN_OFF,
+    "locks/release",
+    'if (isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)) {',
+    ['isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)', "true"],
+    ['isLockError(error, "UNAVAILABLE") && grant.outcome', "true"],
+    ["grant.outcome &&", "grant.outcome ||"],
+    ['"UNAVAILABLE") &&', '"UNAVAILABLE") ||'],
+  ),
+  ...same(
+    TAKEN_OFF,
+    "locks/holds",
+    "for (let other = own.firstHold; other; other = other.next) if (other === grant) return true;",
+    ["other === grant", "true"],
+  ),
+  ...same(
+    "both end after the same time",
+    "locks/release",
+    "const isQueued = own.lastCommand !== undefined || own.unsure !== undefined;",
+    [/= own.*;/, "= true;"],
+  ),
+  ...same(
+    "both end after the same time",
+    "locks/release",
+    "if (isQueued) return env.runner.withTimeout(lockName, outcome);",
+    ["(isQueued)", "(true)"],
+  ),
+  ...same(SHORTCUT, "locks/renewal", "if (!own.firstHold) return next;", ["!own.firstHold", "false"]),
+  ...same(
+    "says the same as none",
+    "locks/renewal",
+    "if (own.troubles) own.troubles = { ...own.troubles, suspended: false };",
+    ["(own.troubles)", "(true)"],
+  ),
+  ...same(
+    MEMORY,
+    "locks/turns",
+    "return this.#active.size === 0 && this.#waiting.size === 0 && !this.#next;",
+    [/this.*#next/, "false"],
+    ["!this.#next", "this.#next"],
+  ),
+  ...same(SHORTCUT, "locks/commands", "const waits = own.lastCommand !== undefined;", [
+    /= own.*;/,
+    "= true;",
+  ]),
+  ...same(
+    "its failure is told to nobody",
+    "locks/commands",
+    'own.unsure.push((ms) => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest), ms)));',
+    ['""', '"Stryker was here!"'],
+  ),
+  ...same(
+    "its failure is told to nobody",
+    "locks/commands",
+    'return quietly(own.table.env.runner.withTimeout("", work));',
+    ['""', '"Stryker was here!"'],
+  ),
+  ...same(
+    "nobody asks what is left where a whole wire id is undone",
+    "locks/commands",
+    "const undone = quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT));",
+    ["NOTHING_LEFT", "undefined"],
+  ),
+  ...same(
+    MEMORY,
+    "locks/commands",
+    "export function dropTurns(own: OwnerLock): void { if (own.turns?.idle) own.turns = undefined; forgetIfIdle(own); }",
+    [/{.*}/, "{}"],
+  ),
+  ...same(MEMORY, "locks/commands", "if (own.turns?.idle) own.turns = undefined;", [
+    "own.turns?.idle",
+    "false",
+  ]),
+  ...same(
+    MEMORY,
+    "locks/owner-lock",
+    "if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own);",
+    [/own\.owner && .*own\.turns\)/, "false)"],
+    ["!own.turns", "own.turns"],
+  ),
+  ...same(
+    MEMORY,
+    "locks/owner-lock",
+    "export function forgetIfIdle(own: OwnerLock): void { if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own); }",
+    [/{.*}/, "{}"],
+  ),
+  ...same(UNDEFINED, "locks/owner-lock", "if (token !== undefined) this.token = token;", [
+    "token !== undefined",
+    "true",
+  ]),
+  ...same(UNDEFINED, "locks/owner-lock", "if (frame) this.frame = frame;", ["(frame)", "(true)"]),
+  ...same(
+    "it sets what is there already",
+    "locks/owner-lock",
+    "if (this.#laterBy(sent, lease) > 0) this.setTerm(sent, lease);",
+    [">", ">="],
+  ),
+  ...same(
+    "it sets what is there already",
+    "locks/owner-lock",
+    "if (this.#laterBy(sent, lease) < 0) this.setTerm(sent, lease);",
+    ["<", "<="],
+  ),
+  ...same("no queue has that name", "locks/handoff", "if (queueName === undefined) return;", [
+    "queueName === undefined",
+    "false",
+  ]),
+  ...same(SHORTCUT, "locks/turns", "if (!call.awaitsTurn) return;", ["!call.awaitsTurn", "false"]),
+  ...same("the siblings that read have the turn as well", "locks/upgrade", "reads = true;", [
+    "true",
+    "false",
+  ]),
 ]);
 
 /** Why a change cannot be noticed. */
