@@ -2,10 +2,43 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { ViteUserConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { PATIENCE } from "./test/support/patience.js";
 
 // The tests mostly wait, for timers and for servers, so a small machine takes more workers than it has cores.
-const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(5, availableParallelism()));
+const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(7, availableParallelism()));
+
+/** What takes longest, in each group the longest first; of the others the larger file is before the smaller one. */
+const LONG_ONES = [
+  "test/cost/cost.test.ts",
+  "test/docs/blocks.test.ts",
+  "test/package/consumers.test.ts",
+  "test/model/model.test.ts",
+  "test/tools/path.test.ts",
+  "test/model/synchronizers.test.ts",
+  "test/docs/planted.test.ts",
+  "test/cli/looking.test.ts",
+  "test/model/synchronizers-planted.test.ts",
+  "test/package/bundles.test.ts",
+  "test/inspection/list-large.test.ts",
+  "test/examples/waiting.test.ts",
+  "test/examples/everyday.test.ts",
+  "test/interop/sequences/sequences.test.ts",
+  "test/topology/cluster-failover.test.ts",
+  "test/simulation/simulation.test.ts",
+];
+
+/** So that no group ends with a file that runs alone. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = LONG_ONES.findIndex((file) => moduleId.endsWith(file));
+      return at < 0 ? LONG_ONES.length : at;
+    };
+    return sorted.sort((a, b) => rank(a) - rank(b));
+  }
+}
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const CROWDS = [
@@ -15,7 +48,7 @@ const CROWDS = [
   "test/soak/**/*.test.ts",
 ];
 
-/** Many servers each, and failovers that take as long as the servers make of it. */
+/** Many servers each, and failovers that take as long as the servers make of it: most of it is waiting. */
 const TOPOLOGIES = [
   "test/topology/**/*.test.ts",
   "test/examples/sentinel.test.ts",
@@ -25,10 +58,10 @@ const TOPOLOGIES = [
 /** Servers and processes of their own, and with `npm run faults:peers` JVMs. */
 const PEERS = ["test/peers/**/*.test.ts"];
 
-/** Beside JVMs, which take a core each while they start. */
+/** Beside JVMs, which take a core each while they start, and then wait as well. */
 const INTEROP = ["test/interop/**/*.test.ts"];
 
-/** A crowd beside JVMs. */
+/** A crowd of both sides. */
 const MIXED_CROWD = ["test/interop/crowd/soak.test.ts"];
 
 /** The oldest Redis that is supported, where `tools/redis-floor.mjs` has put it. */
@@ -49,6 +82,7 @@ const config: ViteUserConfig = {
     hookTimeout: 6 * PATIENCE,
     setupFiles: "test/support/kept-holds.ts",
     reporters: ["default", "./tools/plain-reporter.mjs"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
@@ -78,7 +112,7 @@ const config: ViteUserConfig = {
           include: INTEROP,
           exclude: MIXED_CROWD,
           globalSetup: "test/interop/build.ts",
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -89,7 +123,7 @@ const config: ViteUserConfig = {
           globalSetup: "test/interop/build.ts",
           testTimeout: LONG,
           maxConcurrency: 4,
-          sequence: { groupOrder: 3 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -98,7 +132,7 @@ const config: ViteUserConfig = {
           name: "interop-crowd",
           include: MIXED_CROWD,
           globalSetup: "test/interop/build.ts",
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -1,7 +1,15 @@
 /** Contract section 1: the events of a client, each with its payload. */
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { type Lock, LockClient, type LockEventName, type LockKind } from "../../src/index.js";
-import { connectionLike, type FaultProxy, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
+import {
+  connectionLike,
+  type FaultProxy,
+  SLACK,
+  STEADY,
+  startProxy,
+  UNHURRIED,
+  until,
+} from "../support/index.js";
 import {
   EVENTS,
   failure,
@@ -45,8 +53,9 @@ eachSingleKind("the events of a client", (base, kind) => {
     },
     client: async ({ proxy }, use) => {
       const client = new LockClient(connectionLike(proxy.connect()), {
-        watchdogTimeout: 4_500,
-        commandTimeout: 1_500,
+        watchdogTimeout: STEADY,
+        // A renewal that gets no answer is told of before the hold is lost.
+        commandTimeout: STEADY / 3,
       });
       await until("Redis answers", () => client.ready().then(() => true));
       await use(client);

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { until } from "../support/index.js";
 import { Fleet, type Part } from "./fleet.js";
 
-const ACQUISITIONS = 150_000;
+const ACQUISITIONS = 120_000;
 /** On a machine that is busy with other things, too. */
 const CALM_TIMEOUT = 900_000;
 const ROUND = 12_000;

@@ -19,6 +19,7 @@ import {
 } from "../support/index.js";
 import { type Ask, check, type Finding, type History, type Limits, type Sighting } from "./checker.js";
 import { keysOf, readCounters, readSections, readStalls, sight } from "./history.js";
+import { withoutDoubtfulPlaces } from "./order.js";
 import type { Deaths } from "./sections.js";
 import { type Route, SingleSite, type Site } from "./sites.js";
 
@@ -157,7 +158,8 @@ export class Fleet {
     forced: (lock: string) => boolean = () => false,
   ): Promise<Verdict> {
     const history = await this.recall(deaths, limits, forced);
-    const findings = check(history, limits);
+    const sections = withoutDoubtfulPlaces(history, [], 0n);
+    const findings = check({ ...history, sections }, limits);
     if (findings.length > 0) await keep(history, findings);
     await this.clear();
     return { history, findings };

@@ -1,6 +1,6 @@
 /** What locks promise about the order of those who get them: first come first served, and rising tokens. Pure. */
-import type { Finding } from "./checker.js";
-import { inMs, inOrderOf, later, MS, type Section } from "./sections.js";
+import type { Finding, History } from "./checker.js";
+import { inMs, inOrderOf, later, MS, type Outage, type Section } from "./sections.js";
 
 /** Ten milliseconds, and what a busy machine adds. */
 const TRUST = 40n * MS;
@@ -114,4 +114,22 @@ export function tally(sections: readonly Section[]): Tally {
 
 function placeOf({ place }: Section): bigint {
   return place?.at ?? 0n;
+}
+
+/**
+ * A place in a line is worth nothing where a fault strikes: whoever is cut off, or stands still, for three times `pollCap` loses it,
+ * and a call whose command was lost came later than it knows.
+ */
+export function withoutDoubtfulPlaces(
+  { sections, stalls }: Pick<History, "sections" | "stalls">,
+  outages: readonly Outage[],
+  trust: bigint,
+): Section[] {
+  const isCalm = ({ process, askedAt, enteredAt }: Section) =>
+    [...outages, ...(stalls?.get(process) ?? [])].every(
+      ({ from, until }) => until + trust < askedAt || from > enteredAt,
+    );
+  return sections.map((section) =>
+    section.place === undefined || isCalm(section) ? section : { ...section, place: undefined },
+  );
 }

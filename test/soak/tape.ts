@@ -2,7 +2,6 @@
  * What a soak has seen, on one clock, as data for its report: the faults; of each second the acquisitions and their waits; and
  * who was inside, for some seconds of special interest, since an hour of that would fill the memory.
  */
-import type { History } from "../exclusion/checker.js";
 import type { Stay } from "../exclusion/crowd-checker.js";
 import { endOf as endOfStay } from "../exclusion/crowd-checker.js";
 import { type Deaths, endOf, later, type Outage, type Section } from "../exclusion/sections.js";
@@ -148,22 +147,4 @@ export class Tape {
 
 function secondOf(visit: Visit | undefined): number {
   return Math.floor((visit?.from ?? 0) / 1_000) * 1_000;
-}
-
-/**
- * A place in a line is worth nothing where a fault strikes: whoever is cut off, or stands still, for three times `pollCap` loses it,
- * and a call whose command was lost came later than it knows.
- */
-export function withoutDoubtfulPlaces(
-  { sections, stalls }: Pick<History, "sections" | "stalls">,
-  outages: readonly Outage[],
-  trust: bigint,
-): Section[] {
-  const isCalm = ({ process, askedAt, enteredAt }: Section) =>
-    [...outages, ...(stalls?.get(process) ?? [])].every(
-      ({ from, until }) => until + trust < askedAt || from > enteredAt,
-    );
-  return sections.map((section) =>
-    section.place === undefined || isCalm(section) ? section : { ...section, place: undefined },
-  );
 }

@@ -4,9 +4,10 @@ import { type Crowd, keepCrowd } from "../exclusion/crowd.js";
 import { checkCrowd } from "../exclusion/crowd-checker.js";
 import { type Figures, type Fleet, keep } from "../exclusion/fleet.js";
 import type { Rounds } from "../exclusion/latch-rounds.js";
+import { withoutDoubtfulPlaces } from "../exclusion/order.js";
 import type { Deaths, Outage } from "../exclusion/sections.js";
 import { LIMITS, limitsOf } from "./parts.js";
-import { type Tape, withoutDoubtfulPlaces } from "./tape.js";
+import type { Tape } from "./tape.js";
 
 /** What was found wrong. */
 export interface Violation {
