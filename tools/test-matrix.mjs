@@ -16,6 +16,18 @@ const SUITES = ["test/contract", "test/kinds", "test/synchronizers", "test/group
 /** Those whose clients can be of node-redis. */
 const CLIENT_SUITES = ["test/contract", "test/kinds", "test/faults"];
 
+/** Those that take their clients from the scene; what else a test asks of a server skips it in memory. */
+const MEMORY_SUITES = [
+  "bad-input.test.ts",
+  "client-close",
+  "client-events",
+  "hold-",
+  "limits",
+  "owners-",
+  "stats",
+  "wrong-data",
+].map((name) => `test/contract/${name}`);
+
 /** By name: how to get the Node and the server, and which client, where they are not those of `npm test`. */
 const ROWS = {
   "Redis 6.2": { server: () => fetchServer("redis-6.2") },
@@ -25,6 +37,8 @@ const ROWS = {
   "Node 26": { node: () => fetchNode(newestNode(26)) },
   "node-redis 5": { client: "node-redis-5", suites: CLIENT_SUITES },
   "node-redis 6": { client: "node-redis-6", suites: CLIENT_SUITES },
+  // `holdfast/testing`.
+  "in memory": { client: "memory", suites: MEMORY_SUITES },
 };
 
 /** All that it prints, and its exit code. */

@@ -9,6 +9,9 @@ import {
   type CommandCounter,
   connectionLike,
   countCommands,
+  inMemory,
+  isMemoryWanted,
+  memoryRedis,
   type RedisServer,
   startRedis,
   UNHURRIED,
@@ -36,7 +39,7 @@ class Scene {
   }
 
   static async start(kind: Kind): Promise<Scene> {
-    const scene = new Scene(await startRedis());
+    const scene = new Scene(isMemoryWanted ? memoryRedis() : await startRedis());
     for (const client of [scene.client, scene.rivals]) await warmUpAtLast(kind.make(client, "warm-up"));
     return scene;
   }
@@ -89,8 +92,8 @@ let names = 0;
 function testOf(kind: Kind, current: () => Scene): KindTest {
   return plain.extend<Fixtures>({
     scene: ({ task: _ }, use) => use(current()),
-    server: ({ scene }, use) => use(scene.server),
-    redis: ({ scene }, use) => use(scene.redis),
+    server: ({ scene, skip }, use) => use(inMemory(scene.server, skip)),
+    redis: ({ scene, skip }, use) => use(inMemory(scene.redis, skip)),
     client: ({ scene }, use) => use(scene.client),
     rivals: ({ scene }, use) => use(scene.rivals),
     lockName: ({ task: _ }, use) => use(`lock-${++names}.`),
@@ -101,7 +104,8 @@ function testOf(kind: Kind, current: () => Scene): KindTest {
     rival: ({ rivals, lockName }, use) => use(kind.rival.make(rivals, lockName)),
     twin: ({ rivals, lockName }, use) => use(kind.make(rivals, lockName)),
     wire: ({ redis, lockName }, use) => use(new Wire(redis, kind, lockName)),
-    counter: async ({ scene }, use) => use(await scene.counter()),
+    // By the server of the test, which may have no sockets.
+    counter: async ({ scene, server: { host: _ } }, use) => use(await scene.counter()),
   });
 }
 

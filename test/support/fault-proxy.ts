@@ -19,8 +19,9 @@ export interface ProxyOptions {
 
 /** Starts a proxy on a free port of 127.0.0.1. `target` may be a RedisServer. */
 export async function startProxy(target: Endpoint, options: ProxyOptions = {}): Promise<FaultProxy> {
+  const { host, port: to, password } = target;
   const { server, port } = await listenOnFreePort();
-  return new FaultProxy(target, server, port, options);
+  return new FaultProxy({ host, port: to, password }, server, port, options);
 }
 
 export class FaultProxy {

@@ -1,0 +1,103 @@
+/**
+ * The server in memory of `holdfast/testing` in the place of a real one, for suites that are run by hand with
+ * `HOLDFAST_TEST_CLIENT=memory`. Its clock is the machine's.
+ */
+import type { Redis } from "ioredis";
+import { TestClock } from "../../src/entries/testing/clock.js";
+import { COMMANDS } from "../../src/entries/testing/commands.js";
+import { Link } from "../../src/entries/testing/link.js";
+import { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
+import { MemoryServer } from "../../src/entries/testing/memory-server.js";
+import type { RedisServer } from "./redis-server.js";
+import type { RespValue } from "./resp.js";
+
+/** Whether suites are to run in memory, as far as they ask for no real server. */
+export const isMemoryWanted: boolean = process.env.HOLDFAST_TEST_CLIENT === "memory";
+
+class RunningClock extends TestClock {
+  override mono(): number {
+    return performance.now();
+  }
+
+  override wall(): number {
+    return Date.now();
+  }
+
+  override after(ms: number, callback: () => void): () => void {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  }
+}
+
+/** What tests use of a connection of ioredis beside the commands as they are. */
+const LIKE_IOREDIS: Readonly<Record<string, (redis: MemoryConnection) => (...args: never[]) => unknown>> = {
+  hgetall: (redis) => async (key: string) => {
+    const flat = (await redis.call("HGETALL", key)) as string[];
+    return Object.fromEntries(flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1]]] : [])));
+  },
+  hset:
+    (redis) =>
+    (key: string, ...fields: (string | number | object)[]) =>
+      redis.call("HSET", key, ...fields.flatMap((each) => wordsOf(each))),
+  keys: (redis) => (pattern: string) => allKeysOf(redis, pattern),
+  del: (redis) => (keys: string | string[]) => redis.call("DEL", ...[keys].flat()),
+  flushall: (redis) => async () => {
+    for (const key of await allKeysOf(redis)) await redis.call("DEL", key);
+  },
+};
+
+async function allKeysOf(redis: MemoryConnection, pattern = "*"): Promise<string[]> {
+  const [, found] = (await redis.call("SCAN", 0, "MATCH", pattern, "COUNT", 1_000_000)) as [string, string[]];
+  return found;
+}
+
+function wordsOf(field: string | number | object): (string | number)[] {
+  return typeof field === "object" ? Object.entries(field).flat() : [field];
+}
+
+function likeIoredis(redis: MemoryConnection): Redis {
+  const proxy = new Proxy(redis, {
+    get(target, name: string) {
+      const special = LIKE_IOREDIS[name];
+      if (special) return special(target);
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value === "function") return value.bind(target);
+      if (value !== undefined || !Object.hasOwn(COMMANDS, name)) return value;
+      return (...args: (string | number)[]) => target.call(name, ...args);
+    },
+  });
+  return proxy as unknown as Redis;
+}
+
+/** As far as a test of the contract uses a server: whatever else it asks for has no counterpart in memory. */
+export function memoryRedis(): RedisServer {
+  const link = new Link(new MemoryServer(new RunningClock()));
+  const connect = () => new MemoryConnection(link, {}, true);
+  const server: Pick<RedisServer, "call" | "connect" | "stop"> = {
+    call: (...command) => connect().call(...command) as Promise<RespValue>,
+    connect: () => likeIoredis(connect()),
+    async stop() {
+      for (const connection of [...link.connections]) (connection as MemoryConnection).disconnect();
+    },
+  };
+  return server as RedisServer;
+}
+
+/** What has no counterpart in memory: sockets, processes, and commands that the library does not send. */
+const REASON = "it asks for a real server";
+const REAL = ["host", "port", "url", "pause", "resume", "kill", "restart", "info", "pubsub", "sadd"];
+
+type Skip = (note: string) => never;
+
+/** A server or connection that skips the test as soon as that asks for more than there is in memory. */
+export function inMemory<T extends object>(what: T, skip: Skip): T {
+  if (!isMemoryWanted) return what;
+  return new Proxy(what, {
+    get(target, name) {
+      if (REAL.includes(String(name))) return skip(REASON);
+      if (name !== "connect") return Reflect.get(target, name);
+      // Another database, for example.
+      return (options?: object) => (options ? skip(REASON) : (target as RedisServer).connect());
+    },
+  });
+}
