@@ -467,4 +467,51 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await theirs.unlock();
     await expectNothingLeft(place);
   });
+
+  test.each([
+    ["lock", (lock: Lock) => lock.lock({ leas: 1 } as never), /^lock: .*leas/],
+    ["tryLock", (lock: Lock) => lock.tryLock(0, 1, { wait: 1 } as never), /^tryLock: .*wait/],
+    ["run", (lock: Lock) => lock.run(() => 1, { waits: 1 } as never), /^run: .*waits/],
+    ["unlock", (lock: Lock) => lock.unlock({ wait: 1 } as never), /^unlock: .*wait/],
+    ["run without a function", (lock: Lock) => lock.run(1 as never), /^fn must be a function/],
+    [
+      "tryLock with an object for a wait",
+      (lock: Lock) => lock.tryLock({ wait: 1 } as never),
+      /^tryLock takes tryLock\(wait, lease, \{ signal, owner \}\), in Redisson's order/,
+    ],
+    ["tryLock with null for a wait", (lock: Lock) => lock.tryLock(null as never), /^wait must be/],
+  ])("what is wrong is said: %s", async (_, call, text) => {
+    expect((await failure(call(open().lock))).message).toMatch(text);
+  });
+
+  test("what NOT_OWNER says is what happened and what to do, and no more", async () => {
+    const { lock, a } = open();
+    const end = /\. See docs\/guide\.md#not_owner$/;
+    expect((await failure(lock.unlock())).message.replace(end, "")).toBe(
+      `lock "${NAME}": unlock() outside a scope does not know whose hold to give back; ` +
+        "call hold.unlock() of what lock() resolved with, or have lock() and unlock() inside one client.scope()",
+    );
+    expect((await failure(a.client.scope(() => lock.unlock()))).message.replace(end, "")).toBe(
+      `lock "${NAME}": nothing to unlock: this owner has no open lock() or tryLock() of this lock; ` +
+        "call hold.unlock() of another's",
+    );
+  });
+
+  test("a run that names an owner has ended for calls that outlive its function", async () => {
+    const { lock, a } = open();
+    const other = a.client.getLock("other");
+    const owner = a.client.newOwner();
+    const held = await other.lock({ owner });
+    const later = deferred();
+    let call: Promise<Hold | null> | undefined;
+    await lock.run(
+      () => {
+        call = later.promise.then(() => other.tryLock());
+      },
+      { owner },
+    );
+    later.resolve();
+    expect(await call).toBeNull();
+    await held.unlock();
+  });
 });

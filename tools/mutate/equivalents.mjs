@@ -243,6 +243,59 @@ const EQUIVALENT = new Map([
     "queueName === undefined",
     "false",
   ]),
+  ...same("it counts the same", "locks/telling", 'if (events.heard("acquired")) {', [
+    'events.heard("acquired")',
+    "true",
+  ]),
+  ...same(
+    "it counts the same",
+    "locks/telling",
+    'if (events.heard("released")) events.emit("released", { ...eventOf(backend), ownerId, held });',
+    ['events.heard("released")', "true"],
+  ),
+  ...same(
+    "nobody hears what is told then",
+    "locks/telling",
+    "if (isHeard(holdChannel)) trace(env.clientId, about, record);",
+    ["isHeard(holdChannel)", "true"],
+  ),
+  ...same(
+    UNDEFINED,
+    "locks/telling",
+    "if (callSite && settings.traceHolds) grant.callSite = callSite;",
+    ["callSite && settings.traceHolds", "true"],
+    ["&&", "||"],
+  ),
+  ...same(
+    "a hold that is over is not watched any more",
+    "locks/long-holds",
+    'if (record.isHeld) this.#events.emit("longHold", { lockName, kind, ownerId, held });',
+    ["record.isHeld", "true"],
+  ),
+  ...same(
+    "a hold that is over is told of nobody",
+    "locks/long-holds",
+    "record.whenEnded(() => this.#timeout.running.remove(watched));",
+    ["this.#timeout.running.remove(watched)", "undefined"],
+  ),
+  ...same(SHORTCUT, "locks/env", "if (--this.#unsettled > 0 || this.#onSettled.length === 0) return;", [
+    "this.#onSettled.length === 0",
+    "false",
+  ]),
+  ...same(
+    SHORTCUT,
+    "locks/lock",
+    "if (!runner.prepared) await runner.prepare(this.name, runner.commandTimeout).catch(tellCaller);",
+    ["!runner.prepared", "true"],
+  ),
+  ...same("no owner has that name", "locks/lock", 'return (await this.#state("")).held;', [
+    '""',
+    '"Stryker was here!"',
+  ]),
+  ...same("no owner has that name", "locks/lock", 'return (await this.#state("")).ttl;', [
+    '""',
+    '"Stryker was here!"',
+  ]),
   ...same(SHORTCUT, "locks/turns", "if (!call.awaitsTurn) return;", ["!call.awaitsTurn", "false"]),
   ...same("the siblings that read have the turn as well", "locks/upgrade", "reads = true;", [
     "true",
