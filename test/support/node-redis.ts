@@ -119,8 +119,13 @@ function asUser(client: TestClient): UserRedis {
     call(command: string): Promise<unknown>;
     connect(): Promise<void>;
   };
-  connection.connect().catch(() => {});
+  let isOver = false;
+  // As ioredis does, which goes on trying: a cluster whose first attempt fails is else asked again by the next call only.
+  until("it is connected", async () => isOver || (await connection.connect().then(() => true))).catch(
+    () => {},
+  );
   const disconnect = () => {
+    isOver = true;
     if (client.isOpen) client.destroy();
   };
   // As ioredis does, which asks again on the next socket.
