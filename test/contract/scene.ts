@@ -4,13 +4,14 @@
  */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, test as plain, type TestAPI } from "vitest";
-import { type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { type Lock, LockClient } from "../../src/index.js";
 import {
   type CommandCounter,
   connectionLike,
   countCommands,
   inMemory,
   isMemoryWanted,
+  isPresence,
   memoryRedis,
   type RedisServer,
   startRedis,
@@ -19,9 +20,6 @@ import {
 import { warmUpAtLast } from "./helpers.js";
 import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
-
-/** Nothing is told of holds that last for a second because the machine is busy: commands are counted. */
-const QUIET: LockClientOptions = { ...UNHURRIED, presence: false };
 
 /** What the tests of one kind in one file share. */
 class Scene {
@@ -34,8 +32,8 @@ class Scene {
   private constructor(server: RedisServer) {
     this.server = server;
     this.redis = server.connect();
-    this.client = new LockClient(connectionLike(this.redis), QUIET);
-    this.rivals = new LockClient(connectionLike(server.connect()), QUIET);
+    this.client = new LockClient(connectionLike(this.redis), UNHURRIED);
+    this.rivals = new LockClient(connectionLike(server.connect()), UNHURRIED);
   }
 
   static async start(kind: Kind): Promise<Scene> {
@@ -46,7 +44,7 @@ class Scene {
 
   /** Counts from here on. */
   async counter(): Promise<CommandCounter> {
-    this.#counter ??= await countCommands(this.server);
+    this.#counter ??= await countCommands(this.server, { leavesOut: isPresence });
     await this.#counter.reset();
     return this.#counter;
   }

@@ -162,7 +162,7 @@ describe.each([
     const redlock = members.redlock(BRIEF);
     const name = freshName();
     const lock = await redlock.acquire([name], LONGEST);
-    await expectLockedByAnother(await executionError(redlock.acquire([name], 5_000)));
+    await expectLockedByAnother(await executionError(redlock.acquire([name], 50_000)));
     expect(await members.holders(name)).toEqual([lock.value]);
     await members.expectTtl(name, LONGEST);
     await lock.release();
@@ -281,18 +281,18 @@ describe.each([
     redlock.on("error", (error) => {
       if (!(error instanceof ResourceLockedError)) logged.push(error);
     });
-    const done = await redlock.using([foo, bar], 5_000, async (signal) => {
+    const done = await redlock.using([foo, bar], 50_000, async (signal) => {
       await members.holders(foo);
       if (signal.aborted) throw signal.error;
       await members.holders(bar);
       return "done";
     });
     expect(done).toBe("done");
-    let lock = await redlock.acquire([foo], 5_000);
+    let lock = await redlock.acquire([foo], 50_000);
     try {
       lock = await lock.extend(LONGEST);
       // Whether something is locked: one try, whose failure says so.
-      const refusal = await executionError(redlock.acquire([foo], 5_000, ONCE));
+      const refusal = await executionError(redlock.acquire([foo], 50_000, ONCE));
       await expectLockedByAnother(refusal);
       expect((await lock.attempts[0])?.votesFor.size).toBe(3);
     } finally {

@@ -15,6 +15,7 @@ import {
   type ClusterProxy,
   type FaultProxy,
   isNodeRedisWanted,
+  isPresence,
   type KeyState,
   type Matcher,
   nodeRedisClusterInstead,
@@ -54,11 +55,10 @@ export function script(name: ScriptName, word = ""): Matcher {
     /^EVAL(SHA)?$/.test(verb) && bodies.has(body) && rest.some((each) => each.includes(word));
 }
 
-/** The commands that the library sends of itself; the rest is how ioredis sets up connections. */
-export const ownCommand: Matcher = ([name = ""]) =>
-  ["EVAL", "EVALSHA", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PING", "PUBSUB"].includes(
-    name,
-  );
+const OWN = ["EVAL", "EVALSHA", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PING", "PUBSUB"];
+
+/** The commands that the library sends of itself, but for its presence; the rest is how ioredis sets up connections. */
+export const ownCommand: Matcher = (command) => OWN.includes(command[0] ?? "") && !isPresence(command);
 
 export type Topology = "standalone" | "cluster";
 export type Version = 5 | 6;

@@ -80,7 +80,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
   });
 
   test("never brings back a lock that is gone, nor takes one that is another's", async () => {
-    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 1_200 } });
+    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 4_500 } });
     const sampler = sampleTtls(bed);
     const hold = await bed.lock.lock();
     await stage.server.call("DEL", bed.name);

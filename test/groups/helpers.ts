@@ -6,7 +6,7 @@ import { type Kind, PLAIN } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { Beds } from "../faults/beds.js";
 import { freshName, Stage, type Watched, watch } from "../faults/harness.js";
-import { PATIENCE, type RecordedCommand, until } from "../support/index.js";
+import { isPresence, PATIENCE, type RecordedCommand, until } from "../support/index.js";
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 30_000;
@@ -97,7 +97,9 @@ export class Hall extends Beds {
   scripts(i: number): readonly RecordedCommand[] {
     return this.bed(i).proxy.commands.filter(
       ({ command }) =>
-        /^EVAL(SHA)?$/.test(command[0] ?? "") && command.some((word) => word.includes(this.mark)),
+        /^EVAL(SHA)?$/.test(command[0] ?? "") &&
+        command.some((word) => word.includes(this.mark)) &&
+        !isPresence(command),
     );
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isLockError, type LockError, MultiLock } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { failOnUnhandledRejections, script } from "../faults/harness.js";
-import { countCommands, until } from "../support/index.js";
+import { countCommands, isPresence, until } from "../support/index.js";
 import { Hall, useStages } from "./helpers.js";
 
 const stages = useStages();
@@ -16,7 +16,7 @@ const errorsOf = (error: Error): LockError[] => [...((error as LockError).errors
 async function released(hall: Hall, act: () => Promise<unknown>): Promise<string[]> {
   const [first] = stages();
   if (!first) throw new Error("there is no server");
-  await using counter = await countCommands(first.server);
+  await using counter = await countCommands(first.server, { leavesOut: isPresence });
   await act();
   await counter.settle();
   const words = counter

@@ -15,6 +15,7 @@ import { freshName, script, type Version } from "../faults/harness.js";
 import {
   type ClientOptions,
   type FaultProxy,
+  isPresence,
   type Matcher,
   PATIENCE,
   type RedisServer,
@@ -151,7 +152,10 @@ async function patiently(what: string, work: () => Promise<void>): Promise<void>
 
 /** Matches the scripts that have to do with the party's lock. */
 export function ownScripts({ name }: Party): Matcher {
-  return ([verb = "", , ...rest]) => /^EVAL(SHA)?$/.test(verb) && rest.some((word) => word.includes(name));
+  return (command) => {
+    const [verb = "", , ...rest] = command;
+    return /^EVAL(SHA)?$/.test(verb) && rest.some((word) => word.includes(name)) && !isPresence(command);
+  };
 }
 
 /** Keys that say that something is over. */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { failOnUnhandledRejections, pause, soon, type Watched, watch } from "../faults/harness.js";
-import { type CommandCounter, countCommands } from "../support/index.js";
+import { type CommandCounter, countCommands, isPresence } from "../support/index.js";
 import { NEVER, Scene, useStage } from "./helpers.js";
 
 const stage = useStage();
@@ -10,7 +10,7 @@ failOnUnhandledRejections();
 
 let counter: CommandCounter;
 beforeAll(async () => {
-  counter = await countCommands(stage().server);
+  counter = await countCommands(stage().server, { leavesOut: isPresence });
 });
 afterAll(() => counter.stop());
 

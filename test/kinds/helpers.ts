@@ -11,7 +11,7 @@ import {
 import type { Hold, Lock, LockClientOptions } from "../../src/index.js";
 import { Beds } from "../faults/beds.js";
 import { type Bed, SOON, Stage, turn, type Watched, watch } from "../faults/harness.js";
-import { type KeyState, keyState, type Matcher, until } from "../support/index.js";
+import { isPresence, type KeyState, keyState, type Matcher, until } from "../support/index.js";
 
 /** Names of keys. */
 export const keysOf: Readonly<
@@ -120,8 +120,12 @@ export class Scene extends Beds {
 
   /** Matches the scripts that have to do with the lock. */
   get own(): Matcher {
-    return ([verb = "", , ...rest]) =>
-      /^EVAL(SHA)?$/.test(verb) && rest.some((word) => word.includes(this.name));
+    return (command) => {
+      const [verb = "", , ...rest] = command;
+      return (
+        /^EVAL(SHA)?$/.test(verb) && rest.some((word) => word.includes(this.name)) && !isPresence(command)
+      );
+    };
   }
 
   /**

@@ -12,7 +12,7 @@ let hold: FencedHold | undefined;
 export const handlers = {
   /** Takes the lock, and says under which token it is going to write: the check is behind it. */
   async take({ port, name }: TakeRequest): Promise<bigint> {
-    const client = new LockClient(new Redis(port), { watchdogTimeout: 1_200 });
+    const client = new LockClient(new Redis(port), { watchdogTimeout: 3_000 });
     hold = await client.getFencedLock(name).lock();
     hold.assertHeld();
     return hold.token;

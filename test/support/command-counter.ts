@@ -3,14 +3,25 @@
  * whoever sent it and however often. What scripts call is left out.
  */
 import { connect, type Socket } from "node:net";
+import { CLIENT_INDEX, clientKey } from "../../src/base/names.js";
 import { type Endpoint, redisCall } from "./redis-call.js";
 import { decode, encodeCommand, FrameReader } from "./resp.js";
 import { until } from "./until.js";
 
+export interface CounterOptions {
+  /** What is not counted. */
+  readonly leavesOut?: (command: readonly string[]) => boolean;
+}
+
+/** What a client tells of itself once something has lasted for a second: on a busy machine, of anything. */
+export function isPresence(command: readonly string[]): boolean {
+  return command.some((word) => word === CLIENT_INDEX || word.startsWith(clientKey("")));
+}
+
 /** Starts to count; commands from here on are seen. */
-export async function countCommands(server: Endpoint): Promise<CommandCounter> {
+export async function countCommands(server: Endpoint, options?: CounterOptions): Promise<CommandCounter> {
   const socket = connect({ host: server.host, port: server.port, noDelay: true });
-  const counter = new CommandCounter(server, socket);
+  const counter = new CommandCounter(server, socket, options);
   const auth = server.password === undefined ? [] : [encodeCommand(["AUTH", server.password])];
   socket.write(Buffer.concat([...auth, encodeCommand(["MONITOR"])]));
   try {
@@ -29,12 +40,14 @@ export class CommandCounter {
   readonly #server: Endpoint;
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
+  readonly #leavesOut: (command: readonly string[]) => boolean;
   #commands: string[][] = [];
   #lastMarker = 0;
 
   /** Reads a connection that is (about to be) in MONITOR mode; `countCommands` makes one. */
-  constructor(server: Endpoint, socket: Socket) {
+  constructor(server: Endpoint, socket: Socket, { leavesOut = () => false }: CounterOptions = {}) {
     this.#server = server;
+    this.#leavesOut = leavesOut;
     this.#socket = socket;
     socket.on("error", () => {}); // then no marker is ever seen, and `settle` says so
     socket.on("data", (chunk) => {
@@ -87,7 +100,7 @@ export class CommandCounter {
     const command = parseMonitored(match[2] ?? "");
     const marker = command[0] === "ECHO" && command[1]?.startsWith(`${MARKER}:`) === true;
     if (marker) this.#lastMarker = Math.max(this.#lastMarker, Number(command[1]?.slice(MARKER.length + 1)));
-    else this.#commands.push(command);
+    else if (!this.#leavesOut(command)) this.#commands.push(command);
   }
 }
 

@@ -4,7 +4,7 @@ import { fairAlive, fairQueue } from "../../../src/base/names.js";
 import { bundledWorker } from "../../faults/build-worker.js";
 import { failOnUnhandledRejections, soon, type Watched } from "../../faults/harness.js";
 import type { Start } from "../../kinds/lock-worker.js";
-import { startWorker, until, type Worker } from "../../support/index.js";
+import { SLACK, startWorker, until, type Worker } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import { type Scene, withRedisson } from "../scene.js";
 import { keysLeft, newParty, type PartyLock, parked } from "./party.js";
@@ -18,7 +18,7 @@ const GRACE = 2_500;
 /** Both sides' default. */
 const LONG_GRACE = 300_000;
 /** Loose: what a busy machine may add. */
-const MORE = 4_000;
+const MORE: number = SLACK;
 
 type Options = NonNullable<Start["options"]>;
 

@@ -8,7 +8,7 @@ import { withRedisson } from "../scene.js";
 import { expectNothingLeft, listeners, parked } from "./waiting.js";
 
 /** What a dead process has held is free after that long. */
-const TIMEOUT = 1_500;
+const TIMEOUT = 4_500;
 const LEASE = 40_000;
 
 const bundle = bundledWorker("./holder-worker.ts");

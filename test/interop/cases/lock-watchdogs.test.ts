@@ -1,12 +1,13 @@
 /** The watchdogs of both sides at one server: each renews what its own side holds, and that alone. */
 import { expect, test } from "vitest";
 import { manyAtOnce, soon, watch } from "../../faults/harness.js";
-import { until } from "../../support/index.js";
+import { PATIENCE, until } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import { type Scene, withRedisson } from "../scene.js";
 import { expectNothingLeft } from "./waiting.js";
 
-const TIMEOUT = 1_500;
+/** A side may stand still for two thirds of it. */
+const TIMEOUT = 4_500;
 /** Time enough for a hold that nobody renews to lapse twice. */
 const SPAN = 2.2 * TIMEOUT;
 /** Both sides renew every third of the time-out; a machine that is too busy may skip some. */
@@ -31,7 +32,7 @@ async function course(scene: Scene, name: string): Promise<Course> {
       last = ttl;
       return performance.now() > end;
     },
-    { timeout: SPAN + 5_000, every: 10 },
+    { timeout: SPAN + PATIENCE, every: 10 },
   );
   return seen;
 }

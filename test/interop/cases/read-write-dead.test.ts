@@ -4,7 +4,7 @@ import { readWriteChannel } from "../../../src/base/names.js";
 import { bundledWorker } from "../../faults/build-worker.js";
 import { failOnUnhandledRejections, pause, soon } from "../../faults/harness.js";
 import type { Start } from "../../kinds/lock-worker.js";
-import { startWorker, until, untilGone, type Worker } from "../../support/index.js";
+import { SLACK, startWorker, until, untilGone, type Worker } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import { type Scene, withRedisson } from "../scene.js";
 import { keysLeft, newParty, parked, readTtl, SIDES } from "./party.js";
@@ -14,7 +14,7 @@ const bundle = bundledWorker("../kinds/lock-worker.ts");
 
 const WATCHDOG = 1_500;
 /** Loose: how long after its reader's death a lock can be had. */
-const LAPSED = WATCHDOG + 4_000;
+const LAPSED = WATCHDOG + SLACK;
 
 /** A Node process that reads. */
 async function readingProcess(scene: Scene, name: string): Promise<{ worker: Worker; owner: string }> {
