@@ -33,15 +33,15 @@ for (const version of [5, 6] as const) {
   test(`ioredis ${version}: a late grant joins the hold, and is extended and given back with it`, async () => {
     await using party = await withLateMaster();
     const events = recordEvents(party.client(2));
-    const hold = await party.lock.lock({ lease: 30_000 });
+    const hold = await party.lock.lock({ lease: LONG });
     const { ownerId } = hold;
     expect(hold.members).toHaveLength(2);
-    await hold.extend(LONG);
+    await hold.extend(2 * LONG);
     party.proxy(2).restore();
     await joined(hold);
     expect(hold.ownerId).toBe(ownerId);
     expect(hold.members[0]).toBe(hold.members[0]);
-    await until("it is extended", () => hold.members.every(({ remaining }) => remaining > LONG / 2));
+    await until("it is extended", () => hold.members.every(({ remaining }) => remaining > 1.5 * LONG));
     await hold.unlock();
     await expectNothingLeft(party);
     const named = (kind: string) =>

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { MultiLock } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
-import { until } from "../../support/index.js";
+import { PATIENCE, until } from "../../support/index.js";
 import { withRedissonOnCluster } from "../cluster-scene.js";
 
 /** Milliseconds: less than the poll of the patient one. */
@@ -105,7 +105,7 @@ withRedissonOnCluster("fleet", (scene) => {
   });
 
   test("the watchdogs of both keep their locks on all masters, side by side", async () => {
-    const watchdog = 1_500;
+    const watchdog = 4_500;
     const java = await scene.newJava("sharded", { watchdog });
     const node = scene.newNode("sharded", { watchdogTimeout: watchdog });
     const [ours, theirs] = [await scene.names("watched"), await scene.names("watched")];
@@ -121,7 +121,7 @@ withRedissonOnCluster("fleet", (scene) => {
       for (const name of owners.keys()) ttls.push(await scene.redis.pttl(name));
       return performance.now() - began > 3 * watchdog;
     };
-    await until("three leases have gone by", looked, { every: 50, timeout: 10_000 });
+    await until("three leases have gone by", looked, { every: 50, timeout: 2 * PATIENCE });
     expect(Math.min(...ttls)).toBeGreaterThan(0);
     expect(Math.max(...ttls)).toBeLessThanOrEqual(watchdog);
     for (const [name, owner] of owners) expect(await scene.redis.hgetall(name)).toEqual({ [owner]: "1" });

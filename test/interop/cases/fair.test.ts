@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { fairAlive, fairQueue, fairTimeouts } from "../../../src/base/names.js";
 import { failOnUnhandledRejections, soon, type Watched } from "../../faults/harness.js";
-import { keyState } from "../../support/index.js";
+import { keyState, SLACK } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import { type Scene, withRedisson } from "../scene.js";
 import { failure, keysLeft, NODE_WAITER, newParty, type Party, parked, saysLost } from "./party.js";
@@ -12,7 +12,7 @@ failOnUnhandledRejections();
 
 /** Redisson's default, and this library's: how long a place is good for beyond that before it. */
 const GRACE = 300_000;
-const LEASE = 1_500;
+const LEASE = 4_000;
 const ROUNDS = 40;
 
 interface Queued {
@@ -138,7 +138,7 @@ withRedisson("fair lock", (scene) => {
       const [next] = await queueUp(scene, name, [other]);
       if (!next) return;
       await soon(next.call);
-      expect(next.call.took).toBeLessThan(LEASE + 4_000);
+      expect(next.call.took).toBeLessThan(LEASE + SLACK);
       expect(await failure(holder.take("fair", name).unlock())).toSatisfy(saysLost);
       await expectServed(name, [next]);
     });

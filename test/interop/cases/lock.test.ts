@@ -8,7 +8,7 @@ import { expectNothingLeft, parked } from "./waiting.js";
 
 const LEASE = 10_000;
 /** One whose end a test waits for. */
-const SHORT = 1_500;
+const SHORT = 4_000;
 /** What may have gone of a lease until it is looked at. */
 const GONE = 5_000;
 const STRANGER = "java.lang.IllegalMonitorStateException";
@@ -138,7 +138,7 @@ withRedisson("lock", (scene) => {
   });
 
   test("each side's tryLock gives up after its wait, and leaves nothing", async () => {
-    const wait = 1_500; // a Redisson whose wait ends while it subscribes may stay subscribed
+    const wait = 4_000; // a Redisson whose wait ends while it subscribes may stay subscribed
     const name = scene.name();
     const java = (await scene.thread()).lock("lock", name);
     const lock = scene.node.getLock(name);

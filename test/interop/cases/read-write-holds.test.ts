@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { readWriteChannel } from "../../../src/base/names.js";
 import { failOnUnhandledRejections, pause, soon, watch } from "../../faults/harness.js";
-import { until, untilGone } from "../../support/index.js";
+import { SLACK, until, untilGone } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import { type Scene, withRedisson } from "../scene.js";
 import { failure, keysLeft, newParty, parked, readTtl, SIDES, saysLost } from "./party.js";
@@ -10,7 +10,7 @@ import { DIRECTIONS } from "./sides.js";
 
 failOnUnhandledRejections();
 
-const LEASE = 1_200;
+const LEASE = 4_000;
 
 withRedisson("holds of a read-write lock", (scene) => {
   for (const [one, other] of DIRECTIONS) {
@@ -41,7 +41,7 @@ withRedisson("holds of a read-write lock", (scene) => {
         await mine.take(kind, name).lock(LEASE);
         const waiting = await parked(scene, theirs, () => theirs.take("write", name).lock(NEVER));
         await soon(waiting);
-        expect(waiting.took).toBeLessThan(LEASE + 4_000);
+        expect(waiting.took).toBeLessThan(LEASE + SLACK);
         expect(await failure(mine.take(kind, name).unlock())).toSatisfy(saysLost);
         expect(await theirs.take("write", name).isLocked()).toBe(true);
         await theirs.take("write", name).unlock();
