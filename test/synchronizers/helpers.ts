@@ -182,12 +182,21 @@ export class Site extends Beds {
     return watched;
   }
 
-  /** All keys of the name but those that lapse within a minute: markers of calls that are over. */
+  /** Those keys of the name that lapse within a minute: markers of calls that are over. */
+  async markers(): Promise<string[]> {
+    const all = Object.entries(await this.bed(0).keys());
+    return all.filter((each) => this.#isMarker(each)).map(([key]) => key);
+  }
+
+  /** All keys of the name but {@link markers}. */
   async lasting(): Promise<Record<string, unknown>> {
     const all = Object.entries(await this.bed(0).keys());
-    const isMarker = ([key, { ttl }]: [string, KeyState]): boolean =>
-      key !== this.name && key !== timeoutsOf(this.name) && ttl > 0 && ttl <= 60_000;
-    return Object.fromEntries(all.filter((each) => !isMarker(each)).map(([key, { value }]) => [key, value]));
+    const lasting = all.filter((each) => !this.#isMarker(each));
+    return Object.fromEntries(lasting.map(([key, { value }]) => [key, value]));
+  }
+
+  #isMarker([key, { ttl }]: [string, KeyState]): boolean {
+    return key !== this.name && key !== timeoutsOf(this.name) && ttl > 0 && ttl <= 60_000;
   }
 
   /** Nothing but this value, without end, and markers; null: nothing but markers. */
