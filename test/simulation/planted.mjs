@@ -133,7 +133,7 @@ export const PLANTED = {
       {
         file: "src/locks/acquire.ts",
         from: "this.accept(number, sent, reply.token)",
-        to: "this.accept(number, instant(clock), reply.token)",
+        to: "this.accept(number, instant(env.clock), reply.token)",
       },
     ],
   },
@@ -156,7 +156,11 @@ export const PLANTED = {
     kind: "lock",
     seed: 898,
     edits: [
-      { file: "src/locks/reenter.ts", from: "own.firstHold?.number !== number", to: "own.lastCall === null" },
+      {
+        file: "src/locks/reenter.ts",
+        from: "own.firstHold?.number !== number",
+        to: "own.firstHold === null",
+      },
     ],
   },
 

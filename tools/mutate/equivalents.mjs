@@ -49,10 +49,6 @@ const EQUIVALENT = new Map([
     "this.#servedAt !== undefined && this.#interval ? (now - this.#servedAt) / this.#interval : 1;",
     ["this.#servedAt !== undefined", "true"],
   ),
-  ...same(SHORTCUT, "engine/engine", "if (cancelTimer || stopListening) {", [
-    "cancelTimer || stopListening",
-    "true",
-  ]),
   ...same(SHORTCUT, "engine/promised-permits", "if (this.#last === waiter) this.#last = undefined;", [
     "this.#last === waiter",
     "true",
@@ -65,25 +61,28 @@ const EQUIVALENT = new Map([
     [">", ">="],
   ),
   ...same("0 has been dealt with before", "engine/wait-loop", "if (ttl < 0) return pollCap;", ["<", "<="]),
-  ...same(TRACED, "locks/acquire", "trace('lock \"%s\": %s waits', this.lockName, ownerId);", [/'.*'/, '""']),
-  ...same(TRACED, "locks/acquire", "trace('lock \"%s\": granted to %s', this.lockName, grant.wireId);", [
+  ...same(TRACED, "locks/telling", "trace('lock \"%s\": %s waits', backend.lockName, ownerId);", [
     /'.*'/,
     '""',
   ]),
-  ...same(TRACED, "locks/loss", "trace('lock \"%s\": lost by %s, %s', grant.lockName, wireId, reason);", [
+  ...same(TRACED, "locks/acquire", "trace('lock \"%s\": granted to %s', this.lockName, grant);", [
     /'.*'/,
     '""',
   ]),
-  ...same(TRACED, "locks/release", "trace('lock \"%s\": given back by %s', grant.lockName, wireId);", [
+  ...same(TRACED, "locks/loss", "trace('lock \"%s\": lost by %s, %s', grant.lockName, grant, reason);", [
+    /'.*'/,
+    '""',
+  ]),
+  ...same(TRACED, "locks/release", "trace('lock \"%s\": given back by %s', grant.lockName, grant);", [
     /'.*'/,
     '""',
   ]),
   ...same(TRACED, "locks/renewal", 'trace("a renewal got no answer");', [/".*"/, '""']),
   ...same(
     "an event that nobody hears is none",
-    "locks/acquire",
-    'if (env.events.heard("waiting")) env.events.emit("waiting", { ...eventOf(this.backend), ownerId });',
-    ['env.events.heard("waiting")', "true"],
+    "locks/telling",
+    'if (events.heard("waiting")) events.emit("waiting", { ...eventOf(backend), ownerId });',
+    ['events.heard("waiting")', "true"],
   ),
   ...same("it counts the same", "locks/renewal", 'if (env.events.heard("renewed")) {', [
     'env.events.heard("renewed")',
@@ -96,7 +95,7 @@ const EQUIVALENT = new Map([
   ...same(
     "nobody waits for it any more",
     "locks/acquire",
-    'if (!this.over) throw new LockLostError(lockName, "expired", clock.wall());',
+    'if (!this.over) throw new LockLostError(this.lockName, "expired", this.own.table.env.clock.wall());',
     ["!this.over", "true"],
   ),
   ...same("asked for as neither live nor lost", "locks/hold-record", 'this.state = "ended";', ["ended", ""]),
@@ -160,7 +159,7 @@ const EQUIVALENT = new Map([
   ...same(
     "both end after the same time",
     "locks/release",
-    "if (isQueued) return env.runner.withTimeout(lockName, outcome);",
+    "if (isQueued) return env.runner.withTimeout(grant.lockName, grant.outcome);",
     ["(isQueued)", "(true)"],
   ),
   ...same(SHORTCUT, "locks/renewal", "if (!own.firstHold) return next;", ["!own.firstHold", "false"]),
@@ -212,14 +211,14 @@ const EQUIVALENT = new Map([
   ...same(
     MEMORY,
     "locks/owner-lock",
-    "if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own);",
+    "if (own.owner && !own.firstHold && !own.openHold && !own.calls && !own.turns) own.owner.drop(own);",
     [/own\.owner && .*own\.turns\)/, "false)"],
     ["!own.turns", "own.turns"],
   ),
   ...same(
     MEMORY,
     "locks/owner-lock",
-    "export function forgetIfIdle(own: OwnerLock): void { if (own.owner && !own.firstHold && !own.openHold && !own.firstCall && !own.turns) own.owner.drop(own); }",
+    "export function forgetIfIdle(own: OwnerLock): void { if (own.owner && !own.firstHold && !own.openHold && !own.calls && !own.turns) own.owner.drop(own); }",
     [/{.*}/, "{}"],
   ),
   ...same(UNDEFINED, "locks/owner-lock", "if (token !== undefined) this.token = token;", [
@@ -247,16 +246,14 @@ const EQUIVALENT = new Map([
     'events.heard("acquired")',
     "true",
   ]),
-  ...same(
-    "it counts the same",
-    "locks/telling",
-    'if (events.heard("released")) events.emit("released", { ...eventOf(backend), ownerId, held });',
-    ['events.heard("released")', "true"],
-  ),
+  ...same("it counts the same", "locks/telling", 'if (events.heard("released")) {', [
+    'events.heard("released")',
+    "true",
+  ]),
   ...same(
     "nobody hears what is told then",
     "locks/telling",
-    "if (isHeard(holdChannel)) trace(env.clientId, about, record);",
+    "if (isHeard(holdChannel)) publish(env.clientId, about, record);",
     ["isHeard(holdChannel)", "true"],
   ),
   ...same(
