@@ -15,6 +15,8 @@ import {
 } from "../../src/index.js";
 import { type Endpoint, redisCall, until } from "../support/index.js";
 
+export { deferred } from "../support/deferred.js";
+
 /** What a call throws or rejects with; fails if it does neither. */
 export async function failure(call: Promise<unknown> | (() => unknown)): Promise<Error> {
   let value: unknown;
@@ -57,19 +59,6 @@ export function toldBy(lock: Lock, name: LockEventName, events: readonly SeenEve
 /** What an unlock by one who does not hold this lock rejects with. */
 export function notOwner(lock: Lock): object {
   return { code: "NOT_OWNER", lockName: lock.name };
-}
-
-export interface Deferred<T = void> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-}
-
-export function deferred<T = void>(): Deferred<T> {
-  let resolve: (value: T) => void = () => {};
-  const promise = new Promise<T>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }
 
 export interface Watched {

@@ -21,6 +21,8 @@ import * as scripts from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
+export { type Deferred, deferred } from "../support/deferred.js";
+
 export const NAME = "job";
 /** Of a client that is not here. */
 export const STRANGER = "00000000-0000-4000-8000-000000000000:1";
@@ -267,19 +269,6 @@ export async function failure(call: Promise<unknown>): Promise<Error> {
   const value = await call.catch((error: unknown) => error);
   expect(value).toBeInstanceOf(Error);
   return value as Error;
-}
-
-export interface Deferred<T = void> {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-}
-
-export function deferred<T = void>(): Deferred<T> {
-  let resolve: (value: T) => void = () => {};
-  const promise = new Promise<T>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }
 
 /** Longer than any marker lives. */
