@@ -29,8 +29,9 @@ export class GroupGrant extends HoldRecord {
   view: Hold | undefined;
   /** Told once, when it is to be given back. */
   onRelease: (() => void) | undefined;
+  /** In the order of the members; fewer than they are if a quorum was enough. */
+  grants: readonly Grant[];
   readonly #members: Members;
-  #grants: readonly Grant[];
   #late: LateCalls | undefined;
   /** Milliseconds that it was last extended to. */
   #term: number | undefined;
@@ -44,18 +45,13 @@ export class GroupGrant extends HoldRecord {
     super();
     this.#members = members;
     this.owner = owner;
-    this.#grants = grants;
+    this.grants = grants;
     this.ownerId = ownerId;
     this.acquiredAt = members.clock.wall();
   }
 
   get lockName(): string {
     return this.#members.name;
-  }
-
-  /** In the order of the members; fewer than they are if a quorum was enough. */
-  get grants(): readonly Grant[] {
-    return this.#grants;
   }
 
   get remaining(): number {
@@ -81,8 +77,9 @@ export class GroupGrant extends HoldRecord {
     for (const grant of this.grants) this.#announceMember(grant);
     this.announced = true;
     const { clock, envs, name: lockName, kind } = this.#members;
+    const waited = clock.mono() - begun;
     const nested = this.grants.every((grant) => hasAnother(grant.own, grant));
-    this.#members.emit("acquired", { ownerId: this.ownerId, waited: clock.mono() - begun, nested });
+    this.#members.emit("acquired", { lockName, kind, ownerId: this.ownerId, waited, nested });
     follow(envs[0] as Env, { lockName, kind }, this);
   }
 
@@ -113,8 +110,8 @@ export class GroupGrant extends HoldRecord {
   }
 
   #join(grant: Grant): void {
-    const joined = [...this.#grants, grant];
-    this.#grants = this.#members.all.flatMap(({ backend }) =>
+    const joined = [...this.grants, grant];
+    this.grants = this.#members.all.flatMap(({ backend }) =>
       joined.filter((each) => each.backend === backend),
     );
     if (this.announced) this.#announceMember(grant);
@@ -142,11 +139,11 @@ export class GroupGrant extends HoldRecord {
 
   #lose(reason: LossReason): LockLostError {
     this.#late?.drop();
-    const { heldFor, ownerId } = this;
+    const { heldFor: held, ownerId } = this;
     const losses = this.grants.flatMap(({ loss }) => loss ?? []);
     const loss = withErrors(this.lose(reason), losses);
     outside(() => this.tellLoss());
-    this.#members.emit("lost", { ownerId, reason, held: heldFor });
+    this.#members.emit("lost", { ...this.#members.about, ownerId, reason, held });
     return loss;
   }
 
@@ -217,7 +214,8 @@ export class GroupGrant extends HoldRecord {
   #tellRelease(): void {
     if (!this.announced) return;
     this.announced = false;
-    this.#members.emit("released", { ownerId: this.ownerId, held: this.heldFor });
+    const { name: lockName, kind } = this.#members;
+    this.#members.emit("released", { lockName, kind, ownerId: this.ownerId, held: this.heldFor });
   }
 
   /** Undefined for a member that is not part of the quorum. */

@@ -193,7 +193,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @internal */
   protected override report(cause: unknown, ownerId: string): void {
-    this.#members.emit("error", { ownerId, cause });
+    this.#members.emit("error", { ...this.#members.about, ownerId, cause });
   }
 
   /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. @internal */

@@ -22,12 +22,12 @@ import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, type MemberRequest } from "./member-requests.js";
 import { isSpared, isUnresponsive, type Member, type Members, memberKey } from "./members.js";
 import { listenToMost, wakeByLateAnswers } from "./quorum-listener.js";
-import { votesOf } from "./round.js";
 import { settled } from "./settled.js";
 import {
   answers,
   answerTime,
   granted,
+  isDecided,
   isOutdated,
   isRefusal,
   tooFewAnswers,
@@ -117,7 +117,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
 
   override waiting(): void {
     for (const call of this.#calls) call.waiting();
-    this.#members.emit("waiting", {});
+    this.#members.emit("waiting", { ...this.#members.about });
   }
 
   override withdraw(): void {
@@ -173,7 +173,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
       return isPassed ? this.#member(i).env.runner.withTimeout(call.lockName, attempt, within) : attempt;
     });
     this.#backoff?.heard.clear();
-    const votes = await votesOf(this.#members, round);
+    const votes = await settled(round, (so) => isDecided(so, this.#members.quorum));
     this.#backoff?.took(this.#members.clock.mono() - begun);
     if (introduced) await introduced;
     this.#masters.assertDistinct();

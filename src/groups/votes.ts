@@ -30,6 +30,17 @@ export function granted(votes: readonly Vote[]): Grant[] {
   return grants;
 }
 
+/** Whether a majority has granted the round, or none can any more. */
+export function isDecided(votes: readonly Vote[], quorum: number): boolean {
+  let inFavour = 0;
+  let open = 0;
+  for (const vote of votes) {
+    if (!vote) open++;
+    else if (vote.status === "fulfilled" && vote.value.granted) inFavour++;
+  }
+  return inFavour >= quorum || inFavour + open < quorum;
+}
+
 /** Whether a master has answered, with a grant that came too late also. */
 export function isAnswer(vote: Vote): boolean {
   return vote?.status === "fulfilled" || isLockError(vote?.reason, "LOCK_LOST");

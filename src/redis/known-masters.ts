@@ -10,8 +10,6 @@ const FRESH: readonly string[] = ["wait", "connecting", "connect"];
 export class KnownMasters {
   /** A call has waited for the first connection: no further one waits for a minority of those. */
   awaited = false;
-  /** Its last answer came so late that a majority of the masters did without it. */
-  lagging = false;
   /** By the lock's key: how many votes are still to come that nobody waits for any more. */
   readonly overdue: Map<string, number> = new Map();
   readonly #runner: CommandRunner;
