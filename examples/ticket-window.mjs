@@ -64,6 +64,7 @@ async function hall() {
 
   entranceOf(IMPATIENT).send(IMPATIENT);
   await until(`${IMPATIENT} has left`, () => redis.exists("left"));
+  await until("the place is given up", async () => (await queue()).length < all.length);
   const gone = CUSTOMERS.indexOf(IMPATIENT);
   assert.deepEqual(await queue(), all.toSpliced(gone, 1), "the others have kept their places");
 

@@ -25,10 +25,8 @@ export interface Acknowledged {
 export class Sender {
   readonly #connection: Connection;
   #legacy: boolean;
-  /** The socket that is corked until the end of this tick. */
-  #stream: Stream | undefined;
-  /** Commands that it has been given in this tick. */
-  #corked = 0;
+  /** The socket that it has written to in this tick, and how many commands have been corked there. */
+  #tick: { readonly stream: Stream; corked: number } | undefined;
   /** How many scripts it has sent. */
   sent = 0;
   /** Scripts that this client has run: the first run of each is an EVAL, so that it costs one command. */
@@ -110,26 +108,27 @@ export class Sender {
   }
 
   /**
-   * Lets the commands of one tick travel in few writes: a write of its own for each costs more than all else here. A
-   * lone command is not delayed, for the tick ends when the code that sent it has run; and not all wait for the last
-   * one, so that the server works while the rest is written.
+   * Lets the commands of one tick travel in few writes: a write of its own for each costs more than all else here. The
+   * first goes at once, as it may be the only one; and not all others wait for the last one, so that the server works while
+   * the rest is written.
    */
   #cork(): void {
     const { stream } = this.#connection;
     if (!stream) return;
-    if (stream === this.#stream) {
-      if (this.#corked++ % COMMANDS_PER_WRITE > 0) return;
-      stream.uncork();
+    if (stream === this.#tick?.stream) {
+      const { corked } = this.#tick;
+      this.#tick.corked++;
+      if (corked % COMMANDS_PER_WRITE > 0) return;
+      if (corked > 0) stream.uncork();
       stream.cork();
       return;
     }
     // A connection may get a new socket within a tick: each is uncorked by itself, whatever becomes of the other.
-    this.#stream = stream;
-    this.#corked = 1;
+    const tick = { stream, corked: 0 };
+    this.#tick = tick;
     nextTick(() => {
-      if (this.#stream === stream) this.#stream = undefined;
-      stream.uncork();
+      if (this.#tick === tick) this.#tick = undefined;
+      if (tick.corked > 0) stream.uncork();
     });
-    stream.cork();
   }
 }

@@ -2,6 +2,7 @@
  * A process of the exclusion tests: many tasks that take locks by every way the library has, and do in each what only
  * one may do at a time, or what no writer may be beside. Started by fleet.ts; uses the built package, as a user would.
  */
+import { setImmediate } from "node:timers/promises";
 import { isLockError, LockClient, MultiLock, RedLock } from "holdfast";
 import { Redis } from "ioredis";
 import { serve } from "../support/worker-child.mjs";
@@ -52,6 +53,8 @@ const MOST_WAITS = 10_000;
 const figures = {};
 const errors = [];
 const waits = new Map();
+/** By lock, where a call gave up: since when the server has known of those that stood behind it. */
+const told = new Map();
 const running = [];
 let stopping = false;
 let clients;
@@ -70,6 +73,7 @@ async function start(config) {
   await (config.stormy ? ready.catch(() => {}) : ready);
   const [client] = clients;
   client.on("waiting", ({ ownerId, lockName }) => void noteWait(ownerId, lockName));
+  client.on("gaveUp", ({ lockName }) => void noteGap(lockName));
   const journal = new Journal(witness, config.name);
   stopNotingStalls = noteStalls(journal, config.options.pollCap ?? 3_000);
   const context = { client, config, journal, random: randomFrom(config.seed), count, placeOf };
@@ -105,10 +109,23 @@ function noteStalls(journal, pollCap) {
  * changes nothing follows it to the master, on the same connection.
  */
 async function noteWait(ownerId, lockName) {
-  const isBehind = await redises[0].del(`{${lockName}}:none`).catch(() => undefined);
-  if (isBehind === undefined) return;
-  waits.set(ownerId, now());
+  const at = await answered(lockName);
+  if (at === undefined) return;
+  waits.set(ownerId, at);
   if (waits.size > MOST_WAITS) waits.delete(waits.keys().next().value);
+}
+
+/** Who gives up takes its mark with it, and the next one of its process leaves one of its own right behind that. */
+async function noteGap(lockName) {
+  told.set(lockName, undefined);
+  await setImmediate();
+  told.set(lockName, await answered(lockName));
+}
+
+/** When the master of a lock had done all that was sent to it before; undefined if it gave no answer. */
+async function answered(lockName) {
+  const isThere = await redises[0].del(`{${lockName}}:none`).catch(() => undefined);
+  return isThere === undefined ? undefined : now();
 }
 
 async function task(context, heat, names) {
@@ -160,10 +177,12 @@ function sides(lock) {
 }
 
 /** The place in line that led to a hold, as far as it has one that counts. */
-function placeOf({ shared, before }, { ownerId }) {
+function placeOf({ names: [name], shared, before }, { ownerId }) {
   const at = waits.get(ownerId);
   if (at === undefined || before === undefined || (before === "readers" && shared)) return undefined;
-  return { at, before };
+  if (before !== "readers" || !told.has(name)) return { at, before };
+  const gap = told.get(name);
+  return gap === undefined ? undefined : { at: gap > at ? gap : at, before };
 }
 
 function count(figure) {
