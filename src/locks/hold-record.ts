@@ -52,6 +52,11 @@ export abstract class HoldRecord {
     return this.#fate?.loss;
   }
 
+  /** What is told to who asks for a hold that is over, also if it was given back. */
+  get lossNow(): LockLostError {
+    return this.loss ?? new LockLostError(this.lockName, "expired", this.clock.wall());
+  }
+
   /** Made when first read: most holds are never asked for it. */
   get signal(): AbortSignal {
     this.#fate ??= {};

@@ -2,8 +2,7 @@
 
 import { checkLease } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
-import { LockLostError, LockNotOwnerError } from "../base/errors.js";
-import { wallTime } from "../base/platform.js";
+import { LockNotOwnerError } from "../base/errors.js";
 import { standFor } from "../owners/owner.js";
 import { leaveAlone } from "./dropped.js";
 import type { HoldParts, HoldRecord, HoldVerbs } from "./hold-record.js";
@@ -75,7 +74,7 @@ export class Hold {
    */
   assertHeld(): void {
     this.#verbs.check(this.#record);
-    if (!this.isHeld) throw this.#record.loss ?? new LockLostError(this.lockName, "expired", wallTime());
+    if (!this.isHeld) throw this.#record.lossNow;
   }
 
   /**

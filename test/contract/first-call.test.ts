@@ -60,7 +60,7 @@ describe.each(table)("%s, %s", (_kind, _topology, kind, connect) => {
       lock.tryLock(0, 5_000, { signal }),
       lock.run(() => "never", { signal }),
     ];
-    for (const call of calls) watch(call);
+    for (const call of calls) watch<unknown>(call);
     const reason = new Error("enough");
     controller.abort(reason);
     for (const call of calls) expect(await failure(call)).toBe(reason);
@@ -74,7 +74,7 @@ describe.each(table)("%s, %s", (_kind, _topology, kind, connect) => {
     const client = new LockClient(redis);
     const lock = kind.make(client, "a");
     const calls = [lock.lock(), lock.tryLock(), lock.run(() => "never")];
-    for (const call of calls) watch(call);
+    for (const call of calls) watch<unknown>(call);
     await client.close({ timeout: 0 });
     for (const call of calls)
       expect(await failure(call)).toMatchObject({ code: "CLIENT_CLOSED", lockName: lock.name });

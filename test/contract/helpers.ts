@@ -13,20 +13,10 @@ import {
   type LockEvents,
   type LockOptions,
 } from "../../src/index.js";
-import { type Endpoint, redisCall, until } from "../support/index.js";
+import { type Endpoint, failure, redisCall, until, watch } from "../support/index.js";
 
 export { deferred } from "../support/deferred.js";
-
-/** What a call throws or rejects with; fails if it does neither. */
-export async function failure(call: Promise<unknown> | (() => unknown)): Promise<Error> {
-  let value: unknown;
-  try {
-    value = await (typeof call === "function" ? call() : call);
-  } catch (error) {
-    return error as Error;
-  }
-  throw new Error(`expected a failure, got ${String(value)}`);
-}
+export { failure, watch };
 
 export type Refusal = typeof TypeError | typeof RangeError;
 
@@ -59,24 +49,6 @@ export function toldBy(lock: Lock, name: LockEventName, events: readonly SeenEve
 /** What an unlock by one who does not hold this lock rejects with. */
 export function notOwner(lock: Lock): object {
   return { code: "NOT_OWNER", lockName: lock.name };
-}
-
-export interface Watched {
-  state: "pending" | "resolved" | "rejected";
-}
-
-/** How far a promise is; a rejection counts as handled. */
-export function watch(promise: Promise<unknown>): Watched {
-  const watched: Watched = { state: "pending" };
-  promise.then(
-    () => {
-      watched.state = "resolved";
-    },
-    () => {
-      watched.state = "rejected";
-    },
-  );
-  return watched;
 }
 
 /** The payload of the next event of that name. */

@@ -32,7 +32,10 @@ import {
   UNHURRIED,
   type UserRedis,
   until,
+  type Watched,
 } from "../support/index.js";
+
+export { type Watched, watch } from "../support/outcome.js";
 
 export type ScriptName = "acquire" | "pass" | "reenter" | "renew" | "extend" | "release" | "undo" | "state";
 
@@ -248,26 +251,6 @@ async function bedOf(
     dispose,
     [Symbol.asyncDispose]: dispose,
   };
-}
-
-/** What a promise has come to so far; never rejects. */
-export interface Watched<T> {
-  readonly promise: Promise<T>;
-  state: "pending" | "resolved" | "rejected";
-  value: T | undefined;
-  error: unknown;
-  /** Milliseconds it took. */
-  took: number;
-}
-
-export function watch<T>(promise: Promise<T>): Watched<T> {
-  const begun = performance.now();
-  const watched: Watched<T> = { promise, state: "pending", value: undefined, error: undefined, took: 0 };
-  promise.then(
-    (value) => Object.assign(watched, { state: "resolved", value, took: performance.now() - begun }),
-    (error: unknown) => Object.assign(watched, { state: "rejected", error, took: performance.now() - begun }),
-  );
-  return watched;
 }
 
 /** Milliseconds: far below the leases and polls that tests take for "never". */

@@ -251,7 +251,8 @@ describe.concurrent.each(byName())("%s: the local deadline", (_kind, kind) => {
   ])(
     "connections are %s beyond the lease: suspended, then lost as unreachable at the deadline",
     async (_, strike, commandTimeout) => {
-      await using bed = await stage.bed({ kind, client: { watchdogTimeout: LEASE, commandTimeout } });
+      // Between the failure of a renewal and the deadline lies a third of the lease.
+      await using bed = await stage.bed({ kind, client: { watchdogTimeout: STEADY, commandTimeout } });
       const seen: string[] = [];
       bed.client.on("suspended", ({ ownerId, cause }) => {
         seen.push("suspended");
@@ -268,7 +269,7 @@ describe.concurrent.each(byName())("%s: the local deadline", (_kind, kind) => {
       expect(performance.now() - since).toBeGreaterThan(left - 2);
       await expectLost(bed, hold, "unreachable");
       bed.proxy.restore();
-      await expectNoMoreRenewals(bed, LEASE);
+      await expectNoMoreRenewals(bed, STEADY);
       await untilFree(bed);
     },
   );

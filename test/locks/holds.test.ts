@@ -2,19 +2,10 @@
 import { describe, expect, test } from "vitest";
 import type { FencedLock, Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+import { expectNothingLeft, failure, NAME, ORDERS, type Scene, scene, watch } from "./scene.js";
 
 /** What the default drift leaves of a lease. */
 const leaves = (lease: number): number => lease * 0.99 - 2;
-
-const ORDERS = [
-  [0, 1, 2],
-  [0, 2, 1],
-  [1, 0, 2],
-  [1, 2, 0],
-  [2, 0, 1],
-  [2, 1, 0],
-] as const;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
   const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
@@ -135,7 +126,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const first = hold.unlock();
     expect(hold.isHeld).toBe(false);
     expect(() => hold.assertHeld()).toThrow(
-      expect.objectContaining({ code: "LOCK_LOST", reason: "expired" }),
+      expect.objectContaining({ code: "LOCK_LOST", reason: "expired", since: place.server.clock.wall() }),
     );
     expect(await Promise.all([first, hold.unlock()])).toEqual([undefined, undefined]);
     expect(await hold.unlock()).toBeUndefined();

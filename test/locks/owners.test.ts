@@ -2,16 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
-
-const ORDERS = [
-  [0, 1, 2],
-  [0, 2, 1],
-  [1, 0, 2],
-  [1, 2, 0],
-  [2, 0, 1],
-  [2, 1, 0],
-] as const;
+import { deferred, expectNothingLeft, failure, NAME, ORDERS, type Scene, scene, watch } from "./scene.js";
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
   const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {

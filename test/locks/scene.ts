@@ -9,7 +9,6 @@ import { MemoryConnection } from "../../src/entries/testing/memory-connection.js
 import { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../src/entries/testing/reply.js";
 import {
-  isLockError,
   LockClient,
   type LockClientOptions,
   type LockEventName,
@@ -19,9 +18,21 @@ import {
 } from "../../src/index.js";
 import * as scripts from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
+import { EVENTS } from "../contract/helpers.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
 export { type Deferred, deferred } from "../support/deferred.js";
+export { failure, type Watched, watch } from "../support/outcome.js";
+
+/** All orders of three. */
+export const ORDERS = [
+  [0, 1, 2],
+  [0, 2, 1],
+  [1, 0, 2],
+  [1, 2, 0],
+  [2, 0, 1],
+  [2, 1, 0],
+] as const;
 
 export const NAME = "job";
 /** Of a client that is not here. */
@@ -100,20 +111,6 @@ export class Server extends MemoryServer {
 }
 
 type Direction = "requests" | "replies";
-
-/** All that a client tells. */
-const EVENTS: readonly LockEventName[] = [
-  "acquired",
-  "released",
-  "waiting",
-  "rejected",
-  "gaveUp",
-  "longHold",
-  "renewed",
-  "suspended",
-  "lost",
-  "error",
-];
 
 export interface Told {
   readonly name: LockEventName;
@@ -229,46 +226,6 @@ export function scene(options: LockClientOptions = {}): Scene {
     advance: (ms) => server.advance(ms),
     settle: () => server.settle(),
   };
-}
-
-export interface Watched<T> {
-  state: "pending" | "resolved" | "rejected";
-  value: T | undefined;
-  error: unknown;
-  /** "pending", what it resolved with, or the code of its error. */
-  readonly outcome: unknown;
-}
-
-/** How far a promise is; a rejection counts as handled. */
-export function watch<T>(promise: Promise<T>): Watched<T> {
-  const watched = {
-    state: "pending" as Watched<T>["state"],
-    value: undefined as T | undefined,
-    error: undefined as unknown,
-    get outcome(): unknown {
-      if (this.state === "pending") return "pending";
-      if (this.state === "resolved") return this.value;
-      return isLockError(this.error) ? this.error.code : this.error;
-    },
-  };
-  promise.then(
-    (value) => {
-      watched.state = "resolved";
-      watched.value = value;
-    },
-    (error: unknown) => {
-      watched.state = "rejected";
-      watched.error = error;
-    },
-  );
-  return watched;
-}
-
-/** What a call rejects with; fails if it does not. */
-export async function failure(call: Promise<unknown>): Promise<Error> {
-  const value = await call.catch((error: unknown) => error);
-  expect(value).toBeInstanceOf(Error);
-  return value as Error;
 }
 
 /** Longer than any marker lives. */

@@ -119,7 +119,9 @@ describe("a run of few scenarios", () => {
 
   test("fits how the masters count", () => {
     const sent = run.results.fits.find(({ figure, peer }) => figure === "sentPer" && peer === "holdfast");
-    expect(sent?.exponent).toBeCloseTo(1, 1);
+    // One that is far behind the others is spared.
+    expect(sent?.exponent).toBeGreaterThan(0.7);
+    expect(sent?.exponent).toBeLessThan(1.05);
   });
 
   test("draws plots of what it has, and no others", () => {

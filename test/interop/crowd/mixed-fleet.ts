@@ -95,6 +95,10 @@ export class MixedFleet {
       if (randomInt(nodes + jvms) < nodes) await this.#fleet.replaceOne(this.#nodes, this.#deaths);
       else await this.#replaceJvm();
     }
+    // Where all takes long, chance may have spared one side.
+    const isSpared = (side: string) => ![...this.#deaths.keys()].some((name) => name.startsWith(side));
+    if (isSpared("p")) await this.#fleet.replaceOne(this.#nodes, this.#deaths);
+    if (isSpared("j")) await this.#replaceJvm();
   }
 
   /** Lets all tasks come to their end, and all clients close. */
