@@ -9,11 +9,13 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
 import { reasonFor } from "./mutate/equivalents.mjs";
+import { readSurvivors } from "./mutate/survivors.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** Of the mutants of each folder that are not equivalent, this share is to be noticed. */
 const GOAL = 0.85;
 const KILLED = ["Killed", "Timeout"];
+const SURVIVORS = readSurvivors();
 
 /** The tests of each folder. */
 const FOLDERS = {
@@ -80,8 +82,10 @@ function report(mutants) {
       row[outcome]++;
     }
     if (outcome === "equivalent") console.log(`equivalent  ${title}\n            ${reason}`);
-    if (outcome === "survived")
+    if (outcome === "survived") {
       console.log(`${mutant.status.padEnd(10)}  ${mutant.location.start.line}: ${title}`);
+      console.log(`            ${SURVIVORS.get(title) ?? "no reason is known"}`);
+    }
   }
   const score = ({ killed, survived }) => killed / (killed + survived || 1);
   const line = (name, values) =>

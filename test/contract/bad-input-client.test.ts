@@ -200,15 +200,21 @@ function listeners(emitter: NodeJS.EventEmitter): [string, number][] {
 describe("the connection", () => {
   afterEach(nothingSent);
 
+  /** Stands in for a client of Valkey GLIDE, by the methods that tell it. */
+  const glide = { customCommand() {}, invokeScript() {} };
+
   test.each([
-    ["undefined", undefined],
-    ["null", null],
-    ["a URL, which is for connect", "redis://127.0.0.1"],
-    ["options, which are for connect", { host: "127.0.0.1" }],
-    ["a number", 6379],
-    ["another client", { get() {}, set() {}, on() {} }],
-  ])("new LockClient: %s", (_, value) => {
-    throws(() => new LockClient(as(value)), TypeError);
+    ["undefined", undefined, "not undefined"],
+    ["null", null, "not null"],
+    ["a URL", "redis://127.0.0.1", "LockClient.connect takes a URL"],
+    ["options", { host: "127.0.0.1" }, "LockClient.connect takes the options of one"],
+    ["a number", 6379, "not 6379"],
+    ["another client", { get() {}, set() {}, on() {} }, "redis must be an ioredis Redis or Cluster"],
+    ["a client of node-redis", createClient(), "import { fromNodeRedis } from 'holdfast/node-redis'"],
+    ["a client of Valkey GLIDE", glide, "ioredis, iovalkey and redis are what it works with"],
+    ["one that cannot be duplicated", { evalsha() {}, eval() {} }, "a connection like itself by duplicate()"],
+  ])("new LockClient: %s, with what to do about it", (_, value, told) => {
+    expect(throws(() => new LockClient(as(value)), TypeError).message).toContain(told);
   });
 
   test.each([
