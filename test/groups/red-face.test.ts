@@ -14,7 +14,7 @@ test("it is taken on all masters and given back on all, with the ids and the nam
   const { lock, name } = party;
   expect(lock).toBeInstanceOf(MultiLock);
   expect(lock.name).toBe(`${name},${name},${name}`);
-  const hold = await lock.lock();
+  const hold = await joined(await lock.lock());
   expect(await heldOn(party)).toEqual([0, 1, 2]);
   expect(hold).toMatchObject({ lockName: lock.name, isHeld: true });
   expect(hold.members.map(({ lockName }) => lockName)).toEqual([name, name, name]);

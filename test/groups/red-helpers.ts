@@ -227,6 +227,12 @@ export async function joined(hold: MultiHold, count: number = 3, timeout: number
   return hold;
 }
 
+/** Masters forget a hold that all of them have. */
+export async function forget({ servers, name }: Party, hold: MultiHold, ...on: number[]): Promise<void> {
+  await joined(hold, servers.length);
+  for (const i of on) await servers[i]?.call("DEL", name);
+}
+
 /** Takes the lock on all masters, as often as it takes on a machine that is too busy for a short lease. */
 export function takeAll(party: Party, lease?: number): Promise<MultiHold> {
   return until(

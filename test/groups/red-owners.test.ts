@@ -5,6 +5,7 @@ import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
+  forget,
   heldOn,
   joined,
   LONG,
@@ -17,10 +18,6 @@ import {
 
 const masters = useMasters(3);
 failOnUnhandledRejections();
-
-async function forget(party: Party, ...on: number[]): Promise<void> {
-  for (const i of on) await party.servers[i]?.call("DEL", party.name);
-}
 
 function counts({ servers, name }: Party): Promise<unknown[]> {
   return Promise.all(servers.map(async (server) => String(await server.call("HVALS", name))));
@@ -107,7 +104,7 @@ test("with a minority forgotten, further calls re-enter by the majority, and win
   const { lock } = party;
   await party.client(0).scope(async () => {
     const outer = await lock.lock({ lease: LONG });
-    await forget(party, 1);
+    await forget(party, outer, 1);
     const inner = await lock.lock({ lease: LONG });
     expect([outer.isHeld, inner.isHeld]).toEqual([true, true]);
     expect(await lock.getHoldCount()).toBe(2);
@@ -115,8 +112,8 @@ test("with a minority forgotten, further calls re-enter by the majority, and win
     expect(innermost?.isHeld).toBe(true);
     await unlockAll([inner, outer, innermost]);
   });
-  await lock.run(async () => {
-    await forget(party, 0);
+  await lock.run(async (hold) => {
+    await forget(party, hold, 0);
     expect(await lock.run(() => lock.isHeldByCurrentOwner())).toBe(true);
   });
   await expectNothingLeft(party);
@@ -147,7 +144,7 @@ for (const gone of [
     const { lock } = party;
     await party.client(0).scope(async () => {
       const outer = await lock.lock({ lease: LONG });
-      await forget(party, ...gone);
+      await forget(party, outer, ...gone);
       const next = await lock.tryLock(0, LONG);
       expect(next?.isHeld).toBe(true);
       expect(outer.isHeld).toBe(false);

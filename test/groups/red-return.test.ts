@@ -6,8 +6,8 @@ import { failOnUnhandledRejections } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
+  forget,
   heldOn,
-  joined,
   LONG,
   Party,
   takeAll,
@@ -20,10 +20,6 @@ const masters = useMasters(3);
 failOnUnhandledRejections();
 
 const IMPATIENT = { commandTimeout: 3_000 };
-
-async function forget(party: Party, ...on: number[]): Promise<void> {
-  for (const i of on) await party.servers[i]?.call("DEL", party.name);
-}
 
 test("unlock resolves when a majority has confirmed; the rest is done when the stopped master goes on", async () => {
   await using party = await Party.of(masters(), { client: { commandTimeout: 10_000 } });
@@ -39,7 +35,7 @@ test("unlock resolves when a majority has confirmed; the rest is done when the s
 
 test("a failed unlock rejects with a LockError and all errors; calls beside it share that, later ones ask again", async () => {
   await using party = await Party.of(masters(), { client: IMPATIENT });
-  const hold = await party.lock.lock({ lease: LONG });
+  const hold = await takeAll(party, LONG);
   for (const i of [0, 1]) party.proxy(i).stall();
   const calls = [hold.unlock(), hold.unlock()];
   expect(hold.isHeld).toBe(false);
@@ -57,7 +53,7 @@ test("a failed unlock rejects with a LockError and all errors; calls beside it s
 test("so it is with lock.unlock() in a scope, until nothing is left to give back", async () => {
   await using party = await Party.of(masters(), { client: IMPATIENT });
   await party.client(0).scope(async () => {
-    await party.lock.lock({ lease: LONG });
+    await takeAll(party, LONG);
     for (const i of [1, 2]) party.proxy(i).stall();
     expect(await failure(party.lock.unlock())).toMatchObject({ code: "UNAVAILABLE" });
     expect(await failure(party.lock.unlock())).toMatchObject({ code: "UNAVAILABLE" });
@@ -73,7 +69,7 @@ test("so it is with lock.unlock() in a scope, until nothing is left to give back
 test("a lock that a majority has forgotten is lost at its unlock, and stays so", async () => {
   await using party = await Party.of(masters());
   const hold = await party.lock.lock({ lease: LONG });
-  await forget(party, 0, 2);
+  await forget(party, hold, 0, 2);
   const error = (await failure(hold.unlock())) as LockError;
   expect(error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   expect(error.errors).toHaveLength(2);
@@ -91,8 +87,7 @@ for (const [gone, silent] of [
     party.client(1).on("error", ({ cause }) => events.push(cause));
     const result = await party.lock.run(
       async (hold) => {
-        await joined(hold);
-        await forget(party, gone);
+        await forget(party, hold, gone);
         await hold.extend(LONG);
         expect(hold.isHeld).toBe(true);
         party.proxy(silent).stall();
@@ -107,7 +102,7 @@ for (const [gone, silent] of [
     party.proxy(silent).restore();
     await expectNothingLeft(party);
     const hold = await takeAll(party, LONG);
-    await forget(party, gone);
+    await forget(party, hold, gone);
     party.proxy(silent).stall();
     expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE" });
     party.proxy(silent).restore();
@@ -118,13 +113,13 @@ for (const [gone, silent] of [
 test("run: what fn throws wins; a loss rejects with what fn returned; a silent release is told as an event", async () => {
   await using party = await Party.of(masters(), { client: IMPATIENT });
   const mine = new Error("mine");
-  const throws = party.lock.run(async () => {
-    await forget(party, 0, 1, 2);
+  const throws = party.lock.run(async (hold) => {
+    await forget(party, hold, 0, 1, 2);
     throw mine;
   });
   expect(await failure(throws)).toBe(mine);
-  const lost = party.lock.run(async () => {
-    await forget(party, 0, 1);
+  const lost = party.lock.run(async (hold) => {
+    await forget(party, hold, 0, 1);
     return 42;
   });
   expect(await failure(lost)).toMatchObject({ code: "LOCK_LOST", result: 42, lockName: party.lock.name });
