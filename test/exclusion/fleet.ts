@@ -13,6 +13,7 @@ import {
   type RedisServer,
   startRedis,
   startWorker,
+  UNHURRIED,
   until,
   type Worker,
   type WorkerOptions,
@@ -60,6 +61,8 @@ export type WorkerFigures = Record<string, number> & { errors: string[] };
 /** The locks of the workload, in the name of any of their keys. */
 const NAMES = /[a-z]+-(hot|cool)-\d+/;
 const FAIR = /^fair-/;
+/** Milliseconds for an answer of a busy machine. */
+const SHORTEST_VISIT = 2_000;
 
 export class Fleet {
   readonly site: Site;
@@ -214,11 +217,12 @@ export class Fleet {
       // The checker says which ones, and for how long.
     });
     const lines = new Set((await this.#sight()).filter(isLine).map(({ lock }) => lock));
-    const client = new LockClient(this.site.connect());
+    const client = new LockClient(this.site.connect(), UNHURRIED);
+    await client.ready();
     const askedAt = process.hrtime.bigint();
     const visits = await Promise.all(
       [...lines].map(async (lock) => {
-        const hold = await client.getFairLock(lock).tryLock(left());
+        const hold = await client.getFairLock(lock).tryLock(Math.max(SHORTEST_VISIT, left()));
         await hold?.unlock();
         return hold ? [] : [{ lock, askedAt, until: process.hrtime.bigint() }];
       }),
