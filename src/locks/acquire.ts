@@ -117,7 +117,6 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   /** What a try leaves behind when it fails or is given up is settled before the owner's next command. */
   override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { own } = this;
-    if (own.firstHold) dropExpired(own);
     if (!own.lastCommand && !own.firstHold) {
       // Nobody else sends commands for a record without an owner.
       const outermost = () => this.#outermost(within, coWaiters);

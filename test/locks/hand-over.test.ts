@@ -24,6 +24,17 @@ interface Line extends Scene {
   readonly controller: AbortController;
 }
 
+/** The calls are granted one after the other as soon as what somebody else asks for arrives, the first at once. */
+async function expectOrder(place: Scene, ...calls: Watched<Hold>[]): Promise<void> {
+  await place.b.letGo();
+  for (const call of calls) {
+    expect(call.value?.isHeld).toBe(true);
+    await call.value?.unlock();
+    await place.advance(60);
+  }
+  await expectNothingLeft(place);
+}
+
 describe.each(byName(PASSED))("%s", (_, kind) => {
   /** A holder and two that wait behind it in one process. */
   const lineUp = async (options: LockOptions = {}): Promise<Line> => {
@@ -95,25 +106,61 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await end(place, next);
   });
 
-  test.each(["requests", "replies"] as const)(
-    "a successor that is aborted while the %s are on their way gets and keeps nothing",
-    async (way) => {
-      const place = await lineUp();
-      const { giver, successor, next, controller, settle, a, server } = place;
-      a.keep(way);
-      const back = watch(giver.unlock());
-      await settle();
-      controller.abort("enough");
-      await settle();
-      expect(successor.outcome).toBe("enough");
-      await a.letGo();
-      await settle();
-      expect(back.outcome).toBeUndefined();
-      expect(next.value?.isHeld).toBe(true);
-      expect(server.hash()).toEqual(kind.fields(next.value?.ownerId as string, 1));
-      await end(place, next);
-    },
-  );
+  test.each([
+    ["while the requests are on their way", "requests", true],
+    ["while the replies are on their way", "replies", true],
+    ["right behind the unlock", "requests", false],
+  ] as const)("a successor that is aborted %s gets and keeps nothing", async (_, way, isOnItsWay) => {
+    const place = await lineUp();
+    const { giver, successor, next, controller, settle, a, server } = place;
+    a.keep(way);
+    const back = watch(giver.unlock());
+    if (isOnItsWay) await settle();
+    controller.abort("enough");
+    await settle();
+    expect(successor.outcome).toBe("enough");
+    await a.letGo();
+    await settle();
+    expect(back.outcome).toBeUndefined();
+    expect(next.value?.isHeld).toBe(true);
+    expect(server.hash()).toEqual(kind.fields(next.value?.ownerId as string, 1));
+    await end(place, next);
+  });
+
+  test("others who are asked first get it, and the successor stands back for them", async () => {
+    const place = await lineUp();
+    const { giver, rival, successor, next, settle, advance, b } = place;
+    const theirs = watch(rival.lock());
+    await settle();
+    b.keep("requests");
+    await giver.unlock();
+    await advance(3);
+    expect(successor.outcome).toBe("pending");
+    await expectOrder(place, theirs, successor, next);
+  });
+
+  test("a waiter whose try is on its way is handed nothing, and stands back for others", async () => {
+    const place = scene({ pollCap: NEVER });
+    const { a, b, server, settle } = place;
+    const [lock, rival] = [kind.make(a.client, NAME), kind.make(b.client, NAME)];
+    const giver = await lock.lock();
+    a.keep("replies");
+    const waiter = watch(lock.lock());
+    await settle();
+    const refused = a.letGo();
+    a.keep("replies");
+    await refused;
+    const theirs = watch(rival.lock());
+    await settle();
+    b.keep("requests");
+    server.took();
+    const back = watch(giver.unlock());
+    await settle();
+    expect(server.took()).toEqual([expect.stringMatching(/\/release$/)]);
+    await a.letGo();
+    expect([back.outcome, waiter.outcome]).toEqual([undefined, "pending"]);
+    await expectOrder(place, theirs, waiter);
+  });
 
   test.each(["requests", "replies"] as const)(
     "when the %s of the command are late the giver is told in time, and the successor waits on and gets it",
@@ -175,21 +222,24 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
 
   test("a lock that the giver has no more goes to nobody by its command", async () => {
     const place = await lineUp();
-    const { giver, successor, next, server, settle, advance } = place;
+    const { giver, successor, next, server, settle } = place;
     server.delete();
     expect(await failure(giver.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     await settle();
-    await advance(1_000);
     expect(successor.value?.isHeld).toBe(true);
     await end(place, successor, next);
   });
 
-  test("its lease counts from when the command was sent", async () => {
+  test.each([
+    ["the answer is late", false],
+    ["the process stalls right behind the unlock", true],
+  ])("its lease counts from when the command was sent, also if %s", async (_, stalls) => {
     const place = await lineUp({ lease: 200_000 });
-    const { giver, successor, next, a, advance } = place;
+    const { giver, successor, next, a, server, advance } = place;
     a.keep("replies");
     const back = watch(giver.unlock());
-    await advance(700);
+    if (stalls) server.clock.moveTo(server.clock.mono() + 700);
+    else await advance(700);
     await a.letGo();
     expect(back.outcome).toBeUndefined();
     expect(successor.value?.remaining).toBe(200_000 * 0.99 - 2 - 700);
@@ -293,18 +343,69 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
   });
 });
 
-test("a lock with acknowledged grants is handed to nobody, and the next one is told", async () => {
-  const place = scene({ pollCap: NEVER, replicas: 1 });
-  place.server.instead = ({ name }) => (name === "WAIT" ? 1 : undefined);
+test.each([
+  ["listens", true],
+  ["does not listen yet", false],
+])(
+  "a lock with acknowledged grants is handed to nobody, and the next one is told: it %s",
+  async (_, listens) => {
+    const place = scene({ pollCap: NEVER, replicas: 1 });
+    const { server, settle } = place;
+    server.instead = ({ name }) => (name === "WAIT" ? 1 : undefined);
+    const lock = PLAIN.make(place.a.client, NAME);
+    const giver = watch(lock.lock());
+    if (listens) await settle();
+    const next = watch(lock.lock());
+    await settle();
+    server.took();
+    await giver.value?.unlock();
+    await settle();
+    expect(next.value?.isHeld).toBe(true);
+    expect(server.took()).toEqual(["lock/release", "lock/acquire"]);
+    await next.value?.unlock();
+    await expectNothingLeft(place);
+  },
+);
+
+test("calls that begin together and are brief hand it on by one command each, and nobody asks in between", async () => {
+  const place = scene({ pollCap: NEVER });
+  const { server, settle } = place;
   const lock = PLAIN.make(place.a.client, NAME);
-  const giver = await lock.lock();
-  const next = watch(lock.lock());
-  await place.settle();
-  place.server.took();
+  const calls = [1, 2, 3].map(() => watch(lock.lock()));
+  for (const call of calls) {
+    await settle();
+    await call.value?.unlock();
+  }
+  await settle();
+  expect(server.took()).toEqual(["lock/acquire", "lock/pass", "lock/pass", "lock/release"]);
+  await expectNothingLeft(place);
+});
+
+test("where both sides of a read-write lock wait here nobody is handed it, and the first writer stands back", async () => {
+  const place = scene({ pollCap: NEVER });
+  const { a, b, advance } = place;
+  const both = a.client.getReadWriteLock(NAME);
+  const giver = await both.writeLock().lock();
+  const calls = [both.writeLock(), both.readLock()].map((lock) => watch(lock.lock()));
+  const theirs = watch(b.client.getReadWriteLock(NAME).writeLock().lock());
+  await advance(100);
+  b.keep("requests");
   await giver.unlock();
-  await place.settle();
-  expect(next.value?.isHeld).toBe(true);
-  expect(place.server.took()).toEqual(["lock/release", "lock/acquire"]);
-  await next.value?.unlock();
+  await advance(3);
+  await expectOrder(place, theirs, ...calls);
+});
+
+test("a release that is answered late, when nobody waits here any more, is done", async () => {
+  const place = scene({ pollCap: NEVER, commandTimeout: COMMAND_TIMEOUT });
+  const { a, advance } = place;
+  const lock = PLAIN.make(a.client, NAME);
+  const giver = await lock.lock();
+  void watch(lock.lock({ wait: 2_000 }));
+  await advance(100);
+  a.keep("replies");
+  void watch(giver.unlock());
+  await advance(2_000);
+  await a.letGo();
+  expect(await giver.unlock()).toBeUndefined();
   await expectNothingLeft(place);
 });

@@ -217,6 +217,26 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
     await expectNothingLeft(place);
   });
 
+  test("of siblings that wait for their turn one alone asks while somebody else has the lock", async () => {
+    const place = open();
+    const { lock, rival, runs, settle, a, server } = place;
+    await a.client.scope(async () => {
+      runs.begin("a", lock);
+      await settle();
+      for (const name of ["b", "c"]) runs.begin(name, lock);
+      const theirs = watch(rival.lock());
+      await settle();
+      server.took();
+      await runs.end("a");
+      // The release, and twice each of both who want it.
+      expect(server.took().length).toBeLessThanOrEqual(5);
+      await theirs.value?.unlock();
+      for (const name of ["b", "c"]) await runs.end(name);
+      await theirs.value?.unlock();
+    });
+    await expectNothingLeft(place);
+  });
+
   test("a function that fails ends its turn likewise", async () => {
     const place = open();
     const { lock, runs, settle, a } = place;

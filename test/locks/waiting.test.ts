@@ -194,6 +194,17 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 });
 
+test("a lease that ends within the millisecond is waited for, and not asked for all the time", async () => {
+  const { a, server, settle, advance } = scene({ pollCap: NEVER });
+  let refusals = 0;
+  server.instead = ({ name }) => (name === "lock/acquire" && ++refusals <= 10 ? [0, 0] : undefined);
+  const call = watch(a.client.getLock(NAME).lock());
+  await settle();
+  expect(refusals).toBe(2);
+  await advance(100);
+  expect(call.value?.isHeld).toBe(true);
+});
+
 describe("a fair lock", () => {
   test("is granted in the order of the calls, over clients, however long they wait", async () => {
     const place = scene();

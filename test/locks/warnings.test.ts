@@ -131,6 +131,19 @@ describe("a call that waits for a bare hold of its own async tree", () => {
       },
     ],
     [
+      "one that waits for its turn, in a scope that has a bare hold",
+      async ({ lock, a, advance }) =>
+        a.client.scope(async () => {
+          const hold = await lock.lock();
+          const end = deferred();
+          const runs = [lock.run(() => end.promise), lock.run(() => 1)];
+          await advance(11_000);
+          end.resolve();
+          await Promise.all(runs);
+          await hold.unlock();
+        }),
+    ],
+    [
       "one that waits for a stranger",
       async ({ lock, b, advance }) => {
         const theirs = await b.client.getLock(NAME).lock();
@@ -204,11 +217,21 @@ describe("a call that waits for a bare hold of its own async tree", () => {
       await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
       expect(warnings).toEqual([]);
       await mine.unlock();
-      await advance(60_000);
+      await advance(49_000);
       const again = await a.client.getLock("mine").lock();
       await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
       expect(warnings).toHaveLength(1);
       await again.unlock();
+    }));
+
+  test("is found by one client also if another looks no more", async () =>
+    listening(async (warnings) => {
+      const { a, b, advance } = open();
+      const mine = await b.client.getLock("mine").lock();
+      for (let i = 0; i < 100; i++) await (await a.client.getLock("often").lock({ lease: LONG })).unlock();
+      await failure(Promise.all([b.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
+      expect(warnings).toHaveLength(1);
+      await mine.unlock();
     }));
 });
 

@@ -93,6 +93,52 @@ const EQUIVALENT = new Map([
     "false",
   ]),
   ...same(
+    SHORTCUT,
+    "locks/acquire",
+    "if (!own.lastCommand && !own.firstHold) { // Nobody else sends commands for a record without an owner. const outermost = () => this.#outermost(within, coWaiters); const tried = own.owner ? inOrder(own, outermost) : outermost(); this.lastTry = tried; return tried; }",
+    [/{ \/.*}/, "{}"],
+  ),
+  ...same(THERE, "locks/acquire", "else if (this.awaitsTurn) this.own.turns?.settle(this);", ["?", ""]),
+  ...same(
+    THERE,
+    "locks/acquire",
+    'return this.own.table.env.router.subscribe(this.backend.wakesOn(this.wireId ?? ""), listener);',
+    ['""', '"Stryker was here!"'],
+  ),
+  ...same(SHORTCUT, "locks/acquire", "if (own.calls) closeCall(own, this);", ["(own.calls)", "(true)"]),
+  ...same(SHORTCUT, "locks/acquire", "if (own.owner) dropTurns(own);", ["(own.owner)", "(true)"]),
+  ...same(MEMORY, "locks/acquire", "if (own.owner) dropTurns(own);", ["(own.owner)", "(false)"]),
+  ...same(SHORTCUT, "locks/acquire", "if (runner.prepared) return this.#ask(within, coWaiters);", [
+    "runner.prepared",
+    "false",
+  ]),
+  ...same(UNDEFINED, "locks/acquire", "if (successor) this.successor = undefined;", [
+    "(successor)",
+    "(true)",
+  ]),
+  ...same(
+    "the hold's owner, made when it is asked for, is not undefined",
+    "locks/bare-calls",
+    "return own && (call.owner === undefined || own.owner !== call.owner) ? own : undefined;",
+    ["call.owner === undefined", "false"],
+  ),
+  ...same(
+    "what an owner holds is in use by its record, and so no garbage",
+    "locks/bare-calls",
+    "if (owner !== undefined || lease !== undefined) return;",
+    ["owner !== undefined", "false"],
+  ),
+  ...same(
+    "it waits for those that go first, and not for this",
+    "locks/successor",
+    "this.#resolve(granted ? { granted, token } : { granted, ttl: others > 0 ? -1 : 0, others });",
+    ["-1", "+1"],
+  ),
+  ...same("a promise settles once", "locks/successor", "if (this.settled) return;", [
+    "this.settled",
+    "false",
+  ]),
+  ...same(
     "nobody waits for it any more",
     "locks/acquire",
     'if (!this.over) throw new LockLostError(this.lockName, "expired", this.own.table.env.clock.wall());',
