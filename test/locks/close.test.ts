@@ -67,6 +67,22 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test("it waits for holds of each lock and owner, not for the first that ends", async () => {
+    const place = open();
+    const { lock, a, settle } = place;
+    const holds = [await lock.lock(), await kind.make(a.client, "other").lock()];
+    const closing = watch(a.client.close({ timeout: Number.POSITIVE_INFINITY }));
+    for (const hold of holds) {
+      await settle();
+      expect([hold.isHeld, closing.state]).toEqual([true, "pending"]);
+      await hold.unlock();
+    }
+    await settle();
+    expect(closing.state).toBe("resolved");
+    expect(a.heard("lost")).toEqual([]);
+    await expectNothingLeft(place);
+  });
+
   test("holds that are left are lost as closed and given back, and their unlock resolves", async () => {
     const place = open();
     const { lock, a } = place;

@@ -188,7 +188,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       });
     });
     expect(await lock.getHoldCount()).toBe(0);
-    expect(await failure(lock.getHoldCount({ wait: 1 } as never))).toBeInstanceOf(TypeError);
+    const wrong = await failure(lock.getHoldCount({ wait: 1 } as never));
+    expect(wrong).toBeInstanceOf(TypeError);
+    expect(wrong.message).toBe('getHoldCount: unknown option "wait"; it takes owner');
   });
 
   test("isLocked and remainTimeToLive tell of whoever holds it", async () => {
