@@ -160,6 +160,12 @@ export class Party {
     await this.#server.settle();
   }
 
+  /** The first that is on its way arrives. */
+  async letOneGo(): Promise<void> {
+    this.#onTheirWay.shift()?.();
+    await this.#server.settle();
+  }
+
   /** What is on its way arrives. */
   async letGo(): Promise<void> {
     this.#kept = undefined;
