@@ -54,25 +54,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const { lock, a, settle } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer });
+    const other = await kind.make(a.client, "other").lock();
     const closing = watch(a.client.close({ timeout: Number.POSITIVE_INFINITY }));
-    await settle();
-    await inner.unlock();
-    await settle();
-    expect(closing.state).toBe("pending");
-    expect(outer.isHeld).toBe(true);
-    await outer.unlock();
-    await settle();
-    expect(closing.state).toBe("resolved");
-    expect(a.heard("lost")).toEqual([]);
-    await expectNothingLeft(place);
-  });
-
-  test("it waits for holds of each lock and owner, not for the first that ends", async () => {
-    const place = open();
-    const { lock, a, settle } = place;
-    const holds = [await lock.lock(), await kind.make(a.client, "other").lock()];
-    const closing = watch(a.client.close({ timeout: Number.POSITIVE_INFINITY }));
-    for (const hold of holds) {
+    for (const hold of [inner, outer, other]) {
       await settle();
       expect([hold.isHeld, closing.state]).toEqual([true, "pending"]);
       await hold.unlock();

@@ -196,28 +196,20 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
-  test("the connection ends with the client's, and is made again with it", async () => {
-    const place = open();
-    const { lock, a, grants, settle } = place;
-    a.connection.disconnect();
-    expect(grants.status).toBe("end");
-    await a.connection.connect();
-    await settle();
-    expect(grants.status).toBe("ready");
-    await (await lock.lock()).unlock();
-    await expectNothingLeft(place);
-  });
-
-  test("a closed client has closed it for good", async () => {
+  test("the connection ends with the client's, and is made again with it, unless the client is closed", async () => {
     const { lock, a, grants, server, advance } = open();
-    await (await lock.lock()).unlock();
-    await a.client.close();
-    expect(grants.status).toBe("end");
-    a.connection.disconnect();
-    await a.connection.connect();
-    await advance(60_000);
+    for (const again of ["ready", "end"]) {
+      a.connection.disconnect();
+      expect(grants.status).toBe("end");
+      await a.connection.connect();
+      await advance(60_000);
+      expect(grants.status).toBe(again);
+      if (again === "end") break;
+      await (await lock.lock()).unlock();
+      await a.client.close();
+      expect(grants.status).toBe("end");
+    }
     expect(server.clock.timers).toBe(0);
-    expect(grants.status).toBe("end");
   });
 
   const LOSSES: [string, (place: Place) => unknown][] = [
@@ -264,6 +256,27 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.letGo();
     expect(calls.every(({ state }) => state === "resolved")).toBe(true);
     expect(waits()).toHaveLength(3);
+  });
+
+  test.each([
+    ["not for a failure that passes", "LOADING Redis is loading the dataset in memory", 0],
+    ["for a slot that has moved", "MOVED 1 memory:1", 1],
+  ])("a cluster is asked anew where its masters are, %s", async (_, text, times) => {
+    const place = open();
+    const { lock, grants, advance, server } = place;
+    let asked = 0;
+    Object.assign(grants, { isCluster: true, slots: [], refreshSlotsCache: () => asked++ });
+    const acknowledged = server.instead;
+    server.instead = (ran) => {
+      if (!ran.name.endsWith("/acquire")) return acknowledged(ran);
+      server.instead = acknowledged;
+      throw new ReplyError(text);
+    };
+    const call = watch(lock.lock());
+    await advance(100);
+    expect(asked).toBe(times);
+    await call.value?.unlock();
+    await expectNothingLeft(place);
   });
 
   test("what a call has left that has ended unanswered is undone after its own time, and that of the WAITs", async () => {

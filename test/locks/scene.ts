@@ -130,10 +130,11 @@ export class Party {
   #kept: { readonly direction: Direction; readonly on: Connection } | undefined;
   readonly #onTheirWay: (() => void)[] = [];
 
-  constructor(server: Server, options: LockClientOptions = {}) {
+  /** `traits`: what the connection is taken for, such as a cluster. */
+  constructor(server: Server, options: LockClientOptions = {}, traits: object = {}) {
     this.#server = server;
     this.#link = new Link(server, (connection) => this.#wire(connection));
-    this.connection = new MemoryConnection(this.#link, {}, true);
+    this.connection = Object.assign(new MemoryConnection(this.#link, {}, true), traits);
     const onMade = (lose: (reason: LossReason) => void) => {
       this.loseAll = lose;
     };
