@@ -163,6 +163,19 @@ describe("a call that waits for a bare hold of its own async tree", () => {
         }),
     ],
     [
+      "one that waits for the hold of a sibling, whose call was under way as its own task began",
+      async ({ lock, a, advance }) => {
+        const theirs = lock.lock();
+        await (async () => {
+          await a.client.getLock("other").lock();
+          const waiting = watch(lock.lock({ wait: 11_000 }));
+          await advance(11_000);
+          expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+        })();
+        await (await theirs).unlock();
+      },
+    ],
+    [
       "siblings that wait for each other",
       async ({ lock, advance }) => {
         const siblings = Array.from({ length: 3 }, async () => watch(lock.lock({ wait: 25_000 })));

@@ -321,10 +321,6 @@ const EQUIVALENT = new Map([
     "if (mark.lockKey === lockKey && isLive(mark)) return mark.held?.deref();",
     ["?.", "."],
   ),
-  ...same(MEMORY, "locks/own-holds", "while (next && !isLive(next)) next = next.parent;", [
-    "next && !isLive(next)",
-    "false",
-  ]),
   ...same(
     "only a read side asks for it, and the probe is none",
     "locks/ready-check",
