@@ -97,7 +97,6 @@ export abstract class LockFace<H extends Hold> {
     } catch (error) {
       outcome = { error };
     }
-    if (scope) scope.open = false;
     const loss = await this.#finish(hold, frame);
     if ("error" in outcome) throw outcome.error;
     if (loss) throw new LockLostError(this.name, loss.reason, loss.since, outcome);

@@ -117,7 +117,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
-    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
+    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "getHoldCount").owner);
     const owner = ownerOf(named, this.#key);
     this.#table.env.assertOpen(this.name);
     const wireId = wireIdOf(knownLockOf(owner, this.#key));

@@ -100,7 +100,7 @@ function isRefusedName(error: unknown): boolean {
 /** Announces something on the channel, and listens to it once. */
 async function checkChannel(runner: CommandRunner, router: Router, channel: string): Promise<void> {
   const refusal = (verb: string, error: unknown) => {
-    const why = error instanceof Error ? error.message : "unknown error";
+    const why = (error as Error).message;
     const what = `the user of the connection may not ${verb} the channel "${channel}": ${why}`;
     return new UnsupportedServerError("", what, error);
   };

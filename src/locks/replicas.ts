@@ -29,16 +29,11 @@ interface Grant {
   readonly reject: (error: unknown) => void;
 }
 
-/** The grants for one server. */
-interface Batch {
-  next: Grant[];
-  busy: boolean;
-}
-
 export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #sender: Sender;
-  readonly #batches = new Map<string, Batch>();
+  /** Of each server that a batch of grants is under way to: those that go next. */
+  readonly #next = new Map<string, Grant[]>();
   readonly #stopListening: readonly (() => void)[];
 
   constructor(options: ReplicasOptions) {
@@ -101,34 +96,28 @@ export class Replicas {
   #enqueue(key: string, script: EvalArguments): Promise<Acknowledged> {
     // One pipeline, and one WAIT, are for one server.
     const server = masterAddress(this.#options.connection, key);
-    let batch = this.#batches.get(server);
-    if (!batch) {
-      batch = { next: [], busy: false };
-      this.#batches.set(server, batch);
-    }
-    const { next } = batch;
-    const answer = new Promise<Acknowledged>((resolve, reject) => {
-      next.push({ script, resolve, reject });
+    return new Promise((resolve, reject) => {
+      const grant = { script, resolve, reject };
+      const next = this.#next.get(server);
+      if (next) next.push(grant);
+      else this.#start(server, [grant]);
     });
-    if (!batch.busy) this.#start(server, batch);
-    return answer;
   }
 
-  #start(server: string, batch: Batch): void {
-    batch.busy = true;
+  #start(server: string, grants: Grant[]): void {
     // Those of one tick travel together.
+    this.#next.set(server, grants);
     nextTick(() => {
-      const grants = batch.next;
-      batch.next = [];
+      const next: Grant[] = [];
+      this.#next.set(server, next);
       const { clock, commandTimeout } = this.#options.runner;
       let open = true;
       const done = () => {
         if (!open) return;
         open = false;
         cancel();
-        batch.busy = false;
-        if (batch.next.length > 0) this.#start(server, batch);
-        else this.#batches.delete(server);
+        if (next.length > 0) this.#start(server, next);
+        else this.#next.delete(server);
       };
       // A connection that does not answer must not hold the next ones up for ever.
       const cancel = clock.after(commandTimeout + this.#options.timeout, () => {
@@ -145,7 +134,7 @@ export class Replicas {
       const scripts = grants.map(({ script }) => script);
       const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
       for (const [i, { resolve, reject }] of grants.entries()) {
-        const [error, reply] = replies[i] ?? [new Error("no answer to the script"), undefined];
+        const [error, reply] = replies[i] as (typeof replies)[number];
         if (error) this.#refuse(reject, error);
         else resolve({ reply, acknowledged });
       }

@@ -54,13 +54,13 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const { lock, a, settle } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer });
+    const other = await kind.make(a.client, "other").lock();
     const closing = watch(a.client.close({ timeout: Number.POSITIVE_INFINITY }));
-    await settle();
-    await inner.unlock();
-    await settle();
-    expect(closing.state).toBe("pending");
-    expect(outer.isHeld).toBe(true);
-    await outer.unlock();
+    for (const hold of [inner, outer, other]) {
+      await settle();
+      expect([hold.isHeld, closing.state]).toEqual([true, "pending"]);
+      await hold.unlock();
+    }
     await settle();
     expect(closing.state).toBe("resolved");
     expect(a.heard("lost")).toEqual([]);

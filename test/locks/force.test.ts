@@ -28,6 +28,15 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test("as the first call on a cluster finds out how releases are announced there", async () => {
+    const { server } = open();
+    server.instead = ({ name }) => (name === "PUBSUB" ? [] : undefined);
+    const { client } = new Party(server, {}, { isCluster: true, slots: [], nodes: () => [] });
+    expect(await kind.make(client, NAME).forceUnlock()).toBe(false);
+    const forced = server.ran.filter(({ name }) => name.endsWith("/force"));
+    expect(forced).toMatchObject([{ args: expect.arrayContaining(["SPUBLISH"]) }]);
+  });
+
   test("is false if nobody held it", async () => {
     const place = open();
     expect(await place.lock.forceUnlock()).toBe(false);

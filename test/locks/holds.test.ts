@@ -364,6 +364,33 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test.each([
+    ["nothing, if it has lapsed too", 2_000, 0],
+    ["the one that has time", 60_000, 1],
+  ])(
+    "of holds whose unlocks wait for a command, the first leaves those with time: %s",
+    async (_, lease, left) => {
+      const place = open();
+      const { lock, a, server, advance } = place;
+      const first = await lock.lock({ lease: 60_000 });
+      const short = await lock.lock({ lease: 2_000, owner: first });
+      const other = await lock.lock({ lease, owner: first });
+      a.keep("replies");
+      const calls = [watch(first.extend(50_000)), watch(first.unlock()), watch(short.unlock())];
+      if (left === 0) calls.push(watch(other.unlock()));
+      await advance(2_500);
+      // The answer to the extend() arrives, and that to the first release is on its way.
+      await a.letOneGo();
+      expect(server.hash()).toEqual(left > 0 ? kind.fields(first.ownerId, 2) : {});
+      await a.letGo();
+      expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "resolved"));
+      expect(server.hash()).toEqual(left > 0 ? kind.fields(first.ownerId, 1) : {});
+      expect(other.isHeld).toBe(left > 0);
+      if (other.isHeld) await other.unlock();
+      await expectNothingLeft(place);
+    },
+  );
+
   test("extend of a hold that is lost while it waits for a command before it sends nothing", async () => {
     const place = open();
     const { lock, a, server } = place;

@@ -26,6 +26,15 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     return { ...place, lock: kind.make(place.a.client, NAME) };
   };
 
+  test("the greatest drift that is allowed leaves a hold the time of its renewals", async () => {
+    // Of 9 s, 3 s and 2 ms have to be left.
+    const { lock, advance } = open({ drift: 0.6664 });
+    const hold = await lock.lock();
+    await advance(10 * WATCHDOG);
+    expect(hold.isHeld).toBe(true);
+    expect(() => open({ drift: 0.66645 })).toThrow(/^drift must be at least 0 and below 0\.666,/);
+  });
+
   /** Somebody else's hold, which keeps this lock out. */
   const seize = (server: Server) => server.give(kind.rival.fields(STRANGER, 1));
 

@@ -1,6 +1,6 @@
 /** Whose hold it is: scopes, runs and named owners, and what an unlock by each of them reaches. In virtual time. */
 import { describe, expect, test } from "vitest";
-import type { Hold, Lock } from "../../src/index.js";
+import { type Hold, Lock, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { deferred, expectNothingLeft, failure, NAME, ORDERS, type Scene, scene, watch } from "./scene.js";
 
@@ -188,7 +188,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       });
     });
     expect(await lock.getHoldCount()).toBe(0);
-    expect(await failure(lock.getHoldCount({ wait: 1 } as never))).toBeInstanceOf(TypeError);
+    const wrong = await failure(lock.getHoldCount({ wait: 1 } as never));
+    expect(wrong).toBeInstanceOf(TypeError);
+    expect(wrong.message).toBe('getHoldCount: unknown option "wait"; it takes owner');
   });
 
   test("isLocked and remainTimeToLive tell of whoever holds it", async () => {
@@ -505,4 +507,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await call).toBeNull();
     await held.unlock();
   });
+});
+
+test.each([[undefined], [{}]])("locks are made by a client, not by new: of %j", (table) => {
+  const text = "locks are made by a LockClient: client.getLock(name) and its like, not by new";
+  expect(() => new Lock(table as never, {} as never)).toThrow(new TypeError(text));
+});
+
+test.each([[undefined], [null], ["job"], [{}]])("a member of a group is a lock, not %j", (member) => {
+  const text = "a member must be a lock of a LockClient; of a read-write lock, one of its sides";
+  expect(() => new MultiLock(member as never)).toThrow(new TypeError(text));
 });

@@ -3,7 +3,9 @@ import { describe, expect, test } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import { expectNothingLeft, failure, type Ran, type Scene, type Server, scene, watch } from "./scene.js";
 
-const info = (version: string) => `# Server\r\nredis_version:${version}\r\nrun_id:${"0".repeat(40)}\r\n`;
+/** As a proxy tells it, that says its own version first. */
+const info = (version: string) =>
+  `# Server\r\nproxy_redis_version:1.0\r\nredis_version:${version}\r\nrun_id:${"0".repeat(40)}\r\n`;
 
 function open(options = {}): Scene {
   return scene({ commandTimeout: 1_000, ...options });
@@ -11,7 +13,7 @@ function open(options = {}): Scene {
 
 /** The server's answer to INFO. */
 function answering(server: Server, text: string): void {
-  server.instead = ({ name }) => (name === "INFO" ? text : undefined);
+  server.instead = ({ name, args }) => (name === "INFO" && args[0] === "server" ? text : undefined);
 }
 
 /** The server refuses what `refuses` names. */
@@ -46,6 +48,7 @@ test.each(["6.1.9", "5.0.14", "2.8.24", "6.0.16"])("a server of version %s is to
   answering(server, info(version));
   expect(await failure(a.client.ready())).toMatchObject({
     code: "UNSUPPORTED",
+    lockName: "",
     message: expect.stringContaining(
       `the server is Redis ${version.split(".").slice(0, 2).join(".")}; 6.2 is the oldest that works`,
     ),
@@ -121,6 +124,7 @@ test("commands that scripts may not call are named", async () => {
   server.instead = ({ name }) => (name === "server/refused" ? ["hset", "zadd"] : undefined);
   expect(await failure(a.client.ready())).toMatchObject({
     code: "UNSUPPORTED",
+    lockName: "",
     message: expect.stringContaining("the server forbids commands that scripts call: 'hset', 'zadd'"),
   });
 });
@@ -148,7 +152,7 @@ describe("a user who is confined to some names", () => {
     const { a, server } = open({ prefix: "app" });
     confine(server, () => false);
     const error = await failure(a.client.ready());
-    expect(error).toMatchObject({ code: "UNSUPPORTED" });
+    expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "" });
     expect(error.message).toMatch(
       /the user of the connection may not use the key "app:holdfast-ready-[^"]+"/,
     );
@@ -175,7 +179,7 @@ test("a user who may not publish to a channel is told which", async () => {
     name === "PUBLISH" && /redisson_lock__channel/.test(args[0] ?? "");
   refusing(server, isLockChannel, "NOPERM No permissions to access a channel");
   const error = await failure(a.client.ready());
-  expect(error).toMatchObject({ code: "UNSUPPORTED" });
+  expect(error).toMatchObject({ code: "UNSUPPORTED", lockName: "" });
   expect(error.message).toMatch(
     /the user of the connection may not publish to the channel "redisson_lock__channel:\{holdfast-ready-/,
   );
@@ -195,8 +199,20 @@ test("a user who may not subscribe to a channel is told which", async () => {
   );
 });
 
-test("a lock that cannot be taken fails it", async () => {
+test.each([
+  ["a script that fails", "server/refused", ""],
+  ["a lock that cannot be taken", "lock/acquire", expect.stringMatching(/^holdfast-ready-/)],
+])("%s fails it", async (_, script, lockName) => {
   const { a, server } = open();
-  refusing(server, ({ name }) => name === "lock/acquire", "ERR something else");
-  expect(await failure(a.client.ready())).toMatchObject({ code: "UNAVAILABLE" });
+  refusing(server, ({ name }) => name === script, "ERR something else");
+  expect(await failure(a.client.ready())).toMatchObject({ code: "UNAVAILABLE", lockName });
+});
+
+test("a channel that nothing is heard of fails it in time", async () => {
+  const { a, advance } = open();
+  await a.client.ready();
+  a.keep("replies", a.connections[1]);
+  const ready = watch(a.client.ready());
+  await advance(1_000);
+  expect(ready.error).toMatchObject({ code: "UNAVAILABLE", lockName: "" });
 });

@@ -1,12 +1,15 @@
 /** Grants that replicas have to acknowledge: in one pipeline with their WAIT, undone where too few did. In virtual time. */
 import { describe, expect, test } from "vitest";
+import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
 import { ReplyError } from "../../src/entries/testing/reply.js";
-import type { Lock } from "../../src/index.js";
+import type { Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
 
 interface Place extends Scene {
   readonly lock: Lock;
+  /** Its own for grants. */
+  readonly grants: MemoryConnection;
   /** So many acknowledge. */
   acknowledge(count: number): void;
   /** The arguments of each WAIT so far. */
@@ -23,7 +26,8 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     };
     const waits = () => place.server.ran.filter(({ name }) => name === "WAIT").map(({ args }) => args);
     place.a.listen("acquired", "released", "lost", "error");
-    return { ...place, lock: kind.make(place.a.client, NAME), acknowledge, waits };
+    const [, grants] = place.a.connections as [MemoryConnection, MemoryConnection];
+    return { ...place, grants, lock: kind.make(place.a.client, NAME), acknowledge, waits };
   };
   const REPLICAS = { code: "REPLICAS", acknowledged: 1, required: 2, lockName: NAME };
 
@@ -192,11 +196,97 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
-  test("a closed client has closed it", async () => {
-    const { lock, a, server, advance } = open();
-    await (await lock.lock()).unlock();
-    await a.client.close();
-    await advance(60_000);
+  test("the connection ends with the client's, and is made again with it, unless the client is closed", async () => {
+    const { lock, a, grants, server, advance } = open();
+    for (const again of ["ready", "end"]) {
+      a.connection.disconnect();
+      expect(grants.status).toBe("end");
+      await a.connection.connect();
+      await advance(60_000);
+      expect(grants.status).toBe(again);
+      if (again === "end") break;
+      await (await lock.lock()).unlock();
+      await a.client.close();
+      expect(grants.status).toBe("end");
+    }
     expect(server.clock.timers).toBe(0);
+  });
+
+  const LOSSES: [string, (place: Place) => unknown][] = [
+    ["the connection breaks", ({ grants }) => grants.emit("close")],
+    ["both break", ({ grants, a }) => [a.connection, grants].map((each) => each.emit("close"))],
+    ["a node of it fails", ({ grants }) => grants.emit("node error")],
+    ["a node of it goes", ({ grants }) => grants.emit("-node")],
+  ];
+
+  test.each(LOSSES)("a grant that may arrive once more takes nothing then: %s", async (_, lose) => {
+    const place = open();
+    const { lock, a, grants, settle, server } = place;
+    a.keep("requests", grants);
+    const call = watch(lock.lock());
+    await settle();
+    lose(place);
+    await a.sendTwice();
+    server.delete();
+    expect(await failure((call.value as Hold).unlock())).toMatchObject({ code: "LOCK_LOST" });
+    await settle();
+    await a.letGo();
+    expect(server.hash()).toEqual({});
+    await expectNothingLeft(place);
+  });
+
+  test("grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async () => {
+    const { a, advance, grants, settle, server, waits } = open();
+    const lock = (i: number) => watch(kind.make(a.client, `lock-${i}`).lock());
+    const granted = () => server.names().filter((name) => /^lock-\d$/.test(name));
+    a.keep("replies", grants);
+    const calls = [lock(0)];
+    await settle();
+    for (const i of [1, 2]) calls.push(lock(i));
+    // The time of the command, and that of its WAIT.
+    await advance(1_499);
+    expect(granted()).toEqual(["lock-0"]);
+    await advance(1);
+    expect(granted()).toHaveLength(3);
+    expect(waits()).toHaveLength(2);
+    for (const i of [3, 4]) {
+      calls.push(lock(i));
+      await settle();
+    }
+    await a.letGo();
+    expect(calls.every(({ state }) => state === "resolved")).toBe(true);
+    expect(waits()).toHaveLength(3);
+  });
+
+  test.each([
+    ["not for a failure that passes", "LOADING Redis is loading the dataset in memory", 0],
+    ["for a slot that has moved", "MOVED 1 memory:1", 1],
+  ])("a cluster is asked anew where its masters are, %s", async (_, text, times) => {
+    const place = open();
+    const { lock, grants, advance, server } = place;
+    let asked = 0;
+    Object.assign(grants, { isCluster: true, slots: [], refreshSlotsCache: () => asked++ });
+    const acknowledged = server.instead;
+    server.instead = (ran) => {
+      if (!ran.name.endsWith("/acquire")) return acknowledged(ran);
+      server.instead = acknowledged;
+      throw new ReplyError(text);
+    };
+    const call = watch(lock.lock());
+    await advance(100);
+    expect(asked).toBe(times);
+    await call.value?.unlock();
+    await expectNothingLeft(place);
+  });
+
+  test("what a call has left that has ended unanswered is undone after its own time, and that of the WAITs", async () => {
+    const { a, lock, advance, grants, server } = open();
+    a.keep("requests", grants);
+    const call = watch(lock.lock({ wait: 300 }));
+    await advance(1_299);
+    expect(call.state).toBe("rejected");
+    expect(server.took()).toEqual([]);
+    await advance(1);
+    expect(server.took()).toEqual([expect.stringMatching(/undo$/)]);
   });
 });

@@ -125,20 +125,22 @@ export class Party {
   readonly told: Told[] = [];
   readonly #server: Server;
   readonly #link: Link;
-  readonly #connection: MemoryConnection;
-  #kept: Direction | undefined;
+  /** That of the user. */
+  readonly connection: MemoryConnection;
+  #kept: { readonly direction: Direction; readonly on: Connection } | undefined;
   readonly #onTheirWay: (() => void)[] = [];
 
-  constructor(server: Server, options: LockClientOptions = {}) {
+  /** `traits`: what the connection is taken for, such as a cluster. */
+  constructor(server: Server, options: LockClientOptions = {}, traits: object = {}) {
     this.#server = server;
     this.#link = new Link(server, (connection) => this.#wire(connection));
-    this.#connection = new MemoryConnection(this.#link, {}, true);
+    this.connection = Object.assign(new MemoryConnection(this.#link, {}, true), traits);
     const onMade = (lose: (reason: LossReason) => void) => {
       this.loseAll = lose;
     };
     const internals = { [INTERNALS]: { clock: server.clock, random: () => 0.5, onMade } };
     this.client = new LockClient(
-      this.#connection as unknown as RedisConnection,
+      this.connection as unknown as RedisConnection,
       {
         presence: false,
         ...options,
@@ -148,8 +150,21 @@ export class Party {
   }
 
   /** From now on its requests, or the replies to them, are on their way until {@link letGo}. */
-  keep(direction: Direction): void {
-    this.#kept = direction;
+  keep(direction: Direction, on: Connection = this.connection): void {
+    this.#kept = { direction, on };
+  }
+
+  /** What is on its way arrives, and will once more: it was sent again. */
+  async sendTwice(): Promise<void> {
+    this.#kept = undefined;
+    for (const arrive of this.#onTheirWay) arrive();
+    await this.#server.settle();
+  }
+
+  /** The first that is on its way arrives. */
+  async letOneGo(): Promise<void> {
+    this.#onTheirWay.shift()?.();
+    await this.#server.settle();
   }
 
   /** What is on its way arrives. */
@@ -157,6 +172,11 @@ export class Party {
     this.#kept = undefined;
     for (const arrive of this.#onTheirWay.splice(0)) arrive();
     await this.#server.settle();
+  }
+
+  /** Of its client, the user's first. */
+  get connections(): MemoryConnection[] {
+    return [...this.#link.connections] as MemoryConnection[];
   }
 
   /** How much is on its way. */
@@ -167,8 +187,8 @@ export class Party {
   /** Its connection breaks, and is there again at once: what was not answered is sent again. What was on its way arrives late. */
   async reconnect(): Promise<void> {
     this.#kept = undefined;
-    this.#connection.lose();
-    this.#connection.open();
+    this.connection.lose();
+    this.connection.open();
     await this.#server.settle();
   }
 
@@ -197,7 +217,7 @@ export class Party {
 
   #wire(connection: Connection): Wire {
     const isKept = (direction: Direction) =>
-      this.#kept === direction && (this.#connection === undefined || connection === this.#connection);
+      this.#kept?.direction === direction && this.#kept.on === connection;
     return {
       toServer: (arrive) => void (isKept("requests") ? this.#onTheirWay.push(arrive) : arrive()),
       toClient: (arrive) =>

@@ -13,6 +13,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
 
   /** All that can happen to calls of one lock. */
   const work = async ({ lock, rival, advance, a, settle }: ReturnType<typeof open>) => {
+    await advance(70);
     const theirs = await rival.lock();
     expect(await lock.tryLock()).toBeNull();
     const late = watch(lock.tryLock(200));

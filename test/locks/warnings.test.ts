@@ -79,12 +79,13 @@ describe("a call that waits for a bare hold of its own async tree", () => {
       expect(warnings).toHaveLength(1);
     }));
 
-  test("is found past holds of other locks, and past those that were given back", async () =>
+  test("is found past holds of other locks, those that were given back, and calls that got none", async () =>
     listening(async (warnings) => {
       const { lock, a, advance } = open();
       const hold = await lock.lock();
       const other = await a.client.getLock("other").lock();
       const third = await a.client.getLock("third").lock();
+      expect(await lock.tryLock()).toBeNull();
       await other.unlock();
       const waiting = watch(lock.lock({ wait: 11_000 }));
       await advance(11_000);
@@ -163,6 +164,28 @@ describe("a call that waits for a bare hold of its own async tree", () => {
         await advance(11_000);
         expect(waiting.outcome).toBe("WAIT_TIMEOUT");
         return theirs.unlock();
+      },
+    ],
+    [
+      "one that waits for the hold of a run around it",
+      async ({ lock, a, advance }) =>
+        lock.run(async () => {
+          const waiting = watch(a.client.scope(() => lock.lock({ wait: 11_000 })));
+          await advance(11_000);
+          expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+        }),
+    ],
+    [
+      "one that waits for the hold of a sibling, whose call was under way as its own task began",
+      async ({ lock, a, advance }) => {
+        const theirs = lock.lock();
+        await (async () => {
+          await a.client.getLock("other").lock();
+          const waiting = watch(lock.lock({ wait: 11_000 }));
+          await advance(11_000);
+          expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+        })();
+        await (await theirs).unlock();
       },
     ],
     [

@@ -339,6 +339,52 @@ const EQUIVALENT = new Map([
     '""',
     '"Stryker was here!"',
   ]),
+  ...same("asked for as neither bare nor a member", "locks/lock", 'const origin = frame ? "run" : "bare";', [
+    '"run"',
+    '""',
+  ]),
+  ...same(
+    "nothing of a run is noted, and it has an owner",
+    "locks/lock-face",
+    "if (request.isBare) this.#bareCalls.granted(request, hold, partsOfHold(hold));",
+    ["request.isBare", "true"],
+  ),
+  ...same(
+    "without the option nobody is told of it",
+    "locks/lock-face",
+    "if (this.#traces) request.callSite = new CallSite(called, TRACED_FRAMES);",
+    ["this.#traces", "true"],
+  ),
+  ...same(
+    SHORTCUT,
+    "locks/live-set",
+    "if (!this.#live.remove(item) || this.#live.first || this.#onIdle.length === 0) return;",
+    ["this.#onIdle.length === 0", "false"],
+  ),
+  ...same(
+    THERE,
+    "locks/own-holds",
+    "if (mark.lockKey === lockKey && isLive(mark)) return mark.held?.deref();",
+    ["?.", "."],
+  ),
+  ...same(
+    "only a read side asks for it, and the probe is none",
+    "locks/ready-check",
+    "await probe.acquire({ wireId, lease: LEASE, within, coWaiters: undefined, again: false });",
+    ["again: false", "again: true"],
+  ),
+  ...same(
+    "a version that it cannot read then is new enough",
+    "locks/ready-check",
+    "const version = /^redis_version:(\\d+)\\.(\\d+)/m.exec(String(info));",
+    ["(\\d+)", "(\\d)"],
+  ),
+  ...same(
+    "nobody listens to a name that is fresh",
+    "locks/ready-check",
+    'await runner.command(runner.publishCommand, channel, "0");',
+    ['"0"', '""'],
+  ),
   ...same(SHORTCUT, "locks/turns", "if (!call.awaitsTurn) return;", ["!call.awaitsTurn", "false"]),
   ...same("the siblings that read have the turn as well", "locks/upgrade", "reads = true;", [
     "true",
