@@ -68,8 +68,6 @@ export class ScriptedCall extends Acquisition<string> {
   /** Told that it waits. */
   onWaiting: () => void = () => undefined;
   successor: Successor | undefined;
-  /** Redis gives an answer after all; there while the call waits for that. */
-  onAnswer: (() => void) | undefined;
   readonly #options: CallOptions;
 
   constructor(options: CallOptions = {}) {
@@ -103,13 +101,6 @@ export class ScriptedCall extends Acquisition<string> {
 
   override begun(): void {
     this.told.push("begun");
-  }
-
-  override whenAnswered(callback: () => void): () => void {
-    this.onAnswer = callback;
-    return () => {
-      this.onAnswer = undefined;
-    };
   }
 
   override waiting(): void {

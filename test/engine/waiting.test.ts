@@ -1,7 +1,6 @@
 /** A call that is refused: it listens, and tries again when there is reason to. */
 import { describe, expect, test } from "vitest";
 import { QuorumError } from "../../src/base/errors.js";
-import { settled } from "../support/virtual-clock.js";
 import { COMMAND_TIMEOUT, FOREVER, KEPT, POLL_CAP, Scene, ScriptedCall } from "./scene.js";
 
 /** Milliseconds until it tries again by itself, up to `most`. */
@@ -72,31 +71,6 @@ describe("a call that is refused", () => {
     expect(call.tries).toHaveLength(4);
     await call.refuse();
     expect(call.tries).toHaveLength(4);
-  });
-
-  test("goes on without an answer, also in a try right behind its first refusal, and tries when one comes", async () => {
-    const scene = new Scene();
-    const call = await scene.acquire();
-    scene.engine.queue("queue")?.hint();
-    await call.refuse();
-    expect(call.tries).toHaveLength(2);
-    await call.silence();
-    expect(call.outcome).toBe("pending");
-    call.onAnswer?.();
-    await settled();
-    expect(call.tries).toHaveLength(3);
-    expect(call.onAnswer).toBeDefined();
-    await call.grant();
-    expect(call.onAnswer).toBeUndefined();
-  });
-
-  test("fails without an answer, if all that it was told is to try again", async () => {
-    const scene = new Scene();
-    const call = await scene.acquire();
-    await scene.acquire({ name: "behind" });
-    await call.refuse(0);
-    await call.silence();
-    expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
   });
 
   test("lets others go first for as long as it says", async () => {
@@ -255,12 +229,14 @@ test("the queue of one that was granted stays for those who come back, if the lo
   const scene = new Scene();
   const one = await scene.waiting({ name: "one" });
   const two = await scene.acquire({ name: "two" });
+  const { clock, engine } = scene;
+  expect([engine.hasWaiters("queue"), engine.hasWaiters("other")]).toEqual([true, false]);
   await one.message();
   await one.grant();
   // What the first one listened to is the queue's.
   await one.message();
   await two.grant();
-  const { clock, engine } = scene;
+  expect(engine.hasWaiters("queue")).toBe(false);
   await clock.advance(KEPT - 1);
   expect(engine.queue("queue")).toBeDefined();
 
@@ -268,36 +244,13 @@ test("the queue of one that was granted stays for those who come back, if the lo
   expect(back.tries).toHaveLength(0);
   await clock.advance(KEPT);
   expect(one.listeners.size).toBe(1);
-  engine.end(back, new Error("over"));
+  await one.message();
+  await back.grant();
+  // A message while nobody is there has who comes next try at once.
+  await one.message();
+  const late = await scene.acquire({ name: "late" });
+  expect(late.tries).toHaveLength(1);
+  engine.end(late, new Error("over"));
   expect(one.listeners.size).toBe(0);
   await scene.expectNothingLeft();
-});
-
-describe("one who comes back to a queue that is kept", () => {
-  const kept = async () => {
-    const scene = new Scene();
-    const one = await scene.waiting({ name: "one" });
-    const two = await scene.acquire({ name: "two" });
-    await one.message();
-    await one.grant();
-    await one.message();
-    await two.grant();
-    return { scene, one };
-  };
-
-  test("tries at once, if a message came while nobody was there", async () => {
-    const { scene, one } = await kept();
-    await one.message();
-    const back = await scene.acquire({ name: "back" });
-    expect(back.tries).toHaveLength(1);
-  });
-
-  test("leaves no timer, if it is ended as it is told that it waits", async () => {
-    const { scene } = await kept();
-    const back = new ScriptedCall({ name: "back" });
-    back.onWaiting = () => scene.engine.end(back, new Error("enough"));
-    await scene.acquire(back);
-    expect(back.tries).toHaveLength(0);
-    await scene.expectNothingLeft();
-  });
 });

@@ -602,6 +602,38 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test("an unlock that was answered late gets its tombstone before the next command", async () => {
+    const { lock, a, advance, server } = await open();
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    a.keep("replies");
+    void watch(inner.unlock());
+    await advance(COMMAND_TIMEOUT + 1);
+    await a.letGo();
+    server.took();
+    await outer.extend(50_000);
+    expect(server.took().map((name) => name.split("/")[1])).toEqual(["undo", "extend"]);
+  });
+
+  test("a waiting call whose tries stood for too long behind another of its owner has one hold in the end", async () => {
+    const place = await open({ pollCap: 500 });
+    const { lock, rival, a, advance } = place;
+    const theirs = await rival.lock();
+    await a.client.scope(async () => {
+      const call = watch(lock.lock());
+      await advance(100);
+      a.keep("requests");
+      void watch(lock.tryLock());
+      await advance(5_000);
+      await theirs.unlock();
+      await a.letGo();
+      await advance(1_000);
+      expect(call.value?.isHeld).toBe(true);
+      await lock.unlock();
+    });
+    await expectNothingLeft(place);
+  });
+
   test("a lock() that may arrive once more is undone also if a renewal came in between", async () => {
     const place = await open({ watchdogTimeout: 9_000 });
     const { lock, a, advance, server, settle } = place;
