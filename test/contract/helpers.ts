@@ -13,10 +13,11 @@ import {
   type LockEvents,
   type LockOptions,
 } from "../../src/index.js";
+import { EVENTS } from "../support/event-names.js";
 import { type Endpoint, failure, redisCall, until, watch } from "../support/index.js";
 
 export { deferred } from "../support/deferred.js";
-export { failure, watch };
+export { EVENTS, failure, watch };
 
 export type Refusal = typeof TypeError | typeof RangeError;
 
@@ -60,20 +61,6 @@ export interface SeenEvent {
   readonly name: LockEventName;
   readonly payload: Readonly<Record<string, unknown>>;
 }
-
-/** All that a client tells. */
-export const EVENTS: readonly LockEventName[] = [
-  "acquired",
-  "released",
-  "waiting",
-  "rejected",
-  "gaveUp",
-  "longHold",
-  "renewed",
-  "suspended",
-  "lost",
-  "error",
-];
 
 /** All events from now on. */
 export function recordEvents(client: LockClient): SeenEvent[] {

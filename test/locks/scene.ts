@@ -18,7 +18,7 @@ import {
 } from "../../src/index.js";
 import * as scripts from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
-import { EVENTS } from "../contract/helpers.js";
+import { EVENTS } from "../support/event-names.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
 export { type Deferred, deferred } from "../support/deferred.js";
