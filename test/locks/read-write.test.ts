@@ -1,5 +1,6 @@
 /** The two sides of one read-write lock in the hands of one owner: upgrade, downgrade, and the loss of one side. In virtual time. */
 import { expect, test } from "vitest";
+import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, Lock } from "../../src/index.js";
 import { deferred, expectNothingLeft, failure, NAME, type Scene, STRANGER, scene, watch } from "./scene.js";
 
@@ -148,7 +149,10 @@ test("a side whose renewals fail is lost in time, though the other side is renew
   const { read, write, a, advance, server } = open({ watchdogTimeout: 9_000 });
   await a.client.scope(async () => {
     const holds = [await write.lock(), await read.lock()];
-    server.instead = ({ name }) => (name === "read/renew" ? ["no word"] : undefined);
+    server.instead = ({ name }) => {
+      if (name === "read/renew") throw new ReplyError("ERR no");
+      return undefined;
+    };
     await advance(9_000);
     expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, false]);
   });

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
 
 const COMMAND_TIMEOUT = 1_000;
 
@@ -615,21 +615,20 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.took().map((name) => name.split("/")[1])).toEqual(["undo", "extend"]);
   });
 
-  test("a waiting call whose tries stood for too long behind another of its owner has one hold in the end", async () => {
+  test("a run whose tries stood for too long behind the release of another of its owner has one hold in the end", async () => {
     const place = await open({ pollCap: 500 });
-    const { lock, rival, a, advance } = place;
-    const theirs = await rival.lock();
+    const { lock, a, advance, settle } = place;
+    const end = deferred();
     await a.client.scope(async () => {
-      const call = watch(lock.lock());
-      await advance(100);
+      void watch(lock.run(() => end.promise));
+      const next = watch(lock.run(() => "next"));
+      await settle();
       a.keep("requests");
-      void watch(lock.tryLock());
+      end.resolve();
       await advance(5_000);
-      await theirs.unlock();
       await a.letGo();
       await advance(1_000);
-      expect(call.value?.isHeld).toBe(true);
-      await lock.unlock();
+      expect(next.outcome).toBe("next");
     });
     await expectNothingLeft(place);
   });
