@@ -73,7 +73,7 @@ export class WaitQueues {
   end(call: Acquisition<unknown>): void {
     const { queueName } = call;
     if (!call.queued) {
-      if (this.#alone.get(queueName) === call) this.#alone.delete(queueName);
+      this.#alone.delete(queueName);
       return;
     }
     const queue = this.#queues.get(queueName) as WaitQueue;

@@ -205,7 +205,6 @@ export class Grant extends HoldRecord {
 
   /** The local deadline lies before the server's by the drift. */
   get remaining(): number {
-    if (this.state === "lost") return 0;
     return untilDeadline(this.clock, this.own.table.env.settings.drift, this.sent, this.#lease);
   }
 

@@ -42,7 +42,7 @@ export const renewal: RenewalRules<OwnerLock> = {
       renewals.push({ watched: own, renewer: backend.renewer, key: backend.key, field, extraKeys });
     }
     own.renewing = renewals.length;
-    if (renewals.length > 0) own.renewAt = NEVER;
+    own.renewAt = NEVER;
     return renewals;
   },
 

@@ -231,6 +231,14 @@ describe("a call whose owner has the lock already", () => {
     expect(first.outcome).toBe("pending");
   });
 
+  test("does not keep those that wait from trying in time when it is granted", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first" }, 98);
+    await (await scene.acquire(nested())).grant();
+    await scene.clock.advance(100);
+    expect(first.tries).toHaveLength(3);
+  });
+
   test("stands in line when its owner gives the lock back meanwhile", async () => {
     const scene = new Scene();
     const call = await scene.acquire(nested());
@@ -266,6 +274,14 @@ describe("where the server keeps a queue", () => {
     const second = await scene.acquire(fair("2"));
     await second.silence();
     expect(second.outcome).toBe("pending");
+  });
+
+  test("the refusal of a later one does not keep the first one from trying in time", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting(fair("1"), 98);
+    await (await scene.acquire(fair("2"))).refuse();
+    await scene.clock.advance(100);
+    expect(first.tries).toHaveLength(3);
   });
 
   test("the tries of the first refresh the tickets of all, twice in a poll cap", async () => {

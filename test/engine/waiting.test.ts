@@ -229,12 +229,14 @@ test("the queue of one that was granted stays for those who come back, if the lo
   const scene = new Scene();
   const one = await scene.waiting({ name: "one" });
   const two = await scene.acquire({ name: "two" });
+  const { clock, engine } = scene;
+  expect([engine.hasWaiters("queue"), engine.hasWaiters("other")]).toEqual([true, false]);
   await one.message();
   await one.grant();
   // What the first one listened to is the queue's.
   await one.message();
   await two.grant();
-  const { clock, engine } = scene;
+  expect(engine.hasWaiters("queue")).toBe(false);
   await clock.advance(KEPT - 1);
   expect(engine.queue("queue")).toBeDefined();
 
@@ -242,7 +244,13 @@ test("the queue of one that was granted stays for those who come back, if the lo
   expect(back.tries).toHaveLength(0);
   await clock.advance(KEPT);
   expect(one.listeners.size).toBe(1);
-  engine.end(back, new Error("over"));
+  await one.message();
+  await back.grant();
+  // A message while nobody is there has who comes next try at once.
+  await one.message();
+  const late = await scene.acquire({ name: "late" });
+  expect(late.tries).toHaveLength(1);
+  engine.end(late, new Error("over"));
   expect(one.listeners.size).toBe(0);
   await scene.expectNothingLeft();
 });

@@ -131,6 +131,18 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     },
   );
 
+  test("an unlock without an answer at the end rejects CLIENT_CLOSED when it is asked again", async () => {
+    const { lock, a, advance } = open({ commandTimeout: 1_000 });
+    const hold = await lock.lock();
+    a.keep("requests");
+    void watch(hold.unlock());
+    await advance(1_000);
+    const again = watch(hold.unlock());
+    void a.client.close({ timeout: 0 });
+    await advance(5_000);
+    expect(again.outcome).toBe("CLIENT_CLOSED");
+  });
+
   test("a closed client renews nothing", async () => {
     const place = open({ watchdogTimeout: 9_000 });
     const { lock, a, server, advance } = place;

@@ -197,10 +197,13 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   test("tells nobody whose client is closed", async () => {
     const place = open();
     const { lock, server } = place;
+    const clients = (globalThis as Record<symbol, unknown>)[Symbol.for("holdfast.clients/1")] as Set<unknown>;
+    const { size } = clients;
     const third = new Party(server);
     const theirs = await kind.make(third.client, NAME).lock({ lease: 60_000 });
     await third.client.close({ timeout: 0 });
     expect(theirs.signal.reason).toMatchObject({ reason: "closed" });
+    expect(clients.size).toBe(size);
     expect(await lock.forceUnlock()).toBe(false);
     await expectNothingLeft(place);
   });
@@ -222,6 +225,34 @@ test("of one side leaves the other alone", async () => {
     expect(await failure(holds[1]?.unlock() as Promise<void>)).toMatchObject({ reason: "expired" });
   });
   await expectNothingLeft(place);
+});
+
+test("of the read side by another client is told to those who read", async () => {
+  const { a, b } = scene();
+  await a.client.scope(async () => {
+    const lock = a.client.getReadWriteLock(NAME);
+    const holds = [await lock.writeLock().lock(), await lock.readLock().lock()];
+    expect(await b.client.getReadWriteLock(NAME).readLock().forceUnlock()).toBe(true);
+    expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, false]);
+    expect(holds[1]?.signal.reason).toMatchObject({ reason: "forced" });
+  });
+});
+
+test("of both sides, whose answers are lost, is the reason of what commands under way are told of", async () => {
+  const { a, advance } = scene({ commandTimeout: 1_000 });
+  await a.client.scope(async () => {
+    const lock = a.client.getReadWriteLock(NAME);
+    const sides = [lock.writeLock(), lock.readLock()];
+    const holds: Hold[] = [];
+    for (const side of sides) holds.push(await side.lock({ lease: 60_000 }));
+    a.keep("replies");
+    for (const side of sides) void watch(side.forceUnlock());
+    await advance(500);
+    for (const hold of holds) void watch(hold.extend(60_000));
+    await advance(500);
+    await a.letGo();
+    for (const { signal } of holds) expect(signal.reason).toMatchObject({ reason: "forced" });
+  });
 });
 
 test("of a side that nobody has is false, and leaves the other alone", async () => {

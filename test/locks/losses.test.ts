@@ -271,6 +271,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("renewed").length).toBeGreaterThan(0);
     expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 2 * ROUND);
     expect(server.ttl()).toBe(60_000 - 2 * ROUND);
+    // Neither does its late answer.
+    await hold.extend(12_500);
+    a.keep("replies");
+    await advance(ROUND + 900);
+    await a.letGo();
+    expect(hold.remaining).toBe(12_500 * 0.99 - 2 - ROUND - 900);
   });
 
   test("the answer to a renewal that was on its way means nothing for holds given back meanwhile", async () => {
@@ -354,11 +360,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
-  test("each outermost hold of an owner has a round of its own", async () => {
+  test.each([
+    ["given back", (hold: Hold) => hold.unlock()],
+    ["lost", (_hold: Hold, { a }: Scene) => a.loseAll("forced")],
+  ])("after a hold that was %s the owner's next one has a round of its own", async (_, end) => {
     const place = open();
     const { lock, advance, a, server } = place;
     await a.client.scope(async () => {
-      await (await lock.lock()).unlock();
+      await end(await lock.lock(), place);
       await advance(ROUND - 200);
       const hold = await lock.lock();
       server.took();
@@ -376,7 +385,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const { lock, advance, server } = place;
     const renewals = () => server.took().filter((name) => name.endsWith("/renew")).length;
     const outer = await lock.lock();
-    await lock.lock({ owner: outer, lease: 1_000 });
+    for (const lease of [1_000, 20_000]) await lock.lock({ owner: outer, lease });
     const leased = await lock.lock({ owner: outer, lease: 60_000 });
     await advance(1_500);
     expect(renewals()).toBe(0);

@@ -1,6 +1,7 @@
 /** Runs of one owner take turns: which of them run together, and who is next. In virtual time. */
 import { describe, expect, test } from "vitest";
 import { type Hold, type Lock, type LockOptions, MultiLock } from "../../src/index.js";
+import { Turns } from "../../src/locks/turns.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import {
   type Deferred,
@@ -424,4 +425,26 @@ describe("both sides of a read-write lock", () => {
     });
     await expectNothingLeft(place);
   });
+});
+
+/** Calls of a group's part or not, whose turn it is or not; and which of them are resumed at once. */
+test.each([
+  ["the first of those that get the lock one after the other", [false, false], [true, true], [0]],
+  ["the first of them whose turn it is", [false, false], [false, true], [1]],
+  ["all parts of a group's call", [true, true], [true, true], [0, 1]],
+  ["a part of a group's call, and the first behind it", [true, false], [true, true], [0, 1]],
+  ["the first one, and a part of a group's call behind it", [false, true], [true, true], [0, 1]],
+])("%s is resumed, and nobody else until it has settled", (_, members, turn, first) => {
+  const turns = new Turns();
+  const resumed: number[] = [];
+  const calls = members.map((isMember, i) => {
+    const resume = () => void resumed.push(i);
+    return { queueName: NAME, isMember, awaitsTurn: false, hasTurn: () => turn[i] === true, resume };
+  });
+  for (const call of calls) turns.await(call);
+  turns.resume();
+  turns.settle({ ...(calls[0] as (typeof calls)[0]) });
+  turns.resume();
+  expect(resumed).toEqual(first);
+  expect(calls.map(({ awaitsTurn }) => awaitsTurn)).toEqual(calls.map((_, i) => !first.includes(i)));
 });

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
 
 const COMMAND_TIMEOUT = 1_000;
 
@@ -599,6 +599,37 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(first.outcome).toBe("UNAVAILABLE");
     expect(second.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     expect(server.took().filter((name) => name.endsWith("/extend"))).toHaveLength(1);
+    await expectNothingLeft(place);
+  });
+
+  test("an unlock that was answered late gets its tombstone before the next command", async () => {
+    const { lock, a, advance, server } = await open();
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    a.keep("replies");
+    void watch(inner.unlock());
+    await advance(COMMAND_TIMEOUT + 1);
+    await a.letGo();
+    server.took();
+    await outer.extend(50_000);
+    expect(server.took().map((name) => name.split("/")[1])).toEqual(["undo", "extend"]);
+  });
+
+  test("a run whose tries stood for too long behind the release of another of its owner has one hold in the end", async () => {
+    const place = await open({ pollCap: 500 });
+    const { lock, a, advance, settle } = place;
+    const end = deferred();
+    await a.client.scope(async () => {
+      void watch(lock.run(() => end.promise));
+      const next = watch(lock.run(() => "next"));
+      await settle();
+      a.keep("requests");
+      end.resolve();
+      await advance(5_000);
+      await a.letGo();
+      await advance(1_000);
+      expect(next.outcome).toBe("next");
+    });
     await expectNothingLeft(place);
   });
 

@@ -8,6 +8,7 @@ const TRACED = "what NODE_DEBUG prints is no part of what is promised";
 const LOST_BEFORE = "told once, behind the loss itself";
 const THERE = "it is there by then";
 const MEMORY = "what is kept for too long costs memory alone";
+const NOBODY = "nobody has that name";
 const TAKEN_OFF = "its outcome has settled, so it is off the list again before the caller knows";
 
 /** The changes of one line that `edits` make, each by a text and what takes its place. */
@@ -25,6 +26,14 @@ const EQUIVALENT = new Map([
   ),
   ...same(ORDER, "watchdog/timer-heap", "if (!below || below.dueAt >= entry.dueAt) return;", [">=", ">"]),
   ...same("a batch is never empty", "watchdog/watchdog", "first?.renewer.renew(batch).then(", ["?", ""]),
+  ...same(
+    "a batch is never empty",
+    "watchdog/script-renewer",
+    'const sent = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within, vital: true };',
+    ['""', '"Stryker was here!"'],
+    ["?.", "."],
+  ),
+  ...same(SHORTCUT, "watchdog/timer-heap", "if (!isNew) this.#sink(entry);", ["!isNew", "true"]),
   ...same(BEGUN, "engine/acquisition", "single = false;", ["false", "true"]),
   ...same(BEGUN, "engine/acquisition", "hasWaited = false;", ["false", "true"]),
   ...same(UNDEFINED, "engine/acquisition", "get ticket(): string | undefined { return undefined; }", [
@@ -60,6 +69,52 @@ const EQUIVALENT = new Map([
     ["mustRetry.length > 0", "true"],
     [">", ">="],
   ),
+  ...same(
+    SHORTCUT,
+    "engine/engine",
+    "if (isLimited || signal) this.#limit(call, isLimited ? wait : undefined, signal);",
+    ["isLimited || signal", "true"],
+  ),
+  ...same(SHORTCUT, "engine/engine", "if (signal) this.#limit(call, undefined, signal);", [
+    "(signal)",
+    "(true)",
+  ]),
+  ...same(SHORTCUT, "engine/wait-loop", "if (call.queued) this.queues.join(call).leave(call, false);", [
+    "call.queued",
+    "true",
+  ]),
+  ...same(
+    "who is resumed meanwhile does not sleep",
+    "engine/wait-loop",
+    "if (reenters) this.#sleep(call, ms);",
+    ["reenters", "true"],
+  ),
+  ...same(
+    "nothing goes round for nobody",
+    "engine/wait-queue",
+    "if (this.#waiters === call.list && (shared || remaining > 0)) {",
+    ["shared || remaining > 0", "true"],
+    [">", ">="],
+  ),
+  ...same(
+    NOBODY,
+    "engine/wait-queue",
+    "refused(call: Acquisition<unknown>, ms: number, mustRetry: readonly string[] = [], others = 0): void {",
+    ["= []", '= ["Stryker was here"]'],
+  ),
+  ...same(
+    NOBODY,
+    "engine/wait-queue",
+    "for (const waiter of mustRetry.length > 0 ? this.#waiters.all() : []) {",
+    [": []", ': ["Stryker was here"]'],
+  ),
+  ...same(
+    NOBODY,
+    "engine/wait-queue",
+    "if (waiter.ticket !== undefined && mustRetry.includes(waiter.ticket)) waiter.hint();",
+    ["waiter.ticket !== undefined", "true"],
+  ),
+  ...same(THERE, "engine/wait-queue", "this.first?.resume();", ["?.", "."]),
   ...same("0 has been dealt with before", "engine/wait-loop", "if (ttl < 0) return pollCap;", ["<", "<="]),
   ...same(TRACED, "locks/telling", "trace('lock \"%s\": %s waits', backend.lockName, ownerId);", [
     /'.*'/,
@@ -384,6 +439,67 @@ const EQUIVALENT = new Map([
     "locks/ready-check",
     'await runner.command(runner.publishCommand, channel, "0");',
     ['"0"', '""'],
+  ),
+  ...same(
+    SHORTCUT,
+    "locks/acquisition-options",
+    "const { wait, lease, signal, named } = options === NO_OPTIONS ? UNLIMITED : checkLimits(options);",
+    ["options === NO_OPTIONS", "false"],
+  ),
+  ...same("one without an owner has nobody to be told", "locks/commands", "if (own.owner) tellOwner(own);", [
+    "own.owner",
+    "true",
+  ]),
+  ...same(SHORTCUT, "locks/commands", "if (holds === own.held) return;", ["holds === own.held", "false"]),
+  ...same(TRACED, "locks/hold-record", "toString(): string { return this.ownerId; }", [/{.*/, "{}"]),
+  ...same(
+    UNDEFINED,
+    "locks/holds",
+    "if (resent || own.troubles) own.troubles = resent ? { resent } : undefined;",
+    ["resent || own.troubles", "true"],
+  ),
+  ...same("its one call is told of nothing", "locks/holds", "if (!own.owner) return;", [
+    "!own.owner",
+    "false",
+  ]),
+  ...same(
+    THERE,
+    "locks/holds",
+    "if (own.calls?.delete(call) && own.calls.size === 0) own.calls = undefined;",
+    ["?.", "."],
+  ),
+  ...same(NOBODY, "locks/loss", "return own.troubles?.forced?.filter((other) => other !== side) ?? [];", [
+    "?? []",
+    '?? ["Stryker was here"]',
+  ]),
+  ...same(NOBODY, "locks/release", "for (const call of own.calls ?? []) {", [
+    "?? []",
+    '?? ["Stryker was here"]',
+  ]),
+  ...same(THERE, "locks/release", "grant.outcome?.then(resolve, reject);", ["?.", "."]),
+  ...same(
+    "what is renewed has a time, or is being renewed",
+    "locks/renewal",
+    "if (grant.renewed && own.renewing === 0 && own.renewAt !== NEVER) next = Math.min(next, own.renewAt);",
+    ["own.renewAt !== NEVER", "true"],
+  ),
+  ...same(
+    "without a time nothing is renewed",
+    "locks/renewal",
+    "if (own.renewing > 0 || own.renewAt === NEVER || own.renewAt > now) return NOTHING;",
+    ["own.renewAt === NEVER", "false"],
+  ),
+  ...same(
+    "it is looked at again when it is due",
+    "locks/renewal",
+    "if (own.renewing > 0 || own.renewAt === NEVER || own.renewAt > now) return NOTHING;",
+    ["> now", ">= now"],
+  ),
+  ...same(
+    MEMORY,
+    "locks/turns",
+    "get idle(): boolean { return this.#active.size === 0 && this.#waiting.size === 0 && !this.#next; }",
+    [/{.*/, "{}"],
   ),
   ...same(SHORTCUT, "locks/turns", "if (!call.awaitsTurn) return;", ["!call.awaitsTurn", "false"]),
   ...same("the siblings that read have the turn as well", "locks/upgrade", "reads = true;", [
