@@ -1,6 +1,7 @@
 /** A call that nobody stands in the way of: it tries once, and nothing of the waiting is made. */
 import { describe, expect, test } from "vitest";
-import { COMMAND_TIMEOUT, FOREVER, Scene, ScriptedCall } from "./scene.js";
+import { WaitLoop } from "../../src/engine/wait-loop.js";
+import { COMMAND_TIMEOUT, FOREVER, POLL_CAP, Scene, ScriptedCall } from "./scene.js";
 
 describe("a call that is granted by its first try", () => {
   test("makes no queue, no timer and no subscription, and is told of its begin and its end alone", async () => {
@@ -140,4 +141,25 @@ describe("a call that tries once", () => {
     expect(call.tries).toHaveLength(0);
     await scene.expectNothingLeft();
   });
+});
+
+test.each([
+  ["may wait", false],
+  ["tries once", true],
+])("a call that %s is kept until it is over, and no longer", async (_, single) => {
+  const loop = new WaitLoop({
+    clock: new Scene().clock,
+    commandTimeout: COMMAND_TIMEOUT,
+    unavailable: String,
+    pollCap: POLL_CAP,
+    random: () => 0,
+    stir() {},
+    outside: (fn) => fn(),
+  });
+  const call = new ScriptedCall();
+  call.single = single;
+  void loop.begin(call);
+  expect(loop.calls()).toHaveLength(1);
+  await call.grant();
+  expect(loop.calls()).toHaveLength(0);
 });

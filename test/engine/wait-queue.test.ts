@@ -1,7 +1,7 @@
 /** Several calls that want the same: who stands where, who tries, and who is let past. */
 import { describe, expect, test } from "vitest";
 import { settled } from "../support/virtual-clock.js";
-import { ADVERTISED, COUNTED, FAIR, KEPT, POLL_CAP, Scene, ScriptedCall, SHARED } from "./scene.js";
+import { ADVERTISED, COUNTED, FAIR, KEPT, PLAIN, POLL_CAP, Scene, ScriptedCall, SHARED } from "./scene.js";
 
 const reason = new Error("enough");
 
@@ -76,6 +76,14 @@ describe("calls that want the same", () => {
     scene.engine.end(first, reason);
     await settled();
     expect(second.tries).toHaveLength(1);
+  });
+
+  test("try no more than before when one goes from behind the first", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first", traits: ADVERTISED });
+    scene.engine.end(await scene.acquire({ name: "second", traits: ADVERTISED }), reason);
+    await settled();
+    expect(first.tries).toHaveLength(2);
   });
 
   test("try when one goes that wanted more than the next", async () => {
@@ -158,6 +166,28 @@ describe("a call that has to wait for its turn", () => {
     await scene.expectNothingLeft();
   });
 
+  test("has the next one try only if there is reason to", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting({ name: "it" });
+    const other = await scene.acquire({ name: "other" });
+    call.turn = false;
+    call.resume();
+    await settled();
+    expect(scene.engine.queue("queue")?.first).toBe(other);
+    expect(other.tries).toHaveLength(0);
+  });
+
+  test("passes on that it was told to try again", async () => {
+    const scene = new Scene();
+    const call = await scene.waiting({ name: "it", ticket: "1", traits: FAIR });
+    const other = await scene.acquire({ name: "other", ticket: "2", traits: FAIR });
+    await other.refuse();
+    await call.message();
+    call.turn = false;
+    await call.refuse(0);
+    expect(other.tries).toHaveLength(2);
+  });
+
   test("starts afresh, if nobody stood behind it: what it knew of the lock and its subscription have gone", async () => {
     const scene = new Scene();
     const call = await scene.waiting({ name: "it" });
@@ -189,8 +219,8 @@ describe("a call that has to wait for its turn", () => {
 });
 
 describe("a call whose owner has the lock already", () => {
-  const nested = () => {
-    const call = new ScriptedCall({ name: "nested" });
+  const nested = (traits = PLAIN) => {
+    const call = new ScriptedCall({ name: "nested", traits });
     call.nested = true;
     return call;
   };
@@ -237,6 +267,22 @@ describe("a call whose owner has the lock already", () => {
     await (await scene.acquire(nested())).grant();
     await scene.clock.advance(100);
     expect(first.tries).toHaveLength(3);
+  });
+
+  test("wakes nobody by what it leaves to others", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first", traits: SHARED });
+    await (await scene.acquire(nested(SHARED))).grant(POLL_CAP, 1);
+    expect(first.tries).toHaveLength(2);
+  });
+
+  test("stands in line behind the others when it is told to try again, and its owner has given the lock back", async () => {
+    const scene = new Scene();
+    const first = await scene.waiting({ name: "first" });
+    const call = await scene.acquire(nested());
+    call.nested = false;
+    await call.refuse(0);
+    expect([first.tries.length, call.tries.length]).toEqual([3, 1]);
   });
 
   test("stands in line when its owner gives the lock back meanwhile", async () => {

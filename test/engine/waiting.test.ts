@@ -73,6 +73,24 @@ describe("a call that is refused", () => {
     expect(call.tries).toHaveLength(4);
   });
 
+  test("goes on without an answer in a try right behind its first refusal", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire();
+    scene.engine.queue("queue")?.hint();
+    await call.refuse();
+    await call.silence();
+    expect([call.tries.length, call.outcome]).toEqual([2, "pending"]);
+  });
+
+  test("fails without an answer, if all that it was told is to try again", async () => {
+    const scene = new Scene();
+    const call = await scene.acquire();
+    await scene.acquire({ name: "behind" });
+    await call.refuse(0);
+    await call.silence();
+    expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
+  });
+
   test("lets others go first for as long as it says", async () => {
     const scene = new Scene();
     const call = await scene.acquire({ backoff: 20 });
@@ -246,6 +264,12 @@ test("the queue of one that was granted stays for those who come back, if the lo
   expect(one.listeners.size).toBe(1);
   await one.message();
   await back.grant();
+  // Whoever is told that it waits may end it: no timer is left.
+  const { timers } = clock;
+  const gone = new ScriptedCall({ name: "gone" });
+  gone.onWaiting = () => engine.end(gone, new Error("over"));
+  await scene.acquire(gone);
+  expect([gone.tries.length, clock.timers]).toEqual([0, timers]);
   // A message while nobody is there has who comes next try at once.
   await one.message();
   const late = await scene.acquire({ name: "late" });

@@ -329,6 +329,19 @@ const orders: [title: string, history: Partial<History>, found: FindingKind[]][]
     ["overtaken"],
   ],
   [
+    "… on a machine whose timers are late",
+    {
+      sections: [
+        stay(0, { left: 50 }),
+        reader(100, { by: "q", asked: 5, left: 210 }),
+        reader(200, { by: "r", asked: 20, left: 210 }),
+        writer(300, { inLine: 10, left: 310 }),
+      ],
+      lag: 25n * 1_000_000n,
+    },
+    [],
+  ],
+  [
     "a writer passed a writer in line",
     { sections: [writer(7, { inLine: 1, left: 8 }), stay(5, { asked: 2, left: 6 })] },
     [],

@@ -53,6 +53,8 @@ export interface History {
   readonly outages?: readonly Outage[];
   /** Of each process: it stood still, and whoever waits there may have lost its place in a line. */
   readonly stalls?: ReadonlyMap<string, readonly Outage[]>;
+  /** By so much any timer of a process was late at the most, in nanoseconds: what such a machine does in a moment takes longer. */
+  readonly lag?: bigint;
   /** Locks that were taken from their holders by force, or forgotten by their server: stays there may overlap. */
   readonly forced?: ReadonlySet<string>;
 }
@@ -97,7 +99,7 @@ export function check(history: History, limits: Limits): Finding[] {
     findings.push(...findOverlaps(real, deaths));
     findings.push(...findIntrusions(sections, deaths));
     findings.push(...findTornReads(real));
-    findings.push(...findOvertaken(real));
+    findings.push(...findOvertaken(real, history.lag));
   }
   findings.push(...findStuck(history, limits));
   findings.push(...findLostUpdates(counters));

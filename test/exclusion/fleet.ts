@@ -19,7 +19,7 @@ import {
   type WorkerOptions,
 } from "../support/index.js";
 import { type Ask, check, type Finding, type History, type Limits, type Sighting } from "./checker.js";
-import { keysOf, readCounters, readSections, readStalls, sight } from "./history.js";
+import { keysOf, readCounters, readLag, readSections, readStalls, sight } from "./history.js";
 import { withoutDoubtfulPlaces } from "./order.js";
 import type { Deaths } from "./sections.js";
 import { type Route, SingleSite, type Site } from "./sites.js";
@@ -177,13 +177,14 @@ export class Fleet {
     const asks = deaths.size > 0 ? await this.#visit(deaths, limits) : [];
     const sightings = await this.#sight();
     const client = this.witness.connect();
-    const [sections, counters, stalls] = await Promise.all([
+    const [sections, counters, stalls, lag] = await Promise.all([
       readSections(client),
       readCounters(client),
       readStalls(client),
+      readLag(client),
     ]);
     const thrown = new Set(sections.map(({ lock }) => lock).filter(forced));
-    return { sections, deaths, counters, sightings, asks, stalls, forced: thrown };
+    return { sections, deaths, counters, sightings, asks, stalls, lag, forced: thrown };
   }
 
   /** After a test, however it ended: nothing of it may disturb the next one. */

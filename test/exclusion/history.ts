@@ -35,6 +35,13 @@ export async function readStalls(witness: Redis): Promise<Map<string, Outage[]>>
   return stalls;
 }
 
+/** By how much a timer of any process was late at the most, in nanoseconds. */
+export async function readLag(witness: Redis): Promise<bigint> {
+  const keys = await witness.keys("lag:*");
+  const lags = await Promise.all(keys.map(async (key) => BigInt((await witness.get(key)) ?? 0)));
+  return lags.reduce((a, b) => (a > b ? a : b), 0n);
+}
+
 function readLine(line: string, process: string, entries: Map<string, Section>): void {
   const [kind, id = "", ...words] = line.split(" ");
   if (kind === "E") {

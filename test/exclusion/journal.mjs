@@ -123,6 +123,11 @@ export class Journal {
     await this.#redis.rpush(`stalls:${this.#process}`, `${from} ${until}`);
   }
 
+  /** A timer of this process was so many nanoseconds late. */
+  async late(lag) {
+    await this.#redis.set(`lag:${this.#process}`, String(lag));
+  }
+
   #keys(lock) {
     return [
       `inside:${lock}`,

@@ -2,15 +2,16 @@
 import type { Finding, History } from "./checker.js";
 import { inMs, inOrderOf, later, MS, type Outage, type Section } from "./sections.js";
 
-/** Ten milliseconds, and what a busy machine adds. */
-const TRUST = 40n * MS;
+/** What a quiet machine takes for a moment of a few steps. On a busy one each of them may be as late as timers were. */
+const MOMENT = 40n * MS;
+const STEPS = 4n;
 
 /**
  * Who was in line when another asked goes before it. Only that much is certain: of two calls that were under way at the
  * same time, nobody outside the server knows which came first. An owner that is inside already, and comes in once more
  * or goes on as a reader, passes nobody.
  */
-export function findOvertaken(sections: readonly Section[]): Finding[] {
+export function findOvertaken(sections: readonly Section[], lag = 0n): Finding[] {
   const findings: Finding[] = [];
   // From the last entry to the first: of those that entered later, who stood in line first.
   const first: { all?: Section; readers?: Section } = {};
@@ -22,7 +23,7 @@ export function findOvertaken(sections: readonly Section[]): Finding[] {
     if (outermost.get(owner) !== section) continue;
     for (const passed of shared ? [first.all, first.readers] : [first.all]) {
       if (!passed?.place || passed.place.at >= askedAt) continue;
-      if (shared && isUntold(passed, section, byEntry)) continue;
+      if (shared && isUntold(passed, section, byEntry, MOMENT + STEPS * lag)) continue;
       const detail = `${id} entered before ${passed.id}, which was in line ${inMs(askedAt - passed.place.at)} ms before it asked`;
       findings.push({ kind: "overtaken", lock, detail });
     }
@@ -37,9 +38,14 @@ export function findOvertaken(sections: readonly Section[]): Finding[] {
  * later: readers who come then have not heard of it. Whoever is the first behind that holder may have been granted the
  * lock long before it came to write down that it is inside.
  */
-function isUntold({ process, owner, place }: Section, reader: Section, all: readonly Section[]): boolean {
+function isUntold(
+  { process, owner, place }: Section,
+  reader: Section,
+  all: readonly Section[],
+  moment: bigint,
+): boolean {
   if (place?.before !== "readers") return false;
-  const since = reader.enteredAt - TRUST;
+  const since = reader.enteredAt - moment;
   const isNextBehind = (leftAt: bigint) =>
     all.every(({ enteredAt }) => enteredAt <= leftAt || enteredAt > since);
   const hides = ({ enteredAt, leftAt }: Section) =>

@@ -93,14 +93,24 @@ async function stop() {
   return { ...figures, errors };
 }
 
-/** Notes when the event loop stood for a poll or longer: a waiter that is not heard of for three of them counts as dead. */
+/**
+ * Notes when the event loop stood for a poll or longer: a waiter that is not heard of for three of them counts as dead. And by
+ * how much it is late.
+ */
 function noteStalls(journal, pollCap) {
+  const every = Math.round(pollCap / 10);
   let last = now();
+  let most = 0n;
   const timer = setInterval(() => {
     const at = now();
     if (at - last > BigInt(pollCap) * 1_000_000n) void journal.stalled(last, at);
+    const lag = at - last - BigInt(every) * 1_000_000n;
+    if (lag > most) {
+      most = lag;
+      void journal.late(lag);
+    }
     last = at;
-  }, pollCap / 10);
+  }, every);
   return () => clearInterval(timer);
 }
 

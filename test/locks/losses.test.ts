@@ -299,6 +299,30 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
+  test("a nested hold that the watchdog keeps beside a leased one has a round of its own", async () => {
+    const { lock, advance, server } = open();
+    const leased = await lock.lock({ lease: 60_000 });
+    await advance(ROUND - 200);
+    await lock.lock({ owner: leased });
+    server.took();
+    await advance(ROUND - 1);
+    expect(server.took()).toEqual([]);
+    await advance(1 + WATCHDOG / 12);
+    expect(server.took()).toHaveLength(1);
+  });
+
+  test("a hold that is on its way back is not renewed, whatever else of its owner ends meanwhile", async () => {
+    const { lock, advance, server, a } = open({ commandTimeout: 30_000 });
+    const hold = await lock.lock();
+    await lock.lock({ owner: hold, lease: ROUND + 1_000 });
+    a.keep("replies");
+    void watch(hold.unlock());
+    await advance(ROUND + 1_000);
+    expect(a.heard("lost")).toHaveLength(1);
+    expect(server.took().filter((name) => name.endsWith("/renew"))).toEqual([]);
+    await a.letGo();
+  });
+
   test("a nested hold that the watchdog keeps has the earlier one's round until that is over", async () => {
     const place = open();
     const { lock, advance, a } = place;

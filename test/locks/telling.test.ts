@@ -89,6 +89,15 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(stats.commands).toBeGreaterThan(6);
   });
 
+  test("a grant beside a hold that is on its way back is told as no nested one", async () => {
+    const { lock, a, settle } = open();
+    a.listen("acquired");
+    const outer = await lock.lock();
+    for (const call of [lock.lock({ owner: outer }), outer.unlock()] as Promise<unknown>[]) void watch(call);
+    await settle();
+    expect(a.heard("acquired").map(({ nested }) => nested)).toEqual([false, false]);
+  });
+
   test("a release that is asked for outside the library's hands is told once", async () => {
     const { lock, a } = open();
     a.listen("released", "acquired");

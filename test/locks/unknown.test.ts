@@ -599,6 +599,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(first.outcome).toBe("UNAVAILABLE");
     expect(second.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     expect(server.took().filter((name) => name.endsWith("/extend"))).toHaveLength(1);
+    expect(await undoneByNext(place, hold)).toEqual([]);
     await expectNothingLeft(place);
   });
 
@@ -633,14 +634,47 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(place);
   });
 
-  test("a lock() that may arrive once more is undone also if a renewal came in between", async () => {
+  /** What the owner of a hold that is over undoes as it takes the lock anew, twice. */
+  const undoneByNext = async ({ lock, server }: Scene & { lock: Lock }, over: Hold): Promise<string[]> => {
+    const next = await lock.lock({ owner: over });
+    server.took();
+    const nested = await lock.lock({ owner: next });
+    const undone = server.took().filter((name) => name.endsWith("/undo"));
+    for (const hold of [nested, next]) await hold.unlock();
+    return undone;
+  };
+
+  test("commands of a hold that is lost need no tombstone before those of the next one", async () => {
+    const place = await open();
+    const { lock, a, advance } = place;
+    const hold = await lock.lock();
+    a.keep("requests");
+    void watch(hold.extend(60_000));
+    await advance(COMMAND_TIMEOUT);
+    a.loseAll("forced");
+    await a.letGo();
+    expect(await undoneByNext(place, hold)).toEqual([]);
+    await expectNothingLeft(place);
+  });
+
+  test.each([
+    ["a renewal", ({ advance }: Scene) => advance(4_000)],
+    [
+      "force on another server",
+      async () => {
+        const other = kind.make(scene().a.client, NAME);
+        await other.lock();
+        expect(await other.forceUnlock()).toBe(true);
+      },
+    ],
+  ])("a lock() that may arrive once more is undone also if %s came in between", async (_, between) => {
     const place = await open({ watchdogTimeout: 9_000 });
-    const { lock, a, advance, server, settle } = place;
+    const { lock, a, server, settle } = place;
     a.keep("requests");
     const call = watch(lock.lock());
     await settle();
     await a.reconnect();
-    await advance(4_000);
+    await between(place);
     server.delete();
     expect(await failure((call.value as Hold).unlock())).toMatchObject({ code: "LOCK_LOST" });
     await settle();
