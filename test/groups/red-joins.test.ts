@@ -26,6 +26,7 @@ for (const version of [5, 6] as const) {
     const party = await Party.of(masters(), { version, client });
     await party.warmUp();
     await expectNothingLeft(party);
+    party.proxy(2).clear();
     party.proxy(2).delayReplies(NEVER, script("acquire", party.name));
     return party;
   };
