@@ -159,7 +159,7 @@ export class AllOrNone {
   #announce(): void {
     if (this.#announced) return;
     this.#announced = true;
-    this.#members.emit("waiting", { ...this.#members.about });
+    this.#members.emit("waiting", {});
   }
 
   /** All that the call took, the last first; resolves when that is done, or the call's time is over. */

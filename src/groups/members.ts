@@ -1,6 +1,6 @@
 /** Who belongs to a group of locks, and what the group is called. */
 import type { Clock } from "../base/clock.js";
-import type { CallLimits, Events, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { CallLimits, Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { foremost } from "../base/holder.js";
 import type { Acquisition, Successor } from "../engine/acquisition.js";
 import type { Engine } from "../engine/engine.js";
@@ -81,8 +81,6 @@ export class Members {
   readonly quorum: number;
   /** The members' names joined by ",". */
   readonly name: string;
-  /** What every event tells of it. */
-  readonly about: Pick<LockEvent, "lockName" | "kind">;
   /** By what owners know the group. */
   readonly key: string;
   /** Of the clients of the members, each once. */
@@ -96,7 +94,6 @@ export class Members {
     this.lastFirst = [...this.order].reverse();
     this.quorum = quorum;
     this.name = members.map(({ lock }) => lock.name).join(",");
-    this.about = { lockName: this.name, kind };
     this.key = `${kind}(${this.order.map(memberKey).join(",")})`;
     this.envs = [...new Set(members.map(({ env }) => env))];
     this.#events = this.envs.map(({ events }) => events);
@@ -135,13 +132,15 @@ export class Members {
   }
 
   /** Tells every client of the members. */
-  emit<E extends LockEventName>(event: E, payload: LockEvents[E]): void {
-    for (const events of this.#events) events.emit(event, payload);
+  emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
+    const { name: lockName, kind } = this;
+    for (const events of this.#events) events.emit(event, { ...details, lockName, kind } as LockEvents[E]);
   }
 
   /** See {@link Events.tellEnd}. */
   tellEnd(limits: CallLimits, waited: number, error?: unknown): void {
-    for (const events of this.#events) events.tellEnd({ ...this.about }, limits, waited, error);
+    const { name: lockName, kind } = this;
+    for (const events of this.#events) events.tellEnd({ lockName, kind }, limits, waited, error);
   }
 
   /** Who holds a member, in words for people. No server is asked that would not answer. */

@@ -31,6 +31,8 @@ export async function forceUnlock(table: LockTable, backend: Backend): Promise<b
   });
   // What they send meanwhile may be told of the loss before the answer to the force is here.
   for (const { own } of holders) suspect(own, backend.side);
+  // Who takes it right behind is not overtaken by those whom this wakes.
+  env.runner.sender.gather();
   try {
     const forced = await backend.force(env.callId(env.wireId()));
     if (!forced) return false;

@@ -60,6 +60,12 @@ export class Sender {
     return this.#connection.evalsha(...command);
   }
 
+  /** What is sent in this tick from now on travels together, the first command too, so that nobody else's comes between. */
+  gather(): void {
+    const { stream } = this.#connection;
+    if (stream && stream !== this.#tick?.stream) this.#beginTick(stream);
+  }
+
   /** An EVAL that is ready to be sent. */
   prepare<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
@@ -115,15 +121,15 @@ export class Sender {
   #cork(): void {
     const { stream } = this.#connection;
     if (!stream) return;
-    if (stream === this.#tick?.stream) {
-      const { corked } = this.#tick;
-      this.#tick.corked++;
-      if (corked % COMMANDS_PER_WRITE > 0) return;
-      if (corked > 0) stream.uncork();
-      stream.cork();
-      return;
-    }
-    // A connection may get a new socket within a tick: each is uncorked by itself, whatever becomes of the other.
+    const tick = this.#tick;
+    if (stream !== tick?.stream) return this.#beginTick(stream);
+    if (tick.corked++ % COMMANDS_PER_WRITE > 0) return;
+    if (tick.corked > 1) stream.uncork();
+    stream.cork();
+  }
+
+  /** A connection may get a new socket within a tick: each is uncorked by itself, whatever becomes of the other. */
+  #beginTick(stream: Stream): void {
     const tick = { stream, corked: 0 };
     this.#tick = tick;
     nextTick(() => {

@@ -35,6 +35,18 @@ test("the first command of a tick goes at once, the others together when it is o
   expect(corked()).toBe(0);
 });
 
+test("a release by force goes with what follows it in the tick: nobody whom it wakes comes between", async () => {
+  // Its first run teaches the server the script.
+  expect(await client.getLock("a").forceUnlock()).toBe(false);
+  const holder = await client.getLock("a").lock();
+  const forced = client.getLock("a").forceUnlock();
+  expect(corked()).toBe(1);
+  const next = client.getLock("a").tryLock();
+  expect(await forced).toBe(true);
+  await (await next)?.unlock();
+  await expect(holder.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
 test("a command that throws while it is sent holds nothing up", async () => {
   const send = redis.evalsha;
   redis.evalsha = () => {
