@@ -77,9 +77,8 @@ export class GroupGrant extends HoldRecord {
     for (const grant of this.grants) this.#announceMember(grant);
     this.announced = true;
     const { clock, envs, name: lockName, kind } = this.#members;
-    const waited = clock.mono() - begun;
     const nested = this.grants.every((grant) => hasAnother(grant.own, grant));
-    this.#members.emit("acquired", { lockName, kind, ownerId: this.ownerId, waited, nested });
+    this.#members.emit("acquired", { ownerId: this.ownerId, waited: clock.mono() - begun, nested });
     follow(envs[0] as Env, { lockName, kind }, this);
   }
 
@@ -139,11 +138,11 @@ export class GroupGrant extends HoldRecord {
 
   #lose(reason: LossReason): LockLostError {
     this.#late?.drop();
-    const { heldFor: held, ownerId } = this;
+    const { heldFor, ownerId } = this;
     const losses = this.grants.flatMap(({ loss }) => loss ?? []);
     const loss = withErrors(this.lose(reason), losses);
     outside(() => this.tellLoss());
-    this.#members.emit("lost", { ...this.#members.about, ownerId, reason, held });
+    this.#members.emit("lost", { ownerId, reason, held: heldFor });
     return loss;
   }
 
@@ -214,8 +213,7 @@ export class GroupGrant extends HoldRecord {
   #tellRelease(): void {
     if (!this.announced) return;
     this.announced = false;
-    const { name: lockName, kind } = this.#members;
-    this.#members.emit("released", { lockName, kind, ownerId: this.ownerId, held: this.heldFor });
+    this.#members.emit("released", { ownerId: this.ownerId, held: this.heldFor });
   }
 
   /** Undefined for a member that is not part of the quorum. */

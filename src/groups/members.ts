@@ -133,8 +133,8 @@ export class Members {
 
   /** Tells every client of the members. */
   emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
-    const { name: lockName, kind } = this;
-    for (const events of this.#events) events.emit(event, { ...details, lockName, kind } as LockEvents[E]);
+    const payload = { ...details, lockName: this.name, kind: this.kind } as LockEvents[E];
+    for (const events of this.#events) events.emit(event, payload);
   }
 
   /** See {@link Events.tellEnd}. */

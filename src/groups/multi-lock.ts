@@ -1,12 +1,11 @@
 /** Many locks as one: all of them or none. */
 
-import { checkOptions } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
 import type { LockKind } from "../base/events.js";
 import {
   type LockRequest,
-  OWNER_OPTIONS,
+  namedOwner,
   type OwnedRequest,
   type OwnerOptions,
   owned,
@@ -19,7 +18,6 @@ import { LockFace } from "../locks/lock-face.js";
 import { wireIdOf } from "../locks/loss.js";
 import { knownLockOf } from "../locks/owner-lock.js";
 import { ambientOwner, type Frame, type OwnerRecord } from "../owners/context.js";
-import { checkOwner } from "../owners/owner.js";
 import { AllOrNone } from "./all-or-none.js";
 import type { GroupGrant } from "./group-grant.js";
 import { GroupRecord } from "./group-record.js";
@@ -92,7 +90,7 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link isLocked}
    */
   override async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
-    return (await this.#count(options, (count) => Math.min(count, 1))) > 0;
+    return (await this.#count(options, "isHeldByCurrentOwner", (count) => Math.min(count, 1))) > 0;
   }
 
   /**
@@ -101,7 +99,7 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link isLocked}
    */
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
-    return this.#count(options, (count) => count);
+    return this.#count(options, "getHoldCount", (count) => count);
   }
 
   /**
@@ -193,7 +191,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @internal */
   protected override report(cause: unknown, ownerId: string): void {
-    this.#members.emit("error", { ...this.#members.about, ownerId, cause });
+    this.#members.emit("error", { ownerId, cause });
   }
 
   /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. @internal */
@@ -213,8 +211,13 @@ export class MultiLock extends LockFace<MultiHold> {
     return results;
   }
 
-  async #count(options: OwnerOptions | undefined, read: (count: number) => number): Promise<number> {
-    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "options").owner);
+  /** `where`: the call whose options these are. */
+  async #count(
+    options: OwnerOptions | undefined,
+    where: string,
+    read: (count: number) => number,
+  ): Promise<number> {
+    const named = namedOwner(options, where);
     const members = this.#members;
     members.assertOpen();
     const held = members.all.filter(

@@ -117,7 +117,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
 
   override waiting(): void {
     for (const call of this.#calls) call.waiting();
-    this.#members.emit("waiting", { ...this.#members.about });
+    this.#members.emit("waiting", {});
   }
 
   override withdraw(): void {

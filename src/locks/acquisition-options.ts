@@ -1,5 +1,12 @@
 /** The options of a lock's calls, and one call with all of them checked. */
-import { checkLease, checkSignal, checkWait, NO_OPTIONS, type Options } from "../base/arguments.js";
+import {
+  checkLease,
+  checkOptions,
+  checkSignal,
+  checkWait,
+  NO_OPTIONS,
+  type Options,
+} from "../base/arguments.js";
 import type { CallSite } from "../base/call-site.js";
 import {
   actorOf,
@@ -37,7 +44,7 @@ export interface LockOptions extends TryLockOptions {
 
 export const LOCK_OPTIONS: readonly string[] = ["wait", "lease", "signal", "owner"];
 export const TRY_OPTIONS: readonly string[] = ["signal", "owner"];
-export const OWNER_OPTIONS: readonly string[] = ["owner"];
+const OWNER_OPTIONS: readonly string[] = ["owner"];
 
 /** What the options of a call say. */
 interface Limits {
@@ -92,6 +99,11 @@ function checkLimits(options: Options): Limits {
     signal: checkSignal(options.signal),
     named: checkOwner(options.owner),
   };
+}
+
+/** The owner that the options of this call (`where`) name, if they do. @throws TypeError */
+export function namedOwner(options: OwnerOptions | undefined, where: string): OwnerRecord | undefined {
+  return checkOwner(checkOptions(options, OWNER_OPTIONS, where).owner);
 }
 
 /** Makes the call's owner, unless it has one. */

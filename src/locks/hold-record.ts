@@ -52,11 +52,6 @@ export abstract class HoldRecord {
     return this.#fate?.loss;
   }
 
-  /** What is told to who asks for a hold that is over, also if it was given back. */
-  get lossNow(): LockLostError {
-    return this.loss ?? new LockLostError(this.lockName, "expired", this.clock.wall());
-  }
-
   /** Made when first read: most holds are never asked for it. */
   get signal(): AbortSignal {
     this.#fate ??= {};
@@ -94,6 +89,11 @@ export abstract class HoldRecord {
   end(): void {
     this.state = "ended";
     if (this.#fate) this.#tellEnd(this.#fate);
+  }
+
+  /** @throws LOCK_LOST unless {@link isHeld}, also if it was given back */
+  assertHeld(): void {
+    if (!this.isHeld) throw this.loss ?? new LockLostError(this.lockName, "expired", this.clock.wall());
   }
 
   /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */

@@ -74,7 +74,7 @@ export class Hold {
    */
   assertHeld(): void {
     this.#verbs.check(this.#record);
-    if (!this.isHeld) throw this.#record.lossNow;
+    this.#record.assertHeld();
   }
 
   /**

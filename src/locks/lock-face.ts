@@ -15,13 +15,12 @@ import {
   runInside,
   scopeOwner,
 } from "../owners/context.js";
-import { checkOwner } from "../owners/owner.js";
 import {
   checkRequest,
   LOCK_OPTIONS,
   type LockOptions,
   type LockRequest,
-  OWNER_OPTIONS,
+  namedOwner,
   type OwnedRequest,
   type OwnerOptions,
   owned,
@@ -108,7 +107,7 @@ export abstract class LockFace<H extends Hold> {
    * @throws NOT_OWNER outside a scope, or if there is none; LOCK_LOST, UNAVAILABLE as {@link Hold.unlock}
    */
   async unlock(options?: OwnerOptions): Promise<void> {
-    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "unlock").owner) ?? scopeOwner();
+    const named = namedOwner(options, "unlock") ?? scopeOwner();
     const owner = named && actorOf(named, this.#key);
     const released = owner && this.releaseInnermost(owner);
     if (released) return released.catch(tellCaller);
@@ -141,9 +140,7 @@ export abstract class LockFace<H extends Hold> {
    * Whether the current owner holds it, by the word of Redis; false without asking if it has no hold here.
    * @throws as {@link forceUnlock}
    */
-  async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
-    return (await this.getHoldCount(options)) > 0;
-  }
+  abstract isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean>;
 
   /**
    * How many holds the current owner has, by the word of Redis; 0 without asking if it has none here.

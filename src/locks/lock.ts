@@ -1,13 +1,11 @@
 /** One lock. Turns a call into one acquisition; how each step looks on the wire is its backend's business. */
-import { checkOptions } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
 import { ambientOwner, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
-import { checkOwner } from "../owners/owner.js";
 import { LockAcquisition } from "./acquire.js";
 import {
   type LockRequest,
-  OWNER_OPTIONS,
+  namedOwner,
   type OwnedRequest,
   type OwnerOptions,
   ownerOf,
@@ -116,8 +114,17 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return (await this.#state("")).held;
   }
 
+  override async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
+    return (await this.#count(options, "isHeldByCurrentOwner")) > 0;
+  }
+
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
-    const named = checkOwner(checkOptions(options, OWNER_OPTIONS, "getHoldCount").owner);
+    return this.#count(options, "getHoldCount");
+  }
+
+  /** `where`: the call whose options these are. */
+  async #count(options: OwnerOptions | undefined, where: string): Promise<number> {
+    const named = namedOwner(options, where);
     const owner = ownerOf(named, this.#key);
     this.#table.env.assertOpen(this.name);
     const wireId = wireIdOf(knownLockOf(owner, this.#key));

@@ -1,7 +1,7 @@
 /** Contract section 2: deadlines, extend, and what a Hold says of its own time. */
 import { describe, expect } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
-import { connectionLike, named, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
+import { connectionLike, named, ORDERS, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
 import { failure, lapse, recordEvents, takeBriefly, untilWaiting, warmUpAtLast } from "./helpers.js";
 import { eachKind } from "./scene.js";
 import type { Wire } from "./wire.js";
@@ -75,14 +75,6 @@ eachKind("deadlines and extend", (base, kind) => {
 
   describe("an unlock, in any order, sets the key to the latest deadline left", () => {
     const LEASES = [20_000, 60_000, 40_000];
-    const ORDERS = [
-      [0, 1, 2],
-      [0, 2, 1],
-      [1, 0, 2],
-      [1, 2, 0],
-      [2, 0, 1],
-      [2, 1, 0],
-    ];
 
     test.for(ORDERS)("%i, %i, %i", async (order, { wire, take, expectTtl }) => {
       const outer = await take(LEASES[0] as number);

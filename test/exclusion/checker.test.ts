@@ -270,6 +270,14 @@ test.each(shared)("shared: %s", (_, history, found) => {
   expect(kinds(history)).toEqual(found);
 });
 
+/** The writer stands in line behind a stay of its own process that ends at 50; the second reader passes it at 200. */
+const passedLate = [
+  stay(0, { left: 50 }),
+  reader(100, { by: "q", asked: 5, left: 210 }),
+  reader(200, { by: "r", asked: 20, left: 210 }),
+  writer(300, { inLine: 10, left: 310 }),
+];
+
 const orders: [title: string, history: Partial<History>, found: FindingKind[]][] = [
   ["in turn", { sections: [stay(5, { inLine: 1, left: 6 }), stay(7, { asked: 2, left: 8 })] }, []],
   [
@@ -316,31 +324,8 @@ const orders: [title: string, history: Partial<History>, found: FindingKind[]][]
     },
     [],
   ],
-  [
-    "a reader passed a writer that the server must know of by then",
-    {
-      sections: [
-        stay(0, { left: 50 }),
-        reader(100, { by: "q", asked: 5, left: 210 }),
-        reader(200, { by: "r", asked: 20, left: 210 }),
-        writer(300, { inLine: 10, left: 310 }),
-      ],
-    },
-    ["overtaken"],
-  ],
-  [
-    "… on a machine whose timers are late",
-    {
-      sections: [
-        stay(0, { left: 50 }),
-        reader(100, { by: "q", asked: 5, left: 210 }),
-        reader(200, { by: "r", asked: 20, left: 210 }),
-        writer(300, { inLine: 10, left: 310 }),
-      ],
-      lag: 25n * 1_000_000n,
-    },
-    [],
-  ],
+  ["a reader passed a writer that the server must know of by then", { sections: passedLate }, ["overtaken"]],
+  ["… on a machine whose timers are late", { sections: passedLate, lag: 25n * 1_000_000n }, []],
   [
     "a writer passed a writer in line",
     { sections: [writer(7, { inLine: 1, left: 8 }), stay(5, { asked: 2, left: 6 })] },

@@ -211,10 +211,11 @@ export class Fleet {
   async #visit(deaths: Deaths, { lease, margin, absence = 0 }: Limits): Promise<Ask[]> {
     const last = [...deaths.values()].reduce((a, b) => (a > b ? a : b), 0n);
     const lapsed = Number(last / 1_000_000n) + Math.max(lease, absence);
-    const left = () => Math.max(100, lapsed + margin - Number(process.hrtime.bigint() / 1_000_000n));
+    const left = (least: number) =>
+      Math.max(least, lapsed + margin - Number(process.hrtime.bigint() / 1_000_000n));
     const isLine = ({ lock, key }: Sighting) => key !== undefined && FAIR.test(lock);
     const isOver = async () => (await this.#sight()).every(isLine);
-    await until("the locks of the dead have lapsed", isOver, { timeout: left(), every: 50 }).catch(() => {
+    await until("the locks of the dead have lapsed", isOver, { timeout: left(100), every: 50 }).catch(() => {
       // The checker says which ones, and for how long.
     });
     const lines = new Set((await this.#sight()).filter(isLine).map(({ lock }) => lock));
@@ -223,7 +224,7 @@ export class Fleet {
     const askedAt = process.hrtime.bigint();
     const visits = await Promise.all(
       [...lines].map(async (lock) => {
-        const hold = await client.getFairLock(lock).tryLock(Math.max(SHORTEST_VISIT, left()));
+        const hold = await client.getFairLock(lock).tryLock(left(SHORTEST_VISIT));
         await hold?.unlock();
         return hold ? [] : [{ lock, askedAt, until: process.hrtime.bigint() }];
       }),

@@ -15,6 +15,7 @@ export function findOvertaken(sections: readonly Section[], lag = 0n): Finding[]
   const findings: Finding[] = [];
   // From the last entry to the first: of those that entered later, who stood in line first.
   const first: { all?: Section; readers?: Section } = {};
+  const moment = MOMENT + STEPS * lag;
   const byEntry = inOrderOf("enteredAt", sections);
   const outermost = new Map<string, Section>();
   for (const section of byEntry) if (!outermost.has(section.owner)) outermost.set(section.owner, section);
@@ -23,7 +24,7 @@ export function findOvertaken(sections: readonly Section[], lag = 0n): Finding[]
     if (outermost.get(owner) !== section) continue;
     for (const passed of shared ? [first.all, first.readers] : [first.all]) {
       if (!passed?.place || passed.place.at >= askedAt) continue;
-      if (shared && isUntold(passed, section, byEntry, MOMENT + STEPS * lag)) continue;
+      if (shared && isUntold(passed, section, byEntry, moment)) continue;
       const detail = `${id} entered before ${passed.id}, which was in line ${inMs(askedAt - passed.place.at)} ms before it asked`;
       findings.push({ kind: "overtaken", lock, detail });
     }

@@ -22,17 +22,8 @@ import { EVENTS } from "../support/event-names.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
 export { type Deferred, deferred } from "../support/deferred.js";
+export { ORDERS } from "../support/orders.js";
 export { failure, type Watched, watch } from "../support/outcome.js";
-
-/** All orders of three. */
-export const ORDERS = [
-  [0, 1, 2],
-  [0, 2, 1],
-  [1, 0, 2],
-  [1, 2, 0],
-  [2, 0, 1],
-  [2, 1, 0],
-] as const;
 
 export const NAME = "job";
 /** Of a client that is not here. */

@@ -15,6 +15,7 @@ export * from "./key-state.js";
 export * from "./memory-redis.js";
 export * from "./movable-clock.js";
 export * from "./node-redis.js";
+export * from "./orders.js";
 export * from "./outcome.js";
 export * from "./patience.js";
 export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
