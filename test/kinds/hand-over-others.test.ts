@@ -19,7 +19,7 @@ const TASKS = 20;
 const RUN = 16;
 /** Milliseconds for which they are not asked in any case: a fast server does more than a run in that time. */
 const SHORTEST_TIME = 8;
-/** Who is asked may lose the race for the lock now and then. */
+/** Who is offered the lock may lose the race for it now and then. */
 const RACES = 3;
 /** The same where a message takes the long way over the nodes of a cluster. */
 const RACES_ON_CLUSTER = 10;
@@ -66,30 +66,42 @@ interface Meanwhile {
   readonly grants: number;
   /** Milliseconds. */
   readonly time: number;
+  /** Chances that the other had: a busy machine makes it lose more races. */
+  readonly chances: number;
 }
 
-/** Of several takes of another, one after the other. */
-async function takeTurns(crowd: Crowd, repeats: number, visit: () => Promise<void>): Promise<Meanwhile[]> {
+/** Of several takes of another, one after the other; `visit` resolves with the chances that it had. */
+async function takeTurns(crowd: Crowd, repeats: number, visit: () => Promise<number>): Promise<Meanwhile[]> {
   const meanwhile: Meanwhile[] = [];
   for (let i = 0; i < repeats; i++) {
     const before = crowd.grants;
     const begun = performance.now();
-    await visit();
+    const chances = await visit();
     const grants = crowd.grants - before;
-    meanwhile.push({ grants, time: performance.now() - begun });
+    meanwhile.push({ grants, time: performance.now() - begun, chances });
     await until("the crowd has it again", () => crowd.grants > before + grants + 5, { every: 1 });
   }
   return meanwhile;
 }
 
-/** Nobody waited for longer than so many chances to have the lock took. */
+/** Nobody waited for longer than so many chances to have the lock took, and most for no more than `races`. */
 function expectTurns(what: string, meanwhile: readonly Meanwhile[], races: number): void {
   const sorted = meanwhile.map(({ grants }) => grants).sort((a, b) => a - b);
   console.info(`${what}: median ${sorted[sorted.length >> 1]}, most ${sorted.at(-1)}`);
-  const tooMany = meanwhile.filter(
-    ({ grants, time }) => grants > races * Math.max(RUN + 1, (grants / time) * SHORTEST_TIME * 2),
-  );
-  expect(tooMany).toEqual([]);
+  const overdue = (most: (one: Meanwhile) => number) =>
+    meanwhile.filter((one) => {
+      const { grants, time } = one;
+      return grants > most(one) * Math.max(RUN + 1, (grants / time) * SHORTEST_TIME * 2);
+    });
+  expect(overdue(({ chances }) => chances)).toEqual([]);
+  expect(overdue(() => races).length).toBeLessThan(meanwhile.length / 2);
+}
+
+/** Nobody can count the chances of a lock of ours: it may lose `races`. */
+async function visit(lock: Lock, races: number): Promise<number> {
+  const hold = await lock.lock();
+  await hold.unlock();
+  return races;
 }
 
 /** Takes it if it is free, as Redisson's scripts do; else its TTL. */
@@ -130,7 +142,9 @@ class Java implements AsyncDisposable {
     return java;
   }
 
-  async visit(): Promise<void> {
+  /** Takes the lock and gives it back. Each release that it hears of is a chance, and so is what comes behind the last one. */
+  async visit(): Promise<number> {
+    const before = this.#messages;
     await this.#subscriber.subscribe(this.#channel);
     const fields = Object.entries(this.#kind.fields("b0e5b1a2-0000-4000-8000-000000000000:1", 1)).flat();
     for (;;) {
@@ -139,8 +153,10 @@ class Java implements AsyncDisposable {
       if (ttl === null) break;
       await until("a message comes", () => this.#messages > heard, { every: 0, timeout: Number(ttl) });
     }
+    const chances = this.#messages - before + 1;
     await this.#subscriber.unsubscribe(this.#channel);
     await this.#redis.eval(GIVE_BACK, 2, this.#scene.name, this.#channel);
+    return chances;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -154,7 +170,7 @@ describe.each(PASSED.map((kind) => [kind.name, kind] as const))("%s: a crowd in 
     await using scene = await Scene.of(stage, {}, { pollCap: NEVER });
     await using crowd = new Crowd(kind.make(scene.client(0), scene.name));
     const lock = kind.make(scene.client(1), scene.name);
-    const meanwhile = await takeTurns(crowd, REPEATS, async () => (await lock.lock()).unlock());
+    const meanwhile = await takeTurns(crowd, REPEATS, () => visit(lock, RACES));
     expectTurns(kind.name, meanwhile, RACES);
   });
 
@@ -201,7 +217,7 @@ describe.each([
       });
       await using crowd = new Crowd(bed.lock);
       const lock = other.make(bed.name);
-      const meanwhile = await takeTurns(crowd, REPEATS / 2, async () => (await lock.lock()).unlock());
+      const meanwhile = await takeTurns(crowd, REPEATS / 2, () => visit(lock, RACES_ON_CLUSTER));
       expectTurns(`${kind.name}, sharded ${shardedPubSub}`, meanwhile, RACES_ON_CLUSTER);
       expect(bed.proxy.count(PASS)).toBeGreaterThan(0);
     },
