@@ -4,7 +4,7 @@ import { fairAlive, fairQueue } from "../../../src/base/names.js";
 import { bundledWorker } from "../../faults/build-worker.js";
 import { failOnUnhandledRejections, soon, type Watched } from "../../faults/harness.js";
 import type { Start } from "../../kinds/lock-worker.js";
-import { SLACK, startWorker, until, type Worker } from "../../support/index.js";
+import { SLACK, STEADY, startWorker, until, type Worker } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import { type Scene, withRedisson } from "../scene.js";
 import { keysLeft, newParty, type PartyLock, parked } from "./party.js";
@@ -13,6 +13,7 @@ import type { Side } from "./sides.js";
 failOnUnhandledRejections();
 const bundle = bundledWorker("../kinds/lock-worker.ts");
 
+/** Of a holder that is killed. One that lives is {@link STEADY}: until it gives back it must not lose its hold. */
 const WATCHDOG = 1_500;
 const GRACE = 2_500;
 /** Both sides' default. */
@@ -77,7 +78,7 @@ withRedisson("deaths at a fair lock", (scene) => {
     const jvm = scene.newJvm();
     const doomed = await scene.newJava({ fairWait: GRACE }, jvm);
     const options = { fairWaitTimeout: GRACE };
-    const renewed = { ...options, watchdogTimeout: WATCHDOG };
+    const renewed = { ...options, watchdogTimeout: STEADY };
     const holds = await Promise.all(names.map((name) => scene.newNode(renewed).getFairLock(name).lock()));
     const heads = [];
     for (const name of names) {
@@ -91,7 +92,7 @@ withRedisson("deaths at a fair lock", (scene) => {
     const begun = performance.now();
     for (const { promise } of heads) await expect(promise).rejects.toThrow("the JVM has ended");
     await Promise.all(names.map((name, i) => serve(name, turns[i] ?? [])));
-    expect(performance.now() - begun).toBeLessThan(WATCHDOG + GRACE + MORE);
+    expect(performance.now() - begun).toBeLessThan(STEADY + GRACE + MORE);
   });
 
   test("a Node process is killed while it is next: with Node behind, Java gets in within seconds, long before the place lapses", async () => {
@@ -110,7 +111,7 @@ withRedisson("deaths at a fair lock", (scene) => {
 
   test("a Node process is killed while it is next: Java alone behind it gets in when the place lapses", async () => {
     const name = scene.name();
-    const hold = await scene.newNode({ watchdogTimeout: WATCHDOG }).getFairLock(name).lock();
+    const hold = await scene.newNode({ watchdogTimeout: STEADY }).getFairLock(name).lock();
     const worker = await nodeProcess(scene, name, { fairWaitTimeout: GRACE });
     const head = worker.request("take", { id: "it" }).catch(() => {});
     await queued(name, 1);
@@ -120,7 +121,7 @@ withRedisson("deaths at a fair lock", (scene) => {
     await hold.unlock();
     const begun = performance.now();
     await serve(name, turns);
-    expect(performance.now() - begun).toBeLessThan(WATCHDOG + GRACE + MORE);
+    expect(performance.now() - begun).toBeLessThan(STEADY + GRACE + MORE);
   });
 
   test("a JVM is killed while it holds the lock: Node and Java behind it are served in order when its lease ends", {
