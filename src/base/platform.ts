@@ -12,7 +12,6 @@ import timers from "node:timers";
 const node: typeof process = process.getBuiltinModule?.("node:process") ?? process;
 
 const settled = Promise.resolve();
-const wall = Date.now;
 
 export const nextTick: (callback: () => void) => void = node.nextTick.bind(node);
 export const setTimeout: typeof timers.setTimeout = timers.setTimeout;
@@ -29,6 +28,4 @@ export function microtask(callback: () => void): void {
 export const monotonic: () => number = performance.now.bind(performance);
 
 /** Epoch milliseconds. */
-export function wallTime(): number {
-  return wall();
-}
+export const wallTime: () => number = Date.now;

@@ -56,7 +56,7 @@ export class GroupGrant extends HoldRecord {
 
   get remaining(): number {
     if (this.state === "lost") return 0;
-    return this.#members.best(this.grants.map((grant) => (grant.isHeld ? grant.remaining : 0)));
+    return this.#members.best(this.grants.map((grant) => (grant.state === "live" ? grant.remaining : 0)));
   }
 
   /** From now on the loss of members counts. */

@@ -52,11 +52,13 @@ export class LateCalls {
   }
 }
 
+/** Made once: it is told to nobody, and an error of each release would cost more than the release. */
+const NOTHING_GRANTED = new Error("nothing was granted");
+
 /** See {@link LateCalls.end}. */
 async function takeBack(call: MemberAcquisition, vote: Promise<unknown>): Promise<void> {
-  const { own, lockName } = call;
-  const { masters, runner } = own.table.env;
-  const { overdue } = masters;
+  const { own } = call;
+  const { overdue } = own.table.env.masters;
   overdue.set(own.key, (overdue.get(own.key) ?? 0) + 1);
   const undone = call.inFlight ? call.undo() : undefined;
   call.leave(false);
@@ -68,5 +70,5 @@ async function takeBack(call: MemberAcquisition, vote: Promise<unknown>): Promis
     else overdue.delete(own.key);
   }
   await undone;
-  if (!call.granted) throw runner.unavailable(lockName);
+  if (!call.granted) throw NOTHING_GRANTED;
 }

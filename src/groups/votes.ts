@@ -32,8 +32,12 @@ export function granted(votes: readonly Vote[]): Grant[] {
 
 /** Whether a majority has granted the round, or none can any more. */
 export function isDecided(votes: readonly Vote[], quorum: number): boolean {
-  const inFavour = granted(votes).length;
-  const open = votes.filter((vote) => vote === undefined).length;
+  let inFavour = 0;
+  let open = 0;
+  for (const vote of votes) {
+    if (!vote) open++;
+    else if (vote.status === "fulfilled" && vote.value.granted) inFavour++;
+  }
   return inFavour >= quorum || inFavour + open < quorum;
 }
 
