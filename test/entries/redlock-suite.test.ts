@@ -49,8 +49,8 @@ const aCluster = (masters: number) => (): Promise<Member> => startCluster({ mast
 
 /** The longest that those tests ask for, and can be tripled. */
 const LONGEST = Math.floor(Number.MAX_SAFE_INTEGER / 10);
-/** Few retries: redlock's own are spread over three seconds, here they are one wait. */
-const BRIEF: Partial<Settings> = { retryCount: 2, retryDelay: 100, retryJitter: 50 };
+/** Few retries: redlock's own are spread over three seconds, here they are one wait, in which any server answers. */
+const BRIEF: Partial<Settings> = { retryCount: 2, retryDelay: 1_000, retryJitter: 50 };
 /** It is extended soon after it was taken, and may stand still for seconds without being lost. */
 const EXTENDED: Partial<Settings> = { automaticExtensionThreshold: STEADY - 200, retryCount: 100 };
 
@@ -295,6 +295,7 @@ describe.each([
     });
     expect(done).toBe("done");
     let lock = await redlock.acquire([foo], 50_000);
+    await members.holders(foo);
     try {
       lock = await lock.extend(LONGEST);
       // Whether something is locked: one try, whose failure says so.
