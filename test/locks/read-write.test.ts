@@ -255,6 +255,30 @@ test("a loss on one side is `taken` by somebody else only if the owner has nothi
   });
 });
 
+test("the release of a lost read hold, sent again after its owner reads anew, leaves nothing of the lost hold", async () => {
+  const place = open();
+  const { read, theirRead, theirWrite, a, advance, settle, server } = place;
+  await a.client.scope(async () => {
+    // The key stays, so the lost reader's field does as well.
+    const beside = await theirRead.lock();
+    const lost = await read.lock({ lease: 5_000 });
+    server.instead = ({ name }) => {
+      if (name === "read/release") throw new ReplyError("NOREPLICAS Not enough good replicas to write.");
+      return undefined;
+    };
+    await advance(5_100);
+    expect(lost.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    server.instead = () => undefined;
+    const again = await read.lock({ lease: 20_000 });
+    await advance(1_000);
+    expect(server.hash()).toEqual({ mode: "read", [beside.ownerId]: "1", [again.ownerId]: "1" });
+    await beside.unlock();
+    await again.unlock();
+    await settle();
+    expect((await theirWrite.tryLock())?.isHeld).toBe(true);
+  });
+});
+
 test("readers share, each with a lease of its own, and a writer waits for the last", async () => {
   const place = open();
   const { read, theirRead, theirWrite, advance, settle } = place;
