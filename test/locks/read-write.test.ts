@@ -353,3 +353,28 @@ test("a write waits for its turn, too, while a sibling that reads has given its 
   });
   await expectNothingLeft(place);
 });
+
+test("a writer that gives up first in line is followed by the next one of its process before any reader of another", async () => {
+  const place = open();
+  const { write, theirRead, a, settle } = place;
+  const reading = await theirRead.lock();
+  const controller = new AbortController();
+  const leaving = watch(write.lock({ signal: controller.signal }));
+  await settle();
+  const next = watch(write.lock());
+  await settle();
+  a.keep("requests");
+  controller.abort();
+  await settle();
+  expect(leaving.state).toBe("rejected");
+  while (a.onTheirWay > 0) {
+    expect(await theirRead.tryLock()).toBeNull();
+    await a.letOneGo();
+  }
+  await a.letGo();
+  expect(await theirRead.tryLock()).toBeNull();
+  await reading.unlock();
+  await settle();
+  await next.value?.unlock();
+  await expectNothingLeft(place);
+});
