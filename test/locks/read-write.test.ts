@@ -378,3 +378,30 @@ test("a writer that gives up first in line is followed by the next one of its pr
   await next.value?.unlock();
   await expectNothingLeft(place);
 });
+
+test("a writer that gives up before it could tell the server that it waits lets the readers of its process in", async () => {
+  const place = open({ pollCap: 600_000 });
+  const { write, read, advance, settle, server } = place;
+  let writing = await write.lock();
+  const controller = new AbortController();
+  const calls = Array.from({ length: 5 }, () => watch(write.lock()));
+  const last = watch(write.lock({ signal: controller.signal }));
+  const reader = watch(read.lock());
+  await settle();
+  // From hand to hand, too fast for the next one to be known each time; and then to others first.
+  for (const call of calls) {
+    await writing.unlock();
+    await advance(3);
+    if (call.state === "pending") await advance(10);
+    writing = call.value as Hold;
+  }
+  await writing.unlock();
+  await settle();
+  expect([server.names().filter((name) => /writers/.test(name)), server.hash()]).toEqual([[], {}]);
+  expect([last.state, reader.state]).toEqual(["pending", "pending"]);
+  controller.abort();
+  await settle();
+  expect(reader.value?.isHeld).toBe(true);
+  await reader.value?.unlock();
+  await expectNothingLeft(place);
+});
