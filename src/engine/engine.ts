@@ -78,9 +78,12 @@ export class Engine {
     return this.#loop.queues.get(name);
   }
 
-  /** Whether a call of this process that wants what has this queue name stands in line. */
-  hasWaiters(queueName: string): boolean {
-    return this.#loop.queues.hasWaiters(queueName);
+  /**
+   * Whether a call of this process that wants what has this queue name stands in line. If so, the queue named `behind` tries
+   * again should the last one leave without a grant, and without a word to the server.
+   */
+  hasWaiters(queueName: string, behind: string): boolean {
+    return this.#loop.queues.hasWaiters(queueName, behind);
   }
 
   /** For a call that tries in rounds; {@link leaveRounds} is to follow. */

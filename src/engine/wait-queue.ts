@@ -32,6 +32,8 @@ export class WaitQueue implements Timed {
   readonly name: string;
   /** Calls that belong to this queue, whether they stand in line or not. */
   calls = 0;
+  /** Told when the last in line leaves without a grant while the server does not know of it, and so will tell nobody. */
+  whenLeft: (() => void) | undefined;
   readonly #options: WaitQueueOptions;
   readonly #advertised: boolean;
   /** Calls that do not stand in line: it is another's turn, or they re-enter. */
@@ -98,7 +100,10 @@ export class WaitQueue implements Timed {
     if (undecided || isUnknown || isEnough) this.#policy.want();
     if (first) first.resume();
     else if (call.granted) this.#keep(call);
-    else this.#stop();
+    else {
+      this.#stop();
+      if (call.ticket === undefined) this.whenLeft?.();
+    }
   }
 
   /** The call is over. */

@@ -36,9 +36,12 @@ export class WaitQueues {
     return this.#queues.values();
   }
 
-  /** Whether anybody stands in line under this name. */
-  hasWaiters(name: string): boolean {
-    return this.#queues.get(name)?.first !== undefined;
+  /** Whether anybody stands in line under this name, and the queue named `behind` behind them; see {@link WaitQueue.whenLeft}. */
+  hasWaiters(name: string, behind: string): boolean {
+    const queue = this.#queues.get(name);
+    if (!queue?.first) return false;
+    queue.whenLeft = () => this.get(behind)?.hint();
+    return true;
   }
 
   /** The queue of this name, if anybody waits; one that is alone and tries is the first in it from now on. */

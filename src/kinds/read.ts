@@ -96,7 +96,7 @@ export class ReadBackend extends ReadWriteBackend {
    * stands still. A reader that may have been granted what that writer waits for asks all the same.
    */
   #isBehind({ again }: Try): boolean {
-    return !again && !!this.#writers && this.env.engine.hasWaiters(this.#writers.queueName);
+    return !again && !!this.#writers && this.env.engine.hasWaiters(this.#writers.queueName, this.queueName);
   }
 
   get #reading(): Reading {

@@ -1,7 +1,7 @@
 /** The write side of a read-write lock: exclusive; where writers go first, those who wait are advertised on the server. */
 import { tombstone, waitingWriters, writeField } from "../base/names.js";
 import type { QueueTraits, Successor } from "../engine/acquisition.js";
-import type { Side, Try } from "../locks/backend.js";
+import type { Rest, Side, Try } from "../locks/backend.js";
 import {
   writeAcquire,
   writeForce,
@@ -32,6 +32,15 @@ export class WriteBackend extends ReadWriteBackend {
 
   override field(wireId: string): string {
     return writeField(wireId);
+  }
+
+  /**
+   * Behind a writer that gives up, the next one of this process tries in the same tick. Its try goes first, so that at no time
+   * readers of other processes see neither of them.
+   */
+  override async undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
+    if (callId === undefined && this.traits.advertised) await Promise.resolve();
+    return super.undo(wireId, callId, rest);
   }
 
   protected override acquiring({ wireId, lease, coWaiters }: Try): AnyCall {

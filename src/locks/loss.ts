@@ -2,7 +2,7 @@
 import type { LockLostError, LossReason } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
-import { type Backend, eventOf, type Side, TAKEN } from "./backend.js";
+import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
 import { changed, inOrder, letGo } from "./commands.js";
 import { anyLive, expiredHolds, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
@@ -34,10 +34,12 @@ function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | und
   }
   forgetLost(own);
   for (const backend of new Map(grants.map(({ backend }) => [backend.side, backend])).values()) {
-    const giving = { rest: () => restOf(own, backend), onSilence: noop };
-    const release = () => letGo(own, backend, wireId, giving);
-    // With no hold left the wire id is over, and nothing need wait for its release.
-    own.table.env.settle(own.firstHold ? inOrder(own, release) : release());
+    const giveBack = (rest: () => Rest) => letGo(own, backend, wireId, { rest, onSilence: noop });
+    // With no hold left the wire id is over: nothing need wait for its release, and what the owner takes meanwhile is no rest of it.
+    const release = own.firstHold
+      ? inOrder(own, () => giveBack(() => restOf(own, backend)))
+      : giveBack(() => NOTHING_LEFT);
+    own.table.env.settle(release);
   }
 }
 

@@ -7,7 +7,7 @@ import { changed, commandDone, inOrder, letGo, once, queueCommand } from "./comm
 import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
 import { dropExpired, lose, loseAll, whyNotHeld } from "./loss.js";
-import type { Grant, OwnerLock } from "./owner-lock.js";
+import { forgetIfIdle, type Grant, type OwnerLock } from "./owner-lock.js";
 import { tellRelease } from "./telling.js";
 import { noop, quietly } from "./work.js";
 
@@ -62,12 +62,17 @@ export function limit(grant: Grant, lease: number): Promise<void> {
 
 function takeBack(grant: Grant): Promise<void> {
   const { own } = grant;
+  // Asked again it is still among the open holds.
+  const isAgain = grant.outcome !== undefined;
   grant.takenBack = true;
   return release(grant).catch((error: unknown) => {
-    if (isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)) {
+    if (!isAgain && isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)) {
       // The work goes on; until it is done a further unlock asks for it again.
       pushOpen(own, grant);
-      void quietly(grant.outcome).then(() => removeOpen(own, grant));
+      void quietly(grant.outcome).then(() => {
+        removeOpen(own, grant);
+        forgetIfIdle(own);
+      });
     }
     throw error;
   });

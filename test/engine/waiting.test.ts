@@ -243,18 +243,38 @@ describe("when the wait is over", () => {
   });
 });
 
+test.each([
+  [undefined, "tries again"],
+  ["known", "goes on waiting"],
+])("when the last of a queue with ticket %s gives up, the queue behind it %s", async (ticket, outcome) => {
+  const scene = new Scene();
+  const { engine } = scene;
+  const behind = await scene.waiting({ name: "behind", queueName: "behind" });
+  const first = await scene.waiting({ name: "first" });
+  const last = await scene.acquire(ticket === undefined ? { name: "last" } : { name: "last", ticket });
+  expect(engine.hasWaiters("queue", "behind")).toBe(true);
+  const before = behind.tries.length;
+  engine.end(first, new Error("enough"));
+  await scene.clock.advance(0);
+  expect(behind.tries).toHaveLength(before);
+  engine.end(last, new Error("enough"));
+  await scene.clock.advance(0);
+  expect(behind.tries).toHaveLength(outcome === "tries again" ? before + 1 : before);
+});
+
 test("the queue of one that was granted stays for those who come back, if the lock went from hand to hand", async () => {
   const scene = new Scene();
   const one = await scene.waiting({ name: "one" });
   const two = await scene.acquire({ name: "two" });
   const { clock, engine } = scene;
-  expect([engine.hasWaiters("queue"), engine.hasWaiters("other")]).toEqual([true, false]);
+  const waits = (name: string) => engine.hasWaiters(name, "behind");
+  expect([waits("queue"), waits("other")]).toEqual([true, false]);
   await one.message();
   await one.grant();
   // What the first one listened to is the queue's.
   await one.message();
   await two.grant();
-  expect(engine.hasWaiters("queue")).toBe(false);
+  expect(waits("queue")).toBe(false);
   await clock.advance(KEPT - 1);
   expect(engine.queue("queue")).toBeDefined();
 

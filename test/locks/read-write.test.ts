@@ -255,6 +255,30 @@ test("a loss on one side is `taken` by somebody else only if the owner has nothi
   });
 });
 
+test("the release of a lost read hold, sent again after its owner reads anew, leaves nothing of the lost hold", async () => {
+  const place = open();
+  const { read, theirRead, theirWrite, a, advance, settle, server } = place;
+  await a.client.scope(async () => {
+    // The key stays, so the lost reader's field does as well.
+    const beside = await theirRead.lock();
+    const lost = await read.lock({ lease: 5_000 });
+    server.instead = ({ name }) => {
+      if (name === "read/release") throw new ReplyError("NOREPLICAS Not enough good replicas to write.");
+      return undefined;
+    };
+    await advance(5_100);
+    expect(lost.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    server.instead = () => undefined;
+    const again = await read.lock({ lease: 20_000 });
+    await advance(1_000);
+    expect(server.hash()).toEqual({ mode: "read", [beside.ownerId]: "1", [again.ownerId]: "1" });
+    await beside.unlock();
+    await again.unlock();
+    await settle();
+    expect((await theirWrite.tryLock())?.isHeld).toBe(true);
+  });
+});
+
 test("readers share, each with a lease of its own, and a writer waits for the last", async () => {
   const place = open();
   const { read, theirRead, theirWrite, advance, settle } = place;
@@ -327,5 +351,57 @@ test("a write waits for its turn, too, while a sibling that reads has given its 
     await settle();
     expect(writer.outcome).toBe("written");
   });
+  await expectNothingLeft(place);
+});
+
+test("a writer that gives up first in line is followed by the next one of its process before any reader of another", async () => {
+  const place = open();
+  const { write, theirRead, a, settle } = place;
+  const reading = await theirRead.lock();
+  const controller = new AbortController();
+  const leaving = watch(write.lock({ signal: controller.signal }));
+  await settle();
+  const next = watch(write.lock());
+  await settle();
+  a.keep("requests");
+  controller.abort();
+  await settle();
+  expect(leaving.state).toBe("rejected");
+  while (a.onTheirWay > 0) {
+    expect(await theirRead.tryLock()).toBeNull();
+    await a.letOneGo();
+  }
+  await a.letGo();
+  expect(await theirRead.tryLock()).toBeNull();
+  await reading.unlock();
+  await settle();
+  await next.value?.unlock();
+  await expectNothingLeft(place);
+});
+
+test("a writer that gives up before it could tell the server that it waits lets the readers of its process in", async () => {
+  const place = open({ pollCap: 600_000 });
+  const { write, read, advance, settle, server } = place;
+  let writing = await write.lock();
+  const controller = new AbortController();
+  const calls = Array.from({ length: 5 }, () => watch(write.lock()));
+  const last = watch(write.lock({ signal: controller.signal }));
+  const reader = watch(read.lock());
+  await settle();
+  // From hand to hand, too fast for the next one to be known each time; and then to others first.
+  for (const call of calls) {
+    await writing.unlock();
+    await advance(3);
+    if (call.state === "pending") await advance(10);
+    writing = call.value as Hold;
+  }
+  await writing.unlock();
+  await settle();
+  expect([server.names().filter((name) => /writers/.test(name)), server.hash()]).toEqual([[], {}]);
+  expect([last.state, reader.state]).toEqual(["pending", "pending"]);
+  controller.abort();
+  await settle();
+  expect(reader.value?.isHeld).toBe(true);
+  await reader.value?.unlock();
   await expectNothingLeft(place);
 });

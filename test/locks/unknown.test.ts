@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
+import { checkOwner } from "../../src/owners/owner.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
 
@@ -150,6 +151,45 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
           expect(back.outcome).toBe("UNAVAILABLE");
         }
         await a.letGo();
+        expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+      });
+      await expectNothingLeft(place);
+    });
+
+    test("an owner whose lock.unlock() went on in the background knows nothing of the lock afterwards", async () => {
+      const { lock, a, advance } = await open();
+      const owner = a.client.newOwner();
+      await lock.lock({ owner, lease: 60_000 });
+      a.keep(way);
+      const back = watch(lock.unlock({ owner }));
+      await advance(COMMAND_TIMEOUT);
+      expect(back.outcome).toBe("UNAVAILABLE");
+      const known = () => checkOwner(owner)?.get(`${a.client.id}/${NAME}`);
+      expect(known()).toBeDefined();
+      await a.letGo();
+      expect(known()).toBeUndefined();
+    });
+
+    test("lock.unlock() that is asked again in vain knows the other holds of its owner and of this client as before", async () => {
+      const place = await open();
+      const { lock, a, advance } = place;
+      await a.client.scope(async () => {
+        const outer = await lock.lock({ lease: 60_000 });
+        await lock.lock({ lease: 60_000 });
+        a.keep(way);
+        for (let i = 0; i < 2; i++) {
+          const back = watch(lock.unlock());
+          await advance(COMMAND_TIMEOUT);
+          expect(back.outcome).toBe("UNAVAILABLE");
+        }
+        const elsewhere = failure(lock.unlock({ owner: a.client.newOwner() }));
+        expect(await elsewhere).toMatchObject({
+          code: "NOT_OWNER",
+          message: expect.stringContaining("holds it by a bare lock"),
+        });
+        const last = watch(outer.unlock());
+        await a.letGo();
+        expect(last.outcome).toBeUndefined();
         expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
       });
       await expectNothingLeft(place);
