@@ -21,3 +21,24 @@ test("in an outage no tellings pile up, and what is told after it is how things 
   await theirs.unlock();
   await (await waiting.promise).unlock();
 });
+
+test("an owner that holds both sides is shown since its first hold, and holds the lock once", async () => {
+  const { a, b, server } = scene({ presence: true });
+  const sides = a.client.getReadWriteLock(NAME);
+  const theirs = await b.client.getLock("other").lock();
+  const begun = server.clock.wall();
+  await a.client.scope(async () => {
+    await sides.writeLock().lock();
+    await server.advance(3_000);
+    await sides.readLock().lock();
+    const waiting = watch(a.client.getLock("other").lock());
+    await server.advance(12_000);
+    const info = await b.client.inspect(NAME);
+    expect(info?.holders).toMatchObject([{ count: 2, since: new Date(begun) }]);
+    expect((await b.client.inspect("other"))?.waiting).toMatchObject([{ holds: [NAME] }]);
+    await theirs.unlock();
+    await (await waiting.promise).unlock();
+    await sides.readLock().unlock();
+    await sides.writeLock().unlock();
+  });
+});
