@@ -43,15 +43,13 @@ type NumberOf = (owner: object) => number;
 function holdsOf({ table, permits, clock }: TellingParts, numberOf: NumberOf): Told[] {
   const told: Told[] = [];
   for (const own of table.live.all(MOST)) {
-    // Nested holds of a side began with its first.
-    const sides = new Set<string>();
-    for (const { backend, ownerId, acquiredAt: since, callSite } of liveHolds(own)) {
-      if (sides.has(backend.side)) continue;
-      sides.add(backend.side);
-      const { key, kind } = backend;
-      const owner = numberOf(own.owner ?? own);
-      told.push({ key, kind, ownerId, since, owner, callSite: callSite && bounded(callSite.text) });
-    }
+    // It has the lock since the first of them, on whichever side.
+    const [first] = liveHolds(own);
+    if (!first) continue;
+    const { backend, ownerId, acquiredAt: since, callSite } = first;
+    const { key, kind } = backend;
+    const owner = numberOf(own.owner ?? own);
+    told.push({ key, kind, ownerId, since, owner, callSite: callSite && bounded(callSite.text) });
   }
   for (const { number, id, held } of permits.live.all(MOST)) {
     told.push({

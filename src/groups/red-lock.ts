@@ -1,4 +1,6 @@
 /** The Redlock algorithm: one lock over independent masters, held by a majority of them. */
+
+import { isLockError } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import type { OwnedRequest } from "../locks/acquisition-options.js";
 import type { Lock } from "../locks/lock.js";
@@ -9,7 +11,7 @@ import type { Member } from "./members.js";
 import { MultiLock, membersOf } from "./multi-lock.js";
 import { RedlockAttempt } from "./redlock-attempt.js";
 import { fulfilled, type Settled } from "./settled.js";
-import { answerTime, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
+import { answerTime, nobodyAnswered, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
 
 const FEWEST = 3;
 
@@ -44,11 +46,13 @@ export class RedLock extends MultiLock {
     requests: readonly MemberRequest[],
     request: OwnedRequest,
   ): Promise<GroupGrant | undefined> {
-    return membersOf(this).engine.acquire(
-      new RedlockAttempt(membersOf(this), this.#masters, requests, request),
-      request.wait,
-      request.signal,
-    );
+    const members = membersOf(this);
+    const attempt = new RedlockAttempt(members, this.#masters, requests, request);
+    try {
+      return await members.engine.acquire(attempt, request.wait, request.signal);
+    } catch (error) {
+      throw (isLockError(error, "UNAVAILABLE") && nobodyAnswered(members)) || error;
+    }
   }
 
   /** @internal */

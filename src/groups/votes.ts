@@ -3,7 +3,7 @@ import { isLockError, type LockError, QuorumError, withErrors } from "../base/er
 import type { Attempt } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/owner-lock.js";
-import type { Members } from "./members.js";
+import { isUnresponsive, type Members } from "./members.js";
 import { rejected, type Settled } from "./settled.js";
 
 export type Vote = Settled<Attempt<Grant>>;
@@ -89,6 +89,12 @@ export function tooFewAnswers(
     first.code !== "UNAVAILABLE" &&
     errors.every((error) => isLockError(error, first.code));
   return agreed ? withErrors(first, errors) : new QuorumError(name, votes, members.length, errors);
+}
+
+/** The error for a call whose wait is over while masters are away: of those, for the others are not why. */
+export function nobodyAnswered({ name, all: members }: Members): LockError | undefined {
+  const errors = members.filter(isUnresponsive).map(({ env }) => env.runner.unavailable(name));
+  return errors[0] && withErrors(errors[0], errors);
 }
 
 /** The error for work on the members of a hold that fewer than `quorum` of them did. */

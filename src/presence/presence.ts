@@ -36,7 +36,8 @@ export class Presence {
   #isOff: boolean;
   /** When it was told last, in monotonic milliseconds; undefined while there is nothing in Redis. */
   #toldAt: number | undefined;
-  #work: Promise<void> = Promise.resolve();
+  /** A command that has no answer yet; a further one waits for that, so that an outage piles up none. */
+  #work: Promise<void> | undefined;
 
   constructor(options: PresenceOptions, isOn: boolean) {
     this.#options = options;
@@ -75,6 +76,7 @@ export class Presence {
     this.#armed = false;
     if (this.#isOff) return;
     const { clock, round, look } = this.#options;
+    if (this.#work) return this.#arm(Math.min(round, LOOK));
     const { holds, waits } = look();
     const now = clock.wall();
     const isOld = ({ since }: Told) => now - since >= SHORT;
@@ -83,7 +85,7 @@ export class Presence {
     const hasOld = told.waits.length > 0 || holds.some(isOld);
     const sinceTold = this.#toldAt === undefined ? round : clock.mono() - this.#toldAt;
     if (sinceTold >= round && (hasOld || this.#toldAt !== undefined)) {
-      this.#work = this.#work.then(() => (hasOld ? this.#tell(told) : this.#takeBack()));
+      this.#begin(hasOld ? this.#tell(told) : this.#takeBack());
       this.#toldAt = hasOld ? clock.mono() : undefined;
       if (hasOld) this.#arm(round);
     } else if (this.#toldAt !== undefined) {
@@ -91,6 +93,12 @@ export class Presence {
       this.#arm(Math.ceil(round - sinceTold));
     }
     if (!this.#armed && holds.length + waits.length > 0) this.#arm(LOOK);
+  }
+
+  #begin(work: Promise<void>): void {
+    this.#work = work.finally(() => {
+      this.#work = undefined;
+    });
   }
 
   async #tell(told: Pick<ClientTold, "holds" | "waits">): Promise<void> {

@@ -103,11 +103,7 @@ export class PermitExpirableSemaphore {
     if (returning) return number.env.runner.withTimeout(this.name, returning);
     const kept = this.#kept.get(number, known);
     if (kept) this.#kept.drop(kept);
-    const held = () => (kept ? { permitId: known, held: kept.held } : { permitId: known });
-    const out = await this.#giveBack(known);
-    if (out) number.emit("released", held());
-    else if (kept) number.emit("lost", { ...held(), reason: "expired" });
-    return out;
+    return this.#giveBack(known, kept);
   }
 
   /**
@@ -205,18 +201,26 @@ export class PermitExpirableSemaphore {
     return permit.id;
   }
 
-  async #giveBack(id: string): Promise<boolean> {
+  /** Resolves with whether it was out; what has become of it is told when Redis has answered, however late. */
+  async #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
     const number = this.#number;
     const { clock } = number.env;
     const call = number.env.wireId();
     const begun = instant(clock);
-    // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
-    const done = (word: number) => word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
-    const word = await number.goOn(
+    let out = false;
+    const answered = (word: number) => {
+      // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
+      out = word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
+      const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
+      if (out) number.emit("released", about);
+      else if (kept) number.emit("lost", { ...about, reason: "expired" });
+      return out;
+    };
+    await number.goOn(
       (onSilence) => number.callUntilAnswered(() => endStep(number, id, call), onSilence),
-      (work) => this.#kept.returns(number, id, work.then(done)),
+      (work) => this.#kept.returns(number, id, work.then(answered)),
     );
-    return done(word);
+    return out;
   }
 
   #keep({ id, sent }: Permit): void {

@@ -192,10 +192,17 @@ test("a wait that ends while a majority is away is UNAVAILABLE; one that ends wh
   await party.redises[0]?.ping();
   const first = await parked(party, () => party.lock.tryLock(8_000, LEASE));
   const second = watch(party.lock.lock({ wait: 8_000, lease: LEASE }));
-  for (const i of [0, 1]) party.proxy(i).stall();
-  expect(await failure(first.done)).toMatchObject({ code: "UNAVAILABLE" });
-  expect(await failure(second.promise)).toMatchObject({ code: "UNAVAILABLE" });
-  for (const i of [0, 1]) party.proxy(i).restore();
+  const away = [1, 2];
+  for (const i of away) party.proxy(i).stall();
+  for (const done of [first.done, second.promise]) {
+    const error = await failure(done);
+    expect(error).toMatchObject({ code: "UNAVAILABLE", lockName: party.lock.name });
+    // It is those two that gave no answer, and it says so.
+    const told = (error as QuorumError).errors.map((each) => (each as Error).message);
+    expect(told).toEqual(away.map((i) => expect.stringContaining(`:${party.proxy(i).port} gave no answer`)));
+    expect(error.message).toBe(told[0]);
+  }
+  for (const i of away) party.proxy(i).restore();
   await vacate(party, [0, 1, 2]);
   await expectNothingLeft(party);
 });

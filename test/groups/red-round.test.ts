@@ -5,7 +5,7 @@ import { INTERNALS } from "../../src/client-options.js";
 import type { LockError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
-import { PATIENCE, SLACK, until } from "../support/index.js";
+import { isPresence, PATIENCE, SLACK, until } from "../support/index.js";
 import {
   expectNothingLeft,
   heldOn,
@@ -53,7 +53,8 @@ test("a free lock costs each master one command, and so does giving it back", as
   await Promise.all(party.redises.map((redis) => redis.ping()));
   for (const proxy of party.proxies) {
     expect(proxy.count(script("acquire", party.name))).toBe(1);
-    expect(proxy.commands).toHaveLength(3);
+    // While a majority is slow to answer, a client may tell of the member that it has.
+    expect(proxy.count((command) => !isPresence(command))).toBe(3);
   }
 });
 

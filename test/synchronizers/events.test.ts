@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { atLast, failOnUnhandledRejections, manyAtOnce, Stage, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { Site, useStage } from "./helpers.js";
+import { failsSoon, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -62,6 +62,25 @@ describe.concurrent("an expirable semaphore tells", () => {
       { ...about, permitId: a },
       { ...about, permitId: b },
     ]);
+    expect(events.of("lost")).toEqual([]);
+  });
+
+  test("released once Redis has answered, though the call was given up, and called again", async () => {
+    await using own = await Stage.start(["standalone"]);
+    await using site = await Site.of(own, { commandTimeout: 2_000 });
+    await atLast(() => site.permits().trySetPermits(2));
+    const ids = [await atLast(() => site.permits().acquire()), await atLast(() => site.permits().acquire())];
+    const events = site.events();
+    own.server.pause();
+    for (const call of ids.map((id) => watch(site.permits().release(id))))
+      expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
+    expect(events.of("released")).toEqual([]);
+    const again = watch(site.permits().release(ids[1] ?? ""));
+    own.server.resume();
+    await soon(again);
+    await until("both are told", () => events.of("released").length === 2);
+    const about = { lockName: site.name, kind: "permits", held: expect.any(Number) };
+    expect(events.of("released")).toMatchObject(ids.map((permitId) => ({ ...about, permitId })));
     expect(events.of("lost")).toEqual([]);
   });
 

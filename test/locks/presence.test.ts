@@ -1,0 +1,44 @@
+/** When a client tells of itself, in virtual time. */
+import { expect, test } from "vitest";
+import { NAME, scene, watch } from "./scene.js";
+
+/** A round is a third of it. */
+const QUICK = 900;
+const TELL = "client/tell";
+
+test("in an outage no tellings pile up, and what is told after it is how things are then", async () => {
+  const { a, b, server } = scene({ presence: true, watchdogTimeout: QUICK, commandTimeout: 3_000 });
+  const theirs = await b.client.getLock(NAME).lock();
+  const waiting = watch(a.client.getLock(NAME).lock());
+  await server.advance(2_000);
+  expect((await b.client.inspect(NAME))?.waiting).toHaveLength(1);
+  a.keep("requests");
+  await server.advance(60_000);
+  server.took();
+  await a.letGo();
+  // Each telling was given up after a command's time, and is still on the connection.
+  expect(server.took().filter((name) => name === TELL).length).toBeLessThanOrEqual(60_000 / 3_000 + 1);
+  await theirs.unlock();
+  await (await waiting.promise).unlock();
+});
+
+test("an owner that holds both sides is shown since its first hold, and holds the lock once", async () => {
+  const { a, b, server } = scene({ presence: true });
+  const sides = a.client.getReadWriteLock(NAME);
+  const theirs = await b.client.getLock("other").lock();
+  const begun = server.clock.wall();
+  await a.client.scope(async () => {
+    await sides.writeLock().lock();
+    await server.advance(3_000);
+    await sides.readLock().lock();
+    const waiting = watch(a.client.getLock("other").lock());
+    await server.advance(12_000);
+    const info = await b.client.inspect(NAME);
+    expect(info?.holders).toMatchObject([{ count: 2, since: new Date(begun) }]);
+    expect((await b.client.inspect("other"))?.waiting).toMatchObject([{ holds: [NAME] }]);
+    await theirs.unlock();
+    await (await waiting.promise).unlock();
+    await sides.readLock().unlock();
+    await sides.writeLock().unlock();
+  });
+});
