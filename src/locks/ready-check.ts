@@ -8,6 +8,7 @@ import { extraChannelsOf, extraKeysOf } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
 import { checkAutoPipelining } from "../redis/auto-pipelining.js";
 import type { CommandRunner } from "../redis/command-runner.js";
+import { scrubbed } from "../redis/failures.js";
 import { serverRefused } from "../scripts/generated.js";
 import { type Backend, NOTHING_LEFT } from "./backend.js";
 import type { Env } from "./env.js";
@@ -110,11 +111,23 @@ async function checkChannel(runner: CommandRunner, router: Router, channel: stri
     throw isRefusedName(error) ? refusal("publish to", error) : error;
   }
   let stop = noop;
+  let failure: Error | undefined;
   const heard = new Promise<void>((resolve, reject) => {
     stop = router.subscribe(channel, {
       hint: resolve,
       refused: (error) => reject(refusal("subscribe to", error)),
+      failed: (error) => {
+        failure = scrubbed(error);
+      },
     });
   });
-  await runner.withTimeout("", heard).finally(stop);
+  try {
+    await runner.withTimeout("", heard);
+  } catch (error) {
+    // What the connection itself suffers from says more than that this one was closed, too.
+    const cause = runner.connected ? failure : undefined;
+    throw isLockError(error, "UNAVAILABLE") ? runner.unavailable("", cause) : error;
+  } finally {
+    stop();
+  }
 }

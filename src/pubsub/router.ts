@@ -26,6 +26,8 @@ const SETTLE_PAUSE = 100;
 export interface Listener {
   hint(): void;
   refused(error: unknown): void;
+  /** The channel is not listened to for now: it is tried again. */
+  failed?(error: unknown): void;
 }
 
 export interface RouterOptions {
@@ -153,6 +155,7 @@ export class Router {
     const subscriber = new Subscriber(source, sharded(), clock, {
       hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
       refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),
+      failed: (channel, error) => this.#tell(channel, (listener) => listener.failed?.(error)),
       unsettled: () => this.#settleSoon(),
     });
     this.#subscribers.set(node, subscriber);

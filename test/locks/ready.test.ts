@@ -199,6 +199,39 @@ test("a user who may not subscribe to a channel is told which", async () => {
   );
 });
 
+describe("a server that answers SUBSCRIBE with LOADING", () => {
+  const LOADING = "LOADING Redis is loading the dataset in memory";
+
+  test("for as long as that: ready() is UNAVAILABLE in time, and says why", async () => {
+    const place = open();
+    place.server.subscribe = () => {
+      throw new ReplyError(LOADING);
+    };
+    const ready = watch(place.a.client.ready());
+    await place.advance(999);
+    expect(ready.outcome).toBe("pending");
+    await place.advance(1);
+    expect(ready.error).toMatchObject({ code: "UNAVAILABLE", lockName: "", cause: { message: LOADING } });
+  });
+
+  test("once for each channel: ready() resolves when it is listened to", async () => {
+    const place = open();
+    const { server } = place;
+    const subscribe = server.subscribe.bind(server);
+    const refused = new Set<string>();
+    server.subscribe = (kind, channel, subscriber) => {
+      if (refused.has(channel)) return subscribe(kind, channel, subscriber);
+      refused.add(channel);
+      throw new ReplyError(LOADING);
+    };
+    const ready = watch(place.a.client.ready());
+    await place.advance(999);
+    expect(ready.outcome).toBeUndefined();
+    expect(refused.size).toBeGreaterThan(0);
+    await expectNothingLeft(place);
+  });
+});
+
 test.each([
   ["a script that fails", "server/refused", ""],
   ["a lock that cannot be taken", "lock/acquire", expect.stringMatching(/^holdfast-ready-/)],
