@@ -3,7 +3,7 @@
  * channels beside a name, and a lock taken and given back. The name is a fresh one, behind the client's prefix.
  */
 import { createHash } from "node:crypto";
-import { isLockError, UnsupportedServerError } from "../base/errors.js";
+import { ClientClosedError, isLockError, UnsupportedServerError } from "../base/errors.js";
 import { extraChannelsOf, extraKeysOf } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
 import { checkAutoPipelining } from "../redis/auto-pipelining.js";
@@ -119,6 +119,7 @@ async function checkChannel(runner: CommandRunner, router: Router, channel: stri
       failed: (error) => {
         failure = scrubbed(error);
       },
+      closed: () => reject(new ClientClosedError("")),
     });
   });
   try {

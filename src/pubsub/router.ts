@@ -28,6 +28,8 @@ export interface Listener {
   refused(error: unknown): void;
   /** The channel is not listened to for now: it is tried again. */
   failed?(error: unknown): void;
+  /** Nothing more will be told. */
+  closed?(): void;
 }
 
 export interface RouterOptions {
@@ -102,6 +104,7 @@ export class Router {
     this.#cancelSettle?.();
     this.#dropSubscribers();
     this.#stopAwaitingReturn?.();
+    for (const channel of this.#listeners.keys()) this.#tell(channel, (listener) => listener.closed?.());
     this.#listeners.clear();
   }
 

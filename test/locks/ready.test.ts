@@ -82,6 +82,16 @@ test("without an answer it is UNAVAILABLE in time", async () => {
   expect(ready.outcome).toBe("UNAVAILABLE");
 });
 
+test("a client that is closed while nothing is heard of a channel ends it at once", async () => {
+  const { a, advance } = open();
+  await a.client.ready();
+  a.keep("replies", a.connections[1]);
+  const ready = watch(a.client.ready());
+  await advance(0);
+  await a.client.close({ timeout: 0 });
+  expect(ready.error).toMatchObject({ code: "CLIENT_CLOSED", lockName: "" });
+});
+
 test("a closed client is refused", async () => {
   const { a, server } = open();
   await a.client.close();
