@@ -27,6 +27,7 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   env.ended = true;
   table.watchdog.close();
   table.bareCalls.close();
+  env.longHolds?.close();
   permits.watchdog.close();
   env.router.close();
   env.runner.close();

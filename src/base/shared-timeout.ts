@@ -29,6 +29,7 @@ export class SharedTimeout<T extends Timed> {
   readonly #clock: Clock;
   readonly #outside: (fn: () => void) => void;
   #armed = false;
+  #cancel: (() => void) | undefined;
 
   constructor(clock: Clock, ms: number, outside: (fn: () => void) => void) {
     this.#clock = clock;
@@ -43,9 +44,17 @@ export class SharedTimeout<T extends Timed> {
     if (!this.#armed) this.#arm(this.ms);
   }
 
+  /** Nothing expires any more. */
+  close(): void {
+    this.#armed = true;
+    this.#cancel?.();
+  }
+
   #arm(ms: number): void {
     this.#armed = true;
-    this.#outside(() => this.#clock.after(Math.max(1, Math.ceil(ms)), () => this.#check()));
+    this.#outside(() => {
+      this.#cancel = this.#clock.after(Math.max(1, Math.ceil(ms)), () => this.#check());
+    });
   }
 
   /** The timer is left to fire when nothing runs: stopping and starting it is what this class saves. */

@@ -143,7 +143,8 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
     listen(client, "waiting", (event) => waits.begin(event, attributesOf(event))),
     listen(client, "acquired", (event) => {
       ended(event, "acquired");
-      begin(event);
+      // Nobody tells of the end of a permit that lapses, or is given back by another process.
+      if (event.permitId === undefined || event.lease === undefined) begin(event);
     }),
     listen(client, "gaveUp", (event) => ended(event, event.reason)),
     listen(client, "rejected", (event) => rejected.add(1, attributesOf(event))),

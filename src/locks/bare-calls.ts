@@ -55,6 +55,7 @@ export class BareCalls {
   readonly #young = new List<YoungHold>();
   /** A timer for them runs. */
   #watchesSoon = false;
+  #cancelWatch: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -99,6 +100,7 @@ export class BareCalls {
 
   /** The client is closed. */
   close(): void {
+    this.#cancelWatch?.();
     for (const young of this.#young.all()) this.#young.remove(young);
     this.#stopNoting();
   }
@@ -126,11 +128,11 @@ export class BareCalls {
 
   #watchSoon(): void {
     this.#watchesSoon = true;
-    outside(() =>
-      this.#clock.after(YOUTH, () => {
+    outside(() => {
+      this.#cancelWatch = this.#clock.after(YOUTH, () => {
         this.#watchesSoon = false;
         for (const young of this.#young.all()) watchForDrop(young);
-      }),
-    );
+      });
+    });
   }
 }

@@ -38,7 +38,7 @@ const TRY_LOCK_ORDER =
 const TRACED_FRAMES = 10;
 
 /** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
-export abstract class LockFace<H extends Hold> {
+export abstract class LockFace<H extends Hold = Hold> {
   /** As it was asked for: without the prefix; of a group, the members' names joined by ",". */
   readonly name: string;
   readonly #key: string;

@@ -24,4 +24,9 @@ export class LongHolds {
     this.#timeout.start(watched);
     record.whenEnded(() => this.#timeout.running.remove(watched));
   }
+
+  /** The client is closed. */
+  close(): void {
+    this.#timeout.close();
+  }
 }

@@ -3,11 +3,12 @@
  * channels beside a name, and a lock taken and given back. The name is a fresh one, behind the client's prefix.
  */
 import { createHash } from "node:crypto";
-import { isLockError, UnsupportedServerError } from "../base/errors.js";
+import { ClientClosedError, isLockError, UnsupportedServerError } from "../base/errors.js";
 import { extraChannelsOf, extraKeysOf } from "../base/names.js";
 import type { Router } from "../pubsub/router.js";
 import { checkAutoPipelining } from "../redis/auto-pipelining.js";
 import type { CommandRunner } from "../redis/command-runner.js";
+import { scrubbed } from "../redis/failures.js";
 import { serverRefused } from "../scripts/generated.js";
 import { type Backend, NOTHING_LEFT } from "./backend.js";
 import type { Env } from "./env.js";
@@ -110,11 +111,24 @@ async function checkChannel(runner: CommandRunner, router: Router, channel: stri
     throw isRefusedName(error) ? refusal("publish to", error) : error;
   }
   let stop = noop;
+  let failure: Error | undefined;
   const heard = new Promise<void>((resolve, reject) => {
     stop = router.subscribe(channel, {
       hint: resolve,
       refused: (error) => reject(refusal("subscribe to", error)),
+      failed: (error) => {
+        failure = scrubbed(error);
+      },
+      closed: () => reject(new ClientClosedError("")),
     });
   });
-  await runner.withTimeout("", heard).finally(stop);
+  try {
+    await runner.withTimeout("", heard);
+  } catch (error) {
+    // What the connection itself suffers from says more than that this one was closed, too.
+    const cause = runner.connected ? failure : undefined;
+    throw isLockError(error, "UNAVAILABLE") ? runner.unavailable("", cause) : error;
+  } finally {
+    stop();
+  }
 }

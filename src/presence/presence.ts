@@ -33,6 +33,7 @@ export class Presence {
   readonly #since: number;
   /** A timer runs. */
   #armed = false;
+  #cancel: (() => void) | undefined;
   #isOff: boolean;
   /** When it was told last, in monotonic milliseconds; undefined while there is nothing in Redis. */
   #toldAt: number | undefined;
@@ -62,6 +63,7 @@ export class Presence {
   /** The client ends: there is nothing to tell any more. */
   async close(): Promise<void> {
     this.#isOff = true;
+    this.#cancel?.();
     await this.#work;
     if (this.#toldAt !== undefined) await this.#takeBack();
   }
@@ -69,7 +71,9 @@ export class Presence {
   #arm(ms: number): void {
     this.#armed = true;
     const { clock, outside } = this.#options;
-    outside(() => clock.after(ms, () => this.#tick()));
+    outside(() => {
+      this.#cancel = clock.after(ms, () => this.#tick());
+    });
   }
 
   #tick(): void {

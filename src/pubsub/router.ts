@@ -26,6 +26,10 @@ const SETTLE_PAUSE = 100;
 export interface Listener {
   hint(): void;
   refused(error: unknown): void;
+  /** The channel is not listened to for now: it is tried again. */
+  failed?(error: unknown): void;
+  /** Nothing more will be told. */
+  closed?(): void;
 }
 
 export interface RouterOptions {
@@ -100,6 +104,7 @@ export class Router {
     this.#cancelSettle?.();
     this.#dropSubscribers();
     this.#stopAwaitingReturn?.();
+    for (const channel of this.#listeners.keys()) this.#tell(channel, (listener) => listener.closed?.());
     this.#listeners.clear();
   }
 
@@ -153,6 +158,7 @@ export class Router {
     const subscriber = new Subscriber(source, sharded(), clock, {
       hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
       refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),
+      failed: (channel, error) => this.#tell(channel, (listener) => listener.failed?.(error)),
       unsettled: () => this.#settleSoon(),
     });
     this.#subscribers.set(node, subscriber);

@@ -19,6 +19,8 @@ export interface SubscriberEvents {
   hint(channel: string): void;
   /** The server refuses this channel for good. */
   refused(channel: string, error: unknown): void;
+  /** This channel could not be subscribed, for a reason that may pass. */
+  failed(channel: string, error: unknown): void;
   /** The connection was lost, or the server moved the channel away: it may have to live elsewhere. */
   unsettled(): void;
 }
@@ -137,6 +139,7 @@ export class Subscriber {
       this.#events.refused(channel, error);
       return;
     }
+    this.#events.failed(channel, error);
     // MOVED, or the connection went: the router decides where the channel lives now.
     this.#events.unsettled();
   }

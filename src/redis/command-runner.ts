@@ -191,6 +191,7 @@ export class CommandRunner implements CommandHost {
     this.#trouble.close();
     this.cleanUp.close();
     for (const command of this.#commands()) command.close();
+    this.limit.close();
     this.#onReady.clear();
   }
 

@@ -197,7 +197,8 @@ export class PermitExpirableSemaphore {
       if (ms === undefined) this.#keep(granted);
     });
     if (!permit) return undefined;
-    number.emit("acquired", { waited: clock.mono() - begun, nested: false, permitId: permit.id });
+    const event = { waited: clock.mono() - begun, nested: false, permitId: permit.id };
+    number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     return permit.id;
   }
 

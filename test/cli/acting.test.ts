@@ -110,6 +110,25 @@ test("a command that does not stop is killed after --kill-after", async () => {
   expect((await running.ended).code).toBe(76);
 });
 
+test("a --kill-after of weeks gives the command its time", async () => {
+  const slow = "trap 'sleep 0.3; echo stopped; exit 0' TERM; echo runs; while :; do sleep 0.1; done";
+  const running = site.start(
+    "run",
+    "slow",
+    "--watchdog",
+    "7s",
+    "--kill-after",
+    "30d",
+    "--",
+    "sh",
+    "-c",
+    slow,
+  );
+  await running.says(/runs/);
+  await site.client().getLock("slow").forceUnlock();
+  expect(await running.ended).toMatchObject({ code: 76, out: "runs\nstopped\n" });
+});
+
 test("signals are passed on, and the lock is given back", async () => {
   const running = site.start(
     "run",

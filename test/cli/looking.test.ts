@@ -151,6 +151,20 @@ test("watch tells grants, waits, releases and lapses as they happen", async () =
   expect((await watching.ended).code).toBe(130);
 });
 
+test("watch --every may be weeks: it looks once, and Node has nothing to warn of", async () => {
+  const running = site.start("watch", "weeks", "--every", "30d");
+  await running.says(/free/);
+  running.child.kill("SIGINT");
+  expect(await running.ended).toMatchObject({ code: 130, err: "" });
+});
+
+test("who reads what it writes may leave: it ends without a word, as by SIGPIPE", async () => {
+  const running = site.start("ls", "--watch", "--every", "100ms");
+  await running.says(/Nothing|NAME/);
+  running.child.stdout?.destroy();
+  expect(await running.ended).toMatchObject({ code: 141, err: "" });
+});
+
 test("ls --watch goes on until it is ended", async () => {
   const watching = site.start("ls", "again*", "--watch", "--every", "100ms", "--json");
   const hold = await site.client().getLock("again").lock();

@@ -113,6 +113,22 @@ test("metrics of waits, holds, losses and refusals", async () => {
   });
 });
 
+test("a permit is counted while the watchdog keeps it; of one with a lease nobody tells when it ends", async () => {
+  await using it = new Observed();
+  await using others = new LockClient(server.connect(), UNHURRIED);
+  const [here, there] = [it.client, others].map((client) => client.getPermitExpirableSemaphore("p"));
+  const held = async () => (await it.series())["holdfast.lock.held"];
+  await here?.trySetPermits(3);
+  await there?.release((await here?.acquire({ lease: 60_000 })) as string);
+  await here?.release((await here?.acquire({ lease: 60_000 })) as string);
+  expect(await held()).toBeUndefined();
+  const kept = (await here?.acquire()) as string;
+  const permits = { "holdfast.lock.name": "p", "holdfast.lock.kind": "permits" };
+  expect(await held()).toEqual([[permits, 1]]);
+  await here?.release(kept);
+  expect(await held()).toEqual([[permits, 0]]);
+});
+
 test("who waits is counted by lock and kind, and no more of them than there are", async () => {
   await using it = new Observed();
   await using others = new LockClient(server.connect(), UNHURRIED);

@@ -364,6 +364,22 @@ describe("api/events", () => {
     expect(counter.of("SCAN")).toBe(0);
   });
 
+  test("weeks between two looks, or none after the first, are as long as Node's timers can be", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => void warnings.push(warning);
+    process.on("warning", onWarning);
+    ends.push(() => process.off("warning", onWarning));
+    const readers = await Promise.all(
+      [30 * 86_400_000, Number.POSITIVE_INFINITY].map((every) => open(inspect({ every }))),
+    );
+    for (const reader of readers) {
+      await reader.find("locks");
+      await get(inspect(), "api/locks"); // a turn of the event loop
+      expect(reader.seen.filter(({ event }) => event === "locks")).toHaveLength(1);
+    }
+    expect(warnings).toEqual([]);
+  });
+
   test("Redis that is away is trouble, and then well again", async () => {
     const own = await startRedis();
     ends.push(() => own.stop());

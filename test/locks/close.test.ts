@@ -143,6 +143,21 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(again.outcome).toBe("CLIENT_CLOSED");
   });
 
+  test("no timer is left: not of what was told of holds and waits, and not of what is told of long holds", async () => {
+    const place = open({ presence: true, warnAfter: 3_600_000 });
+    const { lock, a, b, server, advance } = place;
+    await lock.lock();
+    const waiting = watch(b.client.getLock(NAME).lock());
+    await a.client.getPermitExpirableSemaphore("permits").trySetPermits(1);
+    await a.client.getPermitExpirableSemaphore("permits").acquire();
+    await advance(2_000);
+    await a.client.getLock("another").lock();
+    await b.client.close({ timeout: 0 });
+    await a.client.close({ timeout: 0 });
+    expect(waiting.outcome).toBe("CLIENT_CLOSED");
+    expect(server.clock.timers).toBe(0);
+  });
+
   test("a closed client renews nothing", async () => {
     const place = open({ watchdogTimeout: 9_000 });
     const { lock, a, server, advance } = place;

@@ -82,6 +82,16 @@ test("without an answer it is UNAVAILABLE in time", async () => {
   expect(ready.outcome).toBe("UNAVAILABLE");
 });
 
+test("a client that is closed while nothing is heard of a channel ends it at once", async () => {
+  const { a, advance } = open();
+  await a.client.ready();
+  a.keep("replies", a.connections[1]);
+  const ready = watch(a.client.ready());
+  await advance(0);
+  await a.client.close({ timeout: 0 });
+  expect(ready.error).toMatchObject({ code: "CLIENT_CLOSED", lockName: "" });
+});
+
 test("a closed client is refused", async () => {
   const { a, server } = open();
   await a.client.close();
@@ -197,6 +207,39 @@ test("a user who may not subscribe to a channel is told which", async () => {
   expect(error.message).toMatch(
     /may not subscribe to the channel "redisson_sc:\{holdfast-ready-[^"]+": .*No permissions to access a channel/,
   );
+});
+
+describe("a server that answers SUBSCRIBE with LOADING", () => {
+  const LOADING = "LOADING Redis is loading the dataset in memory";
+
+  test("for as long as that: ready() is UNAVAILABLE in time, and says why", async () => {
+    const place = open();
+    place.server.subscribe = () => {
+      throw new ReplyError(LOADING);
+    };
+    const ready = watch(place.a.client.ready());
+    await place.advance(999);
+    expect(ready.outcome).toBe("pending");
+    await place.advance(1);
+    expect(ready.error).toMatchObject({ code: "UNAVAILABLE", lockName: "", cause: { message: LOADING } });
+  });
+
+  test("once for each channel: ready() resolves when it is listened to", async () => {
+    const place = open();
+    const { server } = place;
+    const subscribe = server.subscribe.bind(server);
+    const refused = new Set<string>();
+    server.subscribe = (kind, channel, subscriber) => {
+      if (refused.has(channel)) return subscribe(kind, channel, subscriber);
+      refused.add(channel);
+      throw new ReplyError(LOADING);
+    };
+    const ready = watch(place.a.client.ready());
+    await place.advance(999);
+    expect(ready.outcome).toBeUndefined();
+    expect(refused.size).toBeGreaterThan(0);
+    await expectNothingLeft(place);
+  });
 });
 
 test.each([

@@ -70,7 +70,7 @@ try {
 /** Compiled only. `ioredis` and `ioredis5` are the two majors. */
 export const TYPED = `import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
-import { isLockError, LockClient, type Hold, type Lock } from "holdfast";
+import { isLockError, LockClient, MultiLock, RedLock, type Hold, type Lock, type LockFace } from "holdfast";
 
 export const clients: LockClient[] = [
   new LockClient(new Redis("redis://127.0.0.1:1")),
@@ -89,6 +89,13 @@ export async function work(client: LockClient): Promise<number> {
   await second?.unlock();
   const aborted: boolean = hold.signal.aborted;
   return await lock.run(async (inner) => (aborted ? 0 : inner.remaining));
+}
+
+/** Locks of any kind, and groups, are the same to who only takes and gives back. */
+export function faces(a: Lock, b: Lock, client: LockClient): readonly LockFace[] {
+  const document = client.getReadWriteLock("a");
+  const sides = [document.readLock(), document.writeLock()];
+  return [a, client.getFencedLock("a"), client.getFairLock("a"), ...sides, new MultiLock(a, b), new RedLock(a, b, a)];
 }
 
 export function codeOf(error: unknown): string | undefined {

@@ -40,6 +40,10 @@ export interface Program extends Streams {
 /** Resolves with the exit code. */
 export async function main(argv: readonly string[], program: Program): Promise<number> {
   const [first = "--help", ...args] = commandFirst(argv);
+  const ending = new AbortController();
+  // Who reads what is written may leave before its end, as `head` does.
+  program.stdout.on("error", () => ending.abort(new Ended("SIGPIPE")));
+  program.stderr.on("error", () => {});
   // Only for what goes wrong, which is no JSON in any case.
   const terminal = new Terminal(program, false, program.env);
   const write = (text: string, code: number = EXIT.ok) => {
@@ -63,6 +67,7 @@ export async function main(argv: readonly string[], program: Program): Promise<n
       parsed,
       new Terminal(program, parsed.options.json === true, program.env),
       program,
+      ending,
     );
   } catch (error) {
     return failed(error, command, terminal);
@@ -95,9 +100,9 @@ async function carryOut(
   parsed: Parsed,
   terminal: Terminal,
   program: Program,
+  ending: AbortController,
 ): Promise<number> {
   const { options, words, rest } = parsed;
-  const ending = new AbortController();
   const { signals, stop } = listen(program, (name) => ending.abort(new Ended(name)));
   const opened: { readonly client: LockClient; readonly server: Server }[] = [];
   const connect: Task["connect"] = (own) => {

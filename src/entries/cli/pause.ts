@@ -1,17 +1,23 @@
 /** Waits, unless the command is to end. */
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 
-/** Resolves after so many ms; rejects with the reason of a signal that aborts. */
+/** Milliseconds: setTimeout fires at once when it is asked to wait longer than this. */
+export const LONGEST: number = 2 ** 31 - 1;
+
+/** Resolves after so many ms, some weeks at most; rejects with the reason of a signal that aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(timer);
       reject(signal?.reason as Error);
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", end);
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener("abort", end);
+        resolve();
+      },
+      Math.min(ms, LONGEST),
+    );
     if (signal?.aborted) end();
     else signal?.addEventListener("abort", end, { once: true });
   });

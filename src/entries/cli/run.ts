@@ -12,6 +12,7 @@ import {
 } from "../../index.js";
 import { type Command, durationOf, EXIT, integerOf, type Task } from "./command.js";
 import { holderText } from "./locks.js";
+import { LONGEST } from "./pause.js";
 
 const LONGEST_LABEL = 200;
 const KINDS = ["lock", "fair", "fenced", "read", "write"] as const;
@@ -104,7 +105,7 @@ async function carryOut(
     lost = (hold.signal.reason as LockLostError).reason;
     terminal.tell(`lock "${lockName}" was lost (${lost}): the command is stopped`);
     child.kill("SIGTERM");
-    killing = setTimeout(() => child.kill("SIGKILL"), killAfter);
+    killing = setTimeout(() => child.kill("SIGKILL"), Math.min(killAfter, LONGEST));
   };
   if (hold.signal.aborted) stop();
   else hold.signal.addEventListener("abort", stop, { once: true });

@@ -4,10 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInspector, nodeHandler } from "../inspector.js";
 import { type Command, integerOf } from "./command.js";
-import { pause } from "./pause.js";
+import { LONGEST, pause } from "./pause.js";
 
 const LOCALHOST = "127.0.0.1";
-const FOR_EVER = 2 ** 31 - 1;
 
 export const inspector: Command = {
   name: "inspector",
@@ -31,7 +30,7 @@ export const inspector: Command = {
       const url = `http://localhost:${(web.address() as AddressInfo).port}/`;
       terminal.json({ url });
       terminal.say(`${url} shows the locks. Ctrl-C ends it.`);
-      for (;;) await pause(FOR_EVER, signal);
+      for (;;) await pause(LONGEST, signal);
     } finally {
       web.close();
       web.closeAllConnections();

@@ -18,6 +18,8 @@ export interface Viewer {
 const CHUNK = 500;
 /** At most a fifth of the time is spent looking. */
 const REST = 4;
+/** Milliseconds: setTimeout fires at once when it is asked to wait longer than this. */
+const LONGEST = 2 ** 31 - 1;
 /** Milliseconds for which entries of the history are collected. */
 const BATCH = 50;
 const encoder = new TextEncoder();
@@ -121,7 +123,8 @@ export class Feed {
     }
     if (this.#viewers.size === 0) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#goOn(), Math.max(this.#every, REST * (wallTime() - began)));
+    const rest = Math.max(this.#every, REST * (wallTime() - began));
+    this.#timer = setTimeout(() => void this.#goOn(), Math.min(rest, LONGEST));
     this.#timer.unref();
   }
 

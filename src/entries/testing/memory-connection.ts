@@ -179,8 +179,9 @@ export class MemoryConnection extends EventEmitter {
         this.#wire.toClient(() => {
           if (this.#subscriptions.get(name)?.hear === hear) this.emit(event, ...message.map(fromBytes));
         });
-      this.#subscriptions.set(name, { kind, channel, hear });
+      // First, as the server may refuse it: it is subscribed by nobody's word but that one's.
       server.subscribe(kind, channel, hear);
+      this.#subscriptions.set(name, { kind, channel, hear });
     } else if (!isWanted && known) {
       this.#subscriptions.delete(name);
       server.unsubscribe(kind, channel, known.hear);
