@@ -1,9 +1,9 @@
 /** What `close` makes of semaphores and latches: waiters end, kept permits get time, then they are given back. */
 import { describe, expect, test } from "vitest";
-import { deferred } from "../contract/helpers.js";
 import { failOnUnhandledRejections, manyAtOnce, pause, SOON, soon, turn, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, NEVER, Site, UNKNOWN, useStage } from "./helpers.js";
+import { calls } from "./calls.js";
+import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -11,64 +11,29 @@ const stage = useStage();
 
 const closed = (site: Site): object => ({ code: "CLIENT_CLOSED", lockName: site.name });
 
-const calls: Record<string, (site: Site) => Promise<unknown>> = {
-  "semaphore trySetPermits": (site) => site.semaphore().trySetPermits(1),
-  "semaphore acquire": (site) => site.semaphore().acquire(),
-  "semaphore tryAcquire": (site) => site.semaphore().tryAcquire(),
-  "semaphore release": (site) => site.semaphore().release(),
-  "semaphore addPermits": (site) => site.semaphore().addPermits(1),
-  "semaphore availablePermits": (site) => site.semaphore().availablePermits(),
-  "semaphore drainPermits": (site) => site.semaphore().drainPermits(),
-  "semaphore run": (site) => site.semaphore().run(() => {}),
-  "permits trySetPermits": (site) => site.permits().trySetPermits(1),
-  "permits acquire": (site) => site.permits().acquire(),
-  "permits tryAcquire": (site) => site.permits().tryAcquire(),
-  "permits release": (site) => site.permits().release(UNKNOWN),
-  "permits tryRelease": (site) => site.permits().tryRelease(UNKNOWN),
-  "permits updateLeaseTime": (site) => site.permits().updateLeaseTime(UNKNOWN, 1_000),
-  "permits availablePermits": (site) => site.permits().availablePermits(),
-  "permits acquiredPermits": (site) => site.permits().acquiredPermits(),
-  "permits getPermits": (site) => site.permits().getPermits(),
-  "permits setPermits": (site) => site.permits().setPermits(1),
-  "permits addPermits": (site) => site.permits().addPermits(1),
-  "latch trySetCount": (site) => site.latch().trySetCount(1),
-  "latch countDown": (site) => site.latch().countDown(),
-  "latch await": (site) => site.latch().await(),
-  "latch getCount": (site) => site.latch().getCount(),
-  inspect: (site) => site.client(0).inspect(site.name),
-};
-
-test.each(Object.entries(calls))(
-  "%s of a closed client rejects CLIENT_CLOSED, and nothing is sent",
-  async (name, call) => {
-    await using site = await Site.of(stage());
-    const { client, proxy } = site.bed(0);
-    // Objects made before the close are as closed as the client.
-    const early = { semaphore: site.semaphore(), permits: site.permits(), latch: site.latch() };
-    await client.close();
-    proxy.clear();
-    const held = {
-      ...site,
-      name: site.name,
-      semaphore: () => early.semaphore,
-      permits: () => early.permits,
-      latch: () => early.latch,
-      client: () => client,
-    } as unknown as Site;
-    await expect(call(held)).rejects.toMatchObject(
-      name === "inspect" ? { code: "CLIENT_CLOSED" } : closed(site),
-    );
-    expect(proxy.count()).toBe(0);
-  },
-);
-
-test("list of a closed client rejects CLIENT_CLOSED", async () => {
+test.each(calls)("%s of a closed client rejects CLIENT_CLOSED, and nothing is sent", async (_, call) => {
   await using site = await Site.of(stage());
-  await site.client(0).close();
+  const { client, proxy } = site.bed(0);
+  // Objects made before the close are as closed as the client.
+  const [semaphore, permits, latch] = [site.semaphore(), site.permits(), site.latch()];
+  const early = { semaphore: () => semaphore, permits: () => permits, latch: () => latch } as unknown as Site;
+  await client.close();
+  proxy.clear();
+  await expect(call(early)).rejects.toMatchObject(closed(site));
+  expect(proxy.count()).toBe(0);
+});
+
+test("inspect and list of a closed client reject CLIENT_CLOSED, and nothing is sent", async () => {
+  await using site = await Site.of(stage());
+  const { client, proxy } = site.bed(0);
+  await client.close();
+  proxy.clear();
   const all = async (): Promise<void> => {
-    for await (const _ of site.client(0).list());
+    for await (const _ of client.list());
   };
-  await expect(all()).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
+  for (const call of [client.inspect(site.name), all()])
+    await expect(call).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
+  expect(proxy.count()).toBe(0);
 });
 
 describe.concurrent("waiters end with CLIENT_CLOSED at once, and leave nothing", () => {
@@ -78,47 +43,32 @@ describe.concurrent("waiters end with CLIENT_CLOSED at once, and leave nothing",
     ["semaphore run", (site) => site.semaphore().run(() => {})],
     ["permits acquire", (site) => site.permits().acquire()],
     ["permits tryAcquire", (site) => site.permits().tryAcquire(NEVER, NEVER)],
-  ])("%s", async (_, call) => {
+    ["latch await", (site) => site.latch().await()],
+    ["latch await with a bound", (site) => site.latch().await(NEVER)],
+  ])("%s", async (name, call) => {
     await using site = await Site.of(stage(), { split: true });
-    await site.redis.set(site.name, "0");
+    const before = name.startsWith("latch") ? 1 : 0;
+    await site.redis.set(site.name, before);
     const waiting = [await site.parked(0, () => call(site)), watch(call(site))];
     await site.bed(0).client.close({ timeout: 5_000 });
     for (const each of waiting) expect(await failsSoon(each)).toMatchObject(closed(site));
     await until("its connection is closed", () => site.bed(0).subscribing.openConnections === 0);
     await site.redis.incrby(site.name, 5);
     await turn();
-    expect(await site.value()).toBe("5");
+    expect(await site.value()).toBe(String(before + 5));
   });
 
-  test("latch await", async () => {
-    await using site = await Site.of(stage());
-    await site.redis.set(site.name, "1");
-    const waiting = [await site.parked(0, () => site.latch().await()), watch(site.latch().await(NEVER))];
-    await site.bed(0).client.close({ timeout: 0 });
-    for (const each of waiting) expect(await failsSoon(each)).toMatchObject(closed(site));
-  });
-
-  test("with the grant in flight: the permits are given back", async () => {
+  test.each<[string, string, (site: Site) => Promise<unknown>]>([
+    ["permits", "3", (site) => site.semaphore().acquire(2)],
+    ["an expirable permit", "4", (site) => site.permits().acquire()],
+  ])("with the grant of %s in flight: it is given back", async (_, left, call) => {
     await using site = await Site.of(stage());
     await site.redis.set(site.name, "5");
     site.bed(0).proxy.delayReplies(NEVER, site.own);
-    const call = watch(site.semaphore().acquire(2));
-    await site.untilValue("3");
+    const watched = watch(call(site));
+    await site.untilValue(left);
     const closing = site.bed(0).client.close({ timeout: 0 });
-    expect(await failsSoon(call)).toMatchObject(closed(site));
-    site.bed(0).proxy.restore();
-    await closing;
-    await site.untilValue("5");
-  });
-
-  test("with the grant of an expirable permit in flight: it is given back", async () => {
-    await using site = await Site.of(stage());
-    await site.redis.set(site.name, "5");
-    site.bed(0).proxy.delayReplies(NEVER, site.own);
-    const call = watch(site.permits().acquire());
-    await site.untilValue("4");
-    const closing = site.bed(0).client.close({ timeout: 0 });
-    expect(await failsSoon(call)).toMatchObject(closed(site));
+    expect(await failsSoon(watched)).toMatchObject(closed(site));
     site.bed(0).proxy.restore();
     await closing;
     await site.untilValue("5");
@@ -155,35 +105,28 @@ describe.concurrent("permits that are held", () => {
     expect(performance.now() - began).toBeGreaterThanOrEqual(timeout - 5);
     expect(await soon(waiting)).toMatch(/^[0-9a-f]{32}$/);
     await site.expectPermits(1, 1);
-    expect(
-      events
-        .of("lost")
-        .map(({ permitId }) => permitId)
-        .sort(),
-    ).toEqual(ids.sort());
-    for (const event of events.of("lost"))
-      expect(event).toMatchObject({ lockName: site.name, kind: "permits", reason: "closed" });
+    const about = { lockName: site.name, kind: "permits", reason: "closed" };
+    const losses = ids.map((permitId) => expect.objectContaining({ ...about, permitId }));
+    expect(events.of("lost")).toHaveLength(2);
+    expect(events.of("lost")).toEqual(expect.arrayContaining(losses));
   });
 
-  test("leased ones are left alone, and not waited for", async () => {
+  test.each<[string, (site: Site) => Promise<string>]>([
+    ["one with a lease", (site) => site.permits().acquire({ lease: 60_000 })],
+    [
+      "a kept one whose lease was set",
+      async (site) => {
+        const id = await site.permits().acquire();
+        await site.permits().updateLeaseTime(id, 60_000);
+        return id;
+      },
+    ],
+  ])("%s is left alone, and not waited for", async (_, take) => {
     await using site = await Site.of(stage());
     await site.permits().trySetPermits(2);
     const events = site.events();
-    const id = await site.permits().acquire({ lease: 60_000 });
-    const closing = watch(site.client(0).close({ timeout: 20_000 }));
-    await soon(closing);
-    expect([...(await site.entries()).keys()]).toEqual([id]);
-    expect(events.of("lost")).toEqual([]);
-  });
-
-  test("a kept one whose lease was set is left alone", async () => {
-    await using site = await Site.of(stage());
-    await site.permits().trySetPermits(2);
-    const events = site.events();
-    const id = await site.permits().acquire();
-    await site.permits().updateLeaseTime(id, 60_000);
-    const closing = watch(site.client(0).close({ timeout: 20_000 }));
-    await soon(closing);
+    const id = await take(site);
+    await soon(watch(site.client(0).close({ timeout: 2 * SOON })));
     expect([...(await site.entries()).keys()]).toEqual([id]);
     expect(events.of("lost")).toEqual([]);
   });
@@ -192,35 +135,26 @@ describe.concurrent("permits that are held", () => {
     await using site = await Site.of(stage());
     await site.semaphore().trySetPermits(3);
     await site.semaphore().acquire();
-    const [begun, end] = [deferred(), deferred()];
-    const fn = (): Promise<void> => {
-      begun.resolve();
-      return end.promise;
-    };
-    const running = watch(site.semaphore().run(fn));
-    await begun.promise;
+    const { running, leave } = await site.entered();
     const closing = watch(site.client(0).close({ timeout: 15_000 }));
     await pause(100);
-    end.resolve();
+    leave("done");
     await soon(closing);
     await soon(running);
     await site.expectOnly("2");
   });
 
-  test("a run that outlives the close is told so; its permit is given back once", async () => {
+  test("a run that outlives the close is told so, as a loss; its permits are given back once", async () => {
     await using site = await Site.of(stage());
     await site.semaphore().trySetPermits(3);
-    const [begun, end] = [deferred(), deferred<string>()];
-    const fn = (): Promise<string> => {
-      begun.resolve();
-      return end.promise;
-    };
-    const running = watch(site.semaphore().run(fn, { permits: 2 }));
-    await begun.promise;
+    const events = site.events();
+    const { running, leave } = await site.entered({ permits: 2 });
     await site.client(0).close({ timeout: 0 });
     await site.expectOnly("3");
-    end.resolve("done");
+    leave("done");
     expect(await failsSoon(running)).toMatchObject({ code: "LOCK_LOST", reason: "closed", result: "done" });
+    expect(events.of("lost")).toHaveLength(1);
+    expect(events.of("released")).toEqual([]);
     await site.expectOnly("3");
   });
 

@@ -1,10 +1,10 @@
 /** Each call on a semaphore or latch counts once, though its request or its reply is lost, or is late. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, type Topology } from "../faults/harness.js";
-import type { ClientOptions, ClusterClientOptions, Fault, FaultProxy, Matcher } from "../support/index.js";
+import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import type { Fault, FaultProxy, Matcher } from "../support/index.js";
 import { hear } from "./hear.js";
-import { latchChannel, permitChannel, Site, useStage } from "./helpers.js";
-import { expectAsIs, operations } from "./operations.js";
+import { latchChannel, permitChannel, type Setting, Site, useStage } from "./helpers.js";
+import { expectAsIs, operations, prepare } from "./operations.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -16,19 +16,10 @@ const faults: Record<string, (proxy: FaultProxy, match: Matcher) => Fault> = {
   "its request is lost": (proxy, match) => proxy.dropRequest(match),
 };
 
-interface Way {
-  readonly topology: Topology;
-  readonly redis?: ClientOptions;
-  readonly cluster?: ClusterClientOptions;
-}
-
-const ways: [string, Way][] = [
-  ["default options", { topology: "standalone" }],
-  [
-    "autoResendUnfulfilledCommands: false",
-    { topology: "standalone", redis: { autoResendUnfulfilledCommands: false } },
-  ],
-  ["maxRetriesPerRequest: 0", { topology: "standalone", redis: { maxRetriesPerRequest: 0 } }],
+const ways: [string, Setting][] = [
+  ["default options", {}],
+  ["autoResendUnfulfilledCommands: false", { redis: { autoResendUnfulfilledCommands: false } }],
+  ["maxRetriesPerRequest: 0", { redis: { maxRetriesPerRequest: 0 } }],
   ["a cluster", { topology: "cluster" }],
 ];
 
@@ -36,7 +27,7 @@ describe.concurrent.each(ways)("%s", (_, way) => {
   describe.each(Object.entries(faults))("when %s", (_fault, strike) => {
     test.each(Object.entries(operations))("%s", async (_name, operation) => {
       await using site = await Site.of(stage(), way);
-      const id = await operation.before(site);
+      const id = await prepare(site, operation);
       const fault = strike(site.bed(0).proxy, site.own);
       expect(await operation.call(site, id)).toEqual(operation.gives);
       await fault.done;
@@ -48,7 +39,7 @@ describe.concurrent.each(ways)("%s", (_, way) => {
   describe("when its first request arrives after its second", () => {
     test.each(Object.entries(operations))("%s", async (_name, operation) => {
       await using site = await Site.of(stage(), way);
-      const id = await operation.before(site);
+      const id = await prepare(site, operation);
       const ghost = site.bed(0).proxy.holdRequest(site.own);
       expect(await operation.call(site, id)).toEqual(operation.gives);
       expect(ghost.hits).toBe(1);

@@ -10,8 +10,9 @@ import type {
   LockEventName,
   PermitExpirableSemaphore,
   Semaphore,
+  SemaphoreRunOptions,
 } from "../../src/index.js";
-import { recordEvents, type SeenEvent } from "../contract/helpers.js";
+import { deferred, recordEvents, type SeenEvent } from "../contract/helpers.js";
 import { Beds } from "../faults/beds.js";
 import {
   atLast,
@@ -28,6 +29,8 @@ import { type KeyState, keyState, type Matcher, until } from "../support/index.j
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 60_000;
+/** Who waits is woken by a message, if at all. */
+export const asleep: LockClientOptions = { pollCap: NEVER };
 /** How Redisson marks a permit without lease. */
 export const NO_LEASE = 922_337_203_685_477;
 /** The user's view of an id that nobody has. */
@@ -53,7 +56,7 @@ export function useStage(...topologies: Topology[]): () => Stage {
   };
 }
 
-type Setting = LockClientOptions & Pick<BedOptions, "split" | "topology" | "redis" | "cluster">;
+export type Setting = LockClientOptions & Pick<BedOptions, "split" | "topology" | "redis" | "cluster">;
 
 const ENTRIES = `
 local found = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
@@ -166,6 +169,10 @@ export class Site extends Beds {
     return pairs.reduce((sum: number, value, i) => (i % 2 === 1 ? sum + Number(value) : sum), 0);
   }
 
+  untilNobodyListens(): Promise<unknown> {
+    return until("nobody listens", async () => (await this.listeners()) === 0);
+  }
+
   /**
    * Calls through client `i`, whose first waiter this is, and resolves when it waits: it was refused, it listens, and it
    * has asked once more since, so that from here on only a message or a poll can help it.
@@ -180,6 +187,21 @@ export class Site extends Beds {
     if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
     await this.bed(i).redis.ping(); // the second try is answered
     return watched;
+  }
+
+  /** A run of the semaphore that has begun, and ends when it is told what to give. */
+  async entered(options: SemaphoreRunOptions = {}): Promise<{
+    running: Watched<string>;
+    leave: (result: string) => void;
+  }> {
+    const [begun, end] = [deferred(), deferred<string>()];
+    const fn = (): Promise<string> => {
+      begun.resolve();
+      return end.promise;
+    };
+    const running = watch(this.semaphore().run(fn, options));
+    await begun.promise;
+    return { running, leave: end.resolve };
   }
 
   /** Those keys of the name that lapse within a minute: markers of calls that are over. */

@@ -43,12 +43,8 @@ describe.concurrent("a kept permit that is lost", () => {
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
     await site.redis.del(site.name, timeoutsOf(site.name));
     await until("the losses are told", () => events.of("lost").length >= 2);
-    expect(
-      events
-        .of("lost")
-        .map(({ permitId }) => permitId)
-        .sort(),
-    ).toEqual(ids.sort());
+    expect(new Set(events.of("lost").map(({ permitId }) => permitId))).toEqual(new Set(ids));
+    expect(events.of("lost")).toHaveLength(2);
     await site.expectOnly(null); // a renewal brings nothing back
   });
 
@@ -63,14 +59,8 @@ describe.concurrent("a kept permit that is lost", () => {
     const began = performance.now();
     await until("the loss is told", () => events.of("lost").length > 0, { timeout: SOON });
     expect(performance.now() - began).toBeLessThan(BRISK + SLACK);
-    expect(events.of("lost")).toEqual([
-      expect.objectContaining({
-        lockName: site.name,
-        kind: "permits",
-        permitId: kept,
-        reason: "unreachable",
-      }),
-    ]);
+    const loss = { lockName: site.name, kind: "permits", permitId: kept, reason: "unreachable" };
+    expect(events.of("lost")).toMatchObject([loss]);
     expect(events.of("suspended").length).toBeGreaterThan(0);
     own.server.resume();
     await until("it is free again", async () => (await site.permits().availablePermits()) === 2);

@@ -2,13 +2,12 @@
 import { describe, expect, test } from "vitest";
 import { failOnUnhandledRejections, manyAtOnce, soon } from "../faults/harness.js";
 import { hear } from "./hear.js";
-import { latchChannel, NEVER, NO_LEASE, permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
+import { asleep, latchChannel, NO_LEASE, permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
 const stage = useStage();
 
-const asleep = { pollCap: NEVER };
 const THEIRS = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
 describe.concurrent("Redisson acts, our waiters are woken", () => {

@@ -1,6 +1,5 @@
 /** `run` of a semaphore: takes permits, runs, gives them back, whatever happens. */
-import { describe, expect, test } from "vitest";
-import { deferred } from "../contract/helpers.js";
+import { describe, expect, test, vi } from "vitest";
 import {
   atLast,
   failOnUnhandledRejections,
@@ -16,6 +15,10 @@ import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
 manyAtOnce();
 failOnUnhandledRejections();
 const stage = useStage();
+
+const mine = (): never => {
+  throw new Error("mine");
+};
 
 describe.concurrent("run", () => {
   test("holds as many permits as it is told while fn runs, and gives what fn gives", async () => {
@@ -56,13 +59,8 @@ describe.concurrent("run", () => {
   });
 
   test.each([
-    [
-      "throws",
-      () => {
-        throw new Error("mine");
-      },
-    ],
-    ["rejects", () => Promise.reject(new Error("mine"))],
+    ["throws", mine],
+    ["rejects", async () => mine()],
   ])("fn that %s: its error, and the permits are back", async (_, fn: () => Promise<never>) => {
     await using site = await Site.of(stage());
     await site.semaphore().trySetPermits(2);
@@ -73,24 +71,14 @@ describe.concurrent("run", () => {
   test("no permit within wait: WAIT_TIMEOUT, and fn is not called", async () => {
     await using site = await Site.of(stage(), { pollCap: NEVER });
     await site.semaphore().trySetPermits(0);
-    let called = false;
-    const call = watch(
-      site.semaphore().run(
-        () => {
-          called = true;
-        },
-        { wait: 2_000 },
-      ),
-    );
+    const fn = vi.fn();
+    const call = watch(site.semaphore().run(fn, { wait: 2_000 }));
     const error = await failsSoon(call);
-    expect(error).toMatchObject({
-      code: "WAIT_TIMEOUT",
-      lockName: site.name,
-      waited: expect.toSatisfy((ms) => ms > 1_990),
-    });
+    const about = { code: "WAIT_TIMEOUT", lockName: site.name };
+    expect(error).toMatchObject({ ...about, waited: expect.toSatisfy((ms) => ms > 1_990) });
     expect(call.took).toBeLessThan(2_000 + SLACK);
-    await expect(site.semaphore().run(() => {}, { wait: 0 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
-    expect(called).toBe(false);
+    await expect(site.semaphore().run(fn, { wait: 0 })).rejects.toMatchObject(about);
+    expect(fn).not.toHaveBeenCalled();
     await site.expectOnly("0");
   });
 
@@ -98,51 +86,32 @@ describe.concurrent("run", () => {
     await using site = await Site.of(stage());
     await site.semaphore().trySetPermits(1);
     const controller = new AbortController();
-    const [begun, end] = [deferred(), deferred()];
-    const fn = (): Promise<void> => {
-      begun.resolve();
-      return end.promise;
-    };
-    const running = watch(site.semaphore().run(fn, { signal: controller.signal }));
-    await begun.promise;
+    const { running, leave } = await site.entered({ signal: controller.signal });
     controller.abort("enough");
-    end.resolve();
+    leave("done");
     await soon(running);
     await site.expectOnly("1");
   });
 
-  test("a release without an answer: run resolves, tells `error`, and the release goes on", async () => {
+  test.each<[string, () => string, (running: Promise<string>) => Promise<unknown>]>([
+    ["run gives what fn gives", () => "done", (running) => expect(running).resolves.toBe("done")],
+    ["run fails with fn's error", mine, (running) => expect(running).rejects.toThrow("mine")],
+  ])("a release without an answer: %s, `error` is told, and the release goes on", async (_, fn, ends) => {
     await using own = await Stage.start(["standalone"]);
     await using site = await Site.of(own, { commandTimeout: 2_000 });
     await atLast(() => site.semaphore().trySetPermits(3));
     const events = site.events();
-    const call = site.semaphore().run(
-      () => {
-        own.server.pause();
-        return "done";
-      },
-      { permits: 2 },
-    );
-    await expect(call).resolves.toBe("done");
+    const work = (): string => {
+      own.server.pause();
+      return fn();
+    };
+    await ends(site.semaphore().run(work, { permits: 2 }));
     expect(events.of("error")).toMatchObject([
       { lockName: site.name, kind: "semaphore", cause: { code: "UNAVAILABLE" } },
     ]);
     own.server.resume();
     await site.untilValue("3");
     await site.expectOnly("3");
-  });
-
-  test("a release without an answer after fn has failed: fn's error, and the release goes on", async () => {
-    await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { commandTimeout: 2_000 });
-    await atLast(() => site.semaphore().trySetPermits(3));
-    const call = site.semaphore().run(() => {
-      own.server.pause();
-      throw new Error("mine");
-    });
-    await expect(call).rejects.toThrow("mine");
-    own.server.resume();
-    await site.untilValue("3");
   });
 
   test("a release that Redis refuses is told by `error`; the data is left alone", async () => {

@@ -1,4 +1,4 @@
-/** Waiting for permits: in the order of the calls, and how a wait ends. */
+/** Waiting for permits of a semaphore: requests of several sizes, and how many a message wakes. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import {
@@ -12,34 +12,17 @@ import {
   type Watched,
   watch,
 } from "../faults/harness.js";
-import { SLACK, until } from "../support/index.js";
-import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
+import { until } from "../support/index.js";
+import { asleep, failsSoon, Site, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
 const stage = useStage();
 
-const asleep = { pollCap: NEVER };
 const over = (calls: readonly Watched<unknown>[]): number =>
   calls.filter(({ state }) => state !== "pending").length;
 
 describe.concurrent("first come, first served inside a process", () => {
-  test("permits are granted in the order of the calls", async () => {
-    await using site = await Site.of(stage(), asleep, {});
-    await site.semaphore().trySetPermits(0);
-    const order: number[] = [];
-    const take = (i: number) =>
-      site
-        .semaphore()
-        .acquire()
-        .then(() => order.push(i));
-    const calls = [await site.parked(0, () => take(0))];
-    for (let i = 1; i < 12; i++) calls.push(watch(take(i)));
-    for (const permits of [1, 3, 1, 5, 2]) await site.semaphore(1).release(permits);
-    for (const call of calls) await soon(call);
-    expect(order).toEqual(Array.from({ length: 12 }, (_, i) => i));
-  });
-
   test("a large request is not starved by small ones that came later", async () => {
     await using site = await Site.of(stage(), asleep, {});
     await site.semaphore().trySetPermits(2);
@@ -109,8 +92,61 @@ describe.concurrent("first come, first served inside a process", () => {
   });
 });
 
-describe.concurrent("a wait that ends", () => {
-  test("tryAcquire without a wait gives false at once, by one command", async () => {
+describe.concurrent("a waiter is woken", () => {
+  test("when there are as many permits as it asked for, and not before", async () => {
+    await using site = await Site.of(stage(), asleep, {});
+    await site.semaphore().trySetPermits(1);
+    const waiting = await site.parked(0, () => site.semaphore().acquire(3));
+    await site.semaphore(1).release();
+    await site.expectStillWaiting(waiting);
+    expect(await site.value()).toBe("2");
+    await site.semaphore(1).release(2);
+    await soon(waiting);
+    await site.expectOnly("1");
+  });
+
+  test("a message of few permits wakes as few; the others sleep on", async () => {
+    await using site = await Site.of(stage(), asleep, {});
+    await site.semaphore().trySetPermits(0);
+    const calls = [await site.parked(0, () => site.semaphore().acquire())];
+    for (let i = 0; i < 9; i++) calls.push(watch(site.semaphore().acquire()));
+    await site.semaphore(1).release(4);
+    await until("four have it", () => over(calls) === 4);
+    await site.expectStillWaiting(...calls.slice(4));
+    await site.semaphore(1).release(6);
+    for (const call of calls) await soon(call);
+  });
+
+  test("though its subscriber was killed at the moment of the release", async () => {
+    await using own = await Stage.start(["standalone"]);
+    await using site = await Site.of(own, asleep, asleep, {});
+    await site.semaphore().trySetPermits(0);
+    for (let round = 0; round < 10; round++) {
+      const calls = [0, 0, 1].map((i) => watch(site.semaphore(i).acquire()));
+      await until("both listen", async () => (await site.listeners()) >= 2);
+      const kill = own.server.call("CLIENT", "KILL", "TYPE", "pubsub");
+      await Promise.all([kill, site.semaphore(2).release(3)]);
+      for (const call of calls) await soon(call);
+    }
+    await site.expectOnly("0");
+  });
+
+  test("by a message that is no number, and harmed by none", async () => {
+    await using site = await Site.of(stage(), asleep, {});
+    await site.semaphore().trySetPermits(0);
+    const waiting = await site.parked(0, () => site.semaphore().acquire());
+    const [channel = ""] = (await site.redis.pubsub("CHANNELS", `*${site.name}*`)) as string[];
+    for (const junk of ["", "-3", "0", "x".repeat(1_000_000), "1e400", "NaN", "99999999999999999999"])
+      await site.redis.publish(channel, junk);
+    await site.expectStillWaiting(waiting);
+    await site.redis.incr(site.name);
+    await site.redis.publish(channel, "1");
+    await soon(waiting);
+  });
+});
+
+describe.concurrent("a wait", () => {
+  test("of tryAcquire is none by default: false at once, by one command", async () => {
     await using site = await Site.of(stage(), { split: true });
     await site.semaphore().trySetPermits(0);
     site.bed(0).proxy.clear();
@@ -122,79 +158,25 @@ describe.concurrent("a wait that ends", () => {
     await site.expectOnly("0");
   });
 
-  test("tryAcquire with a wait gives false in time, or true as soon as it can", async () => {
-    await using site = await Site.of(stage(), asleep, {});
-    await site.semaphore().trySetPermits(0);
-    const short = watch(site.semaphore().tryAcquire(1, 1_000));
-    const long = watch(site.semaphore().tryAcquire(1, NEVER));
-    const endless = watch(site.semaphore().tryAcquire(1, Number.POSITIVE_INFINITY));
-    expect(await soon(short)).toBe(false);
-    expect(short.took).toBeGreaterThan(990);
-    expect(short.took).toBeLessThan(1_000 + SLACK);
-    await site.expectStillWaiting(long, endless);
-    await site.semaphore(1).release(2);
-    expect(await soon(long)).toBe(true);
-    expect(await soon(endless)).toBe(true);
-    await site.expectOnly("0");
-  });
-
-  test("an abort rejects with the signal's reason at once and leaves nothing", async () => {
+  test("an abort ends a run that waits, and one that has not begun", async () => {
     await using site = await Site.of(stage(), asleep, {});
     await site.semaphore().trySetPermits(0);
     const controller = new AbortController();
-    const { signal } = controller;
-    const first = await site.parked(0, () => site.semaphore().acquire(1, { signal }));
-    const calls = [
-      first,
-      watch(site.semaphore().tryAcquire(1, NEVER, { signal })),
-      watch(site.semaphore().run(() => {}, { signal })),
-    ];
-    const reason = new Error("enough");
-    controller.abort(reason);
+    const run = (signal: AbortSignal) => site.semaphore().run(() => {}, { signal });
+    const waiting = await site.parked(0, () => run(controller.signal));
+    controller.abort("enough");
     await turn();
-    expect(calls.map(({ error }) => error)).toEqual([reason, reason, reason]);
-    expect(getEventListeners(signal, "abort")).toEqual([]);
-    await until("nobody listens", async () => (await site.listeners()) === 0);
+    expect(waiting.error).toBe("enough");
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+    await site.untilNobodyListens();
     await site.semaphore(1).release(3);
+    site.bed(0).proxy.clear();
+    await expect(run(AbortSignal.abort("no"))).rejects.toBe("no");
+    expect(site.bed(0).proxy.count(ownCommand)).toBe(0);
     await site.expectOnly("3");
   });
 
-  test("a signal that is aborted already: its reason, and nothing is sent", async () => {
-    await using site = await Site.of(stage());
-    await site.semaphore().trySetPermits(5);
-    site.bed(0).proxy.clear();
-    const signal = AbortSignal.abort("no");
-    await expect(site.semaphore().acquire(1, { signal })).rejects.toBe("no");
-    await expect(site.semaphore().tryAcquire(1, 0, { signal })).rejects.toBe("no");
-    await expect(site.semaphore().tryAcquire(1, 100, { signal })).rejects.toBe("no");
-    await expect(site.semaphore().run(() => {}, { signal })).rejects.toBe("no");
-    expect(site.bed(0).proxy.count(ownCommand)).toBe(0);
-  });
-
-  test("an abort with the grant in flight gives the permits back", async () => {
-    await using site = await Site.of(stage(), asleep);
-    await site.semaphore().trySetPermits(40);
-    site.bed(0).proxy.delayReplies(200, site.own);
-    let granted = 0;
-    const calls = Array.from({ length: 20 }, async (_, i) => {
-      const controller = new AbortController();
-      const call = watch(site.semaphore().acquire(2, { signal: controller.signal }));
-      await Promise.race([pause(15 * i), call.promise.catch(() => {})]);
-      controller.abort("enough");
-      await turn();
-      if (call.state === "resolved") granted++;
-      else expect(call.error).toBe("enough");
-    });
-    await Promise.all(calls);
-    site.bed(0).proxy.restore();
-    expect(granted).toBeLessThan(18);
-    await site.untilValue(String(40 - 2 * granted));
-    await site.expectOnly(String(40 - 2 * granted));
-  });
-});
-
-describe.concurrent("an outage", () => {
-  test("while they wait is survived: all are granted after the restart", async () => {
+  test("an outage while they wait is survived: all are granted after the restart", async () => {
     await using own = await Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
     await using site = await Site.of(own, { ...asleep, commandTimeout: 2_000 }, {});
     await site.semaphore().trySetPermits(0);
@@ -208,17 +190,5 @@ describe.concurrent("an outage", () => {
     for (const call of calls) await soon(call);
     await site.expectOnly("0");
     expect(site.bed(0).troubles).toEqual([]);
-  });
-
-  test("in which a wait ends makes it UNAVAILABLE", async () => {
-    await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own, { pollCap: 300, commandTimeout: 3_000 });
-    await site.semaphore().trySetPermits(0);
-    const waiting = await site.parked(0, () => site.semaphore().tryAcquire(1, 5_000));
-    own.server.pause();
-    expect(await failsSoon(waiting)).toMatchObject({ code: "UNAVAILABLE", lockName: site.name });
-    expect(waiting.took).toBeLessThan(5_000 + SLACK);
-    own.server.resume();
-    await site.untilValue("0");
   });
 });

@@ -146,27 +146,3 @@ describe.concurrent("a kept permit that is found gone", () => {
     expect(events.of("released")).toEqual([]);
   });
 });
-
-test("a run that is ended by the close is lost, and not given back a second time", async () => {
-  await using site = await Site.of(stage());
-  await site.semaphore().trySetPermits(1);
-  const events = site.events();
-  let inside: (() => void) | undefined;
-  const entered = new Promise<void>((resolve) => {
-    inside = resolve;
-  });
-  let leave: (() => void) | undefined;
-  const run = site.semaphore().run(() => {
-    inside?.();
-    return new Promise<void>((resolve) => {
-      leave = resolve;
-    });
-  });
-  await entered;
-  await site.client(0).close({ timeout: 0 });
-  leave?.();
-  await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason: "closed" });
-  expect(events.of("lost")).toHaveLength(1);
-  expect(events.of("released")).toEqual([]);
-  expect(await site.value()).toBe("1");
-});

@@ -5,8 +5,9 @@
 import { describe, expect, test } from "vitest";
 import { atLast, failOnUnhandledRejections, manyAtOnce, Stage, turn, watch } from "../faults/harness.js";
 import { type HeldRequest, PATIENCE, SLACK, until } from "../support/index.js";
+import { calls } from "./calls.js";
 import { failsSoon, Site, useStage } from "./helpers.js";
-import { expectAsIs, isAsIs, type Operation, operations } from "./operations.js";
+import { expectAsIs, isAsIs, type Operation, operations, prepare } from "./operations.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -30,7 +31,7 @@ async function stuck(site: Site): Promise<HeldRequest> {
 
 /** A call that was given up, with its request still on the way. */
 async function givenUp(site: Site, operation: Operation): Promise<HeldRequest> {
-  const id = await operation.before(site);
+  const id = await prepare(site, operation);
   const call = watch(operation.call(site, id));
   const ghost = await stuck(site);
   expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE", lockName: site.name });
@@ -77,7 +78,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
       const ghost = await givenUp(site, operation);
       await ghost.deliver();
       site.bed(0).proxy.restore();
-      await until("it is undone", () => isAsIs(operation, "before")(site));
+      await until("it is undone", () => isAsIs(site, operation, "before"));
       await untilQuiet(site);
       await expectAsIs(site, operation, "before");
     });
@@ -88,7 +89,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
       await using site = await Site.of(stage(), { ...impatient, topology });
       const ghost = await givenUp(site, operation);
       site.bed(0).proxy.restore();
-      await until("it has taken effect", () => isAsIs(operation, "after")(site));
+      await until("it has taken effect", () => isAsIs(site, operation, "after"));
       await ghost.deliver();
       await untilQuiet(site);
       await expectAsIs(site, operation, "after");
@@ -119,24 +120,10 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
 });
 
 describe.concurrent("without an answer", () => {
-  const queries: Record<string, (site: Site) => Promise<unknown>> = {
-    "semaphore availablePermits": (site) => site.semaphore().availablePermits(),
-    "semaphore run": (site) => site.semaphore().run(() => {}),
-    "permits availablePermits": (site) => site.permits().availablePermits(),
-    "permits acquiredPermits": (site) => site.permits().acquiredPermits(),
-    "permits getPermits": (site) => site.permits().getPermits(),
-    "latch getCount": (site) => site.latch().getCount(),
-    "latch await": (site) => site.latch().await(),
-  };
-  const calls: [string, (site: Site, id: string) => Promise<unknown>][] = [
-    ...Object.entries(queries),
-    ...all.map(([name, { call }]) => [name, call] as [string, Operation["call"]]),
-  ];
-
   test.each(calls)("%s rejects UNAVAILABLE after commandTimeout", async (_, call) => {
     await using site = await Site.of(stage(), impatient);
     site.bed(0).proxy.blackhole();
-    const watched = watch(call(site, "00112233445566778899aabbccddeeff"));
+    const watched = watch(call(site));
     expect(await failsSoon(watched)).toMatchObject({ code: "UNAVAILABLE", lockName: site.name });
     expect(watched.took).toBeGreaterThan(TIME - 50);
     expect(watched.took).toBeLessThan(TIME + SLACK);

@@ -2,9 +2,10 @@
 import type { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
-import { keyState, SLACK, until } from "../support/index.js";
+import { failure, keyState, SLACK, until } from "../support/index.js";
+import { calls } from "./calls.js";
 import { hear } from "./hear.js";
-import { failsSoon, latchChannel, permitChannel, Site, timeoutsOf, UNKNOWN, useStage } from "./helpers.js";
+import { failsSoon, latchChannel, permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -19,40 +20,22 @@ const DATA: [type: string, write: (redis: Redis, key: string) => Promise<unknown
   ["a sorted set", (redis, key) => redis.zadd(key, 1, "a")],
 ];
 
-const CALLS: [name: string, call: (site: Site) => Promise<unknown>][] = [
-  ["semaphore trySetPermits", (site) => site.semaphore().trySetPermits(1)],
-  ["semaphore acquire", (site) => site.semaphore().acquire()],
-  ["semaphore tryAcquire", (site) => site.semaphore().tryAcquire(1, 5_000)],
-  ["semaphore release", (site) => site.semaphore().release()],
-  ["semaphore addPermits", (site) => site.semaphore().addPermits(1)],
-  ["semaphore availablePermits", (site) => site.semaphore().availablePermits()],
-  ["semaphore drainPermits", (site) => site.semaphore().drainPermits()],
-  ["semaphore run", (site) => site.semaphore().run(() => {})],
-  ["permits acquire", (site) => site.permits().acquire()],
-  ["permits tryAcquire", (site) => site.permits().tryAcquire(5_000, 60_000)],
-  ["permits setPermits", (site) => site.permits().setPermits(1)],
-  ["permits addPermits", (site) => site.permits().addPermits(1)],
-  ["permits availablePermits", (site) => site.permits().availablePermits()],
-  ["permits getPermits", (site) => site.permits().getPermits()],
-  ["permits trySetPermits", (site) => site.permits().trySetPermits(1)],
-  ["latch trySetCount", (site) => site.latch().trySetCount(1)],
-  ["latch countDown", (site) => site.latch().countDown()],
-  ["latch await", (site) => site.latch().await()],
-  ["latch getCount", (site) => site.latch().getCount()],
-];
+/** They look at the permits in use alone. */
+const BY_ID = ["permits release", "permits tryRelease", "permits updateLeaseTime", "permits acquiredPermits"];
+/** They do not look at the permits in use. */
+const OF_NUMBER = ["permits trySetPermits", "permits addPermits"];
+const atName = calls.filter(([name]) => !BY_ID.includes(name));
+const inUse = calls.filter(([name]) => name.startsWith("permits") && !OF_NUMBER.includes(name));
 
 describe.concurrent.each(DATA)("%s at the name", (_, write) => {
-  test.each(CALLS)("%s", async (name, call) => {
+  test.each(atName)("%s", async (name, call) => {
     await using site = await Site.of(stage());
     await write(site.redis, site.name);
     const channel = name.startsWith("latch") ? latchChannel : permitChannel;
     await using heard = await hear(stage(), channel(site.name));
     const before = await site.state();
     const began = performance.now();
-    const error = await call(site).then(
-      (value) => Promise.reject(new Error(`expected a failure, got ${String(value)}`)),
-      (reason: unknown) => reason as Error,
-    );
+    const error = await failure(call(site));
     expect(performance.now() - began).toBeLessThan(SLACK); // it is no outage: nothing is waited for
     expect(error).toMatchObject({ code: "WRONG_DATA", lockName: site.name });
     expect(error.message).toContain(site.name);
@@ -66,17 +49,7 @@ describe.concurrent.each(DATA)("%s at the name", (_, write) => {
 });
 
 describe.concurrent("data where the permits in use should be", () => {
-  test.each<[string, (site: Site) => Promise<unknown>]>([
-    ["acquire", (site) => site.permits().acquire()],
-    ["tryAcquire", (site) => site.permits().tryAcquire(0, 60_000)],
-    ["release", (site) => site.permits().release(UNKNOWN)],
-    ["tryRelease", (site) => site.permits().tryRelease(UNKNOWN)],
-    ["updateLeaseTime", (site) => site.permits().updateLeaseTime(UNKNOWN, 60_000)],
-    ["acquiredPermits", (site) => site.permits().acquiredPermits()],
-    ["availablePermits", (site) => site.permits().availablePermits()],
-    ["getPermits", (site) => site.permits().getPermits()],
-    ["setPermits", (site) => site.permits().setPermits(9)],
-  ])("%s", async (_, call) => {
+  test.each(inUse)("%s", async (_, call) => {
     await using site = await Site.of(stage());
     await site.redis.set(site.name, "5");
     await site.redis.set(timeoutsOf(site.name), "theirs");
@@ -87,19 +60,19 @@ describe.concurrent("data where the permits in use should be", () => {
 });
 
 describe.concurrent("data that is put there while somebody waits", () => {
-  test.each<[string, (site: Site) => Promise<unknown>, (name: string) => string]>([
-    ["semaphore acquire", (site) => site.semaphore().acquire(), permitChannel],
-    ["permits acquire", (site) => site.permits().acquire(), permitChannel],
-  ])("ends %s", async (_, call, channel) => {
+  test.each<[string, (site: Site) => Promise<unknown>]>([
+    ["semaphore acquire", (site) => site.semaphore().acquire()],
+    ["permits acquire", (site) => site.permits().acquire()],
+  ])("ends %s", async (_, call) => {
     await using site = await Site.of(stage());
     await site.redis.set(site.name, "0");
     const waiting = await site.parked(0, () => call(site));
     await site.redis.del(site.name);
     await site.redis.rpush(site.name, "theirs");
-    await site.redis.publish(channel(site.name), "1");
+    await site.redis.publish(permitChannel(site.name), "1");
     expect(await failsSoon(waiting)).toMatchObject({ code: "WRONG_DATA", lockName: site.name });
     expect(await site.redis.lrange(site.name, 0, -1)).toEqual(["theirs"]);
-    await until("nobody listens", async () => (await site.listeners()) === 0);
+    await site.untilNobodyListens();
   });
 
   test("is a loss of kept permits, and stays", async () => {

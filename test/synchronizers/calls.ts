@@ -1,0 +1,31 @@
+/** Every call of semaphores and latches. */
+import { type Site, UNKNOWN } from "./helpers.js";
+
+export const calls: readonly (readonly [name: string, call: (site: Site) => Promise<unknown>])[] = [
+  ["semaphore trySetPermits", (site) => site.semaphore().trySetPermits(1)],
+  ["semaphore acquire", (site) => site.semaphore().acquire()],
+  ["semaphore tryAcquire", (site) => site.semaphore().tryAcquire()],
+  ["semaphore tryAcquire with a wait", (site) => site.semaphore().tryAcquire(1, 5_000)],
+  ["semaphore release", (site) => site.semaphore().release()],
+  ["semaphore addPermits", (site) => site.semaphore().addPermits(1)],
+  ["semaphore availablePermits", (site) => site.semaphore().availablePermits()],
+  ["semaphore drainPermits", (site) => site.semaphore().drainPermits()],
+  ["semaphore run", (site) => site.semaphore().run(() => {})],
+  ["permits trySetPermits", (site) => site.permits().trySetPermits(1)],
+  ["permits acquire", (site) => site.permits().acquire()],
+  ["permits acquire with a lease", (site) => site.permits().acquire({ lease: 30_000 })],
+  ["permits tryAcquire", (site) => site.permits().tryAcquire(0, 60_000)],
+  ["permits tryAcquire with a wait", (site) => site.permits().tryAcquire(5_000)],
+  ["permits release", (site) => site.permits().release(UNKNOWN)],
+  ["permits tryRelease", (site) => site.permits().tryRelease(UNKNOWN)],
+  ["permits updateLeaseTime", (site) => site.permits().updateLeaseTime(UNKNOWN, 60_000)],
+  ["permits availablePermits", (site) => site.permits().availablePermits()],
+  ["permits acquiredPermits", (site) => site.permits().acquiredPermits()],
+  ["permits getPermits", (site) => site.permits().getPermits()],
+  ["permits setPermits", (site) => site.permits().setPermits(1)],
+  ["permits addPermits", (site) => site.permits().addPermits(1)],
+  ["latch trySetCount", (site) => site.latch().trySetCount(1)],
+  ["latch countDown", (site) => site.latch().countDown()],
+  ["latch await", (site) => site.latch().await()],
+  ["latch getCount", (site) => site.latch().getCount()],
+];
