@@ -31,8 +31,11 @@ export interface LockEvent {
 
 /** Durations in milliseconds. */
 export interface LockEvents {
-  /** A hold or permits were granted, `waited` after the call; `nested` to an owner that had the lock already. */
-  acquired: LockEvent & { readonly waited: number; readonly nested: boolean };
+  /**
+   * A hold or permits were granted, `waited` after the call; `nested` to an owner that had the lock already. `lease`: of a permit
+   * that was taken with one, whose end this client may never hear of.
+   */
+  acquired: LockEvent & { readonly waited: number; readonly nested: boolean; readonly lease?: number };
   /** A hold or permits were given back; `held` after the grant, where this client knows of it. */
   released: LockEvent & { readonly held?: number };
   /** A call was refused, or stands behind others, and waits. */

@@ -12,12 +12,14 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import { clearTimeout, setTimeout } from "../base/platform.js";
 import type {
   HoldContext,
   LockCallContext,
   LockClient,
   LockEvent,
   LockEventName,
+  LockEvents,
   LockListener,
 } from "../index.js";
 import { Waits } from "./otel/waits.js";
@@ -41,6 +43,9 @@ const KIND = "holdfast.lock.kind";
 const OUTCOME = "holdfast.outcome";
 /** Seconds: from a free lock on the same machine to a wait that somebody should look at. */
 const BUCKETS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000];
+
+/** Milliseconds that setTimeout can carry. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 type About = Pick<LockEvent, "lockName" | "kind">;
 
@@ -114,21 +119,30 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
       : `${kind} ${lockName} ${permitId ?? ownerId}`;
   /** How many of each `held` counts: the end of others is not told here. */
   const counts = new Map<string, number>();
-  const begin = (event: LockEvent) => {
+  /** Of permits with a lease, which others may give back, or nobody: ends waiting for the end of that. */
+  const lapses = new Map<string, () => void>();
+  const begin = (event: LockEvents["acquired"]) => {
     const id = idOf(event);
     if (id === undefined) return;
     counts.set(id, (counts.get(id) ?? 0) + 1);
     held.add(1, attributesOf(event));
+    if (event.lease === undefined || event.lease > LONGEST_TIMER) return;
+    const timer = setTimeout(() => takeOut(event), event.lease).unref();
+    lapses.set(id, () => clearTimeout(timer));
   };
-  const end = (event: LockEvent, outcome: string, ms: number | undefined) => {
-    const attributes = attributesOf(event);
-    if (ms !== undefined) hold.record(seconds(ms), { ...attributes, [OUTCOME]: outcome });
+  const takeOut = (event: LockEvent) => {
     const id = idOf(event);
     const count = id === undefined ? 0 : (counts.get(id) ?? 0);
     if (id === undefined || count === 0) return;
     if (count === 1) counts.delete(id);
     else counts.set(id, count - 1);
-    held.add(-1, attributes);
+    lapses.get(id)?.();
+    lapses.delete(id);
+    held.add(-1, attributesOf(event));
+  };
+  const end = (event: LockEvent, outcome: string, ms: number | undefined) => {
+    if (ms !== undefined) hold.record(seconds(ms), { ...attributesOf(event), [OUTCOME]: outcome });
+    takeOut(event);
   };
   const observe = (result: ObservableResult) => {
     for (const [attributes, count] of waits.now(client.stats().waiting)) result.observe(count, attributes);
@@ -154,7 +168,7 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
     }),
   ];
   return () => {
-    for (const stop of stops) stop();
+    for (const stop of [...stops, ...lapses.values()]) stop();
     waiting.removeCallback(observe);
   };
 }

@@ -197,7 +197,8 @@ export class PermitExpirableSemaphore {
       if (ms === undefined) this.#keep(granted);
     });
     if (!permit) return undefined;
-    number.emit("acquired", { waited: clock.mono() - begun, nested: false, permitId: permit.id });
+    const about = ms === undefined ? { permitId: permit.id } : { permitId: permit.id, lease: ms };
+    number.emit("acquired", { waited: clock.mono() - begun, nested: false, ...about });
     return permit.id;
   }
 
@@ -211,9 +212,8 @@ export class PermitExpirableSemaphore {
     const answered = (word: number) => {
       // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
       out = word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
-      const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
-      if (out) number.emit("released", about);
-      else if (kept) number.emit("lost", { ...about, reason: "expired" });
+      if (out) number.emit("released", kept ? { permitId: id, held: kept.held } : { permitId: id });
+      else if (kept) number.emit("lost", { permitId: id, held: kept.held, reason: "expired" });
       return out;
     };
     await number.goOn(

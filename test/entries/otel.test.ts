@@ -15,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type InstrumentOptions, instrument } from "../../src/entries/otel.js";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -145,6 +145,21 @@ test("who waits is counted by lock and kind, and no more of them than there are"
   await theirs[1]?.unlock();
   await (await waiter.done).unlock();
   await theirs[0]?.unlock().catch(() => undefined);
+});
+
+test("a permit with a lease is held until somebody gives it back here, or that is over", async () => {
+  await using it = new Observed();
+  const held = async () => (await it.series())["holdfast.lock.held"];
+  const permits = it.client.getPermitExpirableSemaphore("leased");
+  await permits.trySetPermits(3);
+  const about = { "holdfast.lock.name": "leased", "holdfast.lock.kind": "permits" };
+  await permits.acquire({ lease: 600_000 });
+  const returned = await permits.acquire({ lease: 2 ** 40 });
+  await permits.acquire({ lease: 1_500 });
+  expect(await held()).toEqual([[about, 3]]);
+  await permits.release(returned);
+  expect(await held()).toEqual([[about, 2]]);
+  await until("one has lapsed", async () => (await held())?.[0]?.[1] === 1);
 });
 
 test("nameOf bounds the names, and may leave them out", async () => {
