@@ -39,6 +39,9 @@ export interface ClientTold {
 /** Of its holds and waits together. */
 export const MOST = 1_000;
 
+/** Epoch milliseconds that a Date can be. */
+const LATEST = 8.64e15;
+
 /** Of where a hold was taken. */
 const MOST_CHARACTERS = 200;
 
@@ -106,6 +109,7 @@ function readList(text: string | undefined): Told[] {
     if (!Array.isArray(item)) return [];
     const [key, kind, ownerId, since, owner, mode, callSite] = item as unknown[];
     if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
+    if (Math.abs(since) > LATEST) return [];
     return [
       {
         key,

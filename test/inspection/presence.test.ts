@@ -160,6 +160,22 @@ test("what is no presence disturbs nobody who looks", async () => {
     "waits",
     "[1,[2]]",
   );
+  // No clock says that.
+  const timeless = JSON.stringify([["looked-at", "lock", 0, 1e300, 0]]);
+  await server.call(
+    "HSET",
+    "holdfast_client:d",
+    "label",
+    "d",
+    "host",
+    "h",
+    "pid",
+    "1",
+    "holds",
+    "[]",
+    "waits",
+    timeless,
+  );
   expect(await client.inspect("looked-at")).toMatchObject({
     holders: [{ ownerId: hold.ownerId }],
     waiting: [],
