@@ -2,12 +2,18 @@
 import type { Item } from "../base/list.js";
 
 /**
- * What a try came to. Granted, `lease` says for how many milliseconds others are kept out unless told, and `remaining`
- * how much is left for others at once, if that is counted. Refused, `ttl` says in how many milliseconds the holder's
+ * What a try came to. Granted, `lease` says for how many milliseconds others are kept out unless told, `remaining`
+ * how much is left for others at once, if that is counted, and `nested` that the caller's owner had it already. Refused, `ttl` says in how many milliseconds the holder's
  * lease ends: -1 if it has no end, 0 to try again at once.
  */
 export type Attempt<G> =
-  | { readonly granted: true; readonly value: G; readonly lease: number; readonly remaining?: number }
+  | {
+      readonly granted: true;
+      readonly value: G;
+      readonly lease: number;
+      readonly remaining?: number;
+      readonly nested?: boolean;
+    }
   /**
    * `mustRetry`: tickets of co-waiters that have to try themselves. `others`: so many outside this process heard of the
    * release, and go first.

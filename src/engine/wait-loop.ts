@@ -150,10 +150,11 @@ export class WaitLoop {
     if (call.over) return;
     call.trying = false;
     if (attempt.granted) {
-      const { value, lease, remaining } = attempt;
+      const { value, lease, remaining, nested } = attempt;
       const ms = Math.min(lease, this.#options.pollCap);
       call.granted = true;
-      if (call.queued) this.queues.join(call).granted(call, ms, remaining);
+      // By a nested grant nothing comes to this process that it did not have, so it begins no turn.
+      if (call.queued && !nested) this.queues.join(call).granted(call, ms, remaining);
       this.#finish(call);
       call.resolve(value);
     } else if (!call.single) this.#refused(call, attempt);

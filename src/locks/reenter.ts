@@ -50,7 +50,7 @@ export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Pro
       return void (await undo());
     }
     const value = call.accept(number, sent, token);
-    if (value) return answer.resolve({ granted: true, value, lease });
+    if (value) return answer.resolve({ granted: true, value, lease, nested: true });
     answer.reject(new LockLostError(lockName, "expired", env.clock.wall()));
     await undo();
   } catch (error) {

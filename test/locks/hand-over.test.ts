@@ -409,3 +409,29 @@ test("a release that is answered late, when nobody waits here any more, is done"
   expect(await giver.unlock()).toBeUndefined();
   await expectNothingLeft(place);
 });
+
+test("owners that call twice at once keep nobody of another process out: nested grants begin no turn", async () => {
+  const place = scene({ pollCap: NEVER });
+  const { a, b, server, advance } = place;
+  const lock = PLAIN.make(a.client, NAME);
+  let ended = false;
+  const owner = async () => {
+    while (!ended) {
+      await a.client.scope(async () => {
+        const holds = await Promise.all([lock.lock(), lock.lock()]);
+        await new Promise<void>((resolve) => void server.clock.after(3, resolve));
+        for (const hold of holds) await hold.unlock();
+      });
+    }
+  };
+  const owners = [1, 2, 3, 4].map(() => watch(owner()));
+  await advance(200);
+  const theirs = watch(PLAIN.make(b.client, NAME).lock());
+  await advance(100);
+  expect(theirs.value?.isHeld).toBe(true);
+  ended = true;
+  await theirs.value?.unlock();
+  await advance(1_000);
+  expect(owners.map(({ state }) => state)).toEqual(owners.map(() => "resolved"));
+  await expectNothingLeft(place);
+});
