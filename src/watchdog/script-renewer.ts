@@ -31,7 +31,8 @@ export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implem
     const { keys, args } = this.#call(renewals, this.#lease);
     // Given up in time for another try within the lease.
     const within = Math.min(this.#runner.commandTimeout, this.#lease / 3);
-    const sent = { lockName: renewals[0]?.key ?? "", script: this.#script, keys, args, within, vital: true };
+    // What it fails with is told of each of them, so it names none.
+    const sent = { lockName: "", script: this.#script, keys, args, within, vital: true };
     return this.#runner.call(sent, (reply) => (reply as unknown[]).map(Number));
   }
 }

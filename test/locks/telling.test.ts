@@ -231,3 +231,20 @@ test("the option traceHolds tells where a hold was taken", async () => {
   expect(info?.holders[0]).toMatchObject({ ownerId: hold.ownerId, callSite: expect.stringMatching(/\S/) });
   await hold.unlock();
 });
+
+test("a renewal that fails for many is told of each, by a cause that names no other", async () => {
+  const { a, server } = scene({ prefix: "shop", watchdogTimeout: 9_000, commandTimeout: 1_000 });
+  const names = ["one", "two"];
+  for (const name of names) await a.client.getLock(name).lock();
+  const seats = a.client.getPermitExpirableSemaphore("seats");
+  await seats.trySetPermits(1);
+  await seats.acquire();
+  a.listen("suspended");
+  a.keep("requests");
+  await server.advance(5_000);
+  expect(a.heard("suspended").map(({ lockName }) => lockName)).toEqual([...names, "seats"]);
+  for (const { cause } of a.heard("suspended")) {
+    expect(cause).toMatchObject({ code: "UNAVAILABLE", lockName: "" });
+    expect((cause as Error).message).toMatch(/^no usable answer from Redis in time: /);
+  }
+});

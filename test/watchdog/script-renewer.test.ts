@@ -24,7 +24,7 @@ test.each([
   expect(await renewer.renew(renewals)).toEqual([1, 0, -1]);
   expect(sent).toEqual([
     {
-      lockName: "a",
+      lockName: "",
       script: lockRenew,
       keys: { locks: ["a", "b", "c"] },
       args: { lease, owners: ["owner of a", "owner of b", "owner of c"] },
