@@ -94,6 +94,8 @@ export class Replicas {
   }
 
   #enqueue(key: string, script: EvalArguments): Promise<Acknowledged> {
+    // By the user's options it may have given up, and nothing else would bring it back.
+    if (this.#options.runner.connected) this.#reconnect();
     // One pipeline, and one WAIT, are for one server.
     const server = masterAddress(this.#options.connection, key);
     return new Promise((resolve, reject) => {

@@ -35,8 +35,14 @@ const OVERRIDES = {
   disableClientInfo: true,
   maxRetriesPerRequest: null,
   readOnly: false,
-  retryStrategy: (times: number) => Math.min(FIRST_RETRY * 2 ** Math.min(times - 1, 10), LONGEST_RETRY),
+  retryStrategy: pauseBefore,
+  sentinelRetryStrategy: pauseBefore,
 };
+
+/** Milliseconds before the n-th attempt: it never gives up, whatever the user's connection does. */
+function pauseBefore(times: number): number {
+  return Math.min(FIRST_RETRY * 2 ** Math.min(times - 1, 10), LONGEST_RETRY);
+}
 
 export class Subscriber {
   readonly #connection: SubscriberConnection;

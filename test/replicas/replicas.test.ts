@@ -77,6 +77,18 @@ describe("a master and a replica", () => {
     }
   }
 
+  test("the connection for it is there again although the user's options let a lost one end", async () => {
+    const once = master.connect({ retryStrategy: () => null });
+    const options = { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 };
+    await using client = new LockClient(once, options);
+    await client.getLock("job").run(() => {});
+    const list = String(await direct.call("CLIENT", "LIST"));
+    const [line = ""] = list.split("\n").filter((each) => / cmd=wait /.test(each));
+    expect(await direct.call("CLIENT", "KILL", "ID", /^id=(\d+)/.exec(line)?.[1] ?? "")).toBe(1);
+    await client.getLock("job").run(() => {});
+    expect(once.status).toBe("ready");
+  });
+
   test("when a grant is told, the replica has it: outermost, nested, and by tryLock", async () => {
     const lock = connect().getLock("job");
     const onReplica = replica.connect();

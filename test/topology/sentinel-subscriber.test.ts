@@ -1,4 +1,6 @@
 /** Where the subscriber of a client goes when a sentinel has not yet heard of the failover. */
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
@@ -40,4 +42,48 @@ test("a subscriber that was sent to a replica goes on to the master", async () =
   await hold.unlock();
   await (await done).unlock();
   await Promise.all([client, other].map((each) => each.close()));
+});
+
+test("a subscriber comes back though the user's options give up when no sentinel can be reached", async () => {
+  const [sentinel] = all.sentinels;
+  const master = await all.master();
+  let refused = 0;
+  let isShut = false;
+  /** The only sentinel that the client knows. */
+  const gate = createServer((socket) => {
+    socket.on("error", () => {});
+    if (isShut) {
+      refused++;
+      socket.resetAndDestroy();
+      return;
+    }
+    const through = connect(sentinel?.port ?? 0, sentinel?.host).on("error", () => {});
+    socket.pipe(through).pipe(socket);
+  });
+  gate.listen(0, "127.0.0.1");
+  await once(gate, "listening");
+  const { address: host, port } = gate.address() as AddressInfo;
+  const user = all.connect({
+    sentinels: [{ host, port }],
+    updateSentinels: false,
+    sentinelRetryStrategy: (times) => (times > 3 ? null : 10),
+  });
+  const client = new LockClient(user, { ...UNHURRIED, pollCap: 60_000 });
+  const other = new LockClient(all.connect(), UNHURRIED);
+  const hold = await other.getLock("stock").lock();
+  const { done } = await untilWaiting(client, () => client.getLock("stock").lock());
+  await until("it subscribes", async () => (await subscribers(master)) === 1);
+  isShut = true;
+  const list = String(await master.call("CLIENT", "LIST", "TYPE", "PUBSUB"));
+  const [own = ""] = list.split("\n").filter((line) => line !== "" && !line.includes("name=sentinel-"));
+  await master.call("CLIENT", "KILL", "ID", /^id=(\d+)/.exec(own)?.[1] ?? "");
+  await until("it has asked the sentinel in vain", () => refused > 2);
+  isShut = false;
+  await until("it subscribes again", async () => (await subscribers(master)) === 1);
+  await hold.unlock();
+  await (await done).unlock();
+  expect(user.status).toBe("ready");
+  await Promise.all([client, other].map((each) => each.close()));
+  user.disconnect();
+  gate.close();
 });
