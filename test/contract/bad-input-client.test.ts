@@ -11,6 +11,7 @@ import {
   startCluster,
   startRedis,
 } from "../support/index.js";
+import { NAMES } from "./bad-values.js";
 import { as, connectionsOf, connectionsSince, failure, type Refusal, warmUp } from "./helpers.js";
 import { KINDS } from "./kinds.js";
 
@@ -47,27 +48,9 @@ function throws(call: () => unknown, type: Refusal): Error {
   return thrown as Error;
 }
 
-const BAD_NAMES: readonly [title: string, name: unknown, type: Refusal][] = [
-  ["undefined", undefined, TypeError],
-  ["null", null, TypeError],
-  ["a number", 5, TypeError],
-  ["an object", {}, TypeError],
-  ["an array", ["a"], TypeError],
-  ["a symbol", Symbol("a"), TypeError],
-  ["a String object", new String("a"), TypeError],
-  ["a Buffer", Buffer.from("a"), TypeError],
-  ["empty", "", RangeError],
-  ["513 bytes", "a".repeat(513), RangeError],
-  ["514 bytes in 257 characters", "é".repeat(257), RangeError],
-  ["516 bytes in 129 characters", "😀".repeat(129), RangeError],
-  ["a lone high surrogate", "a\ud800", RangeError],
-  ["a lone low surrogate", "\udc00a", RangeError],
-  ["surrogates the wrong way round", "\udc00\ud800", RangeError],
-];
-
 describe("names", () => {
   afterEach(nothingSent);
-  test.each(BAD_NAMES)("%s", (_, name, type) => {
+  test.each(NAMES)("%s", (_, name, type) => {
     const client = new LockClient(redis);
     for (const kind of KINDS) throws(() => kind.make(client, as(name)), type);
   });

@@ -1,25 +1,8 @@
 /** Contract section 1: what close() leaves of connections and timers, and what `await using` ends. */
 import { describe, expect } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
-import {
-  connectionLike,
-  type FaultProxy,
-  named,
-  SLACK,
-  startProxy,
-  UNHURRIED,
-  until,
-} from "../support/index.js";
-import {
-  connectionsOf,
-  connectionsSince,
-  failure,
-  lost,
-  untilWaiting,
-  warmUp,
-  warmUpAtLast,
-  watch,
-} from "./helpers.js";
+import { connectionLike, named, SLACK, until } from "../support/index.js";
+import { connectionsOf, connectionsSince, failure, lost, untilWaiting, warmUp, watch } from "./helpers.js";
 import { eachKind, withOwnClient } from "./scene.js";
 
 const CLOSED = { code: "CLIENT_CLOSED", name: "ClientClosedError" };
@@ -59,14 +42,12 @@ eachKind("close ends", (base, kind) => {
       expect(hold.isHeld).toBe(false);
     });
 
-    test("close ends though Redis does not answer", async ({ server, lockName, lock }) => {
-      await using proxy = await startProxy(server);
-      const cut = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
-      await warmUpAtLast(kind.make(cut, lockName));
-      const hold = await until("it is taken", () => kind.make(cut, lockName).lock({ lease: 60_000 }));
+    test("close ends though Redis does not answer", async ({ lock, through }) => {
+      const { proxy, client, mine } = await through({ commandTimeout: 600 });
+      const hold = await until("it is taken", () => mine.lock({ lease: 60_000 }));
       proxy.blackhole();
       const began = performance.now();
-      await cut.close({ timeout: 50 });
+      await client.close({ timeout: 50 });
       expect(performance.now() - began).toBeLessThan(SLACK);
       expect(hold.signal.reason).toMatchObject(lostBy(lock));
       await hold.unlock();
@@ -80,15 +61,12 @@ eachKind("close ends", (base, kind) => {
       expect(await failure(calling)).toBeInstanceOf(Error);
     });
 
-    test("unlocks on their way are waited for", async ({ server, lockName, wire }) => {
-      await using proxy: FaultProxy = await startProxy(server);
-      const slow = new LockClient(connectionLike(proxy.connect()), UNHURRIED);
-      // The first text of a script may be refused, by a server before Redis 7: that takes another delay.
-      await warmUpAtLast(kind.make(slow, lockName));
-      const hold = await kind.make(slow, lockName).lock();
+    test("unlocks on their way are waited for", async ({ wire, through }) => {
+      const { proxy, client, mine } = await through();
+      const hold = await mine.lock();
       proxy.delayReplies(150, named("EVAL", "EVALSHA"));
       const unlocking = hold.unlock();
-      await slow.close({ timeout: 0 });
+      await client.close({ timeout: 0 });
       await unlocking;
       expect(await wire.keys()).toEqual([]);
       expect(hold.signal.aborted).toBe(false);

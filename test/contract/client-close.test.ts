@@ -1,18 +1,8 @@
 /** Contract section 1: what close() does to calls, waiters and holds. */
 import { describe, expect } from "vitest";
-import { type Lock, LockClient, type LockLostError } from "../../src/index.js";
-import { connectionLike, named, startProxy, UNHURRIED, until } from "../support/index.js";
-import {
-  deferred,
-  failure,
-  lost,
-  recordEvents,
-  toldBy,
-  untilWaiting,
-  warmUp,
-  warmUpAtLast,
-  watch,
-} from "./helpers.js";
+import { type Lock, LockClient } from "../../src/index.js";
+import { connectionLike, named, UNHURRIED, until } from "../support/index.js";
+import { begunRun, failure, lost, recordEvents, toldBy, untilWaiting, watch } from "./helpers.js";
 import { eachKind, withOwnClient } from "./scene.js";
 
 const CLOSED = { code: "CLIENT_CLOSED", name: "ClientClosedError" };
@@ -90,36 +80,26 @@ eachKind("close", (base, kind) => {
 
     test("of a run that waits for its turn", async ({ client, lock, excluded }) => {
       await client.scope(async () => {
-        const running = deferred();
-        const finish = deferred();
-        const run = lock.run(async () => {
-          running.resolve();
-          await finish.promise;
-        });
-        await running.promise;
+        const { run, finish } = await begunRun(lock);
         const sibling = await untilWaiting(client, () => excluded.run(() => "never"));
         const closing = client.close();
         expect(await failure(sibling.done)).toMatchObject(CLOSED);
-        finish.resolve();
+        finish();
         await run;
         await closing;
       });
     });
 
     test("of calls whose command is on its way; what it is granted is given back", async ({
-      server,
-      lockName,
-      other,
       wire,
+      through,
     }) => {
-      await using proxy = await startProxy(server);
-      const slow = new LockClient(connectionLike(proxy.connect()), UNHURRIED);
-      await warmUpAtLast(kind.make(slow, other.name));
+      const { proxy, client, mine } = await through();
       proxy.delayReplies(60_000, named("EVAL", "EVALSHA"));
-      const taking = kind.make(slow, lockName).lock();
+      const taking = mine.lock();
       watch(taking);
       await until("it is granted", () => wire.isHeld());
-      const closing = slow.close({ timeout: 0 });
+      const closing = client.close({ timeout: 0 });
       expect(await failure(taking)).toMatchObject(CLOSED);
       proxy.restore();
       await closing;
@@ -131,20 +111,13 @@ eachKind("close", (base, kind) => {
     test("it resolves when they have", async ({ redis, client, lock, other, wire }) => {
       const events = recordEvents(client);
       const bare = await lock.lock();
-      const finish = deferred();
-      const running = deferred();
-      const run = other.run(async () => {
-        running.resolve();
-        await finish.promise;
-        return "done";
-      });
-      await running.promise;
+      const { run, finish } = await begunRun(other, () => "done");
       const closing = client.close({ timeout: 60_000 });
       const watched = watch(closing);
       await bare.unlock();
       expect(watched.state).toBe("pending");
       expect(await wire.keys()).toEqual([]);
-      finish.resolve();
+      finish();
       expect(await run).toBe("done");
       await closing;
       expect(bare.signal.aborted).toBe(false);
@@ -166,25 +139,21 @@ eachKind("close", (base, kind) => {
     });
 
     test("the rest ends then: signal first, and the release is sent after it", async ({
-      server,
-      lockName,
       lock,
       wire,
+      through,
     }) => {
-      await using proxy = await startProxy(server);
-      const through = new LockClient(connectionLike(proxy.connect()), UNHURRIED);
-      // The first run of a script may be sent twice: in another text to a server before Redis 7.
-      await warmUp(kind.make(through, "warm-up"));
-      const hold = await kind.make(through, lockName).lock();
+      const { proxy, client, mine } = await through();
+      const hold = await mine.lock();
       proxy.clear();
       const order: string[] = [];
       proxy.onCommand(({ command: [name] }) => {
         if (name?.startsWith("EVAL")) order.push("release");
       });
       hold.signal.addEventListener("abort", () => order.push("abort"));
-      const events = recordEvents(through);
+      const events = recordEvents(client);
       const began = performance.now();
-      await through.close({ timeout: 100 });
+      await client.close({ timeout: 100 });
       expect(performance.now() - began).toBeGreaterThanOrEqual(95);
       expect(order).toEqual(["abort", ...Array.from({ length: kind.members }, () => "release")]);
       expect(hold.signal.reason).toMatchObject({ ...lostBy(lock), name: "LockLostError" });
@@ -236,31 +205,16 @@ eachKind("close", (base, kind) => {
     });
 
     test("their run rejects LOCK_LOST with fn's result", async ({ client, lock }) => {
-      const running = deferred();
-      const finish = deferred();
-      const run = lock.run(async () => {
-        running.resolve();
-        await finish.promise;
-        return "done";
-      });
-      await running.promise;
+      const { run, finish } = await begunRun(lock, () => "done");
       await client.close({ timeout: 0 });
-      finish.resolve();
-      const error = (await failure(run)) as LockLostError;
-      expect(error).toMatchObject({ ...lostBy(lock), result: "done" });
+      finish();
+      expect(await failure(run)).toMatchObject({ ...lostBy(lock), result: "done" });
     });
 
     test("fn's own error still wins", async ({ client, lock }) => {
-      const running = deferred();
-      const finish = deferred();
-      const run = lock.run(async () => {
-        running.resolve();
-        await finish.promise;
-        throw new Error("mine");
-      });
-      await running.promise;
+      const { run, finish } = await begunRun(lock, () => Promise.reject(new Error("mine")));
       await client.close({ timeout: 0 });
-      finish.resolve();
+      finish();
       expect((await failure(run)).message).toBe("mine");
     });
   });

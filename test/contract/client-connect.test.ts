@@ -20,6 +20,7 @@ import {
   isBuilt,
   loadCjs,
   loadEsm,
+  setUser,
   untilWaiting,
   warmUp,
 } from "./helpers.js";
@@ -138,15 +139,17 @@ describe("ready()", () => {
     await client.close({ timeout: 0 });
   });
 
+  /** A client of a user who may use all keys and channels, by these commands. */
+  async function clientWith(commands: string): Promise<LockClient> {
+    await setUser(server, "limited", `>secret ~* &* ${commands}`);
+    const target = { port: server.port, username: "limited", password: "secret" };
+    return LockClient.connect(target, UNHURRIED);
+  }
+
   const FORBIDDEN = ["eval", "hset", "pexpire", "hdel", "pttl", "set", "subscribe", "publish"];
 
   test.each(FORBIDDEN)("UNSUPPORTED for a user who may not %s; it says which", async (command) => {
-    const rules = command === "eval" ? ["-eval", "-evalsha"] : [`-${command}`];
-    await server.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "&*", "+@all", ...rules);
-    const client = LockClient.connect(
-      { port: server.port, username: "limited", password: "secret" },
-      UNHURRIED,
-    );
+    const client = await clientWith(command === "eval" ? "+@all -eval -evalsha" : `+@all -${command}`);
     const error = await failure(client.ready());
     expect(error).toMatchObject({ code: "UNSUPPORTED", name: "UnsupportedServerError" });
     expect(error.message.toLowerCase()).toContain(command);
@@ -155,11 +158,7 @@ describe("ready()", () => {
   });
 
   test("without ready(): a lock whose TTL the user may not set does not stay without one", async () => {
-    await server.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "&*", "+@all", "-pexpire");
-    const client = LockClient.connect(
-      { port: server.port, username: "limited", password: "secret" },
-      UNHURRIED,
-    );
+    const client = await clientWith("+@all -pexpire");
     expect(await failure(client.getLock("a").lock())).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
     await client.close({ timeout: 0 });
     await onlyMarkers();
@@ -173,24 +172,7 @@ describe("ready()", () => {
   });
 
   test("a user with no more than the documented rights is ready, and can work", async () => {
-    await server.call(
-      "ACL",
-      "SETUSER",
-      "app",
-      "reset",
-      "on",
-      ">secret",
-      "~*",
-      "&*",
-      "+@all",
-      "-@admin",
-      "-@dangerous",
-      "+info",
-    );
-    await using client = LockClient.connect(
-      { port: server.port, username: "app", password: "secret" },
-      UNHURRIED,
-    );
+    await using client = await clientWith("+@all -@admin -@dangerous +info");
     await client.ready();
     const hold = await client.getLock("a").lock();
     const waiter = await untilWaiting(client, () => client.getLock("a").lock());
@@ -299,15 +281,9 @@ describe.skipIf(!isBuilt)("isLockError works across copies", () => {
       }
     }
     for (const { isLockError: judge } of copies) {
-      const others = [
-        undefined,
-        null,
-        "NOT_OWNER",
-        {},
-        new Error("x"),
-        Object.assign(new Error("x"), { code: "NOT_OWNER" }),
-      ];
-      for (const other of others) expect(judge(other)).toBe(false);
+      const coded = Object.assign(new Error("x"), { code: "NOT_OWNER" });
+      for (const other of [undefined, null, "NOT_OWNER", {}, new Error("x"), coded])
+        expect(judge(other)).toBe(false);
     }
   });
 });

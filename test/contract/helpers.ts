@@ -1,7 +1,7 @@
 /** What the tests of the contract share: how calls fail, which events come, and a clock that stands still. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { expect } from "vitest";
+import { afterEach, beforeEach, expect } from "vitest";
 import type { Clock } from "../../src/base/clock.js";
 import type * as holdfast from "../../src/index.js";
 import {
@@ -13,11 +13,19 @@ import {
   type LockEvents,
   type LockOptions,
 } from "../../src/index.js";
+import { deferred } from "../support/deferred.js";
 import { EVENTS } from "../support/event-names.js";
-import { type Endpoint, failure, redisCall, until, watch } from "../support/index.js";
+import {
+  type CommandCounter,
+  type Endpoint,
+  failure,
+  type RedisServer,
+  redisCall,
+  until,
+  watch,
+} from "../support/index.js";
 
-export { deferred } from "../support/deferred.js";
-export { EVENTS, failure, watch };
+export { deferred, EVENTS, failure, watch };
 
 export type Refusal = typeof TypeError | typeof RangeError;
 
@@ -27,6 +35,22 @@ export async function refused(call: () => unknown, type: Refusal): Promise<void>
   expect(error.name).toBe(type.name);
   expect(error).toBeInstanceOf(type);
   expect(error.message).not.toBe("");
+}
+
+/** The call does not throw, but gives a promise, which rejects. */
+export async function rejects(call: () => Promise<unknown>): Promise<void> {
+  const promise = call();
+  expect(promise).toBeInstanceOf(Promise);
+  expect(await failure(promise)).toBeInstanceOf(Error);
+}
+
+/** No test of this file may make a client send anything. */
+export function sendNothing(counter: () => CommandCounter): void {
+  beforeEach(() => counter().reset());
+  afterEach(async () => {
+    await counter().settle();
+    expect(counter().all()).toEqual([]);
+  });
 }
 
 /** Passes a value where the types forbid it. */
@@ -130,6 +154,26 @@ export async function runAtLast<T>(
       if (hasBegun || !isLockError(error, "UNAVAILABLE")) throw error;
     }
   }
+}
+
+/** A run whose fn has begun, and does its `work` when it is told to `finish`. */
+export async function begunRun<T = void>(
+  lock: Lock,
+  work?: () => T | Promise<T>,
+): Promise<{ run: Promise<T>; finish: () => void }> {
+  const [begun, end] = [deferred(), deferred()];
+  const run = lock.run(async () => {
+    begun.resolve();
+    await end.promise;
+    return (await work?.()) as T;
+  });
+  await begun.promise;
+  return { run, finish: end.resolve };
+}
+
+/** Makes a user anew, with these rights as ACL SETUSER takes them, a blank between two. */
+export async function setUser(server: RedisServer, name: string, rights: string): Promise<void> {
+  await server.call("ACL", "SETUSER", name, "reset", "on", ...rights.split(" "));
 }
 
 export interface Connection {

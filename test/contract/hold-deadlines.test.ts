@@ -1,8 +1,8 @@
 /** Contract section 2: deadlines, extend, and what a Hold says of its own time. */
 import { describe, expect } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
-import { connectionLike, named, ORDERS, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
-import { failure, lapse, recordEvents, takeBriefly, untilWaiting, warmUpAtLast } from "./helpers.js";
+import { connectionLike, named, ORDERS, SLACK, UNHURRIED, until } from "../support/index.js";
+import { failure, lapse, recordEvents, takeBriefly, untilWaiting } from "./helpers.js";
 import { eachKind } from "./scene.js";
 import type { Wire } from "./wire.js";
 
@@ -258,16 +258,10 @@ eachKind("deadlines and extend", (base, kind) => {
   });
 
   describe("remaining", () => {
-    test("counts from when the command was sent, less drift and 2 ms", async ({
-      server,
-      lockName,
-      other,
-    }) => {
-      await using proxy = await startProxy(server);
-      await using slow = new LockClient(connectionLike(proxy.connect()), UNHURRIED);
-      await warmUpAtLast(kind.make(slow, other.name));
+    test("counts from when the command was sent, less drift and 2 ms", async ({ through }) => {
+      const { proxy, mine } = await through();
       proxy.delayReplies(300, named("EVAL", "EVALSHA"));
-      const hold = await kind.make(slow, lockName).lock({ lease: 10_000 });
+      const hold = await mine.lock({ lease: 10_000 });
       expect(hold.remaining).toBeLessThanOrEqual(10_000 * 0.99 - 2 - 295);
       expect(hold.remaining).toBeGreaterThan(5_000);
       proxy.restore();

@@ -1,17 +1,8 @@
 /** Contract section 2: unlock of a Hold, "lost is final", and late grants. */
 import { describe, expect } from "vitest";
-import { type Hold, type Lock, LockClient, LockLostError } from "../../src/index.js";
-import { connectionLike, named, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
-import {
-  failure,
-  lost,
-  nameOf,
-  notOwner,
-  recordEvents,
-  takeBriefly,
-  toldBy,
-  warmUpAtLast,
-} from "./helpers.js";
+import { type Hold, type Lock, LockLostError } from "../../src/index.js";
+import { named, SLACK, until } from "../support/index.js";
+import { failure, lost, nameOf, notOwner, recordEvents, takeBriefly, toldBy } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 eachKind("unlock and loss of a Hold", (test, kind) => {
@@ -62,15 +53,12 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
     });
 
     test("after UNAVAILABLE the release goes on in the background, and a further call asks again", async ({
-      server,
-      lockName,
       lock,
       wire,
+      through,
     }) => {
-      await using proxy = await startProxy(server);
-      await using through = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
-      await warmUpAtLast(kind.make(through, lockName));
-      const hold = await until("it is taken", () => kind.make(through, lockName).lock({ lease: 60_000 }));
+      const { proxy, mine } = await through({ commandTimeout: 600 });
+      const hold = await until("it is taken", () => mine.lock({ lease: 60_000 }));
       proxy.blackhole();
       expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE", lockName: nameOf(lock) });
       expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE", lockName: nameOf(lock) });
@@ -81,12 +69,9 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
       expect(hold.signal.aborted).toBe(false);
     });
 
-    test("so does lock.unlock() in a scope", async ({ server, lockName, wire }) => {
-      await using proxy = await startProxy(server);
-      await using through = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
-      const mine = kind.make(through, lockName);
-      await warmUpAtLast(mine);
-      await through.scope(async () => {
+    test("so does lock.unlock() in a scope", async ({ wire, through }) => {
+      const { proxy, client, mine } = await through({ commandTimeout: 600 });
+      await client.scope(async () => {
         await until("it is taken", () => mine.lock({ lease: 60_000 }));
         proxy.blackhole();
         expect(await failure(mine.unlock())).toMatchObject({ code: "UNAVAILABLE" });
@@ -240,15 +225,11 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
       await (await lock.lock({ wait: SLACK })).unlock();
     });
 
-    test("one that was slow to arrive", async ({ server, lockName, lock, other, wire }) => {
-      await using proxy = await startProxy(server);
-      await using slow = new LockClient(connectionLike(proxy.connect()), UNHURRIED);
-      await warmUpAtLast(kind.make(slow, other.name));
+    test("one that was slow to arrive", async ({ lock, wire, through }) => {
+      const { proxy, client, mine } = await through();
       proxy.delayReplies(250, named("EVAL", "EVALSHA"));
-      const [taking, later] = [
-        kind.make(slow, lockName).lock({ lease: 200 }),
-        kind.make(slow, "later").lock({ lease: 60_000 }),
-      ];
+      const taking = mine.lock({ lease: 200 });
+      const later = kind.make(client, "later").lock({ lease: 60_000 });
       expect(await failure(taking)).toMatchObject({ ...lost(lock), reason: "expired" });
       expect((await later).isHeld).toBe(true);
       await (await later).unlock();

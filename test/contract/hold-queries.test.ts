@@ -1,8 +1,8 @@
 /** Contract section 2: forceUnlock, and the questions one may ask of a lock. */
 import { describe, expect } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
-import { connectionLike, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
-import { failure, nextEvent, recordEvents, toldBy, untilWaiting, warmUpAtLast } from "./helpers.js";
+import { connectionLike, SLACK, UNHURRIED, until } from "../support/index.js";
+import { failure, nextEvent, recordEvents, toldBy, untilWaiting } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
@@ -80,16 +80,12 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
     });
 
     test("is over though Redis does not answer the holder, a client of this process", async ({
-      server,
       lock,
-      lockName,
+      through,
     }) => {
-      await using proxy = await startProxy(server);
-      await using away = new LockClient(connectionLike(proxy.connect()), {
-        watchdogTimeout: 3_000,
-        commandTimeout: 4_000, // so long the one who uses force waits for what the holder says
-      });
-      const hold = await until("it is taken", () => kind.make(away, lockName).lock());
+      // So long the one who uses force waits for what the holder says.
+      const { proxy, mine } = await through({ watchdogTimeout: 3_000, commandTimeout: 4_000 });
+      const hold = await until("it is taken", () => mine.lock());
       proxy.blackhole();
       expect(await lock.forceUnlock()).toBe(true);
       await until("its deadline is over", () => hold.signal.aborted);
@@ -194,22 +190,19 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       await fresh.close();
     });
 
-    test("without an answer they reject UNAVAILABLE", async ({ server, lockName, other }) => {
-      await using proxy = await startProxy(server);
-      await using through = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
-      const mine = kind.make(through, lockName);
-      await warmUpAtLast(mine);
+    test("without an answer they reject UNAVAILABLE", async ({ other, through }) => {
+      const { proxy, client, mine } = await through({ commandTimeout: 600 });
       const hold = await until("it is taken", () => mine.lock({ lease: 60_000 }));
       proxy.blackhole();
       const calls = [
         () => mine.isLocked(),
         () => mine.remainTimeToLive(),
-        () => kind.make(through, other.name).forceUnlock(), // may be executed later: its outcome is unknown
+        () => kind.make(client, other.name).forceUnlock(), // may be executed later: its outcome is unknown
         () => mine.getHoldCount({ owner: hold }),
         () => mine.isHeldByCurrentOwner({ owner: hold }),
       ];
       for (const call of calls) expect(await failure(call())).toMatchObject({ code: "UNAVAILABLE" });
-      const released = nextEvent(through, "released");
+      const released = nextEvent(client, "released");
       proxy.restore();
       await until("Redis answers", () => hold.unlock().then(() => true));
       await released;

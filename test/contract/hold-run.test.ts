@@ -1,35 +1,12 @@
 /** Contract section 2: the rules of run. */
 import { describe, expect } from "vitest";
-import { type Lock, LockClient } from "../../src/index.js";
-import { connectionLike, type FaultProxy, SLACK, startProxy, until } from "../support/index.js";
-import { failure, lapse, lost, recordEvents, runAtLast, toldBy, warmUpAtLast, watch } from "./helpers.js";
+import type { Lock } from "../../src/index.js";
+import { SLACK, until } from "../support/index.js";
+import { failure, lapse, lost, recordEvents, runAtLast, toldBy, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
+import type { Wire } from "./wire.js";
 
-interface More {
-  proxy: FaultProxy;
-  /** A client through it. */
-  subject: LockClient;
-  /** The lock of the test, by that client. */
-  through: Lock;
-}
-
-eachKind("the rules of run", (base, kind) => {
-  const test = base.extend<More>({
-    proxy: async ({ server }, use) => {
-      await using proxy = await startProxy(server);
-      await use(proxy);
-    },
-    subject: async ({ proxy }, use) => {
-      await using subject = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
-      await use(subject);
-    },
-    through: async ({ subject, lockName }, use) => {
-      const through = kind.make(subject, lockName);
-      await warmUpAtLast(through);
-      await use(through);
-    },
-  });
-
+eachKind("the rules of run", (test, kind) => {
   describe("fn's error always wins", () => {
     const error = new Error("mine");
 
@@ -56,16 +33,20 @@ eachKind("the rules of run", (base, kind) => {
       expect(thrown).toBeUndefined();
     });
 
-    test("over a loss", async ({ lock }) => {
+    test.for<[string, (lock: Lock, wire: Wire) => Promise<unknown>]>([
+      ["that is known", (lock) => lock.forceUnlock()],
+      ["that the release notices", (_, wire) => wire.wipe()],
+    ])("over a loss %s", async ([_, lose], { lock, wire }) => {
       const run = lock.run(async () => {
-        await lock.forceUnlock();
+        await lose(lock, wire);
         throw error;
       });
       expect(await failure(run)).toBe(error);
     });
 
-    test("over a release that gets no answer", async ({ wire, proxy, through }) => {
-      const run = runAtLast(through, async () => {
+    test("over a release that gets no answer", async ({ wire, through }) => {
+      const { proxy, mine } = await through({ commandTimeout: 600 });
+      const run = runAtLast(mine, async () => {
         proxy.blackhole();
         throw error;
       });
@@ -140,12 +121,11 @@ eachKind("the rules of run", (base, kind) => {
     test("run resolves, the release goes on in the background and `error` is emitted", async ({
       lock,
       wire,
-      proxy,
-      subject,
       through,
     }) => {
-      const events = recordEvents(subject);
-      const result = await runAtLast(through, () => {
+      const { proxy, client, mine } = await through({ commandTimeout: 600 });
+      const events = recordEvents(client);
+      const result = await runAtLast(mine, () => {
         proxy.blackhole();
         return "done";
       });

@@ -1,8 +1,8 @@
 /** Contract section 2: tryLock, wait, signal and outages. */
 import { describe, expect } from "vitest";
 import { type Lock, LockClient, LockTimeoutError } from "../../src/index.js";
-import { connectionLike, named, SLACK, startProxy, UNHURRIED, until } from "../support/index.js";
-import { failure, nameOf, untilWaiting, warmUpAtLast, watch } from "./helpers.js";
+import { connectionLike, named, SLACK, UNHURRIED, until } from "../support/index.js";
+import { failure, nameOf, untilWaiting, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 eachKind("tryLock, wait, signal and outages", (test, kind) => {
@@ -53,16 +53,8 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
       await mine?.unlock();
     });
 
-    test("null always means contention: an outage rejects UNAVAILABLE", async ({
-      server,
-      lockName,
-      lock,
-      wire,
-    }) => {
-      await using proxy = await startProxy(server);
-      await using through = new LockClient(connectionLike(proxy.connect()), { commandTimeout: 600 });
-      const mine = kind.make(through, lockName);
-      await warmUpAtLast(mine);
+    test("null always means contention: an outage rejects UNAVAILABLE", async ({ lock, wire, through }) => {
+      const { proxy, mine } = await through({ commandTimeout: 600 });
       proxy.blackhole();
       let began = performance.now();
       expect(await failure(mine.tryLock())).toMatchObject({ code: "UNAVAILABLE", lockName: nameOf(lock) });
@@ -118,22 +110,12 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
   });
 
   describe("an outage", () => {
-    test("a wait that ends while Redis is away rejects UNAVAILABLE", async ({
-      server,
-      lockName,
-      other,
-      rival,
-    }) => {
-      await using proxy = await startProxy(server);
-      await using through = new LockClient(connectionLike(proxy.connect()), {
-        ...UNHURRIED,
-        pollCap: 100,
-      });
-      await warmUpAtLast(kind.make(through, other.name));
+    test("a wait that ends while Redis is away rejects UNAVAILABLE", async ({ rival, through }) => {
+      const { proxy, client, mine } = await through({ ...UNHURRIED, pollCap: 100 });
       const hold = await rival.lock();
       const waiters = [
-        await untilWaiting(through, () => kind.make(through, lockName).tryLock(2_000)),
-        await untilWaiting(through, () => kind.make(through, lockName).lock({ wait: 2_000 })),
+        await untilWaiting(client, () => mine.tryLock(2_000)),
+        await untilWaiting(client, () => mine.lock({ wait: 2_000 })),
       ];
       proxy.refuse();
       for (const { done } of waiters) expect(await failure(done)).toMatchObject({ code: "UNAVAILABLE" });
@@ -142,22 +124,15 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
     });
 
     test("a call that waits already survives it, and so do those behind it", async ({
-      server,
-      lockName,
       rival,
       wire,
+      through,
     }) => {
-      await using proxy = await startProxy(server);
-      await using through = new LockClient(connectionLike(proxy.connect()), {
-        commandTimeout: 1_500,
-        pollCap: 200,
-      });
-      const mine = kind.make(through, lockName);
-      await warmUpAtLast(mine);
+      const { proxy, client, mine } = await through({ commandTimeout: 1_500, pollCap: 200 });
       const hold = await rival.lock();
       const waiters = [
-        await untilWaiting(through, () => mine.run((granted) => granted.ownerId)),
-        await untilWaiting(through, () => mine.run((granted) => granted.ownerId)),
+        await untilWaiting(client, () => mine.run((granted) => granted.ownerId)),
+        await untilWaiting(client, () => mine.run((granted) => granted.ownerId)),
       ];
       proxy.refuse();
       await new Promise((resolve) => setTimeout(resolve, 1_800)); // longer than a command may take
@@ -205,13 +180,11 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
       await hold.unlock();
     });
 
-    test("with the grant on its way nothing is left behind", async ({ server, lockName, other, wire }) => {
-      await using proxy = await startProxy(server);
-      await using slow = new LockClient(connectionLike(proxy.connect()), UNHURRIED);
-      await warmUpAtLast(kind.make(slow, other.name));
+    test("with the grant on its way nothing is left behind", async ({ wire, through }) => {
+      const { proxy, mine } = await through();
       proxy.delayReplies(60_000, named("EVAL", "EVALSHA"));
       const controller = new AbortController();
-      const taking = kind.make(slow, lockName).lock({ signal: controller.signal });
+      const taking = mine.lock({ signal: controller.signal });
       watch(taking);
       await until("it is granted", () => wire.isHeld());
       const reason = new Error("enough");

@@ -1,7 +1,7 @@
 /** Contract section 3, last sentence: calls of one owner on one lock take effect one at a time in call order. */
 import { describe, expect } from "vitest";
 import { SLACK } from "../support/index.js";
-import { deferred, failure, recordEvents, untilWaiting, watch } from "./helpers.js";
+import { begunRun, failure, recordEvents, untilWaiting, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
 eachKind("calls of one owner", (test, kind) => {
@@ -160,22 +160,17 @@ eachKind("calls of one owner", (test, kind) => {
         wire,
       }) => {
         await client.scope(async () => {
-          const running = deferred();
-          const go = deferred();
-          const first = lock.run(async () => {
-            running.resolve();
-            await go.promise;
+          const { run, finish } = await begunRun(lock, async () => {
             const bare = await lock.lock({ wait: SLACK });
             await lock.unlock();
             expect(bare.isHeld).toBe(false);
             expect(await wire.count()).toBe(1);
             expect(watched.state).toBe("pending");
           });
-          await running.promise;
           const sibling = await untilWaiting(client, () => lock.run(() => {}));
           const watched = watch(sibling.done);
-          go.resolve();
-          await Promise.all([first, sibling.done]);
+          finish();
+          await Promise.all([run, sibling.done]);
         });
       });
 

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect } from "vitest";
 import { SLACK } from "../support/index.js";
-import { deferred, failure, nextEvent, watch } from "./helpers.js";
+import { begunRun, failure, untilWaiting, watch } from "./helpers.js";
 import { EXCLUSIVE } from "./kinds.js";
 import { eachKind } from "./scene.js";
 
@@ -105,33 +105,21 @@ eachKind("lock.run", (test, kind) => {
 
     test("a bare call does not wait for a run of its own owner either", async ({ client, lock }) => {
       await client.scope(async () => {
-        const running = deferred();
-        const finish = deferred();
-        const run = lock.run(async () => {
-          running.resolve();
-          await finish.promise;
-        });
-        await running.promise;
+        const { run, finish } = await begunRun(lock);
         const bare = await lock.lock({ wait: SLACK });
         await lock.unlock();
         expect(bare.isHeld).toBe(false);
-        finish.resolve();
+        finish();
         await run;
       });
     });
   });
 
   test("with a wait, runs that share no hold time out", async ({ lock, excluded }) => {
-    const running = deferred();
-    const finish = deferred();
-    const first = lock.run(async () => {
-      running.resolve();
-      await finish.promise;
-    });
-    await running.promise;
+    const { run, finish } = await begunRun(lock);
     expect(await failure(excluded.run(() => 1, { wait: 2_500 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
-    finish.resolve();
-    await first;
+    finish();
+    await run;
   });
 });
 
@@ -231,13 +219,7 @@ eachKind(
 
       test("a turn counts to wait, and ends by signal", async ({ lock, wire }) => {
         await lock.run(async () => {
-          const running = deferred();
-          const finish = deferred();
-          const first = lock.run(async () => {
-            running.resolve();
-            await finish.promise;
-          });
-          await running.promise;
+          const { run, finish } = await begunRun(lock);
           const began = performance.now();
           const late = await failure(lock.run(() => "never", { wait: 2_500 }));
           expect(late).toMatchObject({ code: "WAIT_TIMEOUT", lockName: lock.name });
@@ -247,8 +229,8 @@ eachKind(
           const reason = new Error("enough");
           controller.abort(reason);
           expect(await failure(aborted)).toBe(reason);
-          finish.resolve();
-          await first;
+          finish();
+          await run;
           expect(await wire.count()).toBe(1); // nothing is left of those that gave up
         });
       });
@@ -257,20 +239,12 @@ eachKind(
     describe("a run waits for the active ones that do not enclose it", () => {
       test("never behind a waiting one", async ({ client, lock }) => {
         await lock.run(async () => {
-          const running = deferred();
-          const asked = deferred();
           const order: string[] = [];
-          const first = lock.run(async () => {
-            running.resolve();
-            await asked.promise; // the sibling waits for its turn by now
-            await lock.run(() => order.push("nested"), { wait: SLACK });
-          });
-          await running.promise;
-          const waiting = nextEvent(client, "waiting");
-          const second = lock.run(() => order.push("sibling"));
-          await waiting;
-          asked.resolve();
-          await Promise.all([first, second]);
+          const nested = () => lock.run(() => order.push("nested"), { wait: SLACK });
+          const { run, finish } = await begunRun(lock, nested);
+          const sibling = await untilWaiting(client, () => lock.run(() => order.push("sibling")));
+          finish();
+          await Promise.all([run, sibling.done]);
           expect(order).toEqual(["nested", "sibling"]);
         });
       });
@@ -282,23 +256,14 @@ eachKind(
       }) => {
         await client.scope(async () => {
           const order: string[] = [];
-          const started = deferred();
-          const finish = deferred();
-          let inner: Promise<unknown> | undefined;
-          await lock.run(async () => {
-            inner = lock.run(async () => {
-              started.resolve();
-              await finish.promise;
-              order.push("inner");
-            });
-            await started.promise;
-          }); // ends while the inner one still runs
+          // It ends while the inner one still runs.
+          const inner = await lock.run(() => begunRun(lock, () => order.push("inner")));
           const next = lock.run(() => order.push("next"));
           const watched = watch(next);
           await sleep(30);
           expect(watched.state).toBe("pending");
-          finish.resolve();
-          await Promise.all([inner, next]);
+          inner.finish();
+          await Promise.all([inner.run, next]);
           expect(order).toEqual(["inner", "next"]);
         });
         expect(await wire.keys()).toEqual([]);

@@ -4,16 +4,18 @@
  */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, test as plain, type TestAPI } from "vitest";
-import { type Lock, LockClient } from "../../src/index.js";
+import { type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import {
   type CommandCounter,
   connectionLike,
   countCommands,
+  type FaultProxy,
   inMemory,
   isMemoryWanted,
   isPresence,
   memoryRedis,
   type RedisServer,
+  startProxy,
   startRedis,
   UNHURRIED,
 } from "../support/index.js";
@@ -79,8 +81,18 @@ export interface Fixtures {
   /** The lock itself by somebody else's client. */
   readonly twin: Lock;
   readonly wire: Wire;
+  /** A client behind a proxy. Its calls are unhurried by default. */
+  readonly through: (options?: LockClientOptions) => Promise<Through>;
   /** Counts what the server gets, from the start of the test. */
   readonly counter: CommandCounter;
+}
+
+export interface Through {
+  readonly proxy: FaultProxy;
+  /** Has taken and given back a lock of the kind, so the server knows its scripts. */
+  readonly client: LockClient;
+  /** The lock of the test, by that client. */
+  readonly mine: Lock;
 }
 
 export type KindTest = TestAPI<Fixtures>;
@@ -102,6 +114,21 @@ function testOf(kind: Kind, current: () => Scene): KindTest {
     rival: ({ rivals, lockName }, use) => use(kind.rival.make(rivals, lockName)),
     twin: ({ rivals, lockName }, use) => use(kind.make(rivals, lockName)),
     wire: ({ redis, lockName }, use) => use(new Wire(redis, kind, lockName)),
+    through: async ({ server, lockName, otherName }, use) => {
+      const opened: Through[] = [];
+      await use(async (options = UNHURRIED) => {
+        const proxy = await startProxy(server);
+        const client = new LockClient(connectionLike(proxy.connect()), options);
+        opened.push({ proxy, client, mine: kind.make(client, lockName) });
+        await warmUpAtLast(kind.make(client, otherName));
+        return opened.at(-1) as Through;
+      });
+      for (const { proxy, client } of opened) {
+        proxy.restore();
+        await client.close({ timeout: 0 });
+        await proxy.stop();
+      }
+    },
     // By the server of the test, which may have no sockets.
     counter: async ({ scene, server: { host: _ } }, use) => use(await scene.counter()),
   });

@@ -5,8 +5,7 @@ import * as holdfast from "../../src/index.js";
 import { LockClient, MultiLock, RedLock } from "../../src/index.js";
 import { type RedisServer, startRedis } from "../support/index.js";
 import { failure } from "./helpers.js";
-
-const PASSWORD = "pa55-w0rd";
+import { PASSWORD, url } from "./secrets.js";
 
 const servers: RedisServer[] = [];
 const clients: LockClient[] = [];
@@ -14,7 +13,7 @@ const clients: LockClient[] = [];
 beforeAll(async () => {
   servers.push(...(await Promise.all(Array.from({ length: 3 }, () => startRedis({ password: PASSWORD })))));
   clients.push(
-    ...servers.map(({ port }) => LockClient.connect(`redis://:${PASSWORD}@127.0.0.1:${port}`)),
+    ...servers.map(({ port }) => LockClient.connect(url("", PASSWORD, port))),
     new LockClient((servers[0] as RedisServer).connect()),
   );
   await Promise.all(clients.map((client) => client.ready()));

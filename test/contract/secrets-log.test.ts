@@ -3,12 +3,8 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../support/index.js";
-import { distUrl, isBuilt } from "./helpers.js";
-
-const PASSWORD = "pa55-w0rd";
-const USER_PASSWORD = "u5er-s3cret";
-/** A lease that no other number looks like: it is a script argument. */
-const LEASE = 86_413_579;
+import { distUrl, isBuilt, setUser } from "./helpers.js";
+import { expectClean, LEASE, PASSWORD, USER_PASSWORD, url } from "./secrets.js";
 
 let server: RedisServer;
 
@@ -17,29 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-function url(user: string, password: string, port = server.port): string {
-  return `redis://${user}:${password}@127.0.0.1:${port}`;
-}
-
-function isClean(text: string): void {
-  for (const secret of [PASSWORD, USER_PASSWORD, String(LEASE), "redis.call"]) {
-    expect(text).not.toContain(secret);
-  }
-  expect(text).not.toMatch(/rediss?:\/\/[^\s,]/);
-}
-
 test.skipIf(!isBuilt)("NODE_DEBUG=holdfast", async () => {
-  await server.call(
-    "ACL",
-    "SETUSER",
-    "deaf",
-    "reset",
-    "on",
-    `>${USER_PASSWORD}`,
-    "~*",
-    "resetchannels",
-    "+@all",
-  );
+  await setUser(server, "deaf", `>${USER_PASSWORD} ~* resetchannels +@all`);
   await server.call("HSET", "a", "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
   const program = `
     import { LockClient } from ${JSON.stringify(distUrl)};
@@ -52,9 +27,9 @@ test.skipIf(!isBuilt)("NODE_DEBUG=holdfast", async () => {
       await client.close({ timeout: 0 });
     }`;
   const targets = [
-    url("", PASSWORD),
-    url("deaf", USER_PASSWORD),
-    url("", USER_PASSWORD),
+    url("", PASSWORD, server.port),
+    url("deaf", USER_PASSWORD, server.port),
+    url("", USER_PASSWORD, server.port),
     url("", PASSWORD, 1),
   ];
   const { stderr, stdout } = await promisify(execFile)(
@@ -63,6 +38,6 @@ test.skipIf(!isBuilt)("NODE_DEBUG=holdfast", async () => {
     { env: { ...process.env, NODE_DEBUG: "holdfast" } },
   );
   expect(stderr).toMatch(/^HOLDFAST \d+:/m);
-  isClean(stderr);
-  isClean(stdout);
+  expectClean(stderr);
+  expectClean(stdout);
 });

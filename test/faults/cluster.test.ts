@@ -1,21 +1,15 @@
 /** Wake-ups on a cluster: sharded and classic pub/sub, lost connections of nodes, and a slot that moves. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
 import { type Endpoint, isSharded, needSharded, type RedisServer, until } from "../support/index.js";
-import { type Bed, failOnUnhandledRejections, Stage, script, turn, watch } from "./harness.js";
+import { type Bed, failsSoon, Stage, script, soon, turn, useStage, watch } from "./harness.js";
 import { expectNothingLeft } from "./remains.js";
 
 const NEVER = 60_000;
 const SOON = 6_000;
 const topology = "cluster";
 
-let stage: Stage;
-
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["cluster"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("cluster");
 
 const SHARDED: readonly LockClientOptions["shardedPubSub"][] = ["auto", true, false];
 
@@ -51,9 +45,7 @@ describe.concurrent("a waiter of another client is woken", () => {
     }
     expect(await listening(stage, bed.name, !sharded)).toEqual([]);
     await theirs.unlock();
-    await until("it has the lock", () => waiting.state !== "pending", { timeout: SOON });
-    expect(waiting.error).toBeUndefined();
-    await waiting.value?.unlock();
+    await (await soon(waiting)).unlock();
     await until("nobody listens", async () => (await listening(stage, bed.name, sharded)).length === 0);
     await expectNothingLeft(bed, 20_000);
   });
@@ -134,8 +126,7 @@ describe.concurrent("the first call of a client, which has to ask the server abo
     const call = watch(it.lock.lock());
     await turn();
     await it.client.close({ timeout: 0 });
-    await until("the call is over", () => call.state !== "pending");
-    expect(call.error).toMatchObject({ code: "CLIENT_CLOSED" });
+    expect(await failsSoon(call)).toMatchObject({ code: "CLIENT_CLOSED" });
     await it.bed.redis.ping();
     await expectNothingLeft(it.bed);
   });
@@ -167,9 +158,7 @@ describe.concurrent("subscribers", () => {
         await until("it listens", async () => (await listening(own, name, shardedPubSub)).length === 1);
         const kills = own.cluster.nodes.map((node) => node.call("CLIENT", "KILL", "TYPE", "pubsub"));
         await Promise.all(round % 2 ? [...kills, theirs.unlock()] : [theirs.unlock(), ...kills]);
-        await until("it has the lock", () => waiting.state !== "pending", { timeout: SOON });
-        expect(waiting.error).toBeUndefined();
-        await waiting.value?.unlock();
+        await (await soon(waiting)).unlock();
       }
       await expectNothingLeft(bed, 20_000);
     },

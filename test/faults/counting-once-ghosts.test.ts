@@ -2,17 +2,16 @@
  * Requests that arrive late: the connection was reset with the request still on its way, ioredis sent it again or the
  * call was given up, and only then the old bytes reach the server. No lock may come of it, nor any wrong count.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { KINDS, PLAIN } from "../contract/kinds.js";
+import { describe, expect, test } from "vitest";
 import { type HeldRequest, SLACK, STEADY, until } from "../support/index.js";
 import {
   type Bed,
-  failOnUnhandledRejections,
+  failsSoon,
   manyAtOnce,
   type ScriptName,
-  Stage,
   script,
   turn,
+  useStage,
   watch,
 } from "./harness.js";
 import {
@@ -23,15 +22,10 @@ import {
   ttlOf,
   untilMarked,
 } from "./remains.js";
-
-let stage: Stage;
+import { byTopology } from "./ways.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone", "cluster"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone", "cluster");
 
 function hold(bed: Bed, operation: ScriptName): HeldRequest {
   return bed.proxy.holdRequest(script(operation, bed.name));
@@ -45,20 +39,12 @@ async function stuck(bed: Bed, operation: ScriptName): Promise<HeldRequest> {
   return ghost;
 }
 
-const table = KINDS.flatMap((kind) =>
-  // The way to the server is the same for all kinds.
-  (kind === PLAIN ? (["standalone", "cluster"] as const) : (["standalone"] as const)).map(
-    (topology) => [kind.name, topology, kind] as const,
-  ),
-);
-
-describe.concurrent.each(table)("%s, %s: a late acquire", (_kind, topology, kind) => {
+describe.concurrent.each(byTopology)("%s, %s: a late acquire", (_kind, topology, kind) => {
   test("that arrives after its call was given up and undone gets nothing", async () => {
     await using bed = await stage.bed({ kind, topology });
     const call = watch(bed.lock.tryLock(200));
     const ghost = await stuck(bed, "acquire");
-    await until("the call is over", () => call.state !== "pending");
-    expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
     expect(call.took).toBeLessThan(200 + SLACK);
     bed.proxy.restore();
     await until("its clean-up was sent", () => bed.proxy.count(script("undo", bed.name)) > 0);
@@ -144,7 +130,7 @@ describe.concurrent.each(table)("%s, %s: a late acquire", (_kind, topology, kind
   });
 });
 
-describe.concurrent.each(table)("%s, %s: a late nested acquire", (_kind, topology, kind) => {
+describe.concurrent.each(byTopology)("%s, %s: a late nested acquire", (_kind, topology, kind) => {
   test("that was sent again and granted counts once, also after it was given back", async () => {
     await using bed = await stage.bed({ kind, topology });
     await bed.client.scope(async () => {
@@ -178,8 +164,7 @@ describe.concurrent.each(table)("%s, %s: a late nested acquire", (_kind, topolog
       const outer = await bed.lock.lock();
       const call = watch(bed.lock.lock());
       const ghost = await stuck(bed, "reenter");
-      await until("the call is over", () => call.state !== "pending");
-      expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+      expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
       bed.proxy.restore();
       await untilMarked(bed);
       await bed.lock.lock();
@@ -214,7 +199,7 @@ describe.concurrent.each(table)("%s, %s: a late nested acquire", (_kind, topolog
   });
 });
 
-describe.concurrent.each(table)(
+describe.concurrent.each(byTopology)(
   "%s, %s: a late release, extend, renewal or clean-up",
   (_kind, topology, kind) => {
     test("partial release: takes nothing from a hold that was nested since", async () => {

@@ -1,26 +1,20 @@
 /** Counting once over a table of connection options: the scripts carry the safety, not the options of the client. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { nextEvent } from "../contract/helpers.js";
 import { type ClientOptions, type ClusterClientOptions, STEADY, until } from "../support/index.js";
 import {
   type Bed,
-  failOnUnhandledRejections,
   type ScriptName,
-  Stage,
   script,
   soon,
   type Topology,
+  useStage,
   type Version,
   watch,
 } from "./harness.js";
-import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft } from "./remains.js";
+import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft, ttlOf } from "./remains.js";
 
-let stage: Stage;
-
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone", "cluster"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone", "cluster");
 
 interface Row {
   readonly redis?: ClientOptions;
@@ -67,51 +61,32 @@ const table = Object.entries(rows).flatMap(([name, row]) =>
 /** A whole life of a lock in which the reply to each operation is lost once. */
 async function liveThroughCuts(bed: Bed): Promise<void> {
   const { client, lock, name, proxy } = bed;
-  const cut = (operation: ScriptName) => proxy.cutReplyOf(script(operation, name));
+  const cut = async <T>(operation: ScriptName, call: () => Promise<T>): Promise<T> => {
+    const fault = proxy.cutReplyOf(script(operation, name));
+    const value = await call();
+    await fault.done;
+    return value;
+  };
   await client.scope(async () => {
-    let fault = cut("acquire");
-    const outer = await lock.lock();
-    await fault.done;
+    const outer = await cut("acquire", () => lock.lock());
     await expectHeld(bed, outer.ownerId, 1);
-
-    fault = cut("reenter");
-    await lock.lock();
-    await fault.done;
+    await cut("reenter", () => lock.lock());
     await expectHeld(bed, outer.ownerId, 2);
-
-    fault = cut("renew");
-    await new Promise<void>((resolve) => client.once("renewed", () => resolve()));
-    await fault.done;
+    await cut("renew", () => nextEvent(client, "renewed"));
     await expectHeldBesidesMarkers(bed, outer.ownerId, 2);
-
-    fault = cut("release");
-    await lock.unlock();
-    await fault.done;
+    await cut("release", () => lock.unlock());
     await expectHeldBesidesMarkers(bed, outer.ownerId, 1);
-
-    fault = cut("extend");
-    await outer.extend(60_000);
-    await fault.done;
+    await cut("extend", () => outer.extend(60_000));
     await expectHeldBesidesMarkers(bed, outer.ownerId, 1);
-    expect((await bed.keys())[name]?.ttl).toBeGreaterThan(50_000);
-
-    fault = cut("release");
-    await lock.unlock();
-    await fault.done;
+    expect(await ttlOf(bed)).toBeGreaterThan(50_000);
+    await cut("release", () => lock.unlock());
     await expectNothingLeft(bed, 20_000);
   });
 }
 
 describe.concurrent("each operation counts once though its reply is lost", () => {
   test.each(table)("$topology, ioredis $version, $name", async ({ topology, version, row }) => {
-    const { redis = {}, cluster = {} } = row;
-    await using bed = await stage.bed({
-      topology,
-      version,
-      redis,
-      cluster,
-      client: { watchdogTimeout: STEADY },
-    });
+    await using bed = await stage.bed({ topology, version, ...row, client: { watchdogTimeout: STEADY } });
     await liveThroughCuts(bed);
     expect(bed.troubles).toEqual([]);
   });
@@ -119,8 +94,7 @@ describe.concurrent("each operation counts once though its reply is lost", () =>
 
 describe.concurrent("waiting works, and a waiter is woken", () => {
   test.each(table)("$topology, ioredis $version, $name", async ({ topology, version, row }) => {
-    const { redis = {}, cluster = {} } = row;
-    await using bed = await stage.bed({ topology, version, redis, cluster, client: { pollCap: 60_000 } });
+    await using bed = await stage.bed({ topology, version, ...row, client: { pollCap: 60_000 } });
     const hold = await bed.lock.lock();
     const waiting = watch(bed.lock.lock());
     // It is in the line and has asked again since its subscription was confirmed.

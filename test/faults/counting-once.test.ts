@@ -1,27 +1,14 @@
 /** A command that is executed but whose reply is lost, or that never arrives, counts once: every operation. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { nextEvent } from "../contract/helpers.js";
 import { KINDS, PLAIN } from "../contract/kinds.js";
 import { type Fault, type Matcher, STEADY } from "../support/index.js";
-import {
-  type Bed,
-  failOnUnhandledRejections,
-  manyAtOnce,
-  type ScriptName,
-  Stage,
-  script,
-  type Topology,
-  type Version,
-} from "./harness.js";
+import { type Bed, manyAtOnce, type ScriptName, script, useStage } from "./harness.js";
 import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft, ttlOf } from "./remains.js";
-
-let stage: Stage;
+import { EVERYWHERE } from "./ways.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone", "cluster"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone", "cluster");
 
 type Strike = (bed: Bed, name: ScriptName) => Fault;
 const arm: Record<string, (bed: Bed, match: Matcher) => Fault> = {
@@ -58,7 +45,7 @@ const operations: Record<string, (bed: Bed, strike: Strike) => Promise<void>> = 
   renewal: async (bed, strike) => {
     const hold = await bed.lock.lock();
     const fault = strike(bed, "renew");
-    await new Promise<void>((resolve) => bed.client.once("renewed", () => resolve()));
+    await nextEvent(bed.client, "renewed");
     await fault.done;
     await expectHeld(bed, hold.ownerId, 1);
     expect(hold.isHeld).toBe(true);
@@ -115,19 +102,13 @@ const operations: Record<string, (bed: Bed, strike: Strike) => Promise<void>> = 
   },
 };
 
-const everywhere: [Topology, Version][] = [
-  ["standalone", 6],
-  ["standalone", 5],
-  ["cluster", 6],
-  ["cluster", 5],
-];
 /** The way to the server is the same for all kinds; two of them will do for the scripts of the others. */
-const somewhere: [Topology, Version][] = [
+const somewhere: typeof EVERYWHERE = [
   ["standalone", 6],
   ["cluster", 5],
 ];
 const table = KINDS.flatMap((kind) =>
-  (kind === PLAIN ? everywhere : somewhere).map(
+  (kind === PLAIN ? EVERYWHERE : somewhere).map(
     ([topology, version]) => [kind.name, topology, version, kind] as const,
   ),
 );

@@ -2,34 +2,19 @@
  * A lock on its way from hand to hand inside one process, and no answer comes: what the giver hears, and that an heir which
  * ends meanwhile leaves nothing on the server, wherever the command was.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/index.js";
-import {
-  atLast,
-  type Bed,
-  failOnUnhandledRejections,
-  manyAtOnce,
-  Stage,
-  script,
-  soon,
-  turn,
-  watch,
-} from "./harness.js";
-import { type Line, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
+import { atLast, type Bed, failsSoon, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
+import { expectHolder, type Line, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectNothingLeft, expectNothingLeftSoon, ttlOf, untilFree, untilMarked } from "./remains.js";
+import { onBoth } from "./ways.js";
 
 /** A delay that only `restore` ends. */
 const FOREVER = 60_000;
 const IMPATIENT = { commandTimeout: 3_000, pollCap: 5_000 };
 
-let stage: Stage;
-
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone", "cluster"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone", "cluster");
 
 /** Where the command is when the heir's call ends. */
 const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>>> = {
@@ -64,11 +49,7 @@ const ends: Record<string, (bed: Bed, line: Line) => Promise<unknown>> = {
   },
 };
 
-const table = PASSED.flatMap((kind) =>
-  (["standalone", "cluster"] as const).map((topology) => [kind.name, topology, kind] as const),
-);
-
-describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
+describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
   beforeEach((context) => needCounted(topology, context));
 
   describe.each(Object.entries(places))("while the command %s", (_place, stop) => {
@@ -88,7 +69,7 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
         bed.proxy.restore();
         await soon(unlocked);
         const last = await soon(line.next);
-        await expectAlone(bed, last);
+        await expectHolder(bed, last);
         await last.unlock();
         await expectNothingLeftSoon(bed);
         expect(bed.troubles).toEqual([]);
@@ -118,14 +99,13 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
       const arrived = await stop(bed);
       const unlocked = watch(giver.unlock());
       await arrived({ giver, heir, next, controller: new AbortController() });
-      await until("unlock is over", () => unlocked.state !== "pending");
-      expect(unlocked.error).toMatchObject({ code: "UNAVAILABLE" });
+      expect(await failsSoon(unlocked)).toMatchObject({ code: "UNAVAILABLE" });
       expect([heir.state, next.state]).toEqual(["pending", "pending"]);
       bed.proxy.restore();
       await atLast(() => giver.unlock());
       const hold = await soon(heir);
       expect(next.state).toBe("pending");
-      await expectAlone(bed, hold);
+      await expectHolder(bed, hold);
       const ttl = await ttlOf(bed);
       expect(hold.remaining).toBeLessThanOrEqual(ttl);
       await atLast(() => hold.unlock());
@@ -147,7 +127,7 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
       bed.proxy.restore();
       await atLast(() => line.giver.unlock());
       const last = await soon(line.next);
-      await expectAlone(bed, last);
+      await expectHolder(bed, last);
       await atLast(() => last.unlock());
       await expectNothingLeftSoon(bed);
       expect(bed.troubles).toEqual([]);
@@ -164,7 +144,7 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
       await unlocked;
       const last = await soon(line.next);
       expect(line.heir.error).toBe("enough");
-      await expectAlone(bed, last);
+      await expectHolder(bed, last);
       await last.unlock();
       await untilFree(bed);
     }
@@ -181,7 +161,7 @@ describe.concurrent.each(table)("%s, %s", (_kind, topology, kind) => {
     await soon(unlocked);
     const last = await soon(line.next);
     await late.deliver();
-    await expectAlone(bed, last);
+    await expectHolder(bed, last);
     await last.unlock();
     await expectNothingLeftSoon(bed);
   });
@@ -203,7 +183,7 @@ test.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))(
     await late.fired;
     controller.abort("enough");
     await untilMarked(bed);
-    await expectAlone(bed, giver);
+    await expectHolder(bed, giver);
     await late.deliver();
     expect((await bed.keys())[bed.name]).toBeUndefined();
     releases.cancel();
@@ -213,8 +193,3 @@ test.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))(
     await expectNothingLeftSoon(bed);
   },
 );
-
-/** The server has this hold, and no other. */
-async function expectAlone(bed: Bed, { ownerId }: { ownerId: string }): Promise<void> {
-  expect((await bed.keys())[bed.name]?.value).toEqual(bed.kind.fields(ownerId, 1));
-}

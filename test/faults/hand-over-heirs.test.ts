@@ -1,35 +1,15 @@
 /** Who can inherit a lock inside one process: runs, owners with several calls, members of a group; and when nobody does. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Hold, LockClient, MultiLock } from "../../src/index.js";
 import { startRedis, until } from "../support/index.js";
-import {
-  type Bed,
-  failOnUnhandledRejections,
-  manyAtOnce,
-  Stage,
-  script,
-  soon,
-  turn,
-  watch,
-} from "./harness.js";
-import { NEVER, PASS, PASSED, parked } from "./passing.js";
-import { expectNothingLeft, expectNothingLeftSoon, untilFree } from "./remains.js";
+import { manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
+import { expectHolder, NEVER, PASS, PASSED, parked } from "./passing.js";
+import { channels, expectNothingLeft, expectNothingLeftSoon, listeners, untilFree } from "./remains.js";
 
 const PATIENT = { pollCap: NEVER };
 
-let stage: Stage;
-
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
-
-/** The server has this hold so many times, and no other. */
-async function expectHash(bed: Bed, { ownerId }: Hold, count: number): Promise<void> {
-  expect((await bed.keys())[bed.name]?.value).toEqual(bed.kind.fields(ownerId, count));
-}
+const stage = useStage("standalone");
 
 describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s", (_, kind) => {
   test("waiting runs have it one after the other, each by the command that ends the one before", async () => {
@@ -42,9 +22,9 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
       bed.lock.run(async (hold) => {
         expect(++inside).toBe(1);
         order.push(i);
-        await expectHash(bed, hold, 1);
+        await expectHolder(bed, hold);
         const nested = await bed.lock.lock();
-        await expectHash(bed, hold, 2);
+        await expectHolder(bed, hold, 2);
         await nested.unlock();
         inside--;
       }),
@@ -77,11 +57,11 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     const holds = [await soon(first), await soon(second), await soon(third)];
     expect(new Set(holds.map(({ ownerId }) => ownerId)).size).toBe(1);
     expect(bed.proxy.count(PASS)).toBe(1);
-    await expectHash(bed, holds[0] as Hold, 3);
+    await expectHolder(bed, holds[0] as Hold, 3);
     expect(stranger.state).toBe("pending");
     for (const hold of holds) await hold.unlock();
     const last = await soon(stranger);
-    await expectHash(bed, last, 1);
+    await expectHolder(bed, last);
     await last.unlock();
     await expectNothingLeftSoon(bed);
     expect(bed.troubles).toEqual([]);
@@ -96,20 +76,18 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     const heir = watch(bed.lock.lock({ owner }));
     const outside = watch(other.make(bed.name).lock());
     await parked(bed);
-    await until(
-      "both listen",
-      async () => ((await stage.server.call("PUBSUB", "NUMSUB", await channelOf(bed))) as unknown[])[1] === 2,
-    );
+    expect(await channels(stage.server, bed.name)).toHaveLength(1);
+    await until("both listen", async () => (await listeners(stage.server, bed.name)) === 2);
     // The other client is asked first, and the owner's second call comes before its try.
     const unlocked = theirs.unlock();
     const tried = await bed.lock.tryLock(0, undefined, { owner });
     await unlocked;
     const hold = await soon(heir);
     expect(tried?.ownerId).toBe(hold.ownerId);
-    await expectHash(bed, hold, 2);
+    await expectHolder(bed, hold, 2);
     expect(outside.state).toBe("pending");
     await tried?.unlock();
-    await expectHash(bed, hold, 1);
+    await expectHolder(bed, hold);
     await hold.unlock();
     await (await soon(outside)).unlock();
     await expectNothingLeftSoon(bed);
@@ -163,13 +141,6 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     expect(bed.troubles).toEqual([]);
   });
 });
-
-/** Where who waits for the lock is woken; there is one such channel. */
-async function channelOf(bed: Bed): Promise<string> {
-  const found = (await stage.server.call("PUBSUB", "CHANNELS", `*${bed.name}*`)) as string[];
-  expect(found).toHaveLength(1);
-  return found[0] as string;
-}
 
 test("a grant that replicas must acknowledge is not handed over", async () => {
   await using replica = await startRedis({ replicaOf: stage.server });

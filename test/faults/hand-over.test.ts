@@ -1,44 +1,22 @@
 /** A lock that goes from hand to hand inside one process: order, cost, leases, events; and its one command counts once. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";
 import { PLAIN } from "../contract/kinds.js";
 import { seize } from "../contract/wire.js";
 import { type Fault, type HeldRequest, SLACK, until } from "../support/index.js";
-import {
-  type Bed,
-  failOnUnhandledRejections,
-  manyAtOnce,
-  Stage,
-  script,
-  soon,
-  type Topology,
-  turn,
-  type Version,
-  watch,
-} from "./harness.js";
-import { lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
+import { type Bed, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
+import { expectHolder, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, ttlOf, untilFree } from "./remains.js";
+import { EVERYWHERE } from "./ways.js";
 
 const WAITERS = 12;
 const PATIENT = { pollCap: NEVER };
 
-let stage: Stage;
-
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone", "cluster"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone", "cluster");
 
-const everywhere: [Topology, Version][] = [
-  ["standalone", 6],
-  ["standalone", 5],
-  ["cluster", 6],
-  ["cluster", 5],
-];
 const table = PASSED.flatMap((kind) =>
-  everywhere.map(([topology, version]) => [kind.name, topology, version, kind] as const),
+  EVERYWHERE.map(([topology, version]) => [kind.name, topology, version, kind] as const),
 );
 
 /** Events about holds, as `acquired 3` where 3 is the place of its owner in the order of the grants. */
@@ -108,7 +86,7 @@ describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version,
     await giver.unlock();
     await fault.done;
     const hold = await soon(heir);
-    await expectHeld(bed, hold);
+    await expectHolder(bed, hold);
     // The command that was sent again has told it.
     expect(bed.proxy.count(script("acquire", hold.ownerId))).toBe(0);
     expect(await bed.lock.getHoldCount({ owner: hold })).toBe(1);
@@ -135,7 +113,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await giver.unlock();
     const hold = await soon(heir);
     if (!over) await late.deliver();
-    await expectHeld(bed, hold);
+    await expectHolder(bed, hold);
     await hold.unlock();
     await (await soon(next)).unlock();
     if (over) await late.deliver();
@@ -201,7 +179,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
       bed.proxy.restore();
       await expect(soon(unlocked)).rejects.toMatchObject({ code: "LOCK_LOST" });
       const hold = await soon(heir);
-      await expectHeld(bed, hold);
+      await expectHolder(bed, hold);
       expect(next.state).toBe("pending");
       await hold.unlock();
       await (await soon(next)).unlock();
@@ -269,7 +247,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     const hold = await soon(heir);
     expect(bed.proxy.count(PASS)).toBe(0);
-    await expectHeld(bed, hold);
+    await expectHolder(bed, hold);
     await hold.unlock();
     await expectNothingLeft(bed, 20_000);
   });
@@ -278,11 +256,6 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
 /** Without doubles, in ascending order. */
 function rising(tokens: readonly bigint[]): bigint[] {
   return [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
-}
-
-/** The server has this hold, and no other. */
-async function expectHeld(bed: Bed, { ownerId }: Hold): Promise<void> {
-  expect((await bed.keys())[bed.name]?.value).toEqual(bed.kind.fields(ownerId, 1));
 }
 
 async function forceElsewhere(bed: Bed): Promise<void> {

@@ -101,7 +101,7 @@ export interface Bed extends AsyncDisposable {
   delayAll(ms: number, match: Matcher): void;
   readonly observer: ScanClient | ScanCluster;
   /** `lost` and `error` events of the client. */
-  readonly troubles: unknown[];
+  readonly troubles: readonly [name: "lost" | "error", event: unknown][];
   /** All keys that have to do with the lock. */
   keys(): Promise<Record<string, KeyState>>;
   dispose(): Promise<void>;
@@ -115,26 +115,27 @@ export function freshName(): string {
 }
 
 export class Stage implements AsyncDisposable {
-  readonly #server: RedisServer | undefined;
-  readonly #cluster: RedisCluster | undefined;
-
-  private constructor(server: RedisServer | undefined, cluster: RedisCluster | undefined) {
-    this.#server = server;
-    this.#cluster = cluster;
-  }
+  #server: RedisServer | undefined;
+  #cluster: RedisCluster | undefined;
 
   static async start(topologies: readonly Topology[], args: readonly string[] = []): Promise<Stage> {
-    const [server, cluster] = await Promise.all([
+    const stage = new Stage();
+    await stage.open(topologies, args);
+    return stage;
+  }
+
+  /** Starts its servers. */
+  async open(topologies: readonly Topology[], args: readonly string[] = []): Promise<void> {
+    [this.#server, this.#cluster] = await Promise.all([
       topologies.includes("standalone") ? startRedis({ args }) : undefined,
       topologies.includes("cluster") ? startCluster({ masters: 3, args }) : undefined,
     ]);
     // A late EVALSHA must not fail for a script that its node has never seen.
-    for (const node of [server, ...(cluster?.nodes ?? [])]) {
+    for (const node of [this.#server, ...(this.#cluster?.nodes ?? [])]) {
       for (const { modern, legacy } of scripts.filter((each) => each.modern)) {
         await node?.call("SCRIPT", "LOAD", (node.hasFeaturesOf("7.0") ? modern : legacy).text);
       }
     }
-    return new Stage(server, cluster);
   }
 
   get server(): RedisServer {
@@ -217,7 +218,7 @@ async function bedOf(
   redis.on("error", () => {});
   const { kind = PLAIN } = options;
   const client = new LockClient(redis, { ...UNHURRIED, ...options.client });
-  const troubles: unknown[] = [];
+  const troubles: ["lost" | "error", unknown][] = [];
   client.on("lost", (event) => troubles.push(["lost", event]));
   client.on("error", (event) => troubles.push(["error", event]));
   await until("the client is ready", () => redis.status === "ready");
@@ -262,6 +263,13 @@ export async function soon<T>(watched: Watched<T>, timeout: number = SOON): Prom
   return watched.promise;
 }
 
+/** Resolves with what the call fails with; fails if that takes long, or if it succeeds. */
+export async function failsSoon(watched: Watched<unknown>, timeout: number = SOON): Promise<unknown> {
+  await until("the call is over", () => watched.state !== "pending", { timeout });
+  if (watched.state === "resolved") throw new Error(`expected a failure, got ${String(watched.value)}`);
+  return watched.error;
+}
+
 /** What the call gives, asked again as often as a client of little patience needs on a busy machine. */
 export async function atLast<T>(call: () => Promise<T>): Promise<T> {
   const outcome = await until("it is answered in time", async () => {
@@ -283,6 +291,15 @@ export async function turn(): Promise<void> {
 
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Servers for the tests of one file. The file fails if any promise rejected with nobody to hear it. */
+export function useStage(...topologies: readonly Topology[]): Stage {
+  failOnUnhandledRejections();
+  const stage = new Stage();
+  beforeAll(() => stage.open(topologies));
+  afterAll(() => stage[Symbol.asyncDispose]());
+  return stage;
 }
 
 /** For tests that run on every kind of lock: they wait most of the time, so more of them go side by side. */

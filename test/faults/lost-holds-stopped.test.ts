@@ -1,21 +1,16 @@
 /** Processes that stop, stall or die while they hold a lock: they know it, or others get the lock when the lease ends. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
 import { PATIENCE, STEADY, startWorker } from "../support/index.js";
 import { bundledWorker } from "./build-worker.js";
-import { failOnUnhandledRejections, manyAtOnce, Stage, soon, watch } from "./harness.js";
+import { manyAtOnce, soon, useStage, watch } from "./harness.js";
 import type { Look, Stall } from "./holder-worker.js";
 import { untilFree } from "./remains.js";
 
-let stage: Stage;
 const worker = bundledWorker("./holder-worker.ts");
 
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone");
 
 /** A process that holds the lock of a bed. */
 async function holder(kind: Kind, watchdogTimeout: number) {

@@ -1,10 +1,10 @@
 /** Holds that end before their unlock: how that is noticed, what is told, and what is never done afterwards. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Hold, isLockError, type LockLostError } from "../../src/index.js";
 import { byName, PLAIN } from "../contract/kinds.js";
 import { SOMEBODY, seize } from "../contract/wire.js";
 import { STEADY, until } from "../support/index.js";
-import { atLast, type Bed, failOnUnhandledRejections, manyAtOnce, pause, Stage, script } from "./harness.js";
+import { atLast, type Bed, manyAtOnce, pause, Stage, script, useStage } from "./harness.js";
 import { expectNothingLeft, untilFree } from "./remains.js";
 
 /** Renewed every third of it. Where a loss by time is the subject. */
@@ -12,14 +12,8 @@ const LEASE = 3_000;
 /** Where it is not: what is lost on the server has to be noticed by a renewal, before time is over. */
 const WATCHED = { watchdogTimeout: STEADY / 2 };
 
-let stage: Stage;
-
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone");
 
 /** All ways to see that a hold is lost agree, and its unlock says so once. */
 async function expectLost(bed: Bed, hold: Hold, reason: string): Promise<void> {
@@ -38,10 +32,7 @@ async function expectLost(bed: Bed, hold: Hold, reason: string): Promise<void> {
 }
 
 function lostEvents(bed: Bed): unknown[] {
-  return bed.troubles.flatMap((trouble) => {
-    const [kind, event] = trouble as [string, unknown];
-    return kind === "lost" ? [event] : [];
-  });
+  return bed.troubles.filter(([name]) => name === "lost").map(([, event]) => event);
 }
 
 function untilAborted(hold: Hold): Promise<unknown> {
@@ -74,26 +65,30 @@ async function expectTheirs(bed: Bed): Promise<void> {
   expect(lock?.ttl).toBeGreaterThan(0);
 }
 
-describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
-  test("a wiped lock is noticed at the next renewal, and not renewed again", async () => {
-    await using bed = await stage.bed({ kind, client: WATCHED });
-    const hold = await bed.lock.lock();
-    await wipe(bed);
-    await untilAborted(hold);
-    await expectLost(bed, hold, "expired");
-    await expectNoMoreRenewals(bed, WATCHED.watchdogTimeout);
-    await expectNothingLeft(bed);
-  });
+const STRIKES: readonly [
+  lock: string,
+  then: string,
+  reason: string,
+  strike: (bed: Bed) => Promise<void>,
+  expectLeft: (bed: Bed) => Promise<void>,
+][] = [
+  ["a wiped lock", "not brought back", "expired", wipe, expectNothingLeft],
+  ["a lock that another has", "left alone", "taken", takeOver, expectTheirs],
+];
 
-  test("a lock that another has is noticed at the next renewal, and left alone", async () => {
-    await using bed = await stage.bed({ kind, client: WATCHED });
-    const hold = await bed.lock.lock();
-    await takeOver(bed);
-    await untilAborted(hold);
-    await expectLost(bed, hold, "taken");
-    await expectNoMoreRenewals(bed, WATCHED.watchdogTimeout);
-    await expectTheirs(bed);
-  });
+describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
+  test.each(STRIKES)(
+    "%s is noticed at the next renewal, and %s",
+    async (_lock, _then, reason, strike, expectLeft) => {
+      await using bed = await stage.bed({ kind, client: WATCHED });
+      const hold = await bed.lock.lock();
+      await strike(bed);
+      await untilAborted(hold);
+      await expectLost(bed, hold, reason);
+      await expectNoMoreRenewals(bed, WATCHED.watchdogTimeout);
+      await expectLeft(bed);
+    },
+  );
 
   test("a key that holds other data by now counts as taken, and the data stays", async () => {
     await using bed = await stage.bed({ kind, client: WATCHED });
@@ -104,57 +99,22 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
     expect(await stage.server.call("GET", bed.name)).toBe("data");
   });
 
-  test.each([
-    ["wiped", "expired", wipe],
-    ["taken by another", "taken", takeOver],
-  ])("%s: the unlock says so, once", async (_, reason, strike) => {
+  test.each(STRIKES)("%s: the unlock says so, once", async (_lock, _then, reason, strike, expectLeft) => {
     await using bed = await stage.bed({ kind });
     const hold = await bed.lock.lock();
     await strike(bed);
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason });
     await expectLost(bed, hold, reason);
-    if (reason === "taken") await expectTheirs(bed);
+    await expectLeft(bed);
   });
 
-  test.each([
-    ["wiped", "expired", wipe],
-    ["taken by another", "taken", takeOver],
-  ])("%s: extend says so and brings nothing back", async (_, reason, strike) => {
+  test.each(STRIKES)("%s: extend says so, and it is %s", async (_lock, _then, reason, strike, expectLeft) => {
     await using bed = await stage.bed({ kind });
     const hold = await bed.lock.lock({ lease: 10_000 });
     await strike(bed);
     await expect(hold.extend(20_000)).rejects.toMatchObject({ code: "LOCK_LOST", reason });
     await expectLost(bed, hold, reason);
-    if (reason === "taken") await expectTheirs(bed);
-    else await expectNothingLeft(bed);
-  });
-
-  test("a nested call notices it: the outer hold is lost, and the call starts afresh like a stranger", async () => {
-    await using bed = await stage.bed({ kind });
-    await bed.client.scope(async () => {
-      const outer = await bed.lock.lock();
-      await wipe(bed);
-      const next = await bed.lock.lock();
-      expect(outer.isHeld).toBe(false);
-      expect(outer.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-      expect(next.ownerId).not.toBe(outer.ownerId);
-      expect((await bed.keys())[bed.name]?.value).toEqual(kind.fields(next.ownerId, 1));
-      // The lost hold stays on the stack until an unlock has told of it.
-      await bed.lock.unlock();
-      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "NOT_OWNER" });
-    });
-    await expectNothingLeft(bed);
-  });
-
-  test("lock.unlock() that reaches a lost hold rejects LOCK_LOST once and drops it", async () => {
-    await using bed = await stage.bed({ kind });
-    await bed.client.scope(async () => {
-      await bed.lock.lock();
-      await wipe(bed);
-      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-      await expect(bed.lock.unlock()).rejects.toMatchObject({ code: "NOT_OWNER" });
-    });
+    await expectLeft(bed);
   });
 
   test("all nested holds are lost together, one event each", async () => {
@@ -180,45 +140,8 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
     expect(holds.every((hold) => hold.signal.aborted)).toBe(true); // read for the first time here
     await expectNothingLeft(bed);
   });
-});
 
-describe.concurrent.each(byName())("%s: run", (_kind, kind) => {
-  test("rejects LOCK_LOST with `result` when fn succeeded but the hold was lost", async () => {
-    await using bed = await stage.bed({ kind, client: WATCHED });
-    const running = bed.lock.run(async (hold) => {
-      await wipe(bed);
-      await untilAborted(hold);
-      return { some: "result" };
-    });
-    await expect(running).rejects.toMatchObject({
-      code: "LOCK_LOST",
-      reason: "expired",
-      result: { some: "result" },
-    });
-    expect(lostEvents(bed).length).toBe(1);
-  });
-
-  test("rejects LOCK_LOST with `result` when only the release notices it", async () => {
-    await using bed = await stage.bed({ kind });
-    const running = bed.lock.run(async () => {
-      await takeOver(bed);
-      return 7;
-    });
-    await expect(running).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken", result: 7 });
-    await expectTheirs(bed);
-  });
-
-  test("fn's own error wins over the loss", async () => {
-    await using bed = await stage.bed({ kind });
-    const own = new Error("fn failed");
-    const running = bed.lock.run(async () => {
-      await wipe(bed);
-      throw own;
-    });
-    await expect(running).rejects.toBe(own);
-  });
-
-  test("fn that throws what its signal aborted with rejects with that", async () => {
+  test("a run whose fn throws what its signal aborted with rejects with that", async () => {
     await using bed = await stage.bed({ kind, client: WATCHED });
     const running = bed.lock.run(async (hold) => {
       await wipe(bed);

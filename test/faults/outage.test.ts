@@ -1,12 +1,12 @@
 /** What many calls cost that are given up while Redis does not answer: during the outage, at its end, and after it. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
 import { failure } from "../contract/helpers.js";
 import { byName } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { type Matcher, startProxy, startWorker, until } from "../support/index.js";
 import { bundledWorker } from "./build-worker.js";
-import { type Bed, failOnUnhandledRejections, pause, Stage, script, soon, watch } from "./harness.js";
+import { type Bed, pause, script, soon, useStage, watch } from "./harness.js";
 
 /** Commands of the clean-up that may be unanswered at a time. */
 const AT_A_TIME = 32;
@@ -14,14 +14,9 @@ const COMMAND_TIMEOUT = 150;
 /** Long enough for any command to be given up several times. */
 const LONG = 8 * COMMAND_TIMEOUT;
 
-let stage: Stage;
 const worker = bundledWorker("./outage-worker.ts");
 
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone");
 
 const OUTAGES: [string, (bed: Bed) => void][] = [
   ["stalled", (bed) => bed.proxy.stall()],

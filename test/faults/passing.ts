@@ -1,5 +1,5 @@
 /** What the tests of the hand-over inside one process share: which kinds have it, and how its waiters come to stand in line. */
-import type { TestContext } from "vitest";
+import { expect, type TestContext } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
 import { type Matcher, needSharded, until } from "../support/index.js";
@@ -49,4 +49,13 @@ export async function lineUp(bed: Bed, options: { wait?: number; lease?: number 
   await parked(bed);
   bed.proxy.clear();
   return { giver, heir, next, controller };
+}
+
+/** The server has this hold so many times, and no other. */
+export async function expectHolder(
+  bed: Bed,
+  { ownerId }: { readonly ownerId: string },
+  count = 1,
+): Promise<void> {
+  expect((await bed.keys())[bed.name]?.value).toEqual(bed.kind.fields(ownerId, count));
 }

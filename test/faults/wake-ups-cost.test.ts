@@ -1,31 +1,16 @@
 /** What taking, giving back and waiting cost Redis, and what a call that has ended leaves in the process: nothing. */
 import { getEventListeners } from "node:events";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { LockClientOptions } from "../../src/index.js";
 import { byName } from "../contract/kinds.js";
 import { until } from "../support/index.js";
-import {
-  type Bed,
-  failOnUnhandledRejections,
-  manyAtOnce,
-  ownCommand,
-  pause,
-  Stage,
-  script,
-  watch,
-} from "./harness.js";
+import { type Bed, manyAtOnce, ownCommand, pause, script, useStage, watch } from "./harness.js";
 import { listeners } from "./remains.js";
 
-let stage: Stage;
-
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone");
 
 const sent = (bed: Bed): string[] => bed.proxy.commands.map(({ command }) => command[0] ?? "");
 

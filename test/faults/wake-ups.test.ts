@@ -7,10 +7,12 @@ import { type Matcher, PATIENCE, SLACK, until } from "../support/index.js";
 import {
   type Bed,
   failOnUnhandledRejections,
+  failsSoon,
   manyAtOnce,
   pause,
   Stage,
   script,
+  soon,
   turn,
   type Watched,
   watch,
@@ -65,9 +67,7 @@ async function untilParked(stage: Stage, bed: Bed): Promise<void> {
 }
 
 async function expectSoon(waiting: Watched<Hold>, within = SOON): Promise<void> {
-  await until("the waiter has the lock", () => waiting.state !== "pending", { timeout: within });
-  expect(waiting.error).toBeUndefined();
-  await waiting.value?.unlock();
+  await (await soon(waiting, within)).unlock();
 }
 
 describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
@@ -337,8 +337,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
       expect(took).toBeLessThan(2_000 + SLACK);
     }
     await stage.server.restart();
-    await until("the long wait is over", () => long.state !== "pending");
-    expect(long.error).toMatchObject({ code: "WAIT_TIMEOUT" });
+    expect(await failsSoon(long)).toMatchObject({ code: "WAIT_TIMEOUT" });
     await it.theirs.unlock();
     await expectSoon(it.waiting);
   });
@@ -349,8 +348,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
     const call = watch(it.bed.lock.lock({ wait: 1_500 }));
     await turn();
     stage.server.pause();
-    await until("the call is over", () => call.state !== "pending");
-    expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
     expect(it.waiting.state).toBe("pending");
     stage.server.resume();
     await it.theirs.unlock();

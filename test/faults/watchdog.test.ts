@@ -1,19 +1,13 @@
 /** Renewal: it outlives leases and outages, never creates a lock, never follows an unlock, and leaves no key without TTL. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { takeBriefly } from "../contract/helpers.js";
 import { byName, PLAIN } from "../contract/kinds.js";
 import { STEADY, until } from "../support/index.js";
-import { atLast, type Bed, failOnUnhandledRejections, manyAtOnce, pause, Stage, script } from "./harness.js";
+import { atLast, type Bed, manyAtOnce, pause, Stage, script, useStage } from "./harness.js";
 import { expectHeld, expectNothingLeft, ttlOf, untilFree } from "./remains.js";
 
-let stage: Stage;
-
 manyAtOnce();
-failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = useStage("standalone");
 
 /** Watches the keys of a bed's lock all the time; one whose TTL was ever missing fails the test. */
 function sampleTtls(bed: Bed): { readonly samples: () => number; stop(): Promise<void> } {

@@ -1,10 +1,9 @@
 /** Wrong arguments of `inspect` and `list` are refused before anything is sent. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { as, type Refusal, refused } from "../contract/helpers.js";
+import { type Bad, NAMES } from "../contract/bad-values.js";
+import { as, refused, sendNothing } from "../contract/helpers.js";
 import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
-
-type Bad = readonly [title: string, value: unknown, type: Refusal];
 
 let server: RedisServer;
 let counter: CommandCounter;
@@ -21,20 +20,11 @@ afterAll(async () => {
   await client?.close({ timeout: 0 });
   await server?.stop();
 });
-beforeEach(() => counter.reset());
-afterEach(async () => {
-  await counter.settle();
-  expect(counter.all()).toEqual([]); // the rule that all of these share
-});
+sendNothing(() => counter);
 
-test.each<Bad>([
-  ["undefined", undefined, TypeError],
-  ["null", null, TypeError],
-  ["a number", 5, TypeError],
-  ["empty", "", RangeError],
-  ["513 bytes", "a".repeat(513), RangeError],
-  ["a lone surrogate", "a\ud800", RangeError],
-])("inspect: a name that is %s", (_, name, type) => refused(() => client.inspect(as(name)), type));
+test.each(NAMES)("inspect: a name that is %s", (_, name, type) =>
+  refused(() => client.inspect(as(name)), type),
+);
 
 describe("list", () => {
   const all = async (options: unknown): Promise<unknown[]> => {

@@ -1,12 +1,11 @@
 /** `inspect`: what the keys on the server say of a lock. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, Stage, watch } from "../faults/harness.js";
+import { failsSoon, manyAtOnce, Stage, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, NEVER, Site, useStage } from "../synchronizers/helpers.js";
+import { NEVER, Site } from "../synchronizers/helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 const THEIRS = "b0e5b1a2-0000-4000-8000-000000000000";
 /** A TTL that was set to this a short while ago. */
@@ -30,7 +29,7 @@ describe.concurrent("inspect gives null of a name", () => {
   ];
 
   test.each(free)("%s", async (_, make) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await make({
       ...site,
       name: site.name,
@@ -58,7 +57,7 @@ test.concurrent.each<[string, (site: Site) => Promise<unknown>]>([
   ],
   ["that holds a hash with the field mode alone", ({ redis, name }) => redis.hset(name, { mode: "dark" })],
 ])("inspect refuses a name %s", async (_, make) => {
-  await using site = await Site.of(stage());
+  await using site = await Site.of(stage);
   await make(site);
   const before = await site.lasting();
   await expect(site.client(0).inspect(site.name)).rejects.toMatchObject({
@@ -70,7 +69,7 @@ test.concurrent.each<[string, (site: Site) => Promise<unknown>]>([
 
 describe.concurrent("inspect shows", () => {
   test("a lock: its owner, how often it holds it, and how long", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     const lock = site.client(0).getLock(site.name);
     await site.client(0).scope(async () => {
       const hold = await lock.lock({ lease: 60_000 });
@@ -91,7 +90,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("a lock of Redisson's", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.hset(site.name, `${THEIRS}:37`, 3);
     await site.redis.pexpire(site.name, 60_000);
     expect(await site.client(0).inspect(site.name)).toMatchObject({
@@ -104,13 +103,13 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("a lock without end: ttl -1", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.hset(site.name, `${THEIRS}:37`, 1);
     expect(await site.client(0).inspect(site.name)).toMatchObject({ ttl: -1, holders: [{ ttl: -1 }] });
   });
 
   test("a fencing lock", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const hold = await site.client(0).getFencedLock(site.name).lock();
     expect(await site.client(0).inspect(site.name)).toMatchObject({
       name: site.name,
@@ -123,7 +122,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("a fair lock while it has a queue, with the waiters in their order", async () => {
-    await using site = await Site.of(stage(), {}, {}, {});
+    await using site = await Site.of(stage, {}, {}, {});
     const hold = await site.client(0).getFairLock(site.name).lock();
     expect(await site.client(0).inspect(site.name)).toMatchObject({ kind: "lock", waiters: [] });
     const controller = new AbortController();
@@ -149,7 +148,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("the write side, by its owner's id", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const hold = await site.client(0).getReadWriteLock(site.name).writeLock().lock({ lease: 60_000 });
     expect(hold.ownerId).not.toContain("write");
     expect(await site.client(0).inspect(site.name)).toMatchObject({
@@ -164,7 +163,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("the read side: each reader with its own count and time", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     const [one, two] = [0, 1].map((i) => site.client(i).getReadWriteLock(site.name).readLock());
     const long = await one?.lock({ lease: 600_000 });
     const short = await two?.lock({ lease: 60_000 });
@@ -185,7 +184,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("a writer that reads too is one holder", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const lock = site.client(0).getReadWriteLock(site.name);
     const write = await lock.writeLock().lock();
     const read = await lock.readLock().lock({ owner: write });
@@ -199,7 +198,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("a reader of Redisson's that is dead is no holder", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const [dead, live] = [`${THEIRS}:1`, `${THEIRS}:2`];
     await site.redis.hset(site.name, { mode: "read", [dead]: "1", [live]: "1" });
     await site.redis.set(`{${site.name}}:${live}:rwlock_timeout:1`, "1", "PX", 60_000);
@@ -211,7 +210,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("names without the prefix", async () => {
-    await using site = await Site.of(stage(), { prefix: "app" });
+    await using site = await Site.of(stage, { prefix: "app" });
     const hold = await site.client(0).getLock(site.name).lock();
     expect(await site.client(0).inspect(site.name)).toMatchObject({ name: site.name, kind: "lock" });
     expect(await site.client(0).inspect(`app:${site.name}`)).toBeNull();
@@ -219,7 +218,7 @@ describe.concurrent("inspect shows", () => {
   });
 
   test("a name with braces", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const name = `{${site.name}}:rest`;
     const hold = await site.client(0).getFencedLock(name).lock();
     expect(await site.client(0).inspect(name)).toMatchObject({ name, kind: "fenced" });

@@ -1,18 +1,17 @@
 /** What `close` makes of semaphores and latches: waiters end, kept permits get time, then they are given back. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, pause, SOON, soon, turn, watch } from "../faults/harness.js";
+import { failsSoon, manyAtOnce, pause, SOON, soon, turn, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { calls } from "./calls.js";
-import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
+import { NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 const closed = (site: Site): object => ({ code: "CLIENT_CLOSED", lockName: site.name });
 
 test.each(calls)("%s of a closed client rejects CLIENT_CLOSED, and nothing is sent", async (_, call) => {
-  await using site = await Site.of(stage());
+  await using site = await Site.of(stage);
   const { client, proxy } = site.bed(0);
   // Objects made before the close are as closed as the client.
   const [semaphore, permits, latch] = [site.semaphore(), site.permits(), site.latch()];
@@ -24,7 +23,7 @@ test.each(calls)("%s of a closed client rejects CLIENT_CLOSED, and nothing is se
 });
 
 test("inspect and list of a closed client reject CLIENT_CLOSED, and nothing is sent", async () => {
-  await using site = await Site.of(stage());
+  await using site = await Site.of(stage);
   const { client, proxy } = site.bed(0);
   await client.close();
   proxy.clear();
@@ -46,7 +45,7 @@ describe.concurrent("waiters end with CLIENT_CLOSED at once, and leave nothing",
     ["latch await", (site) => site.latch().await()],
     ["latch await with a bound", (site) => site.latch().await(NEVER)],
   ])("%s", async (name, call) => {
-    await using site = await Site.of(stage(), { split: true });
+    await using site = await Site.of(stage, { split: true });
     const before = name.startsWith("latch") ? 1 : 0;
     await site.redis.set(site.name, before);
     const waiting = [await site.parked(0, () => call(site)), watch(call(site))];
@@ -62,7 +61,7 @@ describe.concurrent("waiters end with CLIENT_CLOSED at once, and leave nothing",
     ["permits", "3", (site) => site.semaphore().acquire(2)],
     ["an expirable permit", "4", (site) => site.permits().acquire()],
   ])("with the grant of %s in flight: it is given back", async (_, left, call) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.set(site.name, "5");
     site.bed(0).proxy.delayReplies(NEVER, site.own);
     const watched = watch(call(site));
@@ -78,7 +77,7 @@ describe.concurrent("waiters end with CLIENT_CLOSED at once, and leave nothing",
 
 describe.concurrent("permits that are held", () => {
   test("kept ones get the time to be given back; close ends as soon as they are", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 4_500 });
+    await using site = await Site.of(stage, { watchdogTimeout: 4_500 });
     await site.permits().trySetPermits(3);
     const events = site.events();
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
@@ -95,7 +94,7 @@ describe.concurrent("permits that are held", () => {
   });
 
   test.each([300, 0])("kept ones are given back after %i ms, and told lost: closed", async (timeout) => {
-    await using site = await Site.of(stage(), {}, { pollCap: NEVER });
+    await using site = await Site.of(stage, {}, { pollCap: NEVER });
     await site.permits().trySetPermits(2);
     const events = site.events();
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
@@ -122,7 +121,7 @@ describe.concurrent("permits that are held", () => {
       },
     ],
   ])("%s is left alone, and not waited for", async (_, take) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(2);
     const events = site.events();
     const id = await take(site);
@@ -132,7 +131,7 @@ describe.concurrent("permits that are held", () => {
   });
 
   test("those of a plain semaphore are the user's: a run gets the time to end, and gives them back", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(3);
     await site.semaphore().acquire();
     const { running, leave } = await site.entered();
@@ -145,7 +144,7 @@ describe.concurrent("permits that are held", () => {
   });
 
   test("a run that outlives the close is told so, as a loss; its permits are given back once", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(3);
     const events = site.events();
     const { running, leave } = await site.entered({ permits: 2 });
@@ -159,7 +158,7 @@ describe.concurrent("permits that are held", () => {
   });
 
   test("those that the close gave back may be released later: nothing is sent, nothing fails", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const permits = site.permits();
     await permits.trySetPermits(2);
     const id = await permits.acquire();

@@ -1,13 +1,12 @@
 /** Each call on a semaphore or latch counts once, though its request or its reply is lost, or is late. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { manyAtOnce, useStage } from "../faults/harness.js";
 import type { Fault, FaultProxy, Matcher } from "../support/index.js";
 import { hear } from "./hear.js";
-import { latchChannel, permitChannel, type Setting, Site, useStage } from "./helpers.js";
+import { latchChannel, permitChannel, type Setting, Site } from "./helpers.js";
 import { expectAsIs, operations, prepare } from "./operations.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
 const stage = useStage("standalone", "cluster");
 
 const faults: Record<string, (proxy: FaultProxy, match: Matcher) => Fault> = {
@@ -26,7 +25,7 @@ const ways: [string, Setting][] = [
 describe.concurrent.each(ways)("%s", (_, way) => {
   describe.each(Object.entries(faults))("when %s", (_fault, strike) => {
     test.each(Object.entries(operations))("%s", async (_name, operation) => {
-      await using site = await Site.of(stage(), way);
+      await using site = await Site.of(stage, way);
       const id = await prepare(site, operation);
       const fault = strike(site.bed(0).proxy, site.own);
       expect(await operation.call(site, id)).toEqual(operation.gives);
@@ -38,7 +37,7 @@ describe.concurrent.each(ways)("%s", (_, way) => {
 
   describe("when its first request arrives after its second", () => {
     test.each(Object.entries(operations))("%s", async (_name, operation) => {
-      await using site = await Site.of(stage(), way);
+      await using site = await Site.of(stage, way);
       const id = await prepare(site, operation);
       const ghost = site.bed(0).proxy.holdRequest(site.own);
       expect(await operation.call(site, id)).toEqual(operation.gives);
@@ -51,7 +50,7 @@ describe.concurrent.each(ways)("%s", (_, way) => {
 
 describe.concurrent("what is late finds things changed, and takes no part in them", () => {
   test("an acquire that was given back since", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(5);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     await site.semaphore().acquire(2);
@@ -61,7 +60,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a refused acquire, when there are permits", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(0);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     expect(await site.semaphore().tryAcquire()).toBe(false);
@@ -71,7 +70,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a refused acquire of an expirable permit, when there are permits", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(0);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     expect(await site.permits().tryAcquire(0, 5_000)).toBeNull();
@@ -81,7 +80,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("an acquire of an expirable permit that was given back since", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(5);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     const id = await site.permits().acquire();
@@ -91,7 +90,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a new lease of a permit that was given back since", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(5);
     const id = await site.permits().acquire();
     const ghost = site.bed(0).proxy.holdRequest(site.own);
@@ -102,7 +101,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a new lease, when there is a later one", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(5);
     const id = await site.permits().acquire({ lease: 5_000 });
     const ghost = site.bed(0).proxy.holdRequest(site.own);
@@ -113,7 +112,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a renewal of a permit that was given back since", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 6_000 });
+    await using site = await Site.of(stage, { watchdogTimeout: 6_000 });
     await site.permits().trySetPermits(5);
     const id = await site.permits().acquire();
     const ghost = site.bed(0).proxy.holdRequest(site.own);
@@ -124,7 +123,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("the last countDown, when the latch was set anew", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.latch().trySetCount(1);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     await site.latch().countDown();
@@ -134,7 +133,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a trySetCount, when the latch is open", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     await site.latch().trySetCount(1);
     await site.latch().countDown();
@@ -143,7 +142,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a trySetCount that came too late, when the latch is open", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.latch(1).trySetCount(1);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     expect(await site.latch().trySetCount(5)).toBe(false);
@@ -153,7 +152,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("a drain, when there are permits again", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(5);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     expect(await site.semaphore().drainPermits()).toBe(5);
@@ -163,7 +162,7 @@ describe.concurrent("what is late finds things changed, and takes no part in the
   });
 
   test("setPermits, when the number was changed since", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(5);
     const ghost = site.bed(0).proxy.holdRequest(site.own);
     await site.permits().setPermits(8);
@@ -175,9 +174,9 @@ describe.concurrent("what is late finds things changed, and takes no part in the
 
 describe.concurrent("what counts once is announced with the right number each time", () => {
   test("a release whose reply is lost", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(5);
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using heard = await hear(stage, permitChannel(site.name));
     const fault = site.bed(0).proxy.cutReplyOf(site.own);
     await site.semaphore().release(2);
     await fault.done;
@@ -185,9 +184,9 @@ describe.concurrent("what counts once is announced with the right number each ti
   });
 
   test("the last countDown whose reply is lost", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.latch().trySetCount(1);
-    await using heard = await hear(stage(), latchChannel(site.name));
+    await using heard = await hear(stage, latchChannel(site.name));
     const fault = site.bed(0).proxy.cutReplyOf(site.own);
     await site.latch().countDown();
     await fault.done;

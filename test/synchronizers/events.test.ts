@@ -1,16 +1,15 @@
 /** The events that semaphores and latches tell. */
 import { describe, expect, test } from "vitest";
-import { atLast, failOnUnhandledRejections, manyAtOnce, Stage, soon, watch } from "../faults/harness.js";
+import { atLast, manyAtOnce, Stage, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, Site, useStage } from "./helpers.js";
+import { failsSoon, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 describe.concurrent("a semaphore tells", () => {
   test("acquired and released, of each call, with its name and kind", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(3);
     const events = site.events();
     const about = { lockName: site.name, kind: "semaphore" };
@@ -27,7 +26,7 @@ describe.concurrent("a semaphore tells", () => {
   });
 
   test("waiting, once for each call that waits, and what was waited", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.semaphore().trySetPermits(0);
     const events = site.events();
     const waiting = [
@@ -46,7 +45,7 @@ describe.concurrent("a semaphore tells", () => {
 
 describe.concurrent("an expirable semaphore tells", () => {
   test("acquired and released with the permit's id", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(3);
     const events = site.events();
     const about = { lockName: site.name, kind: "permits" };
@@ -85,7 +84,7 @@ describe.concurrent("an expirable semaphore tells", () => {
   });
 
   test("waiting", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.permits().trySetPermits(0);
     const events = site.events();
     const waiting = await site.parked(0, () => site.permits().acquire({ lease: 60_000 }));
@@ -97,7 +96,7 @@ describe.concurrent("an expirable semaphore tells", () => {
 
 describe.concurrent("a latch tells", () => {
   test("waiting, and nothing else", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     const events = site.events();
     await site.latch().trySetCount(1);
     expect(await site.latch().await(0)).toBe(false);
@@ -112,7 +111,7 @@ describe.concurrent("a latch tells", () => {
 
 describe.concurrent("listeners", () => {
   test("that throw disturb nothing", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 6_000 }, {});
+    await using site = await Site.of(stage, { watchdogTimeout: 6_000 }, {});
     const { client } = site.bed(0);
     const events = site.events();
     for (const name of ["acquired", "released", "waiting", "renewed", "lost", "error"] as const)

@@ -3,7 +3,7 @@
  * for it. Knows Redisson's keys and channels by name, and nothing of the library's scripts.
  */
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import type {
   CountDownLatch,
   LockClientOptions,
@@ -19,8 +19,7 @@ import {
   type Bed,
   type BedOptions,
   SOON,
-  Stage,
-  type Topology,
+  type Stage,
   turn,
   type Watched,
   watch,
@@ -42,19 +41,6 @@ export const permitChannel = (name: string): string => `redisson_sc:{${name}}`;
 export const latchChannel = (name: string): string => `redisson_countdownlatch__channel__{${name}}`;
 /** The permits in use of an expirable semaphore; for names without braces. */
 export const timeoutsOf = (name: string): string => `{${name}}:timeout`;
-
-/** Servers for the tests of one file. */
-export function useStage(...topologies: Topology[]): () => Stage {
-  let stage: Stage | undefined;
-  beforeAll(async () => {
-    stage = await Stage.start(topologies.length === 0 ? ["standalone"] : topologies);
-  });
-  afterAll(() => stage?.[Symbol.asyncDispose]());
-  return () => {
-    if (stage === undefined) throw new Error("the server is not up yet");
-    return stage;
-  };
-}
 
 export type Setting = LockClientOptions & Pick<BedOptions, "split" | "topology" | "redis" | "cluster">;
 
@@ -262,11 +248,4 @@ export class Told {
   of(wanted: LockEventName): SeenEvent["payload"][] {
     return this.all.filter(({ name }) => name === wanted).map(({ payload }) => payload);
   }
-}
-
-/** Resolves with what the call fails with; fails if that takes long, or if it succeeds. */
-export async function failsSoon(watched: Watched<unknown>, timeout: number = SOON): Promise<unknown> {
-  await until("the call is over", () => watched.state !== "pending", { timeout });
-  if (watched.state === "resolved") throw new Error(`expected a failure, got ${String(watched.value)}`);
-  return watched.error;
 }

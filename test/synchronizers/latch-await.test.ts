@@ -1,15 +1,14 @@
 /** Waiting for a latch: one look at an open one, and all go on when it opens, whatever follows. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, pause, Stage, soon, turn, watch } from "../faults/harness.js";
-import { asleep, latchChannel, NEVER, Site, useStage } from "./helpers.js";
+import { manyAtOnce, pause, Stage, soon, turn, useStage, watch } from "../faults/harness.js";
+import { asleep, latchChannel, NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 describe.concurrent("await", () => {
   test("gives true at once of a latch that is missing", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     expect(await site.latch().await()).toBe(true);
     expect(await site.latch().await(0)).toBe(true);
     expect(await site.latch().await(5_000)).toBe(true);
@@ -17,7 +16,7 @@ describe.concurrent("await", () => {
   });
 
   test("gives true at once of a count that is not above 0", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     for (const count of ["0", "-2"]) {
       await site.redis.set(site.name, count);
       expect(await site.latch().await(0)).toBe(true);
@@ -26,7 +25,7 @@ describe.concurrent("await", () => {
   });
 
   test("is not woken by a countDown before the last one", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.latch().trySetCount(2);
     const waiting = await site.parked(0, () => site.latch().await());
     await site.latch(1).countDown();
@@ -37,7 +36,7 @@ describe.concurrent("await", () => {
   });
 
   test("wakes all who wait, in every process, by one look each at most", async () => {
-    await using site = await Site.of(stage(), asleep, asleep, {});
+    await using site = await Site.of(stage, asleep, asleep, {});
     await site.latch().trySetCount(1);
     const calls = [
       await site.parked(0, () => site.latch(0).await()),
@@ -52,7 +51,7 @@ describe.concurrent("await", () => {
   });
 
   test("is not woken by a message while the count is above 0", async () => {
-    await using site = await Site.of(stage(), asleep);
+    await using site = await Site.of(stage, asleep);
     await site.latch().trySetCount(3);
     const waiting = await site.parked(0, () => site.latch().await());
     for (const message of ["0", "1", "", "junk", "-1"])
@@ -64,7 +63,7 @@ describe.concurrent("await", () => {
   });
 
   test("opens for who waited though the latch is set again at once", async () => {
-    await using site = await Site.of(stage(), { pollCap: 500 }, {});
+    await using site = await Site.of(stage, { pollCap: 500 }, {});
     for (let round = 0; round < 10; round++) {
       await site.latch(1).trySetCount(1);
       const waiting = await site.parked(0, () => site.latch().await());

@@ -1,16 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { manyAtOnce, useStage } from "../faults/harness.js";
 import { hear } from "./hear.js";
-import { latchChannel, Site, useStage } from "./helpers.js";
+import { latchChannel, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 describe.concurrent("a latch", () => {
   test("trySetCount sets the count once, and announces it", async () => {
-    await using site = await Site.of(stage(), {}, {});
-    await using heard = await hear(stage(), latchChannel(site.name));
+    await using site = await Site.of(stage, {}, {});
+    await using heard = await hear(stage, latchChannel(site.name));
     expect(await site.latch(0).trySetCount(3)).toBe(true);
     expect(await site.latch(1).trySetCount(5)).toBe(false);
     expect(await heard.messages()).toEqual(["1"]);
@@ -18,9 +17,9 @@ describe.concurrent("a latch", () => {
   });
 
   test("countDown counts, by any client, and at 0 nothing is left", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.latch().trySetCount(3);
-    await using heard = await hear(stage(), latchChannel(site.name));
+    await using heard = await hear(stage, latchChannel(site.name));
     expect(await site.latch(0).countDown()).toBeUndefined();
     expect(await site.latch(1).getCount()).toBe(2);
     await site.latch(1).countDown();
@@ -33,8 +32,8 @@ describe.concurrent("a latch", () => {
   });
 
   test("countDown of a missing latch announces nothing and leaves nothing", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), latchChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, latchChannel(site.name));
     await site.latch().countDown();
     await site.latch().countDown();
     expect(await heard.messages()).toEqual([]);
@@ -43,7 +42,7 @@ describe.concurrent("a latch", () => {
   });
 
   test("can be set again once it is open", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.latch().trySetCount(1);
     await site.latch().countDown();
     expect(await site.latch().trySetCount(2)).toBe(true);
@@ -51,15 +50,15 @@ describe.concurrent("a latch", () => {
   });
 
   test("many that count down at once are all counted", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.latch().trySetCount(101);
     await Promise.all(Array.from({ length: 100 }, (_, i) => site.latch(i % 2).countDown()));
     await site.expectOnly("1");
   });
 
   test("a prefix is put before the name", async () => {
-    await using site = await Site.of(stage(), { prefix: "app" });
-    await using heard = await hear(stage(), latchChannel(`app:${site.name}`));
+    await using site = await Site.of(stage, { prefix: "app" });
+    await using heard = await hear(stage, latchChannel(`app:${site.name}`));
     await site.latch().trySetCount(1);
     expect(await site.redis.get(`app:${site.name}`)).toBe("1");
     await site.latch().countDown();
@@ -68,7 +67,7 @@ describe.concurrent("a latch", () => {
   });
 
   test("each call is one command; an await of an open latch is one too", async () => {
-    await using site = await Site.of(stage(), { split: true });
+    await using site = await Site.of(stage, { split: true });
     const calls: (() => Promise<unknown>)[] = [
       () => site.latch().await(),
       () => site.latch().trySetCount(2),

@@ -2,11 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { nextEvent, untilWaiting } from "../contract/helpers.js";
-import { failOnUnhandledRejections, soon, watch } from "../faults/harness.js";
+import { soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { NEVER, UNKNOWN, useStage } from "./helpers.js";
+import { NEVER, UNKNOWN } from "./helpers.js";
 
-failOnUnhandledRejections();
 const stage = useStage("cluster");
 
 let names = 0;
@@ -24,7 +23,7 @@ interface Two extends AsyncDisposable {
 
 async function two(options: LockClientOptions = {}): Promise<Two> {
   const [mine, theirs] = [1, 2].map(
-    () => new LockClient(stage().cluster.connect(), { pollCap: NEVER, ...options }),
+    () => new LockClient(stage.cluster.connect(), { pollCap: NEVER, ...options }),
   ) as [LockClient, LockClient];
   for (const client of [mine, theirs])
     await until("it is ready", () => client.ready().then(() => true), { timeout: 15_000 });

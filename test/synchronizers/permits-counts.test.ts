@@ -1,17 +1,16 @@
 /** How many permits an expirable semaphore has, free and in use, and who changes that. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { manyAtOnce, useStage } from "../faults/harness.js";
 import { hear } from "./hear.js";
-import { permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
+import { permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 describe.concurrent("the counts", () => {
   test("trySetPermits sets once, and announces", async () => {
-    await using site = await Site.of(stage(), {}, {});
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage, {}, {});
+    await using heard = await hear(stage, permitChannel(site.name));
     expect(await site.permits(0).trySetPermits(4)).toBe(true);
     expect(await site.permits(1).trySetPermits(9)).toBe(false);
     expect(await heard.messages()).toEqual(["4"]);
@@ -19,7 +18,7 @@ describe.concurrent("the counts", () => {
   });
 
   test("availablePermits, acquiredPermits, getPermits", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const counts = async () => [
       await site.permits().availablePermits(),
       await site.permits().acquiredPermits(),
@@ -36,8 +35,8 @@ describe.concurrent("the counts", () => {
   });
 
   test("addPermits adds to the free ones, and makes what is missing", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.permits().addPermits(2);
     await site.expectOnly("2");
     await site.permits().acquire({ lease: 60_000 });
@@ -48,7 +47,7 @@ describe.concurrent("the counts", () => {
   });
 
   test("setPermits sets the total: those in use count", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().setPermits(3);
     await site.expectOnly("3");
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
@@ -62,14 +61,14 @@ describe.concurrent("the counts", () => {
   });
 
   test("fewer than are in use: the free ones go below 0, which is never announced", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(3);
     const ids = [
       await site.permits().acquire(),
       await site.permits().acquire(),
       await site.permits().acquire(),
     ];
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.permits().setPermits(1);
     await site.expectPermits(-2, 3);
     expect(await site.permits().getPermits()).toBe(1);
@@ -82,7 +81,7 @@ describe.concurrent("the counts", () => {
   });
 
   test("a TTL of the number of permits is kept", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const calls: (() => Promise<unknown>)[] = [
       () => site.permits().acquire({ lease: 60_000 }),
       async () => site.permits().release(await site.permits().acquire()),
@@ -102,7 +101,7 @@ describe.concurrent("the counts", () => {
   });
 
   test("the permits in use of a semaphore with a TTL have that TTL too, as by Redisson", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.set(site.name, "5", "PX", 600_000);
     await site.permits().acquire({ lease: 5_000 });
     const { ttl } = await site.state(timeoutsOf(site.name));

@@ -3,14 +3,13 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { LockClientOptions } from "../../src/index.js";
-import { failOnUnhandledRejections, manyAtOnce, pause, Stage } from "../faults/harness.js";
+import { manyAtOnce, pause, Stage, useStage } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { hear } from "./hear.js";
-import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN, useStage } from "./helpers.js";
+import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 /** Renewed every 1.5 seconds: a process may stand still for three. */
 const BRISK = 4_500;
@@ -23,7 +22,7 @@ async function untilPast(site: Site, time: number): Promise<void> {
 
 describe.concurrent("a lease that is over", () => {
   test("frees the permit, for whoever looks first", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.permits().trySetPermits(1);
     const id = await site.permits(0).acquire({ lease: 60_000 });
     expect(await site.permits(1).tryAcquire()).toBeNull();
@@ -41,12 +40,12 @@ describe.concurrent("a lease that is over", () => {
     ["acquiredPermits", (site) => site.permits().acquiredPermits(), 0],
     ["getPermits", (site) => site.permits().getPermits(), 3],
   ])("is seen by %s, which announces what it frees", async (_, ask, expected) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(1);
     const now = await site.now();
     await site.enter(UNKNOWN, now - 10);
     await site.enter("ff".repeat(16), now - 5_000);
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using heard = await hear(stage, permitChannel(site.name));
     expect(await ask(site)).toBe(expected);
     expect((await heard.messages()).filter((message) => message === "3").length).toBeLessThanOrEqual(1);
     expect(await site.permits().tryAcquire(0, 60_000)).not.toBeNull();
@@ -54,7 +53,7 @@ describe.concurrent("a lease that is over", () => {
   });
 
   test("makes release NOT_OWNER and tryRelease false; the permit is free all the same, once", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(2);
     const lease = 60_000;
     const ids = [await site.permits().acquire({ lease }), await site.permits().acquire({ lease })];
@@ -69,7 +68,7 @@ describe.concurrent("a lease that is over", () => {
 
   test("is decided by the server's clock, not by this machine's", async () => {
     const clock = { ...systemClock, wall: () => systemClock.wall() + 3_600_000 };
-    await using site = await Site.of(stage(), {}, { [INTERNALS]: { clock } } as LockClientOptions);
+    await using site = await Site.of(stage, {}, { [INTERNALS]: { clock } } as LockClientOptions);
     await site.permits().trySetPermits(1);
     const id = await site.permits(1).acquire({ lease: 30_000 });
     expect(await site.permits(1).tryAcquire()).toBeNull();
@@ -80,7 +79,7 @@ describe.concurrent("a lease that is over", () => {
 
 describe.concurrent("updateLeaseTime", () => {
   test("sets the lease anew, longer or shorter, from now on", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.permits().trySetPermits(1);
     const id = await site.permits(0).acquire({ lease: 30_000 });
     for (const lease of [600_000, 5_000]) {
@@ -94,7 +93,7 @@ describe.concurrent("updateLeaseTime", () => {
   });
 
   test("of a permit that the watchdog kept ends that: it lapses, and nothing is said to be lost", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK }, {});
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK }, {});
     await site.permits().trySetPermits(1);
     const events = site.events();
     const id = await site.permits().acquire();
@@ -106,7 +105,7 @@ describe.concurrent("updateLeaseTime", () => {
   });
 
   test("of a permit that the watchdog kept may outlast the watchdog's time", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK });
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
     await site.permits().trySetPermits(1);
     const id = await site.permits().acquire();
     await site.permits().updateLeaseTime(id, 60_000);
@@ -117,7 +116,7 @@ describe.concurrent("updateLeaseTime", () => {
   });
 
   test("of a permit that nobody has changes nothing", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(1);
     expect(await site.permits().updateLeaseTime(UNKNOWN, 60_000)).toBe(false);
     await site.expectPermits(1, 0);
@@ -130,7 +129,7 @@ describe.concurrent("updateLeaseTime", () => {
 
 describe.concurrent("the watchdog", () => {
   test("keeps a permit that was taken without a lease, and tells so", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK }, {});
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK }, {});
     await site.permits().trySetPermits(1);
     const events = site.events();
     const id = await site.permits().acquire();
@@ -145,7 +144,7 @@ describe.concurrent("the watchdog", () => {
   });
 
   test("leaves alone a permit that was taken with a lease", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK });
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
     await site.permits().trySetPermits(2);
     const kept = await site.permits().acquire();
     const leased = await site.permits().acquire({ lease: 60_000 });
@@ -158,7 +157,7 @@ describe.concurrent("the watchdog", () => {
   });
 
   test("stops when the permit is given back", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK });
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
     await site.permits().trySetPermits(2);
     await site.permits().release(await site.permits().acquire());
     const id = await site.permits().acquire();
@@ -170,7 +169,7 @@ describe.concurrent("the watchdog", () => {
   });
 
   test("tells no loss of a permit that is given back while its renewal is on its way", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 6_000 });
+    await using site = await Site.of(stage, { watchdogTimeout: 6_000 });
     await site.permits().trySetPermits(2);
     const events = site.events();
     const id = await site.permits().acquire();
@@ -184,7 +183,7 @@ describe.concurrent("the watchdog", () => {
   });
 
   test("renews many permits by few commands", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK });
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
     const names = [site.name, ...Array.from({ length: 19 }, (_, i) => `${site.name}-${i}`)];
     const all = names.map((name) => site.client(0).getPermitExpirableSemaphore(name));
     await Promise.all(all.map((permits) => permits.trySetPermits(20)));
@@ -201,7 +200,7 @@ describe.concurrent("the watchdog", () => {
   });
 
   test("never shortens a lease", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK });
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
     await site.permits().trySetPermits(2);
     const id = await site.permits().acquire();
     const events = site.events();

@@ -1,20 +1,19 @@
 /** Permits that the watchdog cannot keep are announced by `lost`, with their ids; those of a dead process come back. */
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, manyAtOnce, SOON, Stage, soon } from "../faults/harness.js";
+import { manyAtOnce, SOON, Stage, soon, useStage } from "../faults/harness.js";
 import { SLACK, startWorker, until } from "../support/index.js";
-import { NEVER, Site, timeoutsOf, useStage } from "./helpers.js";
+import { NEVER, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 const worker = bundledWorker("../synchronizers/permit-worker.ts");
 
 const BRISK = 4_500;
 
 describe.concurrent("a kept permit that is lost", () => {
   test("because somebody took it away is announced at the next renewal; the others are kept", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK });
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
     await site.permits().trySetPermits(3);
     const events = site.events();
     const [a, b, c] = [
@@ -37,7 +36,7 @@ describe.concurrent("a kept permit that is lost", () => {
   });
 
   test("because all keys were deleted", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: BRISK });
+    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
     await site.permits().trySetPermits(3);
     const events = site.events();
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
@@ -89,11 +88,11 @@ describe.concurrent("a kept permit that is lost", () => {
 
 describe.concurrent("a process that dies", () => {
   test("gives its kept permits back within the watchdogTimeout, its leased ones at the end of the lease", async () => {
-    await using site = await Site.of(stage(), { pollCap: NEVER });
+    await using site = await Site.of(stage, { pollCap: NEVER });
     await site.permits().trySetPermits(4);
     const child = await startWorker(worker());
     await child.request("start", {
-      port: stage().server.port,
+      port: stage.server.port,
       name: site.name,
       options: { watchdogTimeout: BRISK },
     });
@@ -112,10 +111,10 @@ describe.concurrent("a process that dies", () => {
   });
 
   test("a permit with a lease may be handed to another process", async () => {
-    await using site = await Site.of(stage(), { pollCap: NEVER });
+    await using site = await Site.of(stage, { pollCap: NEVER });
     await site.permits().trySetPermits(1);
     await using child = await startWorker(worker());
-    await child.request("start", { port: stage().server.port, name: site.name });
+    await child.request("start", { port: stage.server.port, name: site.name });
     const [id = ""] = await child.request<string[]>("take", { count: 1, lease: 60_000 });
     const waiting = await site.parked(0, () => site.permits().acquire({ lease: 60_000 }));
     await site.permits().updateLeaseTime(id, 90_000);

@@ -1,16 +1,15 @@
 /** Waiting for expirable permits: leases end, those of others and the own one. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, soon, type Watched, watch } from "../faults/harness.js";
+import { failsSoon, manyAtOnce, soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { SLACK, until } from "../support/index.js";
-import { asleep, failsSoon, NEVER, Site, useStage } from "./helpers.js";
+import { asleep, NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 describe.concurrent("a waiter for an expirable permit", () => {
   test("is woken by the end of somebody's lease, without any message", async () => {
-    await using site = await Site.of(stage(), { ...asleep, presence: false }, {});
+    await using site = await Site.of(stage, { ...asleep, presence: false }, {});
     await site.permits().trySetPermits(1);
     const began = performance.now();
     await site.permits(1).acquire({ lease: 4_000 });
@@ -22,7 +21,7 @@ describe.concurrent("a waiter for an expirable permit", () => {
   });
 
   test("is woken by the end of many leases at once: all who wait are granted, in every process", async () => {
-    await using site = await Site.of(stage(), asleep, asleep, {});
+    await using site = await Site.of(stage, asleep, asleep, {});
     await site.permits().trySetPermits(10);
     await Promise.all(Array.from({ length: 10 }, () => site.permits(2).acquire({ lease: 5_500 })));
     const calls: Watched<string>[] = [];
@@ -37,7 +36,7 @@ describe.concurrent("a waiter for an expirable permit", () => {
   });
 
   test("is told LOCK_LOST if the grant comes after its lease is over; the permit is given back", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(2);
     site.bed(0).proxy.delayReplies(600, site.own);
     const call = watch(site.permits().acquire({ lease: 200 }));

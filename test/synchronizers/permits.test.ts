@@ -1,19 +1,18 @@
 /** A semaphore of expirable permits: what its permits are on the wire, and who may give them back. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { manyAtOnce, useStage } from "../faults/harness.js";
 import { keyState } from "../support/index.js";
 import { hear } from "./hear.js";
-import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN, useStage } from "./helpers.js";
+import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 const notOwner = (site: Site): object => ({ code: "NOT_OWNER", lockName: site.name });
 
 describe.concurrent("a permit", () => {
   test("is 32 hex digits to the user, and its 16 bytes in the sorted set, until its lease ends by the server's clock", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(3);
     const before = await site.now();
     const id = await site.permits().acquire({ lease: 50_000 });
@@ -28,7 +27,7 @@ describe.concurrent("a permit", () => {
   });
 
   test("without a lease lasts as long as the watchdog says, not for ever", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 20_000 });
+    await using site = await Site.of(stage, { watchdogTimeout: 20_000 });
     await site.permits().trySetPermits(3);
     const before = await site.now();
     const ids = [await site.permits().acquire(), await site.permits().tryAcquire()];
@@ -41,7 +40,7 @@ describe.concurrent("a permit", () => {
   });
 
   test("has an id of its own, also of many that are asked for at once", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.permits().trySetPermits(60);
     const ids = await Promise.all(
       Array.from({ length: 60 }, (_, i) => site.permits(i % 2).acquire({ lease: 60_000 })),
@@ -53,7 +52,7 @@ describe.concurrent("a permit", () => {
   });
 
   test("may have the longest of leases", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(2);
     const id = await site.permits().acquire({ lease: Number.MAX_SAFE_INTEGER });
     expect(await site.permits().acquiredPermits()).toBe(1);
@@ -63,7 +62,7 @@ describe.concurrent("a permit", () => {
   });
 
   test("is given back by release, and by tryRelease", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(3);
     const [a, b, c] = [
       await site.permits().acquire(),
@@ -79,7 +78,7 @@ describe.concurrent("a permit", () => {
   });
 
   test("is given back once", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(1);
     const id = await site.permits().acquire({ lease: 60_000 });
     await site.permits().release(id);
@@ -93,7 +92,7 @@ describe.concurrent("a permit", () => {
   });
 
   test("may be given back by another client, in either case of its digits", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.permits().trySetPermits(2);
     const id = await site.permits(0).acquire({ lease: 60_000 });
     await site.permits(1).release(id);
@@ -103,7 +102,7 @@ describe.concurrent("a permit", () => {
   });
 
   test("that nobody has: NOT_OWNER, and nothing changes", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await expect(site.permits().release(UNKNOWN)).rejects.toMatchObject(notOwner(site));
     await site.expectOnly(null);
     await site.permits().trySetPermits(3);
@@ -118,10 +117,10 @@ describe.concurrent("a permit", () => {
   });
 
   test("is announced with the number of free permits when it is given back", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(3);
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using heard = await hear(stage, permitChannel(site.name));
     for (const id of ids) await site.permits().release(id);
     expect(await heard.messages()).toEqual(["2", "3"]);
   });
@@ -129,7 +128,7 @@ describe.concurrent("a permit", () => {
 
 describe.concurrent("Redisson's permits", () => {
   test("without lease are never taken away, and may be given back by their hex id", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(2);
     await site.enter(UNKNOWN, NO_LEASE);
     expect(await site.permits().availablePermits()).toBe(2);
@@ -139,10 +138,10 @@ describe.concurrent("Redisson's permits", () => {
   });
 
   test("a name with braces keeps them", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const name = `{${site.name}}:slots`;
     const permits = site.client(0).getPermitExpirableSemaphore(name);
-    await using heard = await hear(stage(), `redisson_sc:${name}`);
+    await using heard = await hear(stage, `redisson_sc:${name}`);
     await permits.trySetPermits(2);
     const id = await permits.acquire({ lease: 60_000 });
     const state = await keyState(site.bed(0).observer, `${name}:timeout`);
@@ -154,7 +153,7 @@ describe.concurrent("Redisson's permits", () => {
 
 describe.concurrent("what it costs", () => {
   test("one command for each call", async () => {
-    await using site = await Site.of(stage(), { split: true });
+    await using site = await Site.of(stage, { split: true });
     const permits = site.permits();
     const ids: string[] = [];
     const take = async (id: Promise<string | null>): Promise<void> => void ids.push((await id) ?? "");

@@ -1,11 +1,11 @@
 /** Several processes on one semaphore or latch: all who can be served by one message are, promptly. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { SOON, soon, watch } from "../faults/harness.js";
+import { SOON, soon, useStage, watch } from "../faults/harness.js";
 import { startWorker, until, type Worker } from "../support/index.js";
-import { NEVER, Site, useStage } from "./helpers.js";
+import { NEVER, Site } from "./helpers.js";
 
-const stage = useStage();
+const stage = useStage("standalone");
 const file = bundledWorker("../synchronizers/permit-worker.ts");
 
 async function workers(site: Site, count: number): Promise<Worker[]> {
@@ -13,14 +13,14 @@ async function workers(site: Site, count: number): Promise<Worker[]> {
     Array.from({ length: count }, async () => {
       const worker = await startWorker(file());
       const options = { pollCap: NEVER };
-      await worker.request("start", { port: stage().server.port, name: site.name, options });
+      await worker.request("start", { port: stage.server.port, name: site.name, options });
       return worker;
     }),
   );
 }
 
 test("one release of many permits serves the waiters of all processes", async () => {
-  await using site = await Site.of(stage());
+  await using site = await Site.of(stage);
   const all = await workers(site, 3);
   try {
     await site.semaphore().trySetPermits(0);
@@ -37,7 +37,7 @@ test("one release of many permits serves the waiters of all processes", async ()
 });
 
 test("the last countDown opens the latch for all processes", async () => {
-  await using site = await Site.of(stage());
+  await using site = await Site.of(stage);
   const all = await workers(site, 3);
   try {
     await site.latch().trySetCount(3);
@@ -52,7 +52,7 @@ test("the last countDown opens the latch for all processes", async () => {
 });
 
 test("a process that dies with permits of a plain semaphore takes them along; waiting, it takes nothing", async () => {
-  await using site = await Site.of(stage());
+  await using site = await Site.of(stage);
   const [worker] = await workers(site, 1);
   await site.semaphore().trySetPermits(2);
   await worker?.request("acquire", 2);

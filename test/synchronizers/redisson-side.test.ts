@@ -1,18 +1,17 @@
 /** Semaphores and latches shared with Redisson: what its clients do by raw commands, and what they hear of ours. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, soon } from "../faults/harness.js";
+import { manyAtOnce, soon, useStage } from "../faults/harness.js";
 import { hear } from "./hear.js";
-import { asleep, latchChannel, NO_LEASE, permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
+import { asleep, latchChannel, NO_LEASE, permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 const THEIRS = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
 describe.concurrent("Redisson acts, our waiters are woken", () => {
   test("a release: INCRBY, and the new total is announced", async () => {
-    await using site = await Site.of(stage(), asleep);
+    await using site = await Site.of(stage, asleep);
     await site.redis.set(site.name, "0");
     const waiting = await site.parked(0, () => site.semaphore().acquire(2));
     await site.redis.publish(permitChannel(site.name), String(await site.redis.incrby(site.name, 3)));
@@ -21,7 +20,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
   });
 
   test("one permit after the other, each by a message of the total", async () => {
-    await using site = await Site.of(stage(), asleep);
+    await using site = await Site.of(stage, asleep);
     await site.redis.set(site.name, "0");
     const waiting = await site.parked(0, () => site.semaphore().acquire(3));
     for (let i = 1; i <= 3; i++)
@@ -31,7 +30,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
   });
 
   test("a drain and a negative addPermits are taken as they come", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.set(site.name, "0");
     await site.redis.set(site.name, "-2"); // SET value + p
     await site.redis.publish(permitChannel(site.name), "-2");
@@ -42,7 +41,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
   });
 
   test("an expirable permit is given back: ZREM, INCRBY, and the new total is announced", async () => {
-    await using site = await Site.of(stage(), asleep);
+    await using site = await Site.of(stage, asleep);
     await site.redis.set(site.name, "0");
     await site.enter(THEIRS, NO_LEASE);
     const waiting = await site.parked(0, () => site.permits().acquire({ lease: 60_000 }));
@@ -57,7 +56,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
   });
 
   test("a list of permits is given back: the message is their number, not the total", async () => {
-    await using site = await Site.of(stage(), asleep);
+    await using site = await Site.of(stage, asleep);
     await site.redis.set(site.name, "0");
     const ids = Array.from({ length: 3 }, (_, i) => `${i}`.repeat(32));
     for (const id of ids) await site.enter(id, NO_LEASE);
@@ -73,7 +72,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
   });
 
   test("the last countDown: DECR, DEL, and 0 is announced", async () => {
-    await using site = await Site.of(stage(), asleep);
+    await using site = await Site.of(stage, asleep);
     await site.redis.set(site.name, "1");
     const waiting = await site.parked(0, () => site.latch().await());
     await site.redis.multi().decr(site.name).del(site.name).publish(latchChannel(site.name), "0").exec();
@@ -81,7 +80,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
   });
 
   test("a permit with a lease of theirs is granted to us when it is over", async () => {
-    await using site = await Site.of(stage(), asleep);
+    await using site = await Site.of(stage, asleep);
     await site.redis.set(site.name, "0");
     await site.enter(THEIRS, (await site.now()) + 1_000);
     const waiting = await site.parked(0, () => site.permits().acquire({ lease: 60_000 }));
@@ -93,7 +92,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
 
 describe.concurrent("we act, Redisson's clients find what they expect", () => {
   test("an expirable permit: the free ones and the entry, in Redisson's form", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(3);
     const id = await site.permits().acquire({ lease: 60_000 });
     expect(await site.value()).toBe("2");
@@ -107,8 +106,8 @@ describe.concurrent("we act, Redisson's clients find what they expect", () => {
   });
 
   test("messages are whole numbers, each after what it tells", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.semaphore().trySetPermits(4);
     await site.semaphore().acquire(3);
     await site.semaphore().release(2);
@@ -118,8 +117,8 @@ describe.concurrent("we act, Redisson's clients find what they expect", () => {
   });
 
   test("a latch: 1 when it is set, 0 when it opens", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), latchChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, latchChannel(site.name));
     await site.latch().trySetCount(2);
     await site.latch().countDown();
     await site.latch().countDown();
@@ -128,7 +127,7 @@ describe.concurrent("we act, Redisson's clients find what they expect", () => {
   });
 
   test("nothing of ours stays for ever beside Redisson's keys", async () => {
-    await using site = await Site.of(stage(), { commandTimeout: 3_000 });
+    await using site = await Site.of(stage, { commandTimeout: 3_000 });
     await site.permits().trySetPermits(3);
     const { proxy } = site.bed(0);
     const ids: string[] = [];

@@ -1,20 +1,11 @@
 /** `run` of a semaphore: takes permits, runs, gives them back, whatever happens. */
 import { describe, expect, test, vi } from "vitest";
-import {
-  atLast,
-  failOnUnhandledRejections,
-  manyAtOnce,
-  pause,
-  Stage,
-  soon,
-  watch,
-} from "../faults/harness.js";
+import { atLast, failsSoon, manyAtOnce, pause, Stage, soon, useStage, watch } from "../faults/harness.js";
 import { SLACK, until } from "../support/index.js";
-import { failsSoon, NEVER, Site, useStage } from "./helpers.js";
+import { NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 const mine = (): never => {
   throw new Error("mine");
@@ -22,7 +13,7 @@ const mine = (): never => {
 
 describe.concurrent("run", () => {
   test("holds as many permits as it is told while fn runs, and gives what fn gives", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(5);
     expect(
       await site.semaphore().run(async () => {
@@ -35,7 +26,7 @@ describe.concurrent("run", () => {
   });
 
   test("does not re-enter: a run inside a run takes another permit", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(2);
     const inside = await site.semaphore().run(() => site.semaphore().run(() => site.value()));
     expect(inside).toBe("0");
@@ -43,7 +34,7 @@ describe.concurrent("run", () => {
   });
 
   test("at most as many run at a time as there are permits", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     await site.semaphore().trySetPermits(3);
     let inside = 0;
     let most = 0;
@@ -62,14 +53,14 @@ describe.concurrent("run", () => {
     ["throws", mine],
     ["rejects", async () => mine()],
   ])("fn that %s: its error, and the permits are back", async (_, fn: () => Promise<never>) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(2);
     await expect(site.semaphore().run(fn, { permits: 2 })).rejects.toThrow("mine");
     await site.expectOnly("2");
   });
 
   test("no permit within wait: WAIT_TIMEOUT, and fn is not called", async () => {
-    await using site = await Site.of(stage(), { pollCap: NEVER });
+    await using site = await Site.of(stage, { pollCap: NEVER });
     await site.semaphore().trySetPermits(0);
     const fn = vi.fn();
     const call = watch(site.semaphore().run(fn, { wait: 2_000 }));
@@ -83,7 +74,7 @@ describe.concurrent("run", () => {
   });
 
   test("a signal ends the wait, and nothing else", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(1);
     const controller = new AbortController();
     const { running, leave } = await site.entered({ signal: controller.signal });
@@ -115,7 +106,7 @@ describe.concurrent("run", () => {
   });
 
   test("a release that Redis refuses is told by `error`; the data is left alone", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(1);
     const events = site.events();
     const call = site.semaphore().run(async () => {

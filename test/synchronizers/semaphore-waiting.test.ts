@@ -2,29 +2,29 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import {
-  failOnUnhandledRejections,
+  failsSoon,
   manyAtOnce,
   ownCommand,
   pause,
   Stage,
   soon,
   turn,
+  useStage,
   type Watched,
   watch,
 } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { asleep, failsSoon, Site, useStage } from "./helpers.js";
+import { asleep, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 const over = (calls: readonly Watched<unknown>[]): number =>
   calls.filter(({ state }) => state !== "pending").length;
 
 describe.concurrent("first come, first served inside a process", () => {
   test("a large request is not starved by small ones that came later", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(2);
     const large = await site.parked(0, () => site.semaphore().acquire(5));
     const small = Array.from({ length: 3 }, () => watch(site.semaphore().acquire(1)));
@@ -40,7 +40,7 @@ describe.concurrent("first come, first served inside a process", () => {
   });
 
   test("a large request is not passed by small ones behind it, when the one before it is served", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(0);
     const first = await site.parked(0, () => site.semaphore().acquire());
     const behind = [watch(site.semaphore().acquire(5)), watch(site.semaphore().acquire())];
@@ -55,7 +55,7 @@ describe.concurrent("first come, first served inside a process", () => {
   });
 
   test.each(["aborted", "timed out"])("one that is %s holds up nobody behind it", async (how) => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(2);
     const controller = new AbortController();
     const large = await site.parked<unknown>(0, () =>
@@ -73,7 +73,7 @@ describe.concurrent("first come, first served inside a process", () => {
   });
 
   test("an abort at the moment of the release loses no permit", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(0);
     for (let round = 0; round < 25; round++) {
       const controller = new AbortController();
@@ -94,7 +94,7 @@ describe.concurrent("first come, first served inside a process", () => {
 
 describe.concurrent("a waiter is woken", () => {
   test("when there are as many permits as it asked for, and not before", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(1);
     const waiting = await site.parked(0, () => site.semaphore().acquire(3));
     await site.semaphore(1).release();
@@ -106,7 +106,7 @@ describe.concurrent("a waiter is woken", () => {
   });
 
   test("a message of few permits wakes as few; the others sleep on", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(0);
     const calls = [await site.parked(0, () => site.semaphore().acquire())];
     for (let i = 0; i < 9; i++) calls.push(watch(site.semaphore().acquire()));
@@ -132,7 +132,7 @@ describe.concurrent("a waiter is woken", () => {
   });
 
   test("by a message that is no number, and harmed by none", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(0);
     const waiting = await site.parked(0, () => site.semaphore().acquire());
     const [channel = ""] = (await site.redis.pubsub("CHANNELS", `*${site.name}*`)) as string[];
@@ -147,7 +147,7 @@ describe.concurrent("a waiter is woken", () => {
 
 describe.concurrent("a wait", () => {
   test("of tryAcquire is none by default: false at once, by one command", async () => {
-    await using site = await Site.of(stage(), { split: true });
+    await using site = await Site.of(stage, { split: true });
     await site.semaphore().trySetPermits(0);
     site.bed(0).proxy.clear();
     site.bed(0).subscribing.clear();
@@ -159,7 +159,7 @@ describe.concurrent("a wait", () => {
   });
 
   test("an abort ends a run that waits, and one that has not begun", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(0);
     const controller = new AbortController();
     const run = (signal: AbortSignal) => site.semaphore().run(() => {}, { signal });

@@ -1,17 +1,16 @@
 /** A semaphore: what each call makes of the number of free permits, what it announces, and what it costs. */
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce, ownCommand } from "../faults/harness.js";
+import { manyAtOnce, ownCommand, useStage } from "../faults/harness.js";
 import { hear } from "./hear.js";
-import { permitChannel, Site, useStage } from "./helpers.js";
+import { permitChannel, Site } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 describe.concurrent("permits are counted", () => {
   test("trySetPermits sets the number once and announces it", async () => {
-    await using site = await Site.of(stage(), {}, {});
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage, {}, {});
+    await using heard = await hear(stage, permitChannel(site.name));
     expect(await site.semaphore(0).trySetPermits(5)).toBe(true);
     expect(await site.semaphore(1).trySetPermits(9)).toBe(false);
     expect(await site.semaphore(0).trySetPermits(5)).toBe(false);
@@ -20,7 +19,7 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("a semaphore may begin with no permits", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     expect(await site.semaphore().trySetPermits(0)).toBe(true);
     expect(await site.semaphore().trySetPermits(1)).toBe(false);
     expect(await site.semaphore().tryAcquire()).toBe(false);
@@ -28,7 +27,7 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("acquire and tryAcquire take, release gives back, by any client", async () => {
-    await using site = await Site.of(stage(), {}, {});
+    await using site = await Site.of(stage, {}, {});
     const [mine, theirs] = [site.semaphore(0), site.semaphore(1)];
     await mine.trySetPermits(6);
     expect(await mine.acquire()).toBeUndefined();
@@ -45,7 +44,7 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("who asks for more than there are gets none of them", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(5);
     expect(await site.semaphore().tryAcquire(6)).toBe(false);
     await site.expectOnly("5");
@@ -54,7 +53,7 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("an owner has nothing to do with it: a scope takes permits one after the other", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(2);
     await site.client(0).scope(async () => {
       await site.semaphore().acquire();
@@ -65,8 +64,8 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("release may give more than was taken, as Redisson's does", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.semaphore().trySetPermits(1);
     await site.semaphore().release(4);
     expect(await heard.messages()).toEqual(["1", "5"]);
@@ -74,8 +73,8 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("addPermits adds and announces the new total", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.semaphore().trySetPermits(2);
     expect(await site.semaphore().addPermits(3)).toBeUndefined();
     expect(await heard.messages()).toEqual(["2", "5"]);
@@ -83,7 +82,7 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("drainPermits takes all and says how many", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(7);
     expect(await site.semaphore().drainPermits()).toBe(7);
     expect(await site.semaphore().drainPermits()).toBe(0);
@@ -91,7 +90,7 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("large numbers are counted exactly", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const many = 2 ** 52;
     await site.semaphore().trySetPermits(many);
     await site.semaphore().acquire(many - 1);
@@ -102,7 +101,7 @@ describe.concurrent("permits are counted", () => {
   });
 
   test("an integer beyond what Lua counts exactly is not rounded", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.set(site.name, "9007199254740991"); // 2^53 - 1
     await site.semaphore().acquire(2);
     await site.expectOnly("9007199254740989");
@@ -111,7 +110,7 @@ describe.concurrent("permits are counted", () => {
 
 describe.concurrent("a semaphore that is missing", () => {
   test("has no permits, and asking for them makes no key", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     expect(await site.semaphore().availablePermits()).toBe(0);
     expect(await site.semaphore().tryAcquire()).toBe(false);
     expect(await site.semaphore().drainPermits()).toBe(0);
@@ -119,8 +118,8 @@ describe.concurrent("a semaphore that is missing", () => {
   });
 
   test("is made by release and addPermits, as by Redisson's", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.semaphore().release(2);
     await site.expectOnly("2");
     await site.redis.del(site.name);
@@ -132,7 +131,7 @@ describe.concurrent("a semaphore that is missing", () => {
 
 describe.concurrent("a semaphore with a TTL", () => {
   test("keeps it, whatever is called", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     const semaphore = site.semaphore();
     const calls: (() => Promise<unknown>)[] = [
       () => semaphore.acquire(2),
@@ -155,8 +154,8 @@ describe.concurrent("a semaphore with a TTL", () => {
 
 describe.concurrent("a semaphore in debt", () => {
   test("never announces a number below 0", async () => {
-    await using site = await Site.of(stage());
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using site = await Site.of(stage);
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.redis.set(site.name, "-5");
     await site.semaphore().release(2);
     expect(await site.semaphore().availablePermits()).toBe(-3);
@@ -171,7 +170,7 @@ describe.concurrent("a semaphore in debt", () => {
 
 describe.concurrent("what it costs", () => {
   test("one command to take permits, one to give them back, one for each other call", async () => {
-    await using site = await Site.of(stage(), { split: true });
+    await using site = await Site.of(stage, { split: true });
     const semaphore = site.semaphore();
     const calls: (() => Promise<unknown>)[] = [
       () => semaphore.trySetPermits(9),
@@ -197,7 +196,7 @@ describe.concurrent("what it costs", () => {
   });
 
   test("of many that come at once, each takes its permit with one command", async () => {
-    await using site = await Site.of(stage(), { split: true });
+    await using site = await Site.of(stage, { split: true });
     await site.semaphore().trySetPermits(50);
     site.bed(0).proxy.clear();
     await Promise.all(Array.from({ length: 50 }, () => site.semaphore().acquire()));
@@ -207,8 +206,8 @@ describe.concurrent("what it costs", () => {
 });
 
 test("a prefix is put before the name", async () => {
-  await using site = await Site.of(stage(), { prefix: "app" });
-  await using heard = await hear(stage(), permitChannel(`app:${site.name}`));
+  await using site = await Site.of(stage, { prefix: "app" });
+  await using heard = await hear(stage, permitChannel(`app:${site.name}`));
   expect(site.semaphore().name).toBe(site.name);
   await site.semaphore().release(2);
   expect(await site.redis.get(`app:${site.name}`)).toBe("2");

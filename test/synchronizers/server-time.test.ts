@@ -3,13 +3,12 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import { LockClient } from "../../src/index.js";
-import { failOnUnhandledRejections, freshName, manyAtOnce, script } from "../faults/harness.js";
+import { freshName, manyAtOnce, script, useStage } from "../faults/harness.js";
 import { type FaultProxy, startClusterProxy } from "../support/index.js";
 import { hear } from "./hear.js";
-import { permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
+import { permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
 const stage = useStage("standalone", "cluster");
 
 const HOUR = 3_600_000;
@@ -32,7 +31,7 @@ describe.concurrent.each([
   const setting = { [INTERNALS]: { clock } } as object;
 
   test("the first call of a client is run, and counts once", async () => {
-    await using site = await Site.fresh(stage(), setting, setting, setting);
+    await using site = await Site.fresh(stage, setting, setting, setting);
     expect(await site.semaphore().trySetPermits(3)).toBe(true);
     await site.semaphore(1).release(2);
     await site.semaphore(2).addPermits(1);
@@ -40,7 +39,7 @@ describe.concurrent.each([
   });
 
   test("leases are the server's", async () => {
-    await using site = await Site.of(stage(), setting, {});
+    await using site = await Site.of(stage, setting, {});
     await site.permits().trySetPermits(1);
     const id = await site.permits().acquire({ lease: 5_000 });
     expect(await site.permits().updateLeaseTime(id, 60_000)).toBe(true);
@@ -53,7 +52,7 @@ describe.concurrent.each([
 describe.concurrent("no call may be run when its marker has lapsed", () => {
   test("though this machine's clock was ahead before the first answer", async () => {
     const clock = { ...systemClock, wall: () => Date.now() + HOUR };
-    await using site = await Site.fresh(stage(), { [INTERNALS]: { clock } } as object);
+    await using site = await Site.fresh(stage, { [INTERNALS]: { clock } } as object);
     await site.semaphore().release(2);
     expect(Math.max(...limits(site.bed(0).proxy))).toBeLessThan((await site.now()) + LATEST);
     expect(await site.value()).toBe("2");
@@ -65,7 +64,7 @@ describe.concurrent("no call may be run when its marker has lapsed", () => {
   ])("though this machine's clock is set %s", async (_, step) => {
     let shift = 0;
     const clock = { ...systemClock, wall: () => Date.now() + shift };
-    await using site = await Site.of(stage(), { [INTERNALS]: { clock } } as object);
+    await using site = await Site.of(stage, { [INTERNALS]: { clock } } as object);
     await site.semaphore().trySetPermits(5);
     shift = step;
     await site.semaphore().release(2);
@@ -74,7 +73,7 @@ describe.concurrent("no call may be run when its marker has lapsed", () => {
   });
 
   test("by the clock of another machine: a connection that was lost may lead to one", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.semaphore().release(1);
     const { proxy, redis } = site.bed(0);
     const lost = new Promise<void>((resolve) => redis.on("close", () => resolve()));
@@ -88,7 +87,7 @@ describe.concurrent("no call may be run when its marker has lapsed", () => {
   });
 
   test("by the clock of another master of the cluster", async () => {
-    await using proxies = await startClusterProxy(stage().cluster);
+    await using proxies = await startClusterProxy(stage.cluster);
     const client = new LockClient(proxies.connect());
     const names = Array.from({ length: 30 }, (_, i) => freshName() + i);
     const byMaster = new Map<FaultProxy, string>();
@@ -111,9 +110,9 @@ describe.concurrent("no call may be run when its marker has lapsed", () => {
 
 describe.concurrent("what is told", () => {
   test("of permits with a lease is what Redisson tells: how many are new, how many there are to be", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(3);
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.permits().addPermits(2);
     await site.permits().setPermits(5);
     await site.permits().setPermits(9);
@@ -122,10 +121,10 @@ describe.concurrent("what is told", () => {
   });
 
   test("of a lease that was made shorter, so that nobody looks too late", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(1);
     const id = await site.permits().acquire({ lease: 60_000 });
-    await using heard = await hear(stage(), permitChannel(site.name));
+    await using heard = await hear(stage, permitChannel(site.name));
     await site.permits().updateLeaseTime(id, 90_000);
     await site.permits().updateLeaseTime(id, 30_000);
     expect(await heard.messages()).toEqual(["1"]);
@@ -135,7 +134,7 @@ describe.concurrent("what is told", () => {
 
 describe.concurrent("a kept permit that is found gone", () => {
   test("by its release is told as lost, once", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.permits().trySetPermits(1);
     const events = site.events();
     const id = await site.permits().acquire();

@@ -3,14 +3,13 @@
  * none, what gives something back goes on until it has taken effect, once.
  */
 import { describe, expect, test } from "vitest";
-import { atLast, failOnUnhandledRejections, manyAtOnce, Stage, turn, watch } from "../faults/harness.js";
+import { atLast, failsSoon, manyAtOnce, Stage, turn, useStage, watch } from "../faults/harness.js";
 import { type HeldRequest, PATIENCE, SLACK, until } from "../support/index.js";
 import { calls } from "./calls.js";
-import { failsSoon, Site, useStage } from "./helpers.js";
+import { Site } from "./helpers.js";
 import { expectAsIs, isAsIs, type Operation, operations, prepare } from "./operations.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
 const stage = useStage("standalone", "cluster");
 
 const all = Object.entries(operations);
@@ -61,7 +60,7 @@ async function untilQuiet(site: Site): Promise<void> {
 describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) => {
   describe("a call that takes, and is given up", () => {
     test.each(takers)("%s: is refused when it arrives after its clean-up", async (_, operation) => {
-      await using site = await Site.of(stage(), { ...impatient, topology });
+      await using site = await Site.of(stage, { ...impatient, topology });
       const ghost = await givenUp(site, operation);
       const before = await site.markers();
       site.bed(0).proxy.restore();
@@ -74,7 +73,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
     });
 
     test.each(takers)("%s: is undone when it arrives before its clean-up", async (_, operation) => {
-      await using site = await Site.of(stage(), { ...impatient, topology });
+      await using site = await Site.of(stage, { ...impatient, topology });
       const ghost = await givenUp(site, operation);
       await ghost.deliver();
       site.bed(0).proxy.restore();
@@ -86,7 +85,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
 
   describe("a call that gives, and is given up", () => {
     test.each(givers)("%s: takes effect once when Redis answers again", async (_, operation) => {
-      await using site = await Site.of(stage(), { ...impatient, topology });
+      await using site = await Site.of(stage, { ...impatient, topology });
       const ghost = await givenUp(site, operation);
       site.bed(0).proxy.restore();
       await until("it has taken effect", () => isAsIs(site, operation, "after"));
@@ -96,7 +95,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
     });
 
     test.each(givers)("%s: counts once when its first request arrives first", async (_, operation) => {
-      await using site = await Site.of(stage(), { ...impatient, topology });
+      await using site = await Site.of(stage, { ...impatient, topology });
       const ghost = await givenUp(site, operation);
       await ghost.deliver();
       site.bed(0).proxy.restore();
@@ -106,7 +105,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
   });
 
   test.each(others)("%s, given up: nothing comes of it later than its end", async (_, operation) => {
-    await using site = await Site.of(stage(), { ...impatient, topology });
+    await using site = await Site.of(stage, { ...impatient, topology });
     const ghost = await givenUp(site, operation);
     const asked = site.asked();
     site.bed(0).proxy.restore();
@@ -121,7 +120,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
 
 describe.concurrent("without an answer", () => {
   test.each(calls)("%s rejects UNAVAILABLE after commandTimeout", async (_, call) => {
-    await using site = await Site.of(stage(), impatient);
+    await using site = await Site.of(stage, impatient);
     site.bed(0).proxy.blackhole();
     const watched = watch(call(site));
     expect(await failsSoon(watched)).toMatchObject({ code: "UNAVAILABLE", lockName: site.name });
@@ -135,7 +134,7 @@ describe.concurrent("without an answer", () => {
     ["permits tryAcquire", (site) => site.permits().tryAcquire(200, 60_000)],
     ["latch await", (site) => site.latch().await(200)],
   ])("%s rejects UNAVAILABLE after its wait, if that is shorter", async (_, call) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     site.bed(0).proxy.blackhole();
     const watched = watch(call(site));
     expect(await failsSoon(watched)).toMatchObject({ code: "UNAVAILABLE", lockName: site.name });
@@ -150,7 +149,7 @@ describe.concurrent("without an answer", () => {
     ["permits tryAcquire", (site, signal) => site.permits().tryAcquire(0, 60_000, { signal })],
     ["latch await", (site, signal) => site.latch().await(undefined, { signal })],
   ])("%s can be aborted at once, and leaves nothing", async (_, call) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.set(site.name, "5");
     const controller = new AbortController();
     const watched = watch(call(site, controller.signal));

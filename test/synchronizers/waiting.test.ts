@@ -2,21 +2,21 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import {
-  failOnUnhandledRejections,
+  failsSoon,
   manyAtOnce,
   ownCommand,
   pause,
   Stage,
   soon,
   turn,
+  useStage,
   watch,
 } from "../faults/harness.js";
 import { SLACK, until } from "../support/index.js";
-import { asleep, failsSoon, latchChannel, NEVER, NO_LEASE, Site, UNKNOWN, useStage } from "./helpers.js";
+import { asleep, latchChannel, NEVER, NO_LEASE, Site, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 interface Signal {
   readonly signal?: AbortSignal;
@@ -139,7 +139,7 @@ describe.concurrent.each([
   ["a latch", latch],
 ])("who waits for %s", (_kind, kind) => {
   test.each(kind.wakers)("is woken by %s", async (_, wake) => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     const id = await kind.make(site);
     const waiting = await site.parked(0, () => kind.wait(site));
     await wake(site, id);
@@ -148,7 +148,7 @@ describe.concurrent.each([
   });
 
   test("is woken by what is given between its refusal and its subscription", async () => {
-    await using site = await Site.of(stage(), { ...asleep, split: true }, {});
+    await using site = await Site.of(stage, { ...asleep, split: true }, {});
     const { proxy, subscribing, redis } = site.bed(0);
     await kind.make(site);
     proxy.clear();
@@ -163,7 +163,7 @@ describe.concurrent.each([
   });
 
   test("sees within pollCap what is given while its subscriber connection is half open", async () => {
-    await using site = await Site.of(stage(), { pollCap: 500, split: true }, {});
+    await using site = await Site.of(stage, { pollCap: 500, split: true }, {});
     await kind.make(site);
     const waiting = await site.parked(0, () => kind.wait(site));
     site.bed(0).subscribing.blackhole();
@@ -172,7 +172,7 @@ describe.concurrent.each([
   });
 
   test.each(kind.silent)("sees within pollCap, as do the others, that %s", async (_, give) => {
-    await using site = await Site.of(stage(), { pollCap: 400 });
+    await using site = await Site.of(stage, { pollCap: 400 });
     await kind.make(site);
     const calls = [await site.parked(0, () => kind.wait(site))];
     for (let i = 1; i < 3; i++) calls.push(watch(kind.wait(site)));
@@ -182,7 +182,7 @@ describe.concurrent.each([
   });
 
   test("costs nothing while nothing happens: 200 waiters, at most 5 commands in 3 seconds", async () => {
-    await using site = await Site.of(stage(), {});
+    await using site = await Site.of(stage, {});
     await kind.make(site);
     const controller = new AbortController();
     const { signal } = controller;
@@ -201,7 +201,7 @@ describe.concurrent.each([
   });
 
   test("is told in time that its wait is over, or is served as soon as it can be", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await kind.make(site);
     expect(await kind.waitFor(site, 0)).toBe(kind.tooLate);
     const short = watch(kind.waitFor(site, 1_000));
@@ -217,7 +217,7 @@ describe.concurrent.each([
   });
 
   test("is rejected at once with the signal's reason, leaves nothing, and holds up nobody", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await kind.make(site);
     const controller = new AbortController();
     const { signal } = controller;
@@ -239,7 +239,7 @@ describe.concurrent.each([
   });
 
   test("with a signal that is aborted already is rejected with its reason, and sends nothing", async () => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await kind.give(site, 0, 5);
     site.bed(0).proxy.clear();
     const signal = AbortSignal.abort("no");
@@ -266,7 +266,7 @@ describe.concurrent.each([
   ["an expirable semaphore", permits],
 ])("those who wait for %s", (_kind, kind) => {
   test("are served in the order of the calls of their process", async () => {
-    await using site = await Site.of(stage(), asleep, {});
+    await using site = await Site.of(stage, asleep, {});
     await kind.make(site);
     const order: number[] = [];
     const take = async (i: number): Promise<void> => {
@@ -281,7 +281,7 @@ describe.concurrent.each([
   });
 
   test("are woken by one message of many permits, as many as there are, in every process", async () => {
-    await using site = await Site.of(stage(), asleep, asleep, {});
+    await using site = await Site.of(stage, asleep, asleep, {});
     await kind.make(site);
     const first = [
       await site.parked(0, () => kind.wait(site, 0)),
@@ -299,7 +299,7 @@ test.concurrent.each<[string, number, number, (site: Site, signal: AbortSignal) 
   ["permits of a semaphore", 2, 0, (site, signal) => site.semaphore().acquire(2, { signal })],
   ["an expirable permit", 1, 1, (site, signal) => site.permits().acquire({ signal })],
 ])("an abort while the grant of %s is on its way gives it back", async (_, each, ids, take) => {
-  await using site = await Site.of(stage(), asleep);
+  await using site = await Site.of(stage, asleep);
   await site.redis.set(site.name, 20 * each);
   site.bed(0).proxy.delayReplies(200, site.own);
   let granted = 0;

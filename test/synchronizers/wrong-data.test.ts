@@ -1,15 +1,14 @@
 /** A key that holds other data gives the Redis error with the name; the data is untouched. */
 import type { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
-import { failOnUnhandledRejections, manyAtOnce } from "../faults/harness.js";
+import { failsSoon, manyAtOnce, useStage } from "../faults/harness.js";
 import { failure, keyState, SLACK, until } from "../support/index.js";
 import { calls } from "./calls.js";
 import { hear } from "./hear.js";
-import { failsSoon, latchChannel, permitChannel, Site, timeoutsOf, useStage } from "./helpers.js";
+import { latchChannel, permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-failOnUnhandledRejections();
-const stage = useStage();
+const stage = useStage("standalone");
 
 const DATA: [type: string, write: (redis: Redis, key: string) => Promise<unknown>][] = [
   ["text", (redis, key) => redis.set(key, "paid")],
@@ -29,10 +28,10 @@ const inUse = calls.filter(([name]) => name.startsWith("permits") && !OF_NUMBER.
 
 describe.concurrent.each(DATA)("%s at the name", (_, write) => {
   test.each(atName)("%s", async (name, call) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await write(site.redis, site.name);
     const channel = name.startsWith("latch") ? latchChannel : permitChannel;
-    await using heard = await hear(stage(), channel(site.name));
+    await using heard = await hear(stage, channel(site.name));
     const before = await site.state();
     const began = performance.now();
     const error = await failure(call(site));
@@ -50,7 +49,7 @@ describe.concurrent.each(DATA)("%s at the name", (_, write) => {
 
 describe.concurrent("data where the permits in use should be", () => {
   test.each(inUse)("%s", async (_, call) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.set(site.name, "5");
     await site.redis.set(timeoutsOf(site.name), "theirs");
     await expect(call(site)).rejects.toMatchObject({ code: "WRONG_DATA", lockName: site.name });
@@ -64,7 +63,7 @@ describe.concurrent("data that is put there while somebody waits", () => {
     ["semaphore acquire", (site) => site.semaphore().acquire()],
     ["permits acquire", (site) => site.permits().acquire()],
   ])("ends %s", async (_, call) => {
-    await using site = await Site.of(stage());
+    await using site = await Site.of(stage);
     await site.redis.set(site.name, "0");
     const waiting = await site.parked(0, () => call(site));
     await site.redis.del(site.name);
@@ -76,7 +75,7 @@ describe.concurrent("data that is put there while somebody waits", () => {
   });
 
   test("is a loss of kept permits, and stays", async () => {
-    await using site = await Site.of(stage(), { watchdogTimeout: 6_000 });
+    await using site = await Site.of(stage, { watchdogTimeout: 6_000 });
     await site.permits().trySetPermits(2);
     const events = site.events();
     const id = await site.permits().acquire();
