@@ -2,22 +2,25 @@
  * Clients on a server in memory, in virtual time: no time passes but what a test advances, and what a client sends or hears on its
  * way can be kept back. For tests that have to be fast, since each of many mutants is shown to them (`npm run mutate`).
  */
-import { expect } from "vitest";
+import { expect, test } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Connection, Link, type Wire } from "../../src/entries/testing/link.js";
 import { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
 import { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../src/entries/testing/reply.js";
 import {
+  type Lock,
   LockClient,
   type LockClientOptions,
   type LockEventName,
   type LockEvents,
   type LossReason,
+  type ReadWriteLock,
   type RedisConnection,
 } from "../../src/index.js";
 import * as scripts from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
+import type { Kind } from "../contract/kinds.js";
 import { EVENTS } from "../support/event-names.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
@@ -239,6 +242,41 @@ export function scene(options: LockClientOptions = {}): Scene {
   };
 }
 
+export interface KindScene extends Scene {
+  readonly lock: Lock;
+  /** Somebody else's, which keeps `lock` out and is kept out by it. */
+  readonly rival: Lock;
+  /** The lock itself by somebody else's client. */
+  readonly twin: Lock;
+}
+
+/** As {@link scene}, with locks of a kind. */
+export function sceneOf(kind: Kind, options: LockClientOptions = {}): KindScene {
+  const place = scene(options);
+  const [mine, theirs] = [place.a.client, place.b.client];
+  const [rival, twin] = [kind.rival, kind].map((each) => each.make(theirs, NAME)) as [Lock, Lock];
+  return { ...place, lock: kind.make(mine, NAME), rival, twin };
+}
+
+export interface SidesScene extends Scene {
+  readonly read: Lock;
+  readonly write: Lock;
+  /** The sides of the same lock by somebody else's client. */
+  readonly theirRead: Lock;
+  readonly theirWrite: Lock;
+}
+
+/** As {@link scene}, with both sides of a read-write lock. */
+export function sidesOf(options: LockClientOptions = {}): SidesScene {
+  const place = scene(options);
+  const [mine, theirs] = [place.a, place.b].map(({ client }) => client.getReadWriteLock(NAME)) as [
+    ReadWriteLock,
+    ReadWriteLock,
+  ];
+  const [theirRead, theirWrite] = [theirs.readLock(), theirs.writeLock()];
+  return { ...place, read: mine.readLock(), write: mine.writeLock(), theirRead, theirWrite };
+}
+
 /** Longer than any marker lives. */
 const MARKERS = 61_000;
 
@@ -248,4 +286,40 @@ export async function expectNothingLeft({ server }: Scene): Promise<void> {
   expect(server.hash()).toEqual({});
   await server.advance(MARKERS);
   expect(server.names()).toEqual([]);
+}
+
+/** `test` of Vitest, for tests in a place of their own. */
+export interface TestIn<P> {
+  (title: string, body: (place: P) => unknown): void;
+  for<const R>(rows: readonly R[]): (title: string, body: (row: R, place: P) => unknown) => void;
+  /** The same with other options of the clients. */
+  with(options: LockClientOptions): TestIn<P>;
+}
+
+type Around<P> = (place: P, body: () => unknown) => unknown;
+
+/** Each test gets a place that is opened for it, and in the end has to leave nothing there. */
+export function testIn<P extends Scene>(
+  open: (options?: LockClientOptions) => P | Promise<P>,
+  around: Around<P> = (_, body) => body(),
+): TestIn<P> {
+  const inPlace = async (body: (place: P) => unknown) => {
+    const place = await open();
+    await around(place, () => body(place));
+    await expectNothingLeft(place);
+  };
+  return Object.assign((title: string, body: (place: P) => unknown) => test(title, () => inPlace(body)), {
+    for<const R>(rows: readonly R[]) {
+      return (title: string, body: (row: R, place: P) => unknown) =>
+        test.for(rows)(title, (row) => inPlace((place) => body(row, place)));
+    },
+    with: (options: LockClientOptions) => testIn((more) => open({ ...options, ...more }), around),
+  });
+}
+
+/** As {@link testIn}, and each test is in one scope of the first client: its bare calls have one owner. */
+export function testInScope<P extends Scene>(
+  open: (options?: LockClientOptions) => P | Promise<P>,
+): TestIn<P> {
+  return testIn(open, ({ a }, body) => a.client.scope(body));
 }
