@@ -289,20 +289,20 @@ export async function expectNothingLeft({ server }: Scene): Promise<void> {
 }
 
 /** `test` of Vitest, for tests in a place of their own. */
-export interface TestIn<P> {
+export interface TestIn<P, O = LockClientOptions> {
   (title: string, body: (place: P) => unknown): void;
   for<const R>(rows: readonly R[]): (title: string, body: (row: R, place: P) => unknown) => void;
-  /** The same with other options of the clients. */
-  with(options: LockClientOptions): TestIn<P>;
+  /** The same in a place that is opened with these options. */
+  with(options: O): TestIn<P, O>;
 }
 
 type Around<P> = (place: P, body: () => unknown) => unknown;
 
 /** Each test gets a place that is opened for it, and in the end has to leave nothing there. */
-export function testIn<P extends Scene>(
-  open: (options?: LockClientOptions) => P | Promise<P>,
+export function testIn<P extends Scene, O extends object = LockClientOptions>(
+  open: (options?: O) => P | Promise<P>,
   around: Around<P> = (_, body) => body(),
-): TestIn<P> {
+): TestIn<P, O> {
   const inPlace = async (body: (place: P) => unknown) => {
     const place = await open();
     await around(place, () => body(place));
@@ -313,7 +313,7 @@ export function testIn<P extends Scene>(
       return (title: string, body: (row: R, place: P) => unknown) =>
         test.for(rows)(title, (row) => inPlace((place) => body(row, place)));
     },
-    with: (options: LockClientOptions) => testIn((more) => open({ ...options, ...more }), around),
+    with: (options: O) => testIn((more?: O) => open({ ...options, ...more }), around),
   });
 }
 
