@@ -2,7 +2,7 @@
  * Clients on a server in memory, in virtual time: no time passes but what a test advances, and what a client sends or hears on its
  * way can be kept back. For tests that have to be fast, since each of many mutants is shown to them (`npm run mutate`).
  */
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Connection, Link, type Wire } from "../../src/entries/testing/link.js";
 import { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
@@ -22,6 +22,7 @@ import * as scripts from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
 import type { Kind } from "../contract/kinds.js";
 import { EVENTS } from "../support/event-names.js";
+import { type Around, type TestIn, testIn as testInPlace } from "../support/test-in.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
 export { type Deferred, deferred } from "../support/deferred.js";
@@ -288,38 +289,20 @@ export async function expectNothingLeft({ server }: Scene): Promise<void> {
   expect(server.names()).toEqual([]);
 }
 
-/** `test` of Vitest, for tests in a place of their own. */
-export interface TestIn<P, O = LockClientOptions> {
-  (title: string, body: (place: P) => unknown): void;
-  for<const R>(rows: readonly R[]): (title: string, body: (row: R, place: P) => unknown) => void;
-  /** The same in a place that is opened with these options. */
-  with(options: O): TestIn<P, O>;
-}
-
-type Around<P> = (place: P, body: () => unknown) => unknown;
-
 /** Each test gets a place that is opened for it, and in the end has to leave nothing there. */
 export function testIn<P extends Scene, O extends object = LockClientOptions>(
   open: (options?: O) => P | Promise<P>,
   around: Around<P> = (_, body) => body(),
 ): TestIn<P, O> {
-  const inPlace = async (body: (place: P) => unknown) => {
-    const place = await open();
-    await around(place, () => body(place));
+  return testInPlace(open, async (place, body) => {
+    await around(place, body);
     await expectNothingLeft(place);
-  };
-  return Object.assign((title: string, body: (place: P) => unknown) => test(title, () => inPlace(body)), {
-    for<const R>(rows: readonly R[]) {
-      return (title: string, body: (row: R, place: P) => unknown) =>
-        test.for(rows)(title, (row) => inPlace((place) => body(row, place)));
-    },
-    with: (options: O) => testIn((more?: O) => open({ ...options, ...more }), around),
   });
 }
 
 /** As {@link testIn}, and each test is in one scope of the first client: its bare calls have one owner. */
 export function testInScope<P extends Scene>(
   open: (options?: LockClientOptions) => P | Promise<P>,
-): TestIn<P> {
+): TestIn<P, LockClientOptions> {
   return testIn(open, ({ a }, body) => a.client.scope(body));
 }
