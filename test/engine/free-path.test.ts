@@ -1,11 +1,10 @@
 /** A call that nobody stands in the way of: it tries once, and nothing of the waiting is made. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test as plain } from "vitest";
 import { WaitLoop } from "../../src/engine/wait-loop.js";
-import { COMMAND_TIMEOUT, FOREVER, POLL_CAP, Scene, ScriptedCall } from "./scene.js";
+import { COMMAND_TIMEOUT, FOREVER, POLL_CAP, Scene, ScriptedCall, test } from "./scene.js";
 
 describe("a call that is granted by its first try", () => {
-  test("makes no queue, no timer and no subscription, and is told of its begin and its end alone", async () => {
-    const scene = new Scene();
+  test("makes no queue, no timer and no subscription, and is told of its begin and its end alone", async (scene) => {
     const call = await scene.acquire();
     expect(call.tries).toHaveLength(1);
     expect(call.tries[0]).toMatchObject({ within: COMMAND_TIMEOUT, coWaiters: [] });
@@ -17,50 +16,42 @@ describe("a call that is granted by its first try", () => {
     expect(call.told).toEqual(["begun", "taken"]);
     expect(call.queued).toBe(false);
     expect(call.tries).toHaveLength(1);
-    await scene.expectNothingLeft();
   });
 
-  test("has a timer for its wait while it tries, and a listener on its signal", async () => {
-    const scene = new Scene();
+  test("has a timer for its wait while it tries, and a listener on its signal", async (scene) => {
     const call = await scene.acquire({}, 5_000, new AbortController().signal);
     expect(scene.clock.timers).toBe(1);
     await call.grant();
-    await scene.expectNothingLeft();
   });
 
-  test("tries for as long as a command may take, or as it waits", async () => {
-    const scene = new Scene();
+  test("tries for as long as a command may take, or as it waits", async (scene) => {
     const patient = await scene.acquire({ queueName: "one" }, COMMAND_TIMEOUT + 1);
     const hasty = await scene.acquire({ queueName: "two" }, COMMAND_TIMEOUT - 1);
     const single = await scene.acquire({ queueName: "three" }, 0);
     expect(patient.tries[0]?.within).toBe(COMMAND_TIMEOUT);
     expect(hasty.tries[0]?.within).toBe(COMMAND_TIMEOUT - 1);
     expect(single.tries[0]?.within).toBe(COMMAND_TIMEOUT);
+    await scene.engine.close();
   });
 
-  test("stands beside calls for something else", async () => {
-    const scene = new Scene();
+  test("stands beside calls for something else", async (scene) => {
     const one = await scene.acquire({ queueName: "one" });
     const two = await scene.acquire({ queueName: "two" });
     expect([one.queued, two.queued]).toEqual([false, false]);
     await two.grant();
     await one.grant();
-    await scene.expectNothingLeft();
   });
 
-  test("leaves nothing that the next one has to look at", async () => {
-    const scene = new Scene();
+  test("leaves nothing that the next one has to look at", async (scene) => {
     for (let i = 0; i < 3; i++) {
       const call = await scene.acquire();
       await call.grant();
       expect(call.queued).toBe(false);
       expect(call.told).toEqual(["begun", "taken"]);
     }
-    await scene.expectNothingLeft();
   });
 
-  test("fails as its first try does, also if that had no answer", async () => {
-    const scene = new Scene();
+  test("fails as its first try does, also if that had no answer", async (scene) => {
     const broken = await scene.acquire({}, FOREVER);
     const error = new Error("WRONGTYPE");
     await broken.fail(error);
@@ -69,11 +60,9 @@ describe("a call that is granted by its first try", () => {
     await unanswered.silence();
     expect(unanswered.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
     expect(unanswered.told).toEqual(["begun", "not taken"]);
-    await scene.expectNothingLeft();
   });
 
-  test("tries again at once if it is told to, without any queue", async () => {
-    const scene = new Scene();
+  test("tries again at once if it is told to, without any queue", async (scene) => {
     const call = await scene.acquire();
     await call.refuse(0);
     expect(call.tries).toHaveLength(2);
@@ -82,13 +71,11 @@ describe("a call that is granted by its first try", () => {
     expect(call.queued).toBe(false);
     await call.grant();
     expect(call.told).toEqual(["begun", "taken"]);
-    await scene.expectNothingLeft();
   });
 });
 
 describe("a call that tries once", () => {
-  test("is granted, or gets nothing, and never listens", async () => {
-    const scene = new Scene();
+  test("is granted, or gets nothing, and never listens", async (scene) => {
     const lucky = await scene.acquire({}, 0);
     await lucky.grant();
     expect(lucky.outcome).toEqual({ value: "a" });
@@ -97,21 +84,17 @@ describe("a call that tries once", () => {
     await late.refuse(5_000);
     expect(late.outcome).toEqual({ value: undefined });
     expect(late.told).toEqual(["begun", "not taken"]);
-    await scene.expectNothingLeft();
   });
 
-  test("tries again at once if it is told to", async () => {
-    const scene = new Scene();
+  test("tries again at once if it is told to", async (scene) => {
     const call = await scene.acquire({}, 0);
     await call.refuse(0);
     expect(call.tries).toHaveLength(2);
     await call.refuse();
     expect(call.outcome).toEqual({ value: undefined });
-    await scene.expectNothingLeft();
   });
 
-  test("goes past those that wait, and moves nobody up", async () => {
-    const scene = new Scene();
+  test("goes past those that wait, and moves nobody up", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const second = await scene.acquire({ name: "second" });
     const single = await scene.acquire({ name: "single" }, 0);
@@ -120,30 +103,27 @@ describe("a call that tries once", () => {
     expect(single.outcome).toEqual({ value: "single" });
     expect(first.tries).toHaveLength(2);
     expect(second.tries).toHaveLength(0);
+    await scene.engine.close();
   });
 
-  test("may have a limit of its own", async () => {
-    const scene = new Scene();
+  test("may have a limit of its own", async (scene) => {
     const call = await scene.once(new ScriptedCall(), 70, new AbortController().signal);
     expect(call.tries[0]?.within).toBe(70);
     expect(scene.clock.timers).toBe(0);
     await call.silence();
     expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
-    await scene.expectNothingLeft();
   });
 
-  test("does not wait for its turn", async () => {
-    const scene = new Scene();
+  test("does not wait for its turn", async (scene) => {
     const call = new ScriptedCall();
     call.turn = false;
     await scene.acquire(call, 0);
     expect(call.outcome).toEqual({ value: undefined });
     expect(call.tries).toHaveLength(0);
-    await scene.expectNothingLeft();
   });
 });
 
-test.each([
+plain.each([
   ["may wait", false],
   ["tries once", true],
 ])("a call that %s is kept until it is over, and no longer", async (_, single) => {

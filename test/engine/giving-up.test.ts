@@ -1,7 +1,7 @@
 /** Calls that end before they have what they want, at each stage: nothing of them is left, and nobody is held up. */
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { settled } from "../support/virtual-clock.js";
-import { FAIR, POLL_CAP, Scene, ScriptedCall } from "./scene.js";
+import { ENOUGH, FAIR, POLL_CAP, type Scene, ScriptedCall, test } from "./scene.js";
 
 interface Stage {
   readonly title: string;
@@ -137,8 +137,6 @@ const STAGES: readonly Stage[] = [
   },
 ];
 
-const reason = new Error("enough");
-
 interface Ending {
   readonly title: string;
   end(scene: Scene, call: ScriptedCall, aborter: AbortController): unknown;
@@ -146,8 +144,8 @@ interface Ending {
 }
 
 const ENDINGS: readonly Ending[] = [
-  { title: "is aborted", end: (_scene, _call, aborter) => aborter.abort(reason), error: reason },
-  { title: "is ended", end: ({ engine }, call) => engine.end(call, reason), error: reason },
+  { title: "is aborted", end: (_scene, _call, aborter) => aborter.abort(ENOUGH), error: ENOUGH },
+  { title: "is ended", end: ({ engine }, call) => engine.end(call, ENOUGH), error: ENOUGH },
   { title: "ends with its client", end: ({ engine }) => engine.close(), error: { code: "CLIENT_CLOSED" } },
 ];
 
@@ -156,13 +154,12 @@ function byTitle<T extends { readonly title: string }>(rows: readonly T[]): (rea
 }
 
 async function endOthers({ calls, engine }: Scene, call: ScriptedCall): Promise<void> {
-  for (const other of calls) if (other !== call) engine.end(other, reason);
+  for (const other of calls) if (other !== call) engine.end(other, ENOUGH);
   await settled();
 }
 
 describe.each(byTitle(ENDINGS))("a call that %s", (_ending, { end, error }) => {
-  test.each(byTitle(STAGES))("%s", async (_stage, { arrange, trying }) => {
-    const scene = new Scene();
+  test.for(byTitle(STAGES))("%s", async ([, { arrange, trying }], scene) => {
     const aborter = new AbortController();
     const call = await arrange(scene, aborter.signal);
     const tries = call.tries.length;
@@ -183,38 +180,33 @@ describe.each(byTitle(ENDINGS))("a call that %s", (_ending, { end, error }) => {
     expect(call.tries).toHaveLength(tries);
     expect(call.outcome).toMatchObject({ error });
     await endOthers(scene, call);
-    await scene.expectNothingLeft();
   });
 });
 
 describe("a call that ends", () => {
-  test("when it is just granted is not taken, if the end is first", async () => {
-    const scene = new Scene();
+  test("when it is just granted is not taken, if the end is first", async (scene) => {
     const aborter = new AbortController();
     const call = await scene.waiting({}, -1, aborter.signal);
     await call.message();
     const granted = call.grant();
-    aborter.abort(reason);
+    aborter.abort(ENOUGH);
     await granted;
-    expect(call.outcome).toEqual({ error: reason });
+    expect(call.outcome).toEqual({ error: ENOUGH });
     expect(call.told.at(-1)).toBe("not taken");
-    await scene.expectNothingLeft();
   });
 
-  test("when it is just granted is taken, if the grant is first", async () => {
-    const scene = new Scene();
+  test("when it is just granted is taken, if the grant is first", async (scene) => {
     const aborter = new AbortController();
     const call = await scene.waiting({}, -1, aborter.signal);
     await call.message();
     await call.grant();
-    aborter.abort(reason);
+    aborter.abort(ENOUGH);
     await settled();
     expect(call.outcome).toEqual({ value: "a" });
     expect(call.told.at(-1)).toBe("taken");
-    await scene.expectNothingLeft();
   });
 
-  test.each([
+  test.for([
     ["refused", (scene: Scene, call: ScriptedCall) => scene.acquire(call).then(() => call.refuse())],
     [
       "refused as a nested call",
@@ -238,112 +230,97 @@ describe("a call that ends", () => {
         await scene.acquire(call);
       },
     ],
-  ])("by who is told that it waits leaves nothing: %s", async (_, arrange) => {
-    const scene = new Scene();
+  ])("by who is told that it waits leaves nothing: %s", async ([, arrange], scene) => {
     const call = new ScriptedCall({ name: "it" });
-    call.onWaiting = () => scene.engine.end(call, reason);
+    call.onWaiting = () => scene.engine.end(call, ENOUGH);
     await arrange(scene, call);
-    expect(call.outcome).toEqual({ error: reason });
+    expect(call.outcome).toEqual({ error: ENOUGH });
     await endOthers(scene, call);
-    await scene.expectNothingLeft();
   });
 
-  test("by who is told that it waits does not stand before the next one", async () => {
-    const scene = new Scene();
+  test("by who is told that it waits does not stand before the next one", async (scene) => {
     const call = new ScriptedCall({ name: "it" });
-    call.onWaiting = () => scene.engine.end(call, reason);
+    call.onWaiting = () => scene.engine.end(call, ENOUGH);
     await scene.acquire(call);
     await call.refuse();
     const next = await scene.acquire({ name: "next" });
     expect(next.tries).toHaveLength(1);
+    await scene.engine.close();
   });
 
-  test("with an error, if its turn can never come", async () => {
-    const scene = new Scene();
+  test("with an error, if its turn can never come", async (scene) => {
     const call = new ScriptedCall();
     call.admitted = () => {
-      throw reason;
+      throw ENOUGH;
     };
     await scene.acquire(call, 60_000, new AbortController().signal);
-    expect(call.outcome).toEqual({ error: reason });
-    await scene.expectNothingLeft();
+    expect(call.outcome).toEqual({ error: ENOUGH });
   });
 
-  test("together with a thousand others on one signal", async () => {
-    const scene = new Scene();
+  test("together with a thousand others on one signal", async (scene) => {
     const aborter = new AbortController();
     const first = await scene.waiting({}, -1, aborter.signal);
     const others = Array.from({ length: 1_000 }, () => new ScriptedCall());
     const results = others.map((call) => scene.engine.acquire(call, 60_000, aborter.signal));
-    aborter.abort(reason);
+    aborter.abort(ENOUGH);
     const outcomes = await Promise.allSettled(results);
     expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
     // Who leaves from the end moves nobody up.
     expect(others.filter(({ tries }) => tries.length > 0)).toEqual([]);
     expect(first.tries).toHaveLength(2);
-    await scene.expectNothingLeft();
   });
 });
 
 describe("the first of a queue", () => {
-  test("leaves what it knows of the lock to the next one, who sleeps for as long", async () => {
-    const scene = new Scene();
+  test("leaves what it knows of the lock to the next one, who sleeps for as long", async (scene) => {
     const first = await scene.waiting({ name: "first" }, 498);
     const second = await scene.acquire({ name: "second" });
     await scene.clock.advance(100);
-    scene.engine.end(first, reason);
-    await scene.clock.advance(399);
+    scene.engine.end(first, ENOUGH);
     expect(second.tries).toHaveLength(0);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(1);
+    expect(await scene.untilNextTry(second)).toBe(400);
+    await scene.engine.close();
   });
 
-  test("that leaves with its try on its way has the next one try", async () => {
-    const scene = new Scene();
+  test("that leaves with its try on its way has the next one try", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const second = await scene.acquire({ name: "second" });
     await first.message();
-    scene.engine.end(first, reason);
-    await settled();
+    await scene.end(first);
     expect(second.tries).toHaveLength(1);
     await first.grant();
     await second.refuse();
     expect(second.outcome).toBe("pending");
+    await scene.engine.close();
   });
 
-  test("that leaves after a message that it did not try for yet has the next one try", async () => {
-    const scene = new Scene();
+  test("that leaves after a message that it did not try for yet has the next one try", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const second = await scene.acquire({ name: "second" });
     first.hint();
-    scene.engine.end(first, reason);
-    await settled();
+    await scene.end(first);
     expect(second.tries).toHaveLength(1);
+    await scene.engine.close();
   });
 
-  test("leaves its subscription to the next one", async () => {
-    const scene = new Scene();
+  test("leaves its subscription to the next one", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const second = await scene.acquire({ name: "second" });
-    scene.engine.end(first, reason);
-    await settled();
+    await scene.end(first);
     expect(first.listeners.size).toBe(1);
     await first.message();
     expect(second.tries).toHaveLength(1);
     await second.grant();
     expect(first.listeners.size).toBe(0);
-    await scene.expectNothingLeft();
   });
 });
 
 describe("an engine that is closed", () => {
-  test("resolves when nobody waits", async () => {
-    const scene = new Scene();
+  test("resolves when nobody waits", async (scene) => {
     await scene.engine.close();
   });
 
-  test("ends its calls, the last one first, and so tries for none of them", async () => {
-    const scene = new Scene();
+  test("ends its calls, the last one first, and so tries for none of them", async (scene) => {
     await scene.waiting({ name: "1" });
     await scene.acquire({ name: "2" });
     await scene.acquire({ name: "3" });
@@ -358,11 +335,9 @@ describe("an engine that is closed", () => {
     await scene.engine.close();
     expect(ended).toEqual(["3", "2", "1"]);
     expect(scene.calls.map(({ tries }) => tries.length)).toEqual([2, 0, 0]);
-    await scene.expectNothingLeft();
   });
 
-  test("ends the calls that joined it, and waits until they have left", async () => {
-    const { engine } = new Scene();
+  test("ends the calls that joined it, and waits until they have left", async ({ engine }) => {
     const reasons: unknown[] = [];
     const leave = engine.join("group", (error) => reasons.push(error));
     engine.join("gone", (error) => reasons.push(error))();
@@ -377,11 +352,11 @@ describe("an engine that is closed", () => {
     await closed;
   });
 
-  test("does not hear any more that Redis is back", async () => {
-    const scene = new Scene();
+  test("does not hear any more that Redis is back", async (scene) => {
     await scene.engine.close();
     const call = await scene.waiting();
     await scene.ready();
     expect(call.tries).toHaveLength(2);
+    scene.engine.end(call, ENOUGH);
   });
 });

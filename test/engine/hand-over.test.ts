@@ -1,8 +1,9 @@
 /** A lock that goes from hand to hand in one process: what the queue does with what the policy decides. */
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import type { WaitQueue } from "../../src/engine/wait-queue.js";
+import { testIn } from "../support/test-in.js";
 import { settled } from "../support/virtual-clock.js";
-import { KEPT, POLL_CAP, Scene, type ScriptedCall } from "./scene.js";
+import { KEPT, POLL_CAP, Scene, type ScriptedCall, testOpenEnd } from "./scene.js";
 
 interface Crowd {
   readonly scene: Scene;
@@ -29,6 +30,11 @@ async function crowd(): Promise<Crowd> {
   return { scene, queue, holder, second, third, message: () => holder.message() };
 }
 
+const test = testIn(crowd, async ({ scene }, body) => {
+  await body();
+  await scene.close();
+});
+
 /** What a lock asks when it is given back; with `passes` the first waiter takes part in the command. */
 function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; offered: boolean } | undefined {
   let asked: { to: unknown; offered: boolean } | undefined;
@@ -40,8 +46,12 @@ function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; offered: bo
 }
 
 describe("a lock that is given back", () => {
-  test("is passed to the first waiter, whose try awaits the giver's command", async () => {
-    const { scene, queue, second, third } = await crowd();
+  test("is passed to the first waiter, whose try awaits the giver's command", async ({
+    scene,
+    queue,
+    second,
+    third,
+  }) => {
     expect(giveBack(queue, true)).toEqual({ to: second, offered: false });
     await settled();
     expect([second.tries.length, third.tries.length]).toEqual([1, 0]);
@@ -54,8 +64,12 @@ describe("a lock that is given back", () => {
     await scene.expectNothingLeft();
   });
 
-  test("is offered to others when the turn is over, and goes to the first waiter if nobody takes it", async () => {
-    const { scene, queue, second, third } = await crowd();
+  test("is offered to others when the turn is over, and goes to the first waiter if nobody takes it", async ({
+    scene,
+    queue,
+    second,
+    third,
+  }) => {
     await scene.clock.advance(50);
     expect(giveBack(queue, true)).toEqual({ to: second, offered: true });
     await settled();
@@ -65,8 +79,12 @@ describe("a lock that is given back", () => {
     expect(giveBack(queue, true)).toEqual({ to: third, offered: false });
   });
 
-  test("is left to others who heard of the offer; the first waiter tries when they have had their turn", async () => {
-    const { scene, queue, second, message } = await crowd();
+  test("is left to others who heard of the offer; the first waiter tries when they have had their turn", async ({
+    scene,
+    queue,
+    second,
+    message,
+  }) => {
     await scene.clock.advance(9);
     // So many make a turn.
     for (let i = 0; i < 4; i++) expect(giveBack(queue, false)?.offered).toBe(false);
@@ -75,14 +93,16 @@ describe("a lock that is given back", () => {
     await second.refuse(-1, { others: 2 });
     // Of the offer itself.
     await message();
-    await scene.clock.advance(39);
     expect(second.tries).toHaveLength(1);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(2);
+    expect(await scene.untilNextTry(second)).toBe(40);
   });
 
-  test("is tried for as soon as the last of the others has given it back", async () => {
-    const { scene, queue, second, message } = await crowd();
+  test("is tried for as soon as the last of the others has given it back", async ({
+    scene,
+    queue,
+    second,
+    message,
+  }) => {
     await scene.clock.advance(50);
     giveBack(queue, true);
     await settled();
@@ -94,8 +114,7 @@ describe("a lock that is given back", () => {
     expect(second.tries).toHaveLength(2);
   });
 
-  test("is tried for at once if the offer came to nothing", async () => {
-    const { scene, queue, second, message } = await crowd();
+  test("is tried for at once if the offer came to nothing", async ({ scene, queue, second, message }) => {
     await scene.clock.advance(50);
     giveBack(queue, true);
     await settled();
@@ -104,14 +123,17 @@ describe("a lock that is given back", () => {
     await second.refuse();
     // It may be of the offer; another's release is not missed.
     await message();
-    await scene.clock.advance(99);
     expect(second.tries).toHaveLength(2);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(3);
+    expect(await scene.untilNextTry(second)).toBe(100);
   });
 
-  test("is nobody's turn any more that was let go first, once it is back here", async () => {
-    const { scene, queue, second, third, message } = await crowd();
+  test("is nobody's turn any more that was let go first, once it is back here", async ({
+    scene,
+    queue,
+    second,
+    third,
+    message,
+  }) => {
     await scene.clock.advance(50);
     giveBack(queue, true);
     await settled();
@@ -124,20 +146,21 @@ describe("a lock that is given back", () => {
     expect(third.tries).toHaveLength(1);
   });
 
-  test("is released after a second: nobody here is asked, or tries before somebody else could", async () => {
-    const { scene, queue, second, message } = await crowd();
+  test("is released after a second: nobody here is asked, or tries before somebody else could", async ({
+    scene,
+    queue,
+    second,
+    message,
+  }) => {
     await scene.clock.advance(1_001);
     expect(giveBack(queue, true)).toBeUndefined();
     queue.released();
     await message();
-    await scene.clock.advance(3);
     expect(second.tries).toHaveLength(0);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(1);
+    expect(await scene.untilNextTry(second)).toBe(4);
   });
 
-  test("is released after a second likewise by a queue that does not listen", async () => {
-    const scene = new Scene();
+  testOpenEnd("is released after a second likewise by a queue that does not listen", async (scene) => {
     const holder = await scene.acquire({ name: "holder" });
     let next = await scene.acquire({ name: "next" });
     const queue = scene.engine.queue("queue") as WaitQueue;
@@ -156,8 +179,11 @@ describe("a lock that is given back", () => {
     expect(next.tries).toHaveLength(1);
   });
 
-  test("is tried for after a message, if the command could not be shared", async () => {
-    const { queue, second, message } = await crowd();
+  test("is tried for after a message, if the command could not be shared", async ({
+    queue,
+    second,
+    message,
+  }) => {
     expect(giveBack(queue, false)).toEqual({ to: second, offered: false });
     queue.released();
     await settled();
@@ -166,19 +192,19 @@ describe("a lock that is given back", () => {
     expect(second.tries).toHaveLength(1);
   });
 
-  test("is tried for after a while, if an offer could not be shared: one of the others is to have it", async () => {
-    const { scene, queue, second } = await crowd();
+  test("is tried for after a while, if an offer could not be shared: one of the others is to have it", async ({
+    scene,
+    queue,
+    second,
+  }) => {
     await scene.clock.advance(50);
     expect(giveBack(queue, false)?.offered).toBe(true);
     queue.released();
-    await scene.clock.advance(49);
     expect(second.tries).toHaveLength(0);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(1);
+    expect(await scene.untilNextTry(second)).toBe(50);
   });
 
-  test("is tried for at once by a queue that does not listen", async () => {
-    const scene = new Scene();
+  testOpenEnd("is tried for at once by a queue that does not listen", async (scene) => {
     const holder = await scene.acquire({ name: "holder" });
     const next = await scene.acquire({ name: "next" });
     await holder.grant();
@@ -190,44 +216,51 @@ describe("a lock that is given back", () => {
     expect(next.tries).toHaveLength(1);
   });
 
-  test("is tried for at once by who comes when it was given back, and nobody waited", async () => {
-    const scene = new Scene();
-    const holder = await scene.acquire({ name: "holder" });
-    const next = await scene.acquire({ name: "next" });
-    await holder.grant();
-    const queue = scene.engine.queue("queue") as WaitQueue;
-    giveBack(queue, true);
-    await settled();
-    await next.grant();
-    expect(giveBack(queue, true)).toBeUndefined();
-    queue.released();
-    const back = await scene.acquire({ name: "back" });
-    expect(back.tries).toHaveLength(1);
-  });
+  testOpenEnd(
+    "is tried for at once by who comes when it was given back, and nobody waited",
+    async (scene) => {
+      const holder = await scene.acquire({ name: "holder" });
+      const next = await scene.acquire({ name: "next" });
+      await holder.grant();
+      const queue = scene.engine.queue("queue") as WaitQueue;
+      giveBack(queue, true);
+      await settled();
+      await next.grant();
+      expect(giveBack(queue, true)).toBeUndefined();
+      queue.released();
+      const back = await scene.acquire({ name: "back" });
+      expect(back.tries).toHaveLength(1);
+    },
+  );
 });
 
 describe("the successor", () => {
-  test("that gives up while the command is on its way has the next one try", async () => {
-    const { scene, queue, second, third } = await crowd();
+  test("that gives up while the command is on its way has the next one try", async ({
+    scene,
+    queue,
+    second,
+    third,
+  }) => {
     giveBack(queue, true);
     await settled();
-    scene.engine.end(second, new Error("enough"));
-    await settled();
+    await scene.end(second);
     expect(third.tries).toHaveLength(1);
     await second.grant();
     expect(second.told.at(-1)).toBe("not taken");
   });
 
-  test("that gives up before it comes to its try has the next one try", async () => {
-    const { scene, queue, second, third } = await crowd();
+  test("that gives up before it comes to its try has the next one try", async ({
+    scene,
+    queue,
+    second,
+    third,
+  }) => {
     giveBack(queue, true);
-    scene.engine.end(second, new Error("enough"));
-    await settled();
+    await scene.end(second);
     expect([second.tries.length, third.tries.length]).toEqual([0, 1]);
   });
 
-  test("that gets no answer goes on waiting", async () => {
-    const { scene, queue, second, message } = await crowd();
+  test("that gets no answer goes on waiting", async ({ scene, queue, second, message }) => {
     giveBack(queue, true);
     await settled();
     await second.silence();
@@ -239,8 +272,11 @@ describe("the successor", () => {
     expect(second.tries).toHaveLength(3);
   });
 
-  test("is the one that begins no streak: after a second from the first arrival the lock is released", async () => {
-    const { scene, queue, second } = await crowd();
+  test("is the one that begins no streak: after a second from the first arrival the lock is released", async ({
+    scene,
+    queue,
+    second,
+  }) => {
     await scene.clock.advance(990);
     giveBack(queue, true);
     await settled();
@@ -253,8 +289,7 @@ describe("the successor", () => {
 });
 
 describe("a queue that has become empty", () => {
-  test("goes with its subscription after a moment", async () => {
-    const { scene, queue, holder, second, third } = await crowd();
+  test("goes with its subscription after a moment", async ({ scene, queue, holder, second, third }) => {
     for (const call of [second, third]) {
       giveBack(queue, true);
       await settled();
@@ -269,8 +304,12 @@ describe("a queue that has become empty", () => {
     await scene.expectNothingLeft();
   });
 
-  test("knows still who has the lock: who comes back waits to be passed it", async () => {
-    const { scene, queue, second, third } = await crowd();
+  test("knows still who has the lock: who comes back waits to be passed it", async ({
+    scene,
+    queue,
+    second,
+    third,
+  }) => {
     for (const call of [second, third]) {
       giveBack(queue, true);
       await settled();
@@ -286,8 +325,7 @@ describe("a queue that has become empty", () => {
     await scene.expectNothingLeft();
   });
 
-  test("goes at once if its last waiter has given up", async () => {
-    const scene = new Scene();
+  testOpenEnd("goes at once if its last waiter has given up", async (scene) => {
     const call = await scene.waiting();
     scene.engine.end(call, new Error("enough"));
     expect(call.listeners.size).toBe(0);

@@ -11,6 +11,7 @@ import {
   type Successor,
 } from "../../src/engine/acquisition.js";
 import { Engine } from "../../src/engine/engine.js";
+import { type TestIn, testIn } from "../support/test-in.js";
 import { settled, VirtualClock } from "../support/virtual-clock.js";
 
 /** Milliseconds. */
@@ -25,6 +26,9 @@ export const COUNTED: QueueTraits = { ...PLAIN, handoff: false };
 export const SHARED: QueueTraits = { ...COUNTED, shared: true };
 export const FAIR: QueueTraits = { ...COUNTED, serverQueued: true };
 export const ADVERTISED: QueueTraits = { ...PLAIN, advertised: true };
+
+/** Why a call ends. */
+export const ENOUGH: Error = new Error("enough");
 
 type Refusal = Attempt<never> & { readonly granted: false };
 
@@ -215,6 +219,22 @@ export class Scene {
     return call;
   }
 
+  /** A call ends before it has what it wants. */
+  async end(call: ScriptedCall, reason: unknown = ENOUGH): Promise<void> {
+    this.engine.end(call, reason);
+    await settled();
+  }
+
+  /** Milliseconds until it tries again by itself, up to `most`. */
+  async untilNextTry(call: ScriptedCall, most: number = 2 * POLL_CAP): Promise<number> {
+    const { length } = call.tries;
+    for (let ms = 1; ms <= most; ms++) {
+      await this.clock.advance(1);
+      if (call.tries.length > length) return ms;
+    }
+    return FOREVER;
+  }
+
   /** Redis is back. */
   async ready(): Promise<void> {
     for (const callback of this.#onReady) callback();
@@ -232,6 +252,12 @@ export class Scene {
     for (const signal of this.#signals) expect(getEventListeners(signal, "abort")).toEqual([]);
   }
 
+  /** Whoever waits is sent away, and nothing is left. */
+  async close(): Promise<void> {
+    await this.engine.close();
+    await this.expectNothingLeft();
+  }
+
   async #watch(call: ScriptedCall, result: Promise<unknown>): Promise<ScriptedCall> {
     this.calls.push(call);
     result.then(
@@ -246,3 +272,21 @@ export class Scene {
     return call;
   }
 }
+
+/** Each test gets a scene, in which nothing may be left in the end. */
+export const test: TestIn<Scene> = testIn(
+  () => new Scene(),
+  async (scene, body) => {
+    await body();
+    await scene.expectNothingLeft();
+  },
+);
+
+/** The same, if whoever waits in the end is sent away first. */
+export const testOpenEnd: TestIn<Scene> = testIn(
+  () => new Scene(),
+  async (scene, body) => {
+    await body();
+    await scene.close();
+  },
+);

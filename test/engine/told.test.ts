@@ -1,8 +1,8 @@
 /** What the engine is told besides tries and messages, and what it tells. */
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { Acquisition } from "../../src/engine/acquisition.js";
 import { settled } from "../support/virtual-clock.js";
-import { COUNTED, FAIR, FOREVER, PLAIN, POLL_CAP, Scene, ScriptedCall } from "./scene.js";
+import { COUNTED, FAIR, FOREVER, PLAIN, POLL_CAP, ScriptedCall, test } from "./scene.js";
 
 /** One that can be told that Redis gave an answer after all. */
 class Answerable extends ScriptedCall {
@@ -15,8 +15,7 @@ class Answerable extends ScriptedCall {
 }
 
 describe("a call that had no answer in time", () => {
-  test("tries again when there is one after all, and asks for that once", async () => {
-    const scene = new Scene();
+  test("tries again when there is one after all, and asks for that once", async (scene) => {
     const call = (await scene.waiting(new Answerable())) as Answerable;
     for (const _ of [1, 2]) {
       await call.message();
@@ -30,27 +29,23 @@ describe("a call that had no answer in time", () => {
     expect(call.tries).toHaveLength(tries + 1);
     await call.grant();
     expect([call.outcome, call.awaiting.size]).toEqual([{ value: "a" }, 0]);
-    await scene.expectNothingLeft();
   });
 
-  test("and is over by then asks for nothing", async () => {
-    const scene = new Scene();
+  test("and is over by then asks for nothing", async (scene) => {
     const controller = new AbortController();
     const call = (await scene.waiting(new Answerable(), -1, controller.signal)) as Answerable;
     await call.message();
     controller.abort("enough");
     await call.silence();
     expect([call.outcome, call.awaiting.size]).toEqual([{ error: "enough" }, 0]);
-    await scene.expectNothingLeft();
   });
 });
 
 describe("the server forbids the channel of a waiter that listens for itself", () => {
-  test.each<[unknown, string]>([
+  test.for<[unknown, string]>([
     [new Error("no permissions"), "no permissions"],
     ["no error at all", "unknown error"],
-  ])("it ends (%s), and the others stay", async (reason, message) => {
-    const scene = new Scene();
+  ])("it ends (%s), and the others stay", async ([reason, message], scene) => {
     const first = await scene.waiting({ name: "a", traits: FAIR, ticket: "a" });
     const second = await scene.waiting({ name: "b", traits: FAIR, ticket: "b" });
     for (const listener of [...second.listeners]) listener.refused(reason);
@@ -60,13 +55,11 @@ describe("the server forbids the channel of a waiter that listens for itself", (
     });
     expect(first.outcome).toBe("pending");
     await first.grant();
-    await scene.expectNothingLeft();
   });
 });
 
 describe("in the queue of a server", () => {
-  test("who is not the first refreshes nobody's ticket", async () => {
-    const scene = new Scene();
+  test("who is not the first refreshes nobody's ticket", async (scene) => {
     const first = await scene.waiting({ name: "a", traits: FAIR, ticket: "a" });
     await scene.clock.advance(POLL_CAP - 1);
     const second = await scene.acquire({ name: "b", traits: FAIR, ticket: "b" });
@@ -74,11 +67,9 @@ describe("in the queue of a server", () => {
     await second.grant();
     await first.message();
     await first.grant();
-    await scene.expectNothingLeft();
   });
 
-  test("elsewhere no ticket is refreshed", async () => {
-    const scene = new Scene();
+  test("elsewhere no ticket is refreshed", async (scene) => {
     const first = await scene.waiting({ name: "a", traits: COUNTED, ticket: "a" });
     const second = await scene.acquire({ name: "b", traits: COUNTED, ticket: "b" });
     await scene.clock.advance(POLL_CAP);
@@ -87,7 +78,6 @@ describe("in the queue of a server", () => {
       await call.message();
       await call.grant();
     }
-    await scene.expectNothingLeft();
   });
 });
 
@@ -108,8 +98,7 @@ test("a call wants one permit, and is always due, unless it says otherwise", () 
 });
 
 describe("the engine", () => {
-  test("lets a call try once past those that wait", async () => {
-    const scene = new Scene();
+  test("lets a call try once past those that wait", async (scene) => {
     const first = await scene.waiting();
     const call = await scene.once(new ScriptedCall({ name: "b" }), 500);
     expect(call.tries).toHaveLength(1);
@@ -117,21 +106,17 @@ describe("the engine", () => {
     expect([call.outcome, call.tries.length]).toEqual([{ value: undefined }, 1]);
     await first.message();
     await first.grant();
-    await scene.expectNothingLeft();
   });
 
-  test("ends a call once", async () => {
-    const scene = new Scene();
+  test("ends a call once", async (scene) => {
     const call = await scene.waiting();
     for (const reason of ["first", "second"]) scene.engine.end(call, reason);
     await call.message();
     expect(call.outcome).toEqual({ error: "first" });
     expect(call.told.filter((word) => word === "not taken")).toHaveLength(1);
-    await scene.expectNothingLeft();
   });
 
-  test("knows the calls that wait, and not those whose first try is on its way", async () => {
-    const scene = new Scene();
+  test("knows the calls that wait, and not those whose first try is on its way", async (scene) => {
     const call = await scene.acquire();
     const once = await scene.acquire(new ScriptedCall({ name: "b", queueName: "other" }), 0);
     expect(scene.engine.waiting).toEqual([]);
@@ -143,18 +128,19 @@ describe("the engine", () => {
     expect(scene.engine.waiting).toEqual([]);
   });
 
-  test("needs no timer for what does not end by itself", async () => {
-    const scene = new Scene();
+  test("needs no timer for what does not end by itself", async (scene) => {
     await scene.acquire({}, 0);
     expect(scene.clock.timers).toBe(0);
     const call = new ScriptedCall({ name: "b", queueName: "other", traits: PLAIN });
     call.turn = false;
     await scene.acquire(call, FOREVER);
     expect(scene.clock.timers).toBe(0);
+    await scene.engine.close();
   });
 
-  test("gives calls that try in rounds for the same thing one back-off, while there are any", () => {
-    const { engine } = new Scene();
+  test("gives calls that try in rounds for the same thing one back-off, while there are any", ({
+    engine,
+  }) => {
     const first = engine.joinRounds("a");
     expect(engine.joinRounds("a")).toBe(first);
     expect(engine.joinRounds("b")).not.toBe(first);
@@ -166,8 +152,7 @@ describe("the engine", () => {
     engine.leaveRounds("nobody");
   });
 
-  test("ends those that joined it from the last to the first", () => {
-    const { engine } = new Scene();
+  test("ends those that joined it from the last to the first", ({ engine }) => {
     const ended: string[] = [];
     const leave = ["a", "b", "c"].map((name) => engine.join(name, () => ended.push(name)));
     void engine.close();
@@ -175,8 +160,7 @@ describe("the engine", () => {
     for (const each of leave) each();
   });
 
-  test("may lose those that joined it before it is closed", async () => {
-    const { engine } = new Scene();
+  test("may lose those that joined it before it is closed", async ({ engine }) => {
     engine.join("a", () => undefined)();
     await engine.close();
   });

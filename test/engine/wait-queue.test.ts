@@ -1,13 +1,22 @@
 /** Several calls that want the same: who stands where, who tries, and who is let past. */
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { settled } from "../support/virtual-clock.js";
-import { ADVERTISED, COUNTED, FAIR, KEPT, PLAIN, POLL_CAP, Scene, ScriptedCall, SHARED } from "./scene.js";
-
-const reason = new Error("enough");
+import {
+  ADVERTISED,
+  COUNTED,
+  ENOUGH,
+  FAIR,
+  KEPT,
+  PLAIN,
+  POLL_CAP,
+  type Scene,
+  ScriptedCall,
+  SHARED,
+  testOpenEnd as test,
+} from "./scene.js";
 
 describe("calls that want the same", () => {
-  test("are granted in the order in which they came; only the first one tries", async () => {
-    const scene = new Scene();
+  test("are granted in the order in which they came; only the first one tries", async (scene) => {
     const calls = [
       await scene.waiting({ name: "1" }),
       await scene.acquire({ name: "2" }),
@@ -27,8 +36,7 @@ describe("calls that want the same", () => {
     await scene.expectNothingLeft();
   });
 
-  test("stand behind one that came before them, though it has no answer yet", async () => {
-    const scene = new Scene();
+  test("stand behind one that came before them, though it has no answer yet", async (scene) => {
     const first = await scene.acquire({ name: "first" });
     const second = await scene.acquire({ name: "second" });
     expect(scene.engine.queue("queue")?.first).toBe(first);
@@ -37,66 +45,52 @@ describe("calls that want the same", () => {
     expect([first.tries.length, second.tries.length]).toEqual([2, 0]);
   });
 
-  test("look soon, if the holder is of this process, and nobody listens", async () => {
-    const scene = new Scene();
+  test("look soon, if the holder is of this process, and nobody listens", async (scene) => {
     const first = await scene.acquire({ name: "first" });
     const second = await scene.acquire({ name: "second" });
     await first.grant();
     expect(second.listeners.size).toBe(0);
-    await scene.clock.advance(7);
     expect(second.tries).toHaveLength(0);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(1);
+    expect(await scene.untilNextTry(second)).toBe(8);
   });
 
-  test("do not look before the lease ends, if somebody listens", async () => {
-    const scene = new Scene();
+  test("do not look before the lease ends, if somebody listens", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const second = await scene.acquire({ name: "second" });
     await first.message();
     await first.grant(300);
-    await scene.clock.advance(299);
     expect(second.tries).toHaveLength(0);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(1);
+    expect(await scene.untilNextTry(second)).toBe(300);
   });
 
-  test("try one after the other at once, where no message and no hand-over tells them", async () => {
-    const scene = new Scene();
+  test("try one after the other at once, where no message and no hand-over tells them", async (scene) => {
     const first = await scene.acquire({ name: "first", traits: COUNTED });
     const second = await scene.acquire({ name: "second", traits: COUNTED });
     await first.grant();
     expect(second.tries).toHaveLength(1);
   });
 
-  test("try once each where the server is to know who is the first", async () => {
-    const scene = new Scene();
+  test("try once each where the server is to know who is the first", async (scene) => {
     const first = await scene.waiting({ name: "first", traits: ADVERTISED });
     const second = await scene.acquire({ name: "second", traits: ADVERTISED });
-    scene.engine.end(first, reason);
-    await settled();
+    await scene.end(first);
     expect(second.tries).toHaveLength(1);
   });
 
-  test("try no more than before when one goes from behind the first", async () => {
-    const scene = new Scene();
+  test("try no more than before when one goes from behind the first", async (scene) => {
     const first = await scene.waiting({ name: "first", traits: ADVERTISED });
-    scene.engine.end(await scene.acquire({ name: "second", traits: ADVERTISED }), reason);
-    await settled();
+    await scene.end(await scene.acquire({ name: "second", traits: ADVERTISED }));
     expect(first.tries).toHaveLength(2);
   });
 
-  test("try when one goes that wanted more than the next", async () => {
-    const scene = new Scene();
+  test("try when one goes that wanted more than the next", async (scene) => {
     const first = await scene.waiting({ name: "first", traits: COUNTED, permits: 5 });
     const second = await scene.acquire({ name: "second", traits: COUNTED, permits: 4 });
     const third = await scene.acquire({ name: "third", traits: COUNTED, permits: 4 });
-    scene.engine.end(first, reason);
-    await settled();
+    await scene.end(first);
     expect(second.tries).toHaveLength(1);
     await second.refuse();
-    scene.engine.end(second, reason);
-    await settled();
+    await scene.end(second);
     expect(third.tries).toHaveLength(0);
   });
 });
@@ -108,8 +102,7 @@ describe("a call that has to wait for its turn", () => {
     return call;
   };
 
-  test("does not try before, and is in nobody's way", async () => {
-    const scene = new Scene();
+  test("does not try before, and is in nobody's way", async (scene) => {
     const call = await scene.acquire(away("it"));
     expect(call.told).toEqual(["begun", "withdraw", "waiting"]);
     expect(call.tries).toHaveLength(0);
@@ -119,8 +112,7 @@ describe("a call that has to wait for its turn", () => {
     expect(other.outcome).toEqual({ value: "other" });
   });
 
-  test("tries when it is resumed and has it", async () => {
-    const scene = new Scene();
+  test("tries when it is resumed and has it", async (scene) => {
     const call = await scene.acquire(away("it"));
     call.resume();
     await settled();
@@ -133,8 +125,7 @@ describe("a call that has to wait for its turn", () => {
     await scene.expectNothingLeft();
   });
 
-  test("stands behind those who came meanwhile", async () => {
-    const scene = new Scene();
+  test("stands behind those who came meanwhile", async (scene) => {
     const call = await scene.acquire(away("it"));
     const other = await scene.waiting({ name: "other" });
     call.turn = true;
@@ -144,8 +135,7 @@ describe("a call that has to wait for its turn", () => {
     expect(scene.engine.queue("queue")?.first).toBe(other);
   });
 
-  test("leaves its place when it loses its turn, and the next one is the first", async () => {
-    const scene = new Scene();
+  test("leaves its place when it loses its turn, and the next one is the first", async (scene) => {
     const call = await scene.waiting({ name: "it" });
     const other = await scene.acquire({ name: "other" });
     call.turn = false;
@@ -166,8 +156,7 @@ describe("a call that has to wait for its turn", () => {
     await scene.expectNothingLeft();
   });
 
-  test("has the next one try only if there is reason to", async () => {
-    const scene = new Scene();
+  test("has the next one try only if there is reason to", async (scene) => {
     const call = await scene.waiting({ name: "it" });
     const other = await scene.acquire({ name: "other" });
     call.turn = false;
@@ -177,8 +166,7 @@ describe("a call that has to wait for its turn", () => {
     expect(other.tries).toHaveLength(0);
   });
 
-  test("passes on that it was told to try again", async () => {
-    const scene = new Scene();
+  test("passes on that it was told to try again", async (scene) => {
     const call = await scene.waiting({ name: "it", ticket: "1", traits: FAIR });
     const other = await scene.acquire({ name: "other", ticket: "2", traits: FAIR });
     await other.refuse();
@@ -188,8 +176,7 @@ describe("a call that has to wait for its turn", () => {
     expect(other.tries).toHaveLength(2);
   });
 
-  test("starts afresh, if nobody stood behind it: what it knew of the lock and its subscription have gone", async () => {
-    const scene = new Scene();
+  test("starts afresh, if nobody stood behind it: what it knew of the lock and its subscription have gone", async (scene) => {
     const call = await scene.waiting({ name: "it" });
     call.turn = false;
     call.resume();
@@ -206,8 +193,7 @@ describe("a call that has to wait for its turn", () => {
     expect(next.tries).toHaveLength(1);
   });
 
-  test("is not put to sleep, if it was resumed before that", async () => {
-    const scene = new Scene();
+  test("is not put to sleep, if it was resumed before that", async (scene) => {
     const call = away("it");
     call.onWaiting = () => {
       call.turn = true;
@@ -225,8 +211,7 @@ describe("a call whose owner has the lock already", () => {
     return call;
   };
 
-  test("goes past those that wait", async () => {
-    const scene = new Scene();
+  test("goes past those that wait", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const call = await scene.acquire(nested());
     expect(call.tries).toHaveLength(1);
@@ -235,21 +220,17 @@ describe("a call whose owner has the lock already", () => {
     expect(first.tries).toHaveLength(2);
   });
 
-  test("tries again by itself when it is refused, and does not listen", async () => {
-    const scene = new Scene();
+  test("tries again by itself when it is refused, and does not listen", async (scene) => {
     const call = await scene.acquire(nested());
     await call.refuse(98);
-    await scene.clock.advance(99);
     expect(call.tries).toHaveLength(1);
-    await scene.clock.advance(1);
-    expect(call.tries).toHaveLength(2);
+    expect(await scene.untilNextTry(call)).toBe(100);
     expect(call.listeners.size).toBe(0);
     await call.grant();
     await scene.expectNothingLeft();
   });
 
-  test("leaves the line when its owner gets the lock by another call", async () => {
-    const scene = new Scene();
+  test("leaves the line when its owner gets the lock by another call", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const second = await scene.acquire({ name: "second" });
     second.nested = true;
@@ -261,23 +242,20 @@ describe("a call whose owner has the lock already", () => {
     expect(first.outcome).toBe("pending");
   });
 
-  test("does not keep those that wait from trying in time when it is granted", async () => {
-    const scene = new Scene();
+  test("does not keep those that wait from trying in time when it is granted", async (scene) => {
     const first = await scene.waiting({ name: "first" }, 98);
     await (await scene.acquire(nested())).grant();
     await scene.clock.advance(100);
     expect(first.tries).toHaveLength(3);
   });
 
-  test("wakes nobody by what it leaves to others", async () => {
-    const scene = new Scene();
+  test("wakes nobody by what it leaves to others", async (scene) => {
     const first = await scene.waiting({ name: "first", traits: SHARED });
     await (await scene.acquire(nested(SHARED))).grant(POLL_CAP, 1);
     expect(first.tries).toHaveLength(2);
   });
 
-  test("stands in line behind the others when it is told to try again, and its owner has given the lock back", async () => {
-    const scene = new Scene();
+  test("stands in line behind the others when it is told to try again, and its owner has given the lock back", async (scene) => {
     const first = await scene.waiting({ name: "first" });
     const call = await scene.acquire(nested());
     call.nested = false;
@@ -285,8 +263,7 @@ describe("a call whose owner has the lock already", () => {
     expect([first.tries.length, call.tries.length]).toEqual([3, 1]);
   });
 
-  test("stands in line when its owner gives the lock back meanwhile", async () => {
-    const scene = new Scene();
+  test("stands in line when its owner gives the lock back meanwhile", async (scene) => {
     const call = await scene.acquire(nested());
     call.nested = false;
     await call.refuse();
@@ -298,8 +275,7 @@ describe("a call whose owner has the lock already", () => {
 describe("where the server keeps a queue", () => {
   const fair = (ticket: string) => ({ name: ticket, ticket, traits: FAIR });
 
-  test("each call tries once for its ticket, and is woken by messages of its own", async () => {
-    const scene = new Scene();
+  test("each call tries once for its ticket, and is woken by messages of its own", async (scene) => {
     const first = await scene.waiting(fair("1"));
     const second = await scene.acquire(fair("2"));
     expect(second.tries).toHaveLength(1);
@@ -309,29 +285,26 @@ describe("where the server keeps a queue", () => {
     await second.message();
     expect([first.tries.length, second.tries.length]).toEqual([2, 2]);
     await second.refuse();
-    scene.engine.end(second, reason);
-    scene.engine.end(first, reason);
+    scene.engine.end(second, ENOUGH);
+    scene.engine.end(first, ENOUGH);
     await scene.expectNothingLeft();
   });
 
-  test("a call that stood behind others survives an outage, also in its first try", async () => {
-    const scene = new Scene();
+  test("a call that stood behind others survives an outage, also in its first try", async (scene) => {
     await scene.waiting(fair("1"));
     const second = await scene.acquire(fair("2"));
     await second.silence();
     expect(second.outcome).toBe("pending");
   });
 
-  test("the refusal of a later one does not keep the first one from trying in time", async () => {
-    const scene = new Scene();
+  test("the refusal of a later one does not keep the first one from trying in time", async (scene) => {
     const first = await scene.waiting(fair("1"), 98);
     await (await scene.acquire(fair("2"))).refuse();
     await scene.clock.advance(100);
     expect(first.tries).toHaveLength(3);
   });
 
-  test("the tries of the first refresh the tickets of all, twice in a poll cap", async () => {
-    const scene = new Scene();
+  test("the tries of the first refresh the tickets of all, twice in a poll cap", async (scene) => {
     const first = await scene.waiting(fair("1"));
     for (const ticket of ["2", "3"]) await (await scene.acquire(fair(ticket))).refuse();
     await (await scene.acquire({ name: "none", traits: FAIR })).refuse();
@@ -347,8 +320,7 @@ describe("where the server keeps a queue", () => {
     expect(first.tries.at(-1)?.coWaiters).toEqual([]);
   });
 
-  test("calls try themselves whose tickets are lost", async () => {
-    const scene = new Scene();
+  test("calls try themselves whose tickets are lost", async (scene) => {
     const first = await scene.waiting(fair("1"));
     const calls = [];
     for (const ticket of ["2", "3", "4"]) calls.push(await scene.acquire(fair(ticket)));
@@ -358,8 +330,7 @@ describe("where the server keeps a queue", () => {
     expect(calls.map(({ tries }) => tries.length)).toEqual([2, 1, 2]);
   });
 
-  test("a call that is told to try at once does so in its place", async () => {
-    const scene = new Scene();
+  test("a call that is told to try at once does so in its place", async (scene) => {
     const first = await scene.waiting(fair("1"));
     const second = await scene.acquire(fair("2"));
     await second.refuse(0);
@@ -367,16 +338,13 @@ describe("where the server keeps a queue", () => {
     expect(first.tries).toHaveLength(2);
   });
 
-  test("the next one does not try before its message when the first one has gone", async () => {
-    const scene = new Scene();
+  test("the next one does not try before its message when the first one has gone", async (scene) => {
     const first = await scene.waiting(fair("1"));
     const second = await scene.acquire(fair("2"));
     await second.refuse();
-    scene.engine.end(first, reason);
-    await scene.clock.advance(POLL_CAP - 1);
+    scene.engine.end(first, ENOUGH);
     expect(second.tries).toHaveLength(1);
-    await scene.clock.advance(1);
-    expect(second.tries).toHaveLength(2);
+    expect(await scene.untilNextTry(second)).toBe(POLL_CAP);
   });
 });
 
@@ -391,8 +359,7 @@ describe("what can be had by several", () => {
   };
   const triesOf = (calls: readonly ScriptedCall[]) => calls.map(({ tries }) => tries.length);
 
-  test("shared: the grant of one wakes all", async () => {
-    const scene = new Scene();
+  test("shared: the grant of one wakes all", async (scene) => {
     const calls = await queue(scene, [1, 1, 1, 1], SHARED);
     await calls[0].message();
     await calls[0].grant();
@@ -401,8 +368,7 @@ describe("what can be had by several", () => {
     await scene.expectNothingLeft();
   });
 
-  test("shared: who comes between tries as soon as it is the first", async () => {
-    const scene = new Scene();
+  test("shared: who comes between tries as soon as it is the first", async (scene) => {
     const [first] = await queue(scene, [1], SHARED);
     await first.message();
     const late = await scene.acquire({ name: "late", traits: SHARED });
@@ -411,16 +377,14 @@ describe("what can be had by several", () => {
     expect(late.tries).toHaveLength(1);
   });
 
-  test("counted: as many are woken as what is left goes round for, none of them passed over", async () => {
-    const scene = new Scene();
+  test("counted: as many are woken as what is left goes round for, none of them passed over", async (scene) => {
     const calls = await queue(scene, [1, 2, 3, 1]);
     await calls[0].message();
     await calls[0].grant(POLL_CAP, 4);
     expect(triesOf(calls)).toEqual([3, 1, 0, 0]);
   });
 
-  test("counted: what is promised already is not promised again", async () => {
-    const scene = new Scene();
+  test("counted: what is promised already is not promised again", async (scene) => {
     const calls = await queue(scene, [1, 1, 1, 1]);
     await calls[0].message();
     await calls[0].grant(POLL_CAP, 2);
@@ -432,29 +396,25 @@ describe("what can be had by several", () => {
     expect(triesOf(calls)).toEqual([3, 1, 1, 1]);
   });
 
-  test("counted: a promise is over when its call has gone, and the next one tries instead", async () => {
-    const scene = new Scene();
+  test("counted: a promise is over when its call has gone, and the next one tries instead", async (scene) => {
     const calls = await queue(scene, [1, 1, 1, 1]);
     await calls[0].message();
     await calls[0].grant(POLL_CAP, 1);
     expect(triesOf(calls)).toEqual([3, 1, 0, 0]);
-    scene.engine.end(calls[1], reason);
-    await settled();
+    await scene.end(calls[1]);
     expect(triesOf(calls)).toEqual([3, 1, 1, 0]);
     await calls[2].grant(POLL_CAP, 1);
     expect(triesOf(calls)).toEqual([3, 1, 1, 1]);
   });
 
-  test("counted: what is promised to a try on its way stays promised, whoever has gone behind it", async () => {
-    const scene = new Scene();
+  test("counted: what is promised to a try on its way stays promised, whoever has gone behind it", async (scene) => {
     const calls = await queue(scene, [1, 1, 1, 1, 1, 1]);
     const [first, , third, fourth] = calls;
     await first.message();
     await first.grant(POLL_CAP, 3);
     expect(triesOf(calls)).toEqual([3, 1, 1, 1, 0, 0]);
     await third.refuse();
-    scene.engine.end(fourth, reason);
-    await settled();
+    await scene.end(fourth);
     // The second one's is among them.
     third.hint();
     await settled();
@@ -462,8 +422,7 @@ describe("what can be had by several", () => {
     expect(triesOf(calls)).toEqual([3, 1, 2, 1, 1, 0]);
   });
 
-  test("counted: a promise is over when its call was refused", async () => {
-    const scene = new Scene();
+  test("counted: a promise is over when its call was refused", async (scene) => {
     const calls = await queue(scene, [1, 1, 1, 1]);
     await calls[0].message();
     await calls[0].grant(POLL_CAP, 1);

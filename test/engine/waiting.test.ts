@@ -1,21 +1,18 @@
 /** A call that is refused: it listens, and tries again when there is reason to. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test as plain } from "vitest";
 import { QuorumError } from "../../src/base/errors.js";
-import { COMMAND_TIMEOUT, FOREVER, KEPT, POLL_CAP, Scene, ScriptedCall } from "./scene.js";
-
-/** Milliseconds until it tries again by itself, up to `most`. */
-async function untilNextTry({ clock }: Scene, call: ScriptedCall, most = 2 * POLL_CAP): Promise<number> {
-  const { length } = call.tries;
-  for (let ms = 1; ms <= most; ms++) {
-    await clock.advance(1);
-    if (call.tries.length > length) return ms;
-  }
-  return Number.POSITIVE_INFINITY;
-}
+import {
+  COMMAND_TIMEOUT,
+  FOREVER,
+  KEPT,
+  POLL_CAP,
+  Scene,
+  ScriptedCall,
+  testOpenEnd as test,
+} from "./scene.js";
 
 describe("a call that is refused", () => {
-  test("waits, listens, tries again when that is confirmed, then sleeps until a message", async () => {
-    const scene = new Scene();
+  test("waits, listens, tries again when that is confirmed, then sleeps until a message", async (scene) => {
     const call = await scene.acquire();
     await call.refuse();
     expect(call.told).toEqual(["begun", "waiting"]);
@@ -37,8 +34,7 @@ describe("a call that is refused", () => {
     await scene.expectNothingLeft();
   });
 
-  test("stands first in the queue of its name", async () => {
-    const scene = new Scene();
+  test("stands first in the queue of its name", async (scene) => {
     const call = await scene.acquire();
     await call.refuse();
     expect(scene.engine.queue("queue")?.first).toBe(call);
@@ -46,7 +42,7 @@ describe("a call that is refused", () => {
     expect(scene.engine.queue("other")).toBeUndefined();
   });
 
-  test.each([
+  plain.each([
     ["a moment after the end of the holder's lease", 500, 0, 502],
     ["so that not all come at the same time: a tenth of it later at most", 400, 0.5, 422],
     ["and 50 ms later at most", 5_000, 0.999, 5_052],
@@ -56,13 +52,12 @@ describe("a call that is refused", () => {
   ])("tries again %s", async (_, ttl, random, ms) => {
     const scene = new Scene(() => random);
     const call = await scene.waiting({}, ttl);
-    expect(await untilNextTry(scene, call)).toBe(ms);
+    expect(await scene.untilNextTry(call)).toBe(ms);
     await call.refuse(ttl);
-    expect(await untilNextTry(scene, call)).toBe(ms);
+    expect(await scene.untilNextTry(call)).toBe(ms);
   });
 
-  test("tries again if a message came while it tried", async () => {
-    const scene = new Scene();
+  test("tries again if a message came while it tried", async (scene) => {
     const call = await scene.waiting();
     await call.message();
     await call.message();
@@ -73,8 +68,7 @@ describe("a call that is refused", () => {
     expect(call.tries).toHaveLength(4);
   });
 
-  test("goes on without an answer in a try right behind its first refusal", async () => {
-    const scene = new Scene();
+  test("goes on without an answer in a try right behind its first refusal", async (scene) => {
     const call = await scene.acquire();
     scene.engine.queue("queue")?.hint();
     await call.refuse();
@@ -82,8 +76,7 @@ describe("a call that is refused", () => {
     expect([call.tries.length, call.outcome]).toEqual([2, "pending"]);
   });
 
-  test("fails without an answer, if all that it was told is to try again", async () => {
-    const scene = new Scene();
+  test("fails without an answer, if all that it was told is to try again", async (scene) => {
     const call = await scene.acquire();
     await scene.acquire({ name: "behind" });
     await call.refuse(0);
@@ -91,29 +84,26 @@ describe("a call that is refused", () => {
     expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
   });
 
-  test("lets others go first for as long as it says", async () => {
-    const scene = new Scene();
+  test("lets others go first for as long as it says", async (scene) => {
     const call = await scene.acquire({ backoff: 20 });
     await call.refuse();
     await call.message();
-    expect(await untilNextTry(scene, call)).toBe(20);
+    expect(await scene.untilNextTry(call)).toBe(20);
     await call.refuse();
     await call.message();
     await scene.clock.advance(12);
     // A further message does not make it later.
     await call.message();
-    expect(await untilNextTry(scene, call)).toBe(8);
+    expect(await scene.untilNextTry(call)).toBe(8);
   });
 
-  test("tries at once when Redis is back", async () => {
-    const scene = new Scene();
+  test("tries at once when Redis is back", async (scene) => {
     const call = await scene.waiting();
     await scene.ready();
     expect(call.tries).toHaveLength(3);
   });
 
-  test("tries at once if it is told to, in its place", async () => {
-    const scene = new Scene();
+  test("tries at once if it is told to, in its place", async (scene) => {
     const call = await scene.waiting();
     await call.message();
     await call.refuse(0);
@@ -121,29 +111,26 @@ describe("a call that is refused", () => {
     expect(scene.engine.queue("queue")?.first).toBe(call);
   });
 
-  test("says once that it waits", async () => {
-    const scene = new Scene();
+  test("says once that it waits", async (scene) => {
     const call = await scene.waiting();
     await scene.clock.advance(3 * POLL_CAP);
     expect(call.told).toEqual(["begun", "waiting"]);
   });
 
-  test("survives an outage: silence is a refusal, and so is the lack of a quorum", async () => {
-    const scene = new Scene();
+  test("survives an outage: silence is a refusal, and so is the lack of a quorum", async (scene) => {
     const call = await scene.waiting();
     await call.message();
     expect(call.tries[2]?.within).toBe(COMMAND_TIMEOUT);
     await call.silence();
     expect(call.outcome).toBe("pending");
-    expect(await untilNextTry(scene, call)).toBe(POLL_CAP);
+    expect(await scene.untilNextTry(call)).toBe(POLL_CAP);
     await call.fail(new QuorumError("lock", 1, 3, []));
-    expect(await untilNextTry(scene, call)).toBe(POLL_CAP);
+    expect(await scene.untilNextTry(call)).toBe(POLL_CAP);
     await call.grant();
     expect(call.outcome).toEqual({ value: "a" });
   });
 
-  test("has all the time of a command once it waited, however little it had for its first try", async () => {
-    const scene = new Scene();
+  test("has all the time of a command once it waited, however little it had for its first try", async (scene) => {
     const call = await scene.acquire({}, 100);
     expect(call.tries[0]?.within).toBe(100);
     await call.refuse();
@@ -151,8 +138,7 @@ describe("a call that is refused", () => {
     expect(call.tries[1]?.within).toBe(COMMAND_TIMEOUT);
   });
 
-  test("fails for any other reason", async () => {
-    const scene = new Scene();
+  test("fails for any other reason", async (scene) => {
     const call = await scene.waiting();
     await call.message();
     const error = new Error("WRONGTYPE");
@@ -161,8 +147,7 @@ describe("a call that is refused", () => {
     await scene.expectNothingLeft();
   });
 
-  test("survives from the beginning if what it is a part of has waited", async () => {
-    const scene = new Scene();
+  test("survives from the beginning if what it is a part of has waited", async (scene) => {
     const call = new ScriptedCall();
     void scene.engine.acquire(call, FOREVER, undefined, true);
     await call.silence();
@@ -170,8 +155,7 @@ describe("a call that is refused", () => {
     expect(call.listeners.size).toBe(1);
   });
 
-  test("ends, and all that wait with it, if the server forbids the channel", async () => {
-    const scene = new Scene();
+  test("ends, and all that wait with it, if the server forbids the channel", async (scene) => {
     const calls = [
       await scene.waiting({ name: "a" }),
       await scene.acquire({ name: "b" }),
@@ -189,8 +173,7 @@ describe("a call that is refused", () => {
 });
 
 describe("when the wait is over", () => {
-  test("a call that was refused gets nothing", async () => {
-    const scene = new Scene();
+  test("a call that was refused gets nothing", async (scene) => {
     const call = await scene.acquire({}, 1_000);
     await call.refuse();
     await call.message();
@@ -203,8 +186,7 @@ describe("when the wait is over", () => {
     await scene.expectNothingLeft();
   });
 
-  test("a call that stood behind others gets nothing", async () => {
-    const scene = new Scene();
+  test("a call that stood behind others gets nothing", async (scene) => {
     await scene.waiting();
     const call = await scene.acquire({}, 1_000);
     await scene.clock.advance(1_000);
@@ -212,16 +194,14 @@ describe("when the wait is over", () => {
     expect(call.outcome).toEqual({ value: undefined });
   });
 
-  test("a call that Redis never answered fails", async () => {
-    const scene = new Scene();
+  test("a call that Redis never answered fails", async (scene) => {
     const call = await scene.acquire({}, 1_000);
     await scene.clock.advance(1_000);
     expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
     await scene.expectNothingLeft();
   });
 
-  test("a call fails if Redis does not answer at that moment", async () => {
-    const scene = new Scene();
+  test("a call fails if Redis does not answer at that moment", async (scene) => {
     const call = await scene.acquire({}, 1_000);
     await call.refuse();
     call.away = true;
@@ -230,8 +210,7 @@ describe("when the wait is over", () => {
     await scene.expectNothingLeft();
   });
 
-  test("a try that is granted later changes nothing", async () => {
-    const scene = new Scene();
+  test("a try that is granted later changes nothing", async (scene) => {
     const call = await scene.acquire({}, 1_000);
     await call.refuse();
     await call.message();
@@ -243,27 +222,28 @@ describe("when the wait is over", () => {
   });
 });
 
-test.each([
+test.for([
   [undefined, "tries again"],
   ["known", "goes on waiting"],
-])("when the last of a queue with ticket %s gives up, the queue behind it %s", async (ticket, outcome) => {
-  const scene = new Scene();
-  const { engine } = scene;
-  const behind = await scene.waiting({ name: "behind", queueName: "behind" });
-  const first = await scene.waiting({ name: "first" });
-  const last = await scene.acquire(ticket === undefined ? { name: "last" } : { name: "last", ticket });
-  expect(engine.hasWaiters("queue", "behind")).toBe(true);
-  const before = behind.tries.length;
-  engine.end(first, new Error("enough"));
-  await scene.clock.advance(0);
-  expect(behind.tries).toHaveLength(before);
-  engine.end(last, new Error("enough"));
-  await scene.clock.advance(0);
-  expect(behind.tries).toHaveLength(outcome === "tries again" ? before + 1 : before);
-});
+])(
+  "when the last of a queue with ticket %s gives up, the queue behind it %s",
+  async ([ticket, outcome], scene) => {
+    const { engine } = scene;
+    const behind = await scene.waiting({ name: "behind", queueName: "behind" });
+    const first = await scene.waiting({ name: "first" });
+    const last = await scene.acquire(ticket === undefined ? { name: "last" } : { name: "last", ticket });
+    expect(engine.hasWaiters("queue", "behind")).toBe(true);
+    const before = behind.tries.length;
+    engine.end(first, new Error("enough"));
+    await scene.clock.advance(0);
+    expect(behind.tries).toHaveLength(before);
+    engine.end(last, new Error("enough"));
+    await scene.clock.advance(0);
+    expect(behind.tries).toHaveLength(outcome === "tries again" ? before + 1 : before);
+  },
+);
 
-test("the queue of one that was granted stays for those who come back, if the lock went from hand to hand", async () => {
-  const scene = new Scene();
+test("the queue of one that was granted stays for those who come back, if the lock went from hand to hand", async (scene) => {
   const one = await scene.waiting({ name: "one" });
   const two = await scene.acquire({ name: "two" });
   const { clock, engine } = scene;

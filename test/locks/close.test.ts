@@ -1,19 +1,16 @@
 /** The end of a client: what it refuses, whom it tells, and what it waits for. In virtual time. */
-import { describe, expect, test } from "vitest";
-import type { Lock } from "../../src/index.js";
+import { describe, expect } from "vitest";
 import { byName, KINDS } from "../contract/kinds.js";
-import { PATIENCE } from "../support/patience.js";
-import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+import { failure, NAME, sceneOf, testIn, watch } from "./scene.js";
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
-    const place = scene({ commandTimeout: PATIENCE, ...options });
+  const test = testIn(() => {
+    const place = sceneOf(kind, { commandTimeout: 1_000, watchdogTimeout: 9_000 });
     place.a.listen("lost", "gaveUp", "released");
-    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
-  };
+    return place;
+  });
 
-  test("a closed client refuses every call, and asks nobody", async () => {
-    const { lock, a, server } = open();
+  test("a closed client refuses every call, and asks nobody", async ({ lock, a, server }) => {
     await a.client.close();
     server.took();
     const calls: (() => Promise<unknown>)[] = [
@@ -31,9 +28,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.ran.filter(({ name }) => name.includes("/"))).toEqual([]);
   });
 
-  test("waiters are rejected at once, and leave nothing", async () => {
-    const place = open();
-    const { lock, rival, a, settle, advance } = place;
+  test("waiters are rejected at once, and leave nothing", async ({ lock, rival, a, settle, advance }) => {
     const theirs = await rival.lock();
     const waiting = [watch(lock.lock()), watch(lock.lock())];
     await advance(100);
@@ -46,11 +41,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     ]);
     expect(closing.state).toBe("resolved");
     await theirs.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("holds get their time to end by themselves, and close is over as soon as they have", async () => {
-    const place = open();
+  test("holds get their time to end by themselves, and close is over as soon as they have", async (place) => {
     const { lock, a, settle } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer });
@@ -64,11 +57,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await settle();
     expect(closing.state).toBe("resolved");
     expect(a.heard("lost")).toEqual([]);
-    await expectNothingLeft(place);
   });
 
-  test("holds that are left are lost as closed and given back, and their unlock resolves", async () => {
-    const place = open();
+  test("holds that are left are lost as closed and given back, and their unlock resolves", async (place) => {
     const { lock, a } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer, lease: 90_000 });
@@ -79,25 +70,19 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(await hold.unlock()).toBeUndefined();
     }
     expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["closed", "closed"]);
-    await expectNothingLeft(place);
   });
 
-  test("a run that goes on over it rejects LOCK_LOST, with what it returned", async () => {
-    const place = open();
-    const { lock, a } = place;
+  test("a run that goes on over it rejects LOCK_LOST, with what it returned", async ({ lock, a }) => {
     const run = lock.run(async () => {
       await a.client.close({ timeout: 0 });
       return 1;
     });
     expect(await failure(run)).toMatchObject({ code: "LOCK_LOST", reason: "closed", result: 1 });
-    await expectNothingLeft(place);
   });
 
-  test.each(["requests", "replies"] as const)(
+  test.for(["requests", "replies"] as const)(
     "what a call has left is given back before it is over, though its %s are late",
-    async (way) => {
-      const place = open();
-      const { lock, a, settle } = place;
+    async (way, { lock, a, settle }) => {
       await (await lock.lock()).unlock();
       const controller = new AbortController();
       a.keep(way);
@@ -110,15 +95,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(closing.state).toBe("pending");
       await a.letGo();
       expect(closing.state).toBe("resolved");
-      await expectNothingLeft(place);
     },
   );
 
-  test.each(["requests", "replies"] as const)(
+  test.for(["requests", "replies"] as const)(
     "a release is waited for, though its %s are late",
-    async (way) => {
-      const place = open();
-      const { lock, a, settle } = place;
+    async (way, { lock, a, settle }) => {
       const hold = await lock.lock();
       a.keep(way);
       const back = watch(hold.unlock());
@@ -127,12 +109,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(closing.state).toBe("pending");
       await a.letGo();
       expect([back.outcome, closing.state]).toEqual([undefined, "resolved"]);
-      await expectNothingLeft(place);
     },
   );
 
-  test("an unlock without an answer at the end rejects CLIENT_CLOSED when it is asked again", async () => {
-    const { lock, a, advance } = open({ commandTimeout: 1_000 });
+  test("an unlock without an answer at the end rejects CLIENT_CLOSED when it is asked again", async (place) => {
+    const { lock, a, advance } = place;
     const hold = await lock.lock();
     a.keep("requests");
     void watch(hold.unlock());
@@ -141,11 +122,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     void a.client.close({ timeout: 0 });
     await advance(5_000);
     expect(again.outcome).toBe("CLIENT_CLOSED");
+    await a.letGo();
   });
 
   test("no timer is left: not of what was told of holds and waits, and not of what is told of long holds", async () => {
-    const place = open({ presence: true, warnAfter: 3_600_000 });
-    const { lock, a, b, server, advance } = place;
+    const { lock, a, b, server, advance } = sceneOf(kind, { presence: true, warnAfter: 3_600_000 });
     await lock.lock();
     const waiting = watch(b.client.getLock(NAME).lock());
     await a.client.getPermitExpirableSemaphore("permits").trySetPermits(1);
@@ -158,9 +139,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.clock.timers).toBe(0);
   });
 
-  test("a closed client renews nothing", async () => {
-    const place = open({ watchdogTimeout: 9_000 });
-    const { lock, a, server, advance } = place;
+  test("a closed client renews nothing", async ({ lock, a, server, advance }) => {
     await lock.lock();
     await a.client.close({ timeout: 0 });
     server.took();

@@ -1,20 +1,31 @@
 /** Giving a lock back by force: what holders in this process are told, at once, and those elsewhere later. In virtual time. */
-import { describe, expect, test } from "vitest";
-import type { Hold, Lock } from "../../src/index.js";
+import { describe, expect } from "vitest";
+import type { Hold } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, Party, type Scene, scene, watch } from "./scene.js";
+import {
+  expectNothingLeft,
+  failure,
+  type KindScene,
+  NAME,
+  Party,
+  sceneOf,
+  sidesOf,
+  testIn,
+  testInScope,
+  watch,
+} from "./scene.js";
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock; twin: Lock } => {
-    const place = scene({ commandTimeout: 1_000, ...options });
+  const open = (): KindScene => {
+    const place = sceneOf(kind, { commandTimeout: 1_000, watchdogTimeout: 9_000 });
     place.a.listen("lost");
     place.b.listen("lost");
-    return { ...place, lock: kind.make(place.a.client, NAME), twin: kind.make(place.b.client, NAME) };
+    return place;
   };
+  const test = testIn(open);
   const FORCED = { code: "LOCK_LOST", reason: "forced", lockName: NAME };
 
-  test("is true if somebody held it, and the holds of this client are lost as forced", async () => {
-    const place = open();
+  test("is true if somebody held it, and the holds of this client are lost as forced", async (place) => {
     const { lock, server, a } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer, lease: 5_000 });
@@ -25,11 +36,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     }
     expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["forced", "forced"]);
     expect(server.hash()).toEqual({});
-    await expectNothingLeft(place);
   });
 
-  test("as the first call on a cluster finds out how releases are announced there", async () => {
-    const { server } = open();
+  test("as the first call on a cluster finds out how releases are announced there", async ({ server }) => {
     server.instead = ({ name }) => (name === "PUBSUB" ? [] : undefined);
     const { client } = new Party(server, {}, { isCluster: true, slots: [], nodes: () => [] });
     expect(await kind.make(client, NAME).forceUnlock()).toBe(false);
@@ -37,28 +46,24 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(forced).toMatchObject([{ args: expect.arrayContaining(["SPUBLISH"]) }]);
   });
 
-  test("is false if nobody held it", async () => {
-    const place = open();
-    expect(await place.lock.forceUnlock()).toBe(false);
-    await expectNothingLeft(place);
+  test("is false if nobody held it", async ({ lock }) => {
+    expect(await lock.forceUnlock()).toBe(false);
   });
 
-  test("tells another client of the process on the same server before it resolves", async () => {
-    const place = open();
+  test("tells another client of the process on the same server before it resolves", async (place) => {
     const { lock, twin, b, settle } = place;
     const theirs = await twin.lock();
     expect(await lock.forceUnlock()).toBe(true);
     expect(theirs.signal.reason).toMatchObject(FORCED);
     expect(b.heard("lost").map(({ reason }) => reason)).toEqual(["forced"]);
     await settle();
-    await expectNothingLeft(place);
   });
 
-  test("means nothing to a lock of the same name on another server", async () => {
-    const [place, elsewhere] = [open(), open()];
+  test("means nothing to a lock of the same name on another server", async ({ lock }) => {
+    const elsewhere = open();
     const other = await elsewhere.lock.lock();
-    await place.lock.lock();
-    expect(await place.lock.forceUnlock()).toBe(true);
+    await lock.lock();
+    expect(await lock.forceUnlock()).toBe(true);
     await elsewhere.settle();
     expect(other.isHeld).toBe(true);
     // What that one is told of a loss later has nothing to do with it.
@@ -67,8 +72,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(elsewhere);
   });
 
-  test("does not wait without end for a client whose server does not answer", async () => {
-    const place = open();
+  test("does not wait without end for a client whose server does not answer", async (place) => {
     const { lock, twin, b, advance } = place;
     const theirs = await twin.lock();
     b.keep("replies");
@@ -81,13 +85,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     // It finds out by its next renewal, and knows the reason.
     await advance(12_500);
     expect(theirs.signal.reason).toMatchObject(FORCED);
-    await expectNothingLeft(place);
   });
 
-  test("wakes those that wait", async () => {
-    const place = open({ pollCap: 600_000, watchdogTimeout: 900_000 });
-    const { lock, twin, settle } = place;
-    const rival = kind.rival.make(place.b.client, NAME);
+  test("wakes those that wait", async ({ lock, twin, rival, settle }) => {
     await lock.lock();
     const waiting = watch(rival.lock());
     await settle();
@@ -96,12 +96,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await settle();
     expect(waiting.value?.isHeld).toBe(true);
     await waiting.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("leaves a hold alone that was granted after it was called", async () => {
-    const place = open();
-    const { lock, a, settle } = place;
+  test("leaves a hold alone that was granted after it was called", async ({ lock, a, settle }) => {
     const first = await lock.lock();
     a.keep("replies");
     const forced = watch(lock.forceUnlock());
@@ -113,11 +110,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(first.signal.reason).toMatchObject(FORCED);
     expect(next.value?.isHeld).toBe(true);
     await next.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("is the reason of a loss that a holder is told of before the answer to it is here", async () => {
-    const { lock, a, settle } = open();
+  test("is the reason of a loss that a holder is told of before the answer to it is here", async (place) => {
+    const { lock, a, settle } = place;
     const hold = await lock.lock();
     a.keep("requests");
     const forced = watch(lock.forceUnlock());
@@ -129,8 +125,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(extended.error).toMatchObject(FORCED);
   });
 
-  test("by another client is the reason of a loss that a nested call under way is told of", async () => {
-    const place = open();
+  test("by another client is the reason of a loss that a nested call under way is told of", async (place) => {
     const { lock, twin, a, settle } = place;
     const hold = await lock.lock();
     a.keep("requests");
@@ -144,11 +139,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     // It has the lock that is free now.
     expect(nested.value?.isHeld).toBe(true);
     await nested.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("means nothing to a hold of another lock, of this client or another", async () => {
-    const { lock, twin, a, b, server } = open();
+  test("means nothing to a hold of another lock, of this client or another", async (place) => {
+    const { lock, twin, a, b, server } = place;
     const holds = await Promise.all([a, b].map(({ client }, i) => kind.make(client, `other-${i}`).lock()));
     await twin.lock();
     expect(await lock.forceUnlock()).toBe(true);
@@ -159,8 +153,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     }
   });
 
-  test("is told as such also while renewals are not answered", async () => {
-    const { lock, twin, a, advance } = open({ watchdogTimeout: 9_000 });
+  test("is told as such also while renewals are not answered", async ({ lock, twin, a, advance }) => {
     a.listen("suspended");
     const hold = await lock.lock();
     a.keep("requests");
@@ -172,8 +165,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await twin.forceUnlock()).toBe(false);
   });
 
-  test("that fails leaves no suspicion behind", async () => {
-    const { lock, a, advance, server } = open();
+  test("that fails leaves no suspicion behind", async ({ lock, a, advance, server }) => {
     const hold = await lock.lock();
     a.keep("requests");
     const forced = watch(lock.forceUnlock());
@@ -185,18 +177,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   });
 
-  test("by another process is noticed by the next renewal, as a loss", async () => {
-    const place = open({ watchdogTimeout: 9_000 });
-    const { lock, server, advance } = place;
+  test("by another process is noticed by the next renewal, as a loss", async ({ lock, server, advance }) => {
     const hold = await lock.lock();
     server.delete();
     await advance(4_000);
     expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   });
 
-  test("tells nobody whose client is closed", async () => {
-    const place = open();
-    const { lock, server } = place;
+  test("tells nobody whose client is closed", async ({ lock, server }) => {
     const clients = (globalThis as Record<symbol, unknown>)[Symbol.for("holdfast.clients/1")] as Set<unknown>;
     const { size } = clients;
     const third = new Party(server);
@@ -205,15 +193,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(theirs.signal.reason).toMatchObject({ reason: "closed" });
     expect(clients.size).toBe(size);
     expect(await lock.forceUnlock()).toBe(false);
-    await expectNothingLeft(place);
   });
 });
 
-test("of one side leaves the other alone", async () => {
-  const place = scene();
-  const { a, server } = place;
-  const lock = a.client.getReadWriteLock(NAME);
-  const [read, write] = [lock.readLock(), lock.writeLock()];
+const test = testInScope(() => sidesOf({ commandTimeout: 1_000 }));
+
+test("of one side leaves the other alone", async ({ read, write, a, server }) => {
   await a.client.scope(async () => {
     const holds: Hold[] = [await write.lock(), await read.lock()];
     expect(await write.forceUnlock()).toBe(true);
@@ -224,25 +209,27 @@ test("of one side leaves the other alone", async () => {
     // Force was on the other side.
     expect(await failure(holds[1]?.unlock() as Promise<void>)).toMatchObject({ reason: "expired" });
   });
-  await expectNothingLeft(place);
 });
 
-test("of the read side by another client is told to those who read", async () => {
-  const { a, b } = scene();
+test("of the read side by another client is told to those who read", async ({
+  read,
+  write,
+  theirRead,
+  a,
+}) => {
   await a.client.scope(async () => {
-    const lock = a.client.getReadWriteLock(NAME);
-    const holds = [await lock.writeLock().lock(), await lock.readLock().lock()];
-    expect(await b.client.getReadWriteLock(NAME).readLock().forceUnlock()).toBe(true);
+    const holds = [await write.lock(), await read.lock()];
+    expect(await theirRead.forceUnlock()).toBe(true);
     expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, false]);
     expect(holds[1]?.signal.reason).toMatchObject({ reason: "forced" });
+    await write.unlock();
   });
 });
 
-test("of both sides, whose answers are lost, is the reason of what commands under way are told of", async () => {
-  const { a, advance } = scene({ commandTimeout: 1_000 });
+test("of both sides, whose answers are lost, is the reason of what commands under way are told of", async (place) => {
+  const { read, write, a, advance } = place;
   await a.client.scope(async () => {
-    const lock = a.client.getReadWriteLock(NAME);
-    const sides = [lock.writeLock(), lock.readLock()];
+    const sides = [write, read];
     const holds: Hold[] = [];
     for (const side of sides) holds.push(await side.lock({ lease: 60_000 }));
     a.keep("replies");
@@ -255,11 +242,9 @@ test("of both sides, whose answers are lost, is the reason of what commands unde
   });
 });
 
-test("of a side that nobody has is false, and leaves the other alone", async () => {
-  const { a } = scene();
-  const lock = a.client.getReadWriteLock(NAME);
-  const hold = await lock.readLock().lock();
-  expect(await lock.writeLock().forceUnlock()).toBe(false);
+test("of a side that nobody has is false, and leaves the other alone", async ({ read, write }) => {
+  const hold = await read.lock();
+  expect(await write.forceUnlock()).toBe(false);
   expect(hold.isHeld).toBe(true);
   await hold.unlock();
 });

@@ -1,9 +1,18 @@
 /** A lock that is given back while somebody of the same process waits goes to that one by the same command. In virtual time. */
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
-import type { Hold, Lock, LockOptions } from "../../src/index.js";
+import type { Hold, LockOptions } from "../../src/index.js";
 import { byName, KINDS, PLAIN } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, type Scene, scene, type Watched, watch } from "./scene.js";
+import {
+  failure,
+  type KindScene,
+  type Scene,
+  sceneOf,
+  sidesOf,
+  testIn,
+  type Watched,
+  watch,
+} from "./scene.js";
 
 const COMMAND_TIMEOUT = 1_000;
 /** Nobody is woken by the poll. */
@@ -11,10 +20,7 @@ const NEVER = 600_000;
 /** The kinds whose locks go from hand to hand by one command. */
 const PASSED = KINDS.filter(({ name }) => ["lock", "fenced lock", "write side"].includes(name));
 
-interface Line extends Scene {
-  readonly lock: Lock;
-  /** Of somebody else's client. */
-  readonly rival: Lock;
+interface Line extends KindScene {
   /** Has the lock. */
   readonly giver: Hold;
   /** Waits for it, and the other one behind it. */
@@ -32,15 +38,14 @@ async function expectOrder(place: Scene, ...calls: Watched<Hold>[]): Promise<voi
     await call.value?.unlock();
     await place.advance(60);
   }
-  await expectNothingLeft(place);
 }
 
 describe.each(byName(PASSED))("%s", (_, kind) => {
   /** A holder and two that wait behind it in one process. */
   const lineUp = async (options: LockOptions = {}): Promise<Line> => {
-    const place = scene({ commandTimeout: COMMAND_TIMEOUT, pollCap: NEVER, watchdogTimeout: NEVER });
+    const place = sceneOf(kind, { commandTimeout: COMMAND_TIMEOUT, pollCap: NEVER, watchdogTimeout: NEVER });
     place.a.listen("acquired", "released", "lost", "error");
-    const [lock, rival] = [kind.make(place.a.client, NAME), kind.make(place.b.client, NAME)];
+    const { lock, rival } = place;
     for (const each of [lock, rival]) await (await each.lock()).unlock();
     const giver = await lock.lock({ lease: 500_000 });
     const controller = new AbortController();
@@ -49,20 +54,20 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await place.settle();
     await place.advance(100);
     place.server.took();
-    return { ...place, lock, rival, giver, successor, next, controller };
+    return { ...place, giver, successor, next, controller };
   };
-  /** Those who are left have it one after the other. */
-  const end = async (place: Line, ...calls: Watched<Hold>[]) => {
-    for (const call of calls) {
-      await place.settle();
+  /** In the end those who are left have it one after the other. */
+  const test = testIn(lineUp, async ({ successor, next, settle }, body) => {
+    await body();
+    for (const call of [successor, next]) {
+      await settle();
       await call.value?.unlock();
     }
-    await expectNothingLeft(place);
-  };
+  });
+  const testAlone = testIn(() => sceneOf(kind, { pollCap: NEVER }));
 
-  test("one command gives it back and grants it", async () => {
-    const place = await lineUp({ lease: 200_000 });
-    const { giver, successor, next, server, settle, a } = place;
+  test.with({ lease: 200_000 })("one command gives it back and grants it", async (place) => {
+    const { giver, successor, server, settle, a } = place;
     await giver.unlock();
     await settle();
     expect(server.took()).toEqual([expect.stringMatching(/\/pass$/)]);
@@ -77,11 +82,9 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await successor.value?.unlock();
     await settle();
     expect(server.took()).toEqual([expect.stringMatching(/\/pass$/)]);
-    await end(place, next);
   });
 
-  test("nobody is handed a lock that its owner has by another hold as well", async () => {
-    const place = await lineUp();
+  test("nobody is handed a lock that its owner has by another hold as well", async (place) => {
     const { giver, lock, successor, server, settle } = place;
     const inner = await lock.lock({ owner: giver, lease: 500_000 });
     server.took();
@@ -92,26 +95,22 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await giver.unlock();
     await settle();
     expect(successor.state).toBe("resolved");
-    await end(place, successor, place.next);
   });
 
-  test("a successor that is aborted before the command is sent is passed over", async () => {
-    const place = await lineUp();
+  test("a successor that is aborted before the command is sent is passed over", async (place) => {
     const { giver, successor, next, controller, settle } = place;
     controller.abort("enough");
     await giver.unlock();
     await settle();
     expect(successor.outcome).toBe("enough");
     expect(next.value?.isHeld).toBe(true);
-    await end(place, next);
   });
 
-  test.each([
+  test.for([
     ["while the requests are on their way", "requests", true],
     ["while the replies are on their way", "replies", true],
     ["right behind the unlock", "requests", false],
-  ] as const)("a successor that is aborted %s gets and keeps nothing", async (_, way, isOnItsWay) => {
-    const place = await lineUp();
+  ] as const)("a successor that is aborted %s gets and keeps nothing", async ([, way, isOnItsWay], place) => {
     const { giver, successor, next, controller, settle, a, server } = place;
     a.keep(way);
     const back = watch(giver.unlock());
@@ -124,11 +123,9 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     expect(back.outcome).toBeUndefined();
     expect(next.value?.isHeld).toBe(true);
     expect(server.hash()).toEqual(kind.fields(next.value?.ownerId as string, 1));
-    await end(place, next);
   });
 
-  test("others who are asked first get it, and the successor stands back for them", async () => {
-    const place = await lineUp();
+  test("others who are asked first get it, and the successor stands back for them", async (place) => {
     const { giver, rival, successor, next, settle, advance, b } = place;
     const theirs = watch(rival.lock());
     await settle();
@@ -139,34 +136,34 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await expectOrder(place, theirs, successor, next);
   });
 
-  test("a waiter whose try is on its way is handed nothing, and stands back for others", async () => {
-    const place = scene({ pollCap: NEVER });
-    const { a, b, server, settle } = place;
-    const [lock, rival] = [kind.make(a.client, NAME), kind.make(b.client, NAME)];
-    const giver = await lock.lock();
-    a.keep("replies");
-    const waiter = watch(lock.lock());
-    await settle();
-    const refused = a.letGo();
-    a.keep("replies");
-    await refused;
-    const theirs = watch(rival.lock());
-    await settle();
-    b.keep("requests");
-    server.took();
-    const back = watch(giver.unlock());
-    await settle();
-    expect(server.took()).toEqual([expect.stringMatching(/\/release$/)]);
-    await a.letGo();
-    expect([back.outcome, waiter.outcome]).toEqual([undefined, "pending"]);
-    await expectOrder(place, theirs, waiter);
-  });
+  testAlone(
+    "a waiter whose try is on its way is handed nothing, and stands back for others",
+    async (place) => {
+      const { lock, rival, a, b, server, settle } = place;
+      const giver = await lock.lock();
+      a.keep("replies");
+      const waiter = watch(lock.lock());
+      await settle();
+      const refused = a.letGo();
+      a.keep("replies");
+      await refused;
+      const theirs = watch(rival.lock());
+      await settle();
+      b.keep("requests");
+      server.took();
+      const back = watch(giver.unlock());
+      await settle();
+      expect(server.took()).toEqual([expect.stringMatching(/\/release$/)]);
+      await a.letGo();
+      expect([back.outcome, waiter.outcome]).toEqual([undefined, "pending"]);
+      await expectOrder(place, theirs, waiter);
+    },
+  );
 
-  test.each(["requests", "replies"] as const)(
+  test.for(["requests", "replies"] as const)(
     "when the %s of the command are late the giver is told in time, and the successor waits on and gets it",
-    async (way) => {
-      const place = await lineUp();
-      const { giver, successor, next, a, advance, server } = place;
+    async (way, place) => {
+      const { giver, successor, a, advance, server } = place;
       a.keep(way);
       const back = watch(giver.unlock());
       await advance(COMMAND_TIMEOUT);
@@ -178,12 +175,10 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
       expect(await giver.unlock()).toBeUndefined();
       expect(successor.value?.isHeld).toBe(true);
       expect(server.hash()).toEqual(kind.fields(successor.value?.ownerId as string, 1));
-      await end(place, successor, next);
     },
   );
 
-  test("a command that is made anew after a refusal that passes hands over to nobody who has left", async () => {
-    const place = await lineUp();
+  test("a command that is made anew after a refusal that passes hands over to nobody who has left", async (place) => {
     const { giver, successor, next, controller, server, settle, advance } = place;
     const refused: string[] = [];
     server.instead = ({ name }) => {
@@ -202,11 +197,9 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     const verbs = server.took().map((name) => name.split("/")[1]);
     expect(verbs).toContain("release");
     expect(verbs).not.toContain("pass");
-    await end(place, next);
   });
 
-  test("a command that is sent again, since its answer was lost, hands over once", async () => {
-    const place = await lineUp();
+  test("a command that is sent again, since its answer was lost, hands over once", async (place) => {
     const { giver, successor, next, a, settle, server } = place;
     a.keep("replies");
     const back = watch(giver.unlock());
@@ -217,25 +210,21 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     expect(successor.value?.isHeld).toBe(true);
     expect(next.outcome).toBe("pending");
     expect(server.hash()).toEqual(kind.fields(successor.value?.ownerId as string, 1));
-    await end(place, successor, next);
   });
 
-  test("a lock that the giver has no more goes to nobody by its command", async () => {
-    const place = await lineUp();
-    const { giver, successor, next, server, settle } = place;
+  test("a lock that the giver has no more goes to nobody by its command", async (place) => {
+    const { giver, successor, server, settle } = place;
     server.delete();
     expect(await failure(giver.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     await settle();
     expect(successor.value?.isHeld).toBe(true);
-    await end(place, successor, next);
   });
 
-  test.each([
+  test.with({ lease: 200_000 }).for([
     ["the answer is late", false],
     ["the process stalls right behind the unlock", true],
-  ])("its lease counts from when the command was sent, also if %s", async (_, stalls) => {
-    const place = await lineUp({ lease: 200_000 });
-    const { giver, successor, next, a, server, advance } = place;
+  ])("its lease counts from when the command was sent, also if %s", async ([, stalls], place) => {
+    const { giver, successor, a, server, advance } = place;
     a.keep("replies");
     const back = watch(giver.unlock());
     if (stalls) server.clock.moveTo(server.clock.mono() + 700);
@@ -243,60 +232,59 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await a.letGo();
     expect(back.outcome).toBeUndefined();
     expect(successor.value?.remaining).toBe(200_000 * 0.99 - 2 - 700);
-    await end(place, successor, next);
   });
 
-  test("a successor whose lease is over before the answer is here gives it on", async () => {
-    const place = await lineUp({ lease: 300 });
-    const { giver, successor, next, a, settle, advance } = place;
-    a.keep("replies");
-    const back = watch(giver.unlock());
-    await settle();
-    await advance(400);
-    await a.letGo();
-    await advance(10);
-    expect(back.outcome).toBeUndefined();
-    expect(successor.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    expect(next.value?.isHeld).toBe(true);
-    await end(place, next);
-  });
+  test.with({ lease: 300 })(
+    "a successor whose lease is over before the answer is here gives it on",
+    async (place) => {
+      const { giver, successor, next, a, settle, advance } = place;
+      a.keep("replies");
+      const back = watch(giver.unlock());
+      await settle();
+      await advance(400);
+      await a.letGo();
+      await advance(10);
+      expect(back.outcome).toBeUndefined();
+      expect(successor.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      expect(next.value?.isHeld).toBe(true);
+    },
+  );
 
-  test("a lock that goes from hand to hand is offered to others after some hand-overs, and comes back", async () => {
-    const place = scene({ pollCap: NEVER });
-    const { server, advance } = place;
-    const [lock, rival] = [kind.make(place.a.client, NAME), kind.make(place.b.client, NAME)];
-    let [grants, isOver] = [0, false];
-    const work = async () => {
-      while (!isOver) {
-        const hold = await lock.lock();
-        grants++;
-        await new Promise<void>((done) => void server.clock.after(1, done));
-        await hold.unlock();
+  testAlone(
+    "a lock that goes from hand to hand is offered to others after some hand-overs, and comes back",
+    async (place) => {
+      const { lock, rival, server, advance } = place;
+      let [grants, isOver] = [0, false];
+      const work = async () => {
+        while (!isOver) {
+          const hold = await lock.lock();
+          grants++;
+          await new Promise<void>((done) => void server.clock.after(1, done));
+          await hold.unlock();
+        }
+      };
+      const workers = [work(), work()];
+      await advance(20);
+      for (let visits = 0; visits < 3; visits++) {
+        const before = grants;
+        const theirs = watch(rival.lock());
+        for (let ms = 0; ms < 100 && theirs.state === "pending"; ms++) await advance(1);
+        expect(theirs.value?.isHeld).toBe(true);
+        expect(grants - before).toBeLessThan(40);
+        const left = grants;
+        await advance(5);
+        expect(grants).toBe(left);
+        await theirs.value?.unlock();
+        await advance(60);
+        expect(grants).toBeGreaterThan(left + 20);
       }
-    };
-    const workers = [work(), work()];
-    await advance(20);
-    for (let visits = 0; visits < 3; visits++) {
-      const before = grants;
-      const theirs = watch(rival.lock());
-      for (let ms = 0; ms < 100 && theirs.state === "pending"; ms++) await advance(1);
-      expect(theirs.value?.isHeld).toBe(true);
-      expect(grants - before).toBeLessThan(40);
-      const left = grants;
-      await advance(5);
-      expect(grants).toBe(left);
-      await theirs.value?.unlock();
-      await advance(60);
-      expect(grants).toBeGreaterThan(left + 20);
-    }
-    isOver = true;
-    await advance(10);
-    await Promise.all(workers);
-    await expectNothingLeft(place);
-  });
+      isOver = true;
+      await advance(10);
+      await Promise.all(workers);
+    },
+  );
 
-  test("the release of a lock that nobody else waits for is told to nobody of this process by message", async () => {
-    const place = await lineUp();
+  test("the release of a lock that nobody else waits for is told to nobody of this process by message", async (place) => {
     const { giver, successor, next, settle, server } = place;
     await giver.unlock();
     await settle();
@@ -305,27 +293,22 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await next.value?.unlock();
     await settle();
     expect(server.took().map((name) => name.split("/")[1])).toEqual(["pass", "pass", "release"]);
-    await expectNothingLeft(place);
   });
 
-  test("a run is handed its hold likewise, when it is its turn", async () => {
-    const place = scene({ pollCap: NEVER });
-    const lock = kind.make(place.a.client, NAME);
+  testAlone("a run is handed its hold likewise, when it is its turn", async ({ lock, a, settle }) => {
     const order: string[] = [];
     const giver = await lock.lock();
     const runs = ["a", "b"].map((name) => lock.run(() => order.push(name)));
-    await place.a.client.scope(async () => {
+    await a.client.scope(async () => {
       for (const name of ["c", "d"]) runs.push(lock.run(() => order.push(name)));
-      await place.settle();
+      await settle();
     });
     await giver.unlock();
     await Promise.all(runs);
     expect(order).toEqual(["a", "b", "c", "d"]);
-    await expectNothingLeft(place);
   });
 
-  test("a successor's owner that is being served otherwise is not handed anything", async () => {
-    const place = await lineUp();
+  test("a successor's owner that is being served otherwise is not handed anything", async (place) => {
     const { giver, successor, next, controller, lock, a, settle } = place;
     controller.abort("enough");
     await settle();
@@ -339,20 +322,24 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     await next.value?.unlock();
     await settle();
     expect(first.value?.ownerId).toBe(second.value?.ownerId);
-    await end(place, first, second);
+    for (const call of [first, second]) {
+      await settle();
+      await call.value?.unlock();
+    }
   });
 });
 
-test.each([
+const test = testIn((options) =>
+  sceneOf(PLAIN, { pollCap: NEVER, commandTimeout: COMMAND_TIMEOUT, ...options }),
+);
+
+test.with({ replicas: 1 }).for([
   ["listens", true],
   ["does not listen yet", false],
 ])(
   "a lock with acknowledged grants is handed to nobody, and the next one is told: it %s",
-  async (_, listens) => {
-    const place = scene({ pollCap: NEVER, replicas: 1 });
-    const { server, settle } = place;
+  async ([, listens], { lock, server, settle }) => {
     server.instead = ({ name }) => (name === "WAIT" ? 1 : undefined);
-    const lock = PLAIN.make(place.a.client, NAME);
     const giver = watch(lock.lock());
     if (listens) await settle();
     const next = watch(lock.lock());
@@ -363,14 +350,11 @@ test.each([
     expect(next.value?.isHeld).toBe(true);
     expect(server.took()).toEqual(["lock/release", "lock/acquire"]);
     await next.value?.unlock();
-    await expectNothingLeft(place);
   },
 );
 
-test("calls that begin together and are brief hand it on by one command each, and nobody asks in between", async () => {
-  const place = scene({ pollCap: NEVER });
-  const { server, settle } = place;
-  const lock = PLAIN.make(place.a.client, NAME);
+test("calls that begin together and are brief hand it on by one command each, and nobody asks in between", async (place) => {
+  const { lock, server, settle } = place;
   const calls = [1, 2, 3].map(() => watch(lock.lock()));
   for (const call of calls) {
     await settle();
@@ -378,27 +362,25 @@ test("calls that begin together and are brief hand it on by one command each, an
   }
   await settle();
   expect(server.took()).toEqual(["lock/acquire", "lock/pass", "lock/pass", "lock/release"]);
-  await expectNothingLeft(place);
 });
 
-test("where both sides of a read-write lock wait here nobody is handed it, and the first writer stands back", async () => {
-  const place = scene({ pollCap: NEVER });
-  const { a, b, advance } = place;
-  const both = a.client.getReadWriteLock(NAME);
-  const giver = await both.writeLock().lock();
-  const calls = [both.writeLock(), both.readLock()].map((lock) => watch(lock.lock()));
-  const theirs = watch(b.client.getReadWriteLock(NAME).writeLock().lock());
-  await advance(100);
-  b.keep("requests");
-  await giver.unlock();
-  await advance(3);
-  await expectOrder(place, theirs, ...calls);
-});
+testIn(() => sidesOf({ pollCap: NEVER }))(
+  "where both sides of a read-write lock wait here nobody is handed it, and the first writer stands back",
+  async (place) => {
+    const { read, write, theirWrite, b, advance } = place;
+    const giver = await write.lock();
+    const calls = [write, read].map((lock) => watch(lock.lock()));
+    const theirs = watch(theirWrite.lock());
+    await advance(100);
+    b.keep("requests");
+    await giver.unlock();
+    await advance(3);
+    await expectOrder(place, theirs, ...calls);
+  },
+);
 
-test("a release that is answered late, when nobody waits here any more, is done", async () => {
-  const place = scene({ pollCap: NEVER, commandTimeout: COMMAND_TIMEOUT });
-  const { a, advance } = place;
-  const lock = PLAIN.make(a.client, NAME);
+test("a release that is answered late, when nobody waits here any more, is done", async (place) => {
+  const { lock, a, advance } = place;
   const giver = await lock.lock();
   void watch(lock.lock({ wait: 2_000 }));
   await advance(100);
@@ -407,13 +389,10 @@ test("a release that is answered late, when nobody waits here any more, is done"
   await advance(2_000);
   await a.letGo();
   expect(await giver.unlock()).toBeUndefined();
-  await expectNothingLeft(place);
 });
 
-test("owners that call twice at once keep nobody of another process out: nested grants begin no turn", async () => {
-  const place = scene({ pollCap: NEVER });
-  const { a, b, server, advance } = place;
-  const lock = PLAIN.make(a.client, NAME);
+test("owners that call twice at once keep nobody of another process out: nested grants begin no turn", async (place) => {
+  const { a, lock, rival, server, advance } = place;
   let ended = false;
   const owner = async () => {
     while (!ended) {
@@ -426,12 +405,11 @@ test("owners that call twice at once keep nobody of another process out: nested 
   };
   const owners = [1, 2, 3, 4].map(() => watch(owner()));
   await advance(200);
-  const theirs = watch(PLAIN.make(b.client, NAME).lock());
+  const theirs = watch(rival.lock());
   await advance(100);
   expect(theirs.value?.isHeld).toBe(true);
   ended = true;
   await theirs.value?.unlock();
   await advance(1_000);
   expect(owners.map(({ state }) => state)).toEqual(owners.map(() => "resolved"));
-  await expectNothingLeft(place);
 });

@@ -1,20 +1,16 @@
 /** Holds of one owner on one lock: what they count, how long they last, and how they are given back. In virtual time. */
-import { describe, expect, test } from "vitest";
-import type { FencedLock, Hold, Lock } from "../../src/index.js";
+import { describe, expect } from "vitest";
+import type { FencedLock, Hold } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, ORDERS, type Scene, scene, watch } from "./scene.js";
+import { failure, NAME, ORDERS, scene, sceneOf, testIn, watch } from "./scene.js";
 
 /** What the default drift leaves of a lease. */
 const leaves = (lease: number): number => lease * 0.99 - 2;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
-    const place = scene(options);
-    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
-  };
+  const test = testIn((options) => sceneOf(kind, { watchdogTimeout: 9_000, ...options }));
 
-  test("a free lock costs one command to take and one to give back, and leaves nothing", async () => {
-    const place = open();
+  test("a free lock costs one command to take and one to give back, and leaves nothing", async (place) => {
     const { lock, server, rival } = place;
     const hold = await lock.lock({ lease: 10_000 });
     expect(server.hash()).toEqual(kind.fields(hold.ownerId, 1));
@@ -26,12 +22,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.took()).toHaveLength(1);
     expect(hold.isHeld).toBe(false);
     expect(hold.remaining).toBe(0);
-    await expectNothingLeft(place);
   });
 
-  test("nested holds are counted, and share the owner's id", async () => {
-    const place = open();
-    const { lock, server } = place;
+  test("nested holds are counted, and share the owner's id", async ({ lock, server }) => {
     const holds: Hold[] = [await lock.lock({ lease: 10_000 })];
     for (const lease of [5_000, 20_000]) holds.push(await lock.lock({ lease, owner: holds[0] }));
     const [outer] = holds as [Hold];
@@ -41,14 +34,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(holds.map(({ remaining }) => remaining)).toEqual([10_000, 5_000, 20_000].map(leaves));
     expect(await lock.getHoldCount({ owner: outer })).toBe(3);
     for (const hold of holds) await hold.unlock();
-    await expectNothingLeft(place);
   });
 
-  test.each(ORDERS.map((order) => [order.join(", "), order] as const))(
+  test.for(ORDERS.map((order) => [order.join(", "), order] as const))(
     "given back in the order %s the key lives until the latest deadline that is left",
-    async (_, order) => {
-      const place = open();
-      const { lock, server } = place;
+    async ([, order], { lock, server }) => {
       const leases = [20_000, 60_000, 40_000];
       const outer = await lock.lock({ lease: leases[0] });
       const holds = [outer];
@@ -63,12 +53,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         for (const i of left) expect(holds[i]?.isHeld).toBe(true);
         expect(await lock.getHoldCount({ owner: outer })).toBe(left.size);
       }
-      await expectNothingLeft(place);
     },
   );
 
-  test("a hold ends at its own deadline, and the owner's others go on", async () => {
-    const place = open();
+  test("a hold ends at its own deadline, and the owner's others go on", async (place) => {
     const { lock, server, advance, a } = place;
     a.listen("lost");
     const outer = await lock.lock({ lease: 20_000 });
@@ -88,11 +76,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await failure(inner.unlock())).toBe(signal.reason);
     await outer.unlock();
     expect(a.heard("lost")).toHaveLength(1);
-    await expectNothingLeft(place);
   });
 
-  test("the last hold that ends by itself is given back before its lease ends on the server", async () => {
-    const place = open();
+  test("the last hold that ends by itself is given back before its lease ends on the server", async (place) => {
     const { lock, rival, advance } = place;
     const hold = await lock.lock({ lease: 10_000 });
     await advance(leaves(10_000));
@@ -101,11 +87,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(next?.isHeld).toBe(true);
     await next?.unlock();
     expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    await expectNothingLeft(place);
   });
 
-  test("assertHeld checks the clock before any timer has fired", async () => {
-    const { lock, server } = open();
+  test("assertHeld checks the clock before any timer has fired", async ({ lock, server }) => {
     const hold = await lock.lock({ lease: 10_000 });
     expect(hold.assertHeld()).toBeUndefined();
     server.clock.moveTo(leaves(10_000) - 1);
@@ -120,13 +104,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await failure(hold.extend(1_000))).toMatchObject({ code: "LOCK_LOST" });
   });
 
-  test("a hold that was given back asserts, extends and unlocks accordingly", async () => {
-    const place = open();
-    const hold = await place.lock.lock();
+  test("a hold that was given back asserts, extends and unlocks accordingly", async ({ lock, server }) => {
+    const hold = await lock.lock();
     const first = hold.unlock();
     expect(hold.isHeld).toBe(false);
     expect(() => hold.assertHeld()).toThrow(
-      expect.objectContaining({ code: "LOCK_LOST", reason: "expired", since: place.server.clock.wall() }),
+      expect.objectContaining({ code: "LOCK_LOST", reason: "expired", since: server.clock.wall() }),
     );
     expect(await Promise.all([first, hold.unlock()])).toEqual([undefined, undefined]);
     expect(await hold.unlock()).toBeUndefined();
@@ -134,15 +117,13 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       code: "NOT_OWNER",
       message: expect.stringContaining(`lock "${NAME}": this hold was given back`),
     });
-    expect(place.server.took().filter((name) => name.endsWith("/release"))).toHaveLength(1);
-    await expectNothingLeft(place);
+    expect(server.took().filter((name) => name.endsWith("/release"))).toHaveLength(1);
   });
 
-  test.each([
+  test.for([
     ["up", 10_000, 40_000],
     ["down", 40_000, 10_000],
-  ])("extend sets a deadline %s, counted from when it is called", async (_, lease, term) => {
-    const place = open();
+  ])("extend sets a deadline %s, counted from when it is called", async ([, lease, term], place) => {
     const { lock, server, advance } = place;
     const hold = await lock.lock({ lease });
     await advance(3_000);
@@ -154,12 +135,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(hold.isHeld).toBe(true);
     await advance(1);
     expect(hold.isHeld).toBe(false);
-    await expectNothingLeft(place);
   });
 
-  test("extend moves no deadline but its own hold's", async () => {
-    const place = open();
-    const { lock, server } = place;
+  test("extend moves no deadline but its own hold's", async ({ lock, server }) => {
     const outer = await lock.lock({ lease: 60_000 });
     const inner = await lock.lock({ lease: 20_000, owner: outer });
     await inner.extend(5_000);
@@ -171,11 +149,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.ttl()).toBe(30_000);
     expect(outer.remaining).toBe(leaves(1_000));
     for (const hold of [outer, inner]) await hold.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a hold that is renewed never falls below the watchdog's lease, and is renewed all the same", async () => {
-    const place = open({ watchdogTimeout: 9_000 });
+  test("a hold that is renewed never falls below the watchdog's lease, and is renewed all the same", async (place) => {
     const { lock, server, advance, a } = place;
     a.listen("renewed");
     const hold = await lock.lock();
@@ -191,11 +167,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.ttl()).toBeGreaterThan(5_000);
     expect(hold.isHeld).toBe(true);
     await hold.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a leased hold beside one that is renewed ends at its deadline, and not before", async () => {
-    const place = open({ watchdogTimeout: 9_000 });
+  test("a leased hold beside one that is renewed ends at its deadline, and not before", async (place) => {
     const { lock, server, advance } = place;
     const leased = await lock.lock({ lease: 20_000 });
     const renewed = await lock.lock({ owner: leased });
@@ -208,11 +182,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect([leased.isHeld, again.isHeld]).toEqual([false, true]);
     expect(server.hash()).toEqual(kind.fields(again.ownerId, 1));
     await again.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("an unlock that leaves no deadline ahead gives the lock back, and what is left is lost", async () => {
-    const place = open();
+  test("an unlock that leaves no deadline ahead gives the lock back, and what is left is lost", async (place) => {
     const { lock, rival, server, a } = place;
     a.listen("lost", "released");
     const short = await lock.lock({ lease: 2_000 });
@@ -228,30 +200,25 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("lost")).toHaveLength(1);
     expect(a.heard("released")).toHaveLength(1);
     await waiting.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("leases never add up", async () => {
-    const { lock, server } = open();
+  test("leases never add up", async ({ lock, server, a }) => {
     const outer = await lock.lock({ lease: 10_000 });
     for (let i = 0; i < 3; i++) await lock.lock({ lease: 10_000, owner: outer });
     expect(server.ttl()).toBe(10_000);
     expect(server.hash()).toEqual(kind.fields(outer.ownerId, 4));
+    await a.client.close({ timeout: 0 });
   });
 
-  test("two unlocks of one owner that are called together are sent one after the other", async () => {
-    const place = open();
+  test("two unlocks of one owner that are called together are sent one after the other", async (place) => {
     const { lock, server } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer });
     await Promise.all([outer.unlock(), inner.unlock()]);
     expect(server.took().filter((name) => name.endsWith("/release"))).toHaveLength(2);
-    await expectNothingLeft(place);
   });
 
-  test("a call after the last unlock was called is a new acquisition under a new id", async () => {
-    const place = open();
-    const { lock, a } = place;
+  test("a call after the last unlock was called is a new acquisition under a new id", async ({ lock, a }) => {
     await a.client.scope(async () => {
       const first = await lock.lock();
       const back = first.unlock();
@@ -261,11 +228,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(second.isHeld).toBe(true);
       await second.unlock();
     });
-    await expectNothingLeft(place);
   });
 
-  test("of calls of one owner that wait, the second re-enters as soon as the first is granted", async () => {
-    const place = open();
+  test("of calls of one owner that wait, the second re-enters as soon as the first is granted", async (place) => {
     const { lock, rival, a, server } = place;
     const theirs = await rival.lock();
     await a.client.scope(async () => {
@@ -280,11 +245,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await first?.unlock();
       await second?.unlock();
     });
-    await expectNothingLeft(place);
   });
 
-  test("a hold says when it was granted and whose it is, also when it is over", async () => {
-    const { lock, server, a, advance } = open();
+  test("a hold says when it was granted and whose it is, also when it is over", async (place) => {
+    const { lock, server, a, advance } = place;
     await advance(1_234);
     const hold = await lock.lock();
     const granted = server.clock.wall();
@@ -295,17 +259,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect([hold.acquiredAt, hold.ownerId, hold.lockName]).toEqual([granted, ownerId, NAME]);
   });
 
-  test("await using gives it back", async () => {
-    const place = open();
+  test("await using gives it back", async ({ lock }) => {
     {
-      await using hold = await place.lock.lock();
+      await using hold = await lock.lock();
       expect(hold.isHeld).toBe(true);
     }
-    await expectNothingLeft(place);
   });
 
-  test("an unlock leaves a hold that is renewed the watchdog's whole lease, and a leased one what it has left", async () => {
-    const place = open({ watchdogTimeout: 9_000 });
+  test("an unlock leaves a hold that is renewed the watchdog's whole lease, and a leased one what it has left", async (place) => {
     const { lock, server, advance } = place;
     const outer = await lock.lock();
     await advance(1_500);
@@ -319,11 +280,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     // It believes in no more than it was granted.
     expect(outer.remaining).toBe(leaves(9_000) - 2_000);
     await outer.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a hold whose unlock is on its way is over: it counts no more, and can be lost no more", async () => {
-    const place = open();
+  test("a hold whose unlock is on its way is over: it counts no more, and can be lost no more", async (place) => {
     const { lock, a, advance, server } = place;
     a.listen("lost", "released");
     const hold = await lock.lock({ lease: 2_000 });
@@ -342,11 +301,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect([back.outcome, again.outcome]).toEqual([undefined, undefined]);
     expect(a.heard("lost")).toEqual([]);
     expect(a.heard("released")).toHaveLength(1);
-    await expectNothingLeft(place);
   });
 
-  test("holds whose time is over while an unlock of another is on its way are lost as soon as it is answered, and given back", async () => {
-    const place = open();
+  test("holds whose time is over while an unlock of another is on its way are lost as soon as it is answered, and given back", async (place) => {
     const { lock, a, server } = place;
     a.listen("lost", "released");
     const short = await lock.lock({ lease: 2_000 });
@@ -361,17 +318,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["expired"]);
     expect(a.heard("released")).toHaveLength(1);
-    await expectNothingLeft(place);
   });
 
-  test.each([
+  test.for([
     ["nothing, if it has lapsed too", 2_000, 0],
     ["the one that has time", 60_000, 1],
   ])(
     "of holds whose unlocks wait for a command, the first leaves those with time: %s",
-    async (_, lease, left) => {
-      const place = open();
-      const { lock, a, server, advance } = place;
+    async ([, lease, left], { lock, a, server, advance }) => {
       const first = await lock.lock({ lease: 60_000 });
       const short = await lock.lock({ lease: 2_000, owner: first });
       const other = await lock.lock({ lease, owner: first });
@@ -387,20 +341,18 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.hash()).toEqual(left > 0 ? kind.fields(first.ownerId, 1) : {});
       expect(other.isHeld).toBe(left > 0);
       if (other.isHeld) await other.unlock();
-      await expectNothingLeft(place);
     },
   );
 
-  test("extend of a hold that is lost while it waits for a command before it sends nothing", async () => {
-    const place = open();
-    const { lock, a, server } = place;
+  test("extend of a hold that is lost while it waits for a command before it sends nothing", async (place) => {
+    const { lock, a, server, advance } = place;
     const outer = await lock.lock({ lease: 60_000 });
     const inner = await lock.lock({ lease: 60_000, owner: outer });
     const brief = await lock.lock({ lease: 1_000, owner: outer });
     a.keep("replies");
     const first = watch(inner.extend(50_000));
     const second = watch(brief.extend(50_000));
-    await place.advance(1_000);
+    await advance(1_000);
     server.took();
     await a.letGo();
     expect(first.outcome).toBeUndefined();
@@ -409,40 +361,34 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect([outer.isHeld, inner.isHeld, brief.isHeld]).toEqual([true, true, false]);
     await inner.unlock();
     await outer.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("extend of a hold that is lost before the answer is here rejects with that loss", async () => {
-    const place = open();
-    const { lock, a } = place;
+  test("extend of a hold that is lost before the answer is here rejects with that loss", async (place) => {
+    const { lock, a, settle } = place;
     const outer = await lock.lock({ lease: 60_000 });
     const inner = await lock.lock({ lease: 60_000, owner: outer });
     a.keep("replies");
     const call = watch(inner.extend(90_000));
-    await place.settle();
+    await settle();
     a.loseAll("forced");
     await a.letGo();
     expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
     expect(call.error).toBe(inner.signal.reason);
-    await expectNothingLeft(place);
   });
 
-  test("extend of a hold whose deadline passes before the answer is here rejects as expired", async () => {
-    const place = open();
-    const { lock, a, server } = place;
+  test("extend of a hold whose deadline passes before the answer is here rejects as expired", async (place) => {
+    const { lock, a, server, settle } = place;
     const hold = await lock.lock({ lease: 2_000 });
     a.keep("replies");
     const call = watch(hold.extend(60_000));
-    await place.settle();
+    await settle();
     server.clock.moveTo(2_000);
     await a.letGo();
     expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    await expectNothingLeft(place);
   });
 
-  test("a machine that slept, so that only the wall clock went on, has lost what ended meanwhile", async () => {
-    const place = open({ watchdogTimeout: 9_000 });
-    const { lock, server } = place;
+  test("a machine that slept, so that only the wall clock went on, has lost what ended meanwhile", async (place) => {
+    const { lock, server, a } = place;
     const wall = server.clock.wall.bind(server.clock);
     let slept = 0;
     server.clock.wall = () => wall() + slept;
@@ -457,10 +403,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect([leased, extended].map(({ isHeld }) => isHeld)).toEqual([true, false]);
     slept = 59_500;
     expect(leased.isHeld).toBe(false);
+    await a.client.close({ timeout: 0 });
   });
 
-  test("the signal of a hold is one and the same", async () => {
-    const { lock } = open();
+  test("the signal of a hold is one and the same", async ({ lock }) => {
     const hold = await lock.lock();
     expect(hold.signal).toBe(hold.signal);
     expect(hold.signal.aborted).toBe(false);
@@ -471,8 +417,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
 });
 
 describe("the token of a fenced lock", () => {
-  test("rises with each outermost grant, and is the same for nested ones", async () => {
-    const { a, b, server } = scene();
+  const test = testIn(scene);
+
+  test("rises with each outermost grant, and is the same for nested ones", async ({ a, b, server }) => {
     const [lock, rival] = [a, b].map(({ client }) => client.getFencedLock(NAME)) as [FencedLock, FencedLock];
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer });
@@ -491,5 +438,6 @@ describe("the token of a fenced lock", () => {
     await theirs.unlock();
     await server.settle();
     expect(waiting.value?.token).toBeGreaterThan(theirs.token);
+    await waiting.value?.unlock();
   });
 });

@@ -1,17 +1,8 @@
 /** How holds are lost, for which reason, who is told of it when; and what the watchdog does that keeps them. In virtual time. */
-import { describe, expect, test } from "vitest";
-import type { Hold, Lock } from "../../src/index.js";
+import { describe, expect } from "vitest";
+import type { Hold } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import {
-  expectNothingLeft,
-  failure,
-  NAME,
-  type Scene,
-  type Server,
-  STRANGER,
-  scene,
-  watch,
-} from "./scene.js";
+import { failure, NAME, type Scene, type Server, STRANGER, sceneOf, testIn, watch } from "./scene.js";
 
 const WATCHDOG = 9_000;
 const ROUND = WATCHDOG / 3;
@@ -20,20 +11,26 @@ const RETRY = ROUND / 10;
 const DEADLINE = WATCHDOG * 0.99 - 2;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock } => {
-    const place = scene({ watchdogTimeout: WATCHDOG, commandTimeout: 1_000, ...options });
+  const open = (options = {}) => {
+    const place = sceneOf(kind, { watchdogTimeout: WATCHDOG, commandTimeout: 1_000, ...options });
     place.a.listen("lost", "renewed", "suspended", "released", "error");
-    return { ...place, lock: kind.make(place.a.client, NAME) };
+    return place;
   };
+  const test = testIn(open);
+  /** For answers that are late. */
+  const patient = test.with({ commandTimeout: 30_000 });
 
-  test("the greatest drift that is allowed leaves a hold the time of its renewals", async () => {
-    // Of 9 s, 3 s and 2 ms have to be left.
-    const { lock, advance } = open({ drift: 0.6664 });
-    const hold = await lock.lock();
-    await advance(10 * WATCHDOG);
-    expect(hold.isHeld).toBe(true);
-    expect(() => open({ drift: 0.66645 })).toThrow(/^drift must be at least 0 and below 0\.666,/);
-  });
+  test.with({ drift: 0.6664 })(
+    "the greatest drift that is allowed leaves a hold the time of its renewals",
+    async ({ lock, advance }) => {
+      // Of 9 s, 3 s and 2 ms have to be left.
+      const hold = await lock.lock();
+      await advance(10 * WATCHDOG);
+      expect(hold.isHeld).toBe(true);
+      expect(() => open({ drift: 0.66645 })).toThrow(/^drift must be at least 0 and below 0\.666,/);
+      await hold.unlock();
+    },
+  );
 
   /** Somebody else's hold, which keeps this lock out. */
   const seize = (server: Server) => server.give(kind.rival.fields(STRANGER, 1));
@@ -46,9 +43,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   describe.each(WAYS)("a lock that is %s on the server", (_, reason, act) => {
     const LOST = { code: "LOCK_LOST", reason, lockName: NAME };
 
-    test("is noticed by the next renewal", async () => {
-      const place = open();
-      const { lock, server, advance, a } = place;
+    test("is noticed by the next renewal", async ({ lock, server, advance, a }) => {
       const hold = await lock.lock();
       const { signal } = hold;
       act(server);
@@ -64,10 +59,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       server.took();
       await watch(hold.unlock());
       expect(server.took()).toEqual([]);
+      server.delete();
     });
 
-    test("is noticed by extend, which tells all holds of the owner", async () => {
-      const { lock, server, a } = open();
+    test("is noticed by extend, which tells all holds of the owner", async ({ lock, server, a }) => {
       const outer = await lock.lock();
       const inner = await lock.lock({ lease: 60_000, owner: outer });
       act(server);
@@ -78,10 +73,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.hash()).toEqual(before);
       expect(await failure(inner.extend(20_000))).toMatchObject(LOST);
       expect(a.heard("lost")).toHaveLength(2);
+      server.delete();
     });
 
-    test("is noticed by an unlock, which tells no release", async () => {
-      const { lock, server, a } = open();
+    test("is noticed by an unlock, which tells no release", async ({ lock, server, a }) => {
       const outer = await lock.lock();
       const inner = await lock.lock({ owner: outer });
       act(server);
@@ -92,10 +87,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.hash()).toEqual(before);
       expect(a.heard("released")).toEqual([]);
       expect(a.heard("lost")).toHaveLength(2);
+      server.delete();
     });
 
-    test("is noticed by a nested call, which starts afresh as a stranger", async () => {
-      const { lock, server, a } = open();
+    test("is noticed by a nested call, which starts afresh as a stranger", async ({ lock, server, a }) => {
       await a.client.scope(async () => {
         const hold = await lock.lock({ lease: 60_000 });
         act(server);
@@ -112,11 +107,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         if (again.value) await lock.unlock();
         expect(await failure(lock.unlock())).toMatchObject(LOST);
       });
+      server.delete();
     });
   });
 
-  test("a loss is told once by its signal and its event, by the unlock that reaches it, and then dropped", async () => {
-    const place = open();
+  test("a loss is told once by its signal and its event, by the unlock that reaches it, and then dropped", async (place) => {
     const { lock, a, advance } = place;
     await a.client.scope(async () => {
       const hold = await lock.lock({ lease: 5_000 });
@@ -129,19 +124,16 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(await failure(hold.unlock())).toMatchObject({ code: "NOT_OWNER" });
       expect(a.heard("lost")).toHaveLength(1);
     });
-    await expectNothingLeft(place);
   });
 
-  test("a signal that is first asked for after the loss has its reason", async () => {
-    const { lock, advance } = open();
+  test("a signal that is first asked for after the loss has its reason", async ({ lock, advance }) => {
     const hold = await lock.lock({ lease: 5_000 });
     await advance(5_000);
     expect(hold.signal.aborted).toBe(true);
     expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   });
 
-  test("a hold is renewed every third of the watchdog's lease, by one command for all of its owner", async () => {
-    const place = open();
+  test("a hold is renewed every third of the watchdog's lease, by one command for all of its owner", async (place) => {
     const { lock, server, advance, a } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer });
@@ -164,20 +156,18 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     server.took();
     await advance(5 * ROUND);
     expect(server.took()).toEqual([]);
-    await expectNothingLeft(place);
   });
 
-  test("a leased hold is never renewed", async () => {
-    const { lock, server, advance, a } = open();
+  test("a leased hold is never renewed", async ({ lock, server, advance, a }) => {
     await lock.lock({ lease: 60_000 });
     server.took();
     await advance(50_000);
     expect(server.took()).toEqual([]);
     expect(a.heard("renewed")).toEqual([]);
+    await a.client.close({ timeout: 0 });
   });
 
-  test("a renewal that gets no answer is told once, tried again soon, and saves the hold in the end", async () => {
-    const place = open();
+  test("a renewal that gets no answer is told once, tried again soon, and saves the hold in the end", async (place) => {
     const { lock, advance, a } = place;
     const hold = await lock.lock();
     a.keep("requests");
@@ -199,11 +189,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("suspended")).toHaveLength(2);
     await a.letGo();
     await hold.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a hold whose renewals are not answered is lost as unreachable, and what is left of it is given back", async () => {
-    const place = open();
+  test("a hold whose renewals are not answered is lost as unreachable, and what is left of it is given back", async (place) => {
     const { lock, advance, a } = place;
     const hold = await lock.lock();
     const leased = await lock.lock({ lease: 8_000, owner: hold });
@@ -216,11 +204,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "unreachable" });
     expect(a.heard("lost").map(({ reason }) => reason)).toEqual(["expired", "unreachable"]);
     await a.letGo();
-    await expectNothingLeft(place);
   });
 
-  test("a hold that was lost is not brought back by the late answer to its renewal", async () => {
-    const place = open({ commandTimeout: 30_000 });
+  patient("a hold that was lost is not brought back by the late answer to its renewal", async (place) => {
     const { lock, advance, a, server } = place;
     const hold = await lock.lock();
     await advance(ROUND - 1);
@@ -233,23 +219,24 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(hold.isHeld).toBe(false);
     expect(a.heard("renewed")).toEqual([]);
     expect(server.hash()).toEqual({});
-    await expectNothingLeft(place);
   });
 
-  test("an answer that comes after the deadline is too late, though no timer has fired yet", async () => {
-    const { lock, advance, a, server } = open({ commandTimeout: 30_000 });
-    const hold = await lock.lock();
-    await advance(ROUND - 1);
-    a.keep("replies");
-    await advance(1 + WATCHDOG / 12);
-    server.clock.moveTo(DEADLINE);
-    await a.letGo();
-    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "unreachable" });
-    expect(a.heard("renewed")).toEqual([]);
-  });
+  patient(
+    "an answer that comes after the deadline is too late, though no timer has fired yet",
+    async ({ lock, advance, a, server }) => {
+      const hold = await lock.lock();
+      await advance(ROUND - 1);
+      a.keep("replies");
+      await advance(1 + WATCHDOG / 12);
+      server.clock.moveTo(DEADLINE);
+      await a.letGo();
+      expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "unreachable" });
+      expect(a.heard("renewed")).toEqual([]);
+    },
+  );
 
-  test("a renewal is counted from when it was sent", async () => {
-    const { lock, advance, a } = open({ commandTimeout: 30_000 });
+  patient("a renewal is counted from when it was sent", async (place) => {
+    const { lock, advance, a } = place;
     const hold = await lock.lock();
     await advance(ROUND - 1);
     a.keep("replies");
@@ -261,10 +248,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(hold.remaining).toBeGreaterThan(DEADLINE - 2_000 - WATCHDOG / 12 - 1);
     expect(hold.remaining).toBeLessThanOrEqual(DEADLINE - 2_000);
     expect(sentWith).toBeLessThan(hold.remaining + 2_000);
+    await hold.unlock();
   });
 
-  test("a renewal does not lower a deadline that was extended beyond it", async () => {
-    const { lock, advance, a, server } = open();
+  test("a renewal does not lower a deadline that was extended beyond it", async (place) => {
+    const { lock, advance, a, server } = place;
     const hold = await lock.lock();
     await hold.extend(60_000);
     await advance(2 * ROUND);
@@ -277,30 +265,31 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(ROUND + 900);
     await a.letGo();
     expect(hold.remaining).toBe(12_500 * 0.99 - 2 - ROUND - 900);
+    await hold.unlock();
   });
 
-  test("the answer to a renewal that was on its way means nothing for holds given back meanwhile", async () => {
-    const place = open({ commandTimeout: 30_000 });
-    const { lock, advance, a, server } = place;
-    const hold = await lock.lock();
-    await advance(ROUND - 1);
-    a.keep("replies");
-    await advance(1 + WATCHDOG / 12);
-    const back = watch(hold.unlock());
-    await a.letGo();
-    expect(back.outcome).toBeUndefined();
-    expect(a.heard("renewed")).toEqual([]);
-    expect(a.heard("lost")).toEqual([]);
-    const next = await lock.lock();
-    await advance(ROUND + WATCHDOG / 12);
-    expect(a.heard("renewed")).toHaveLength(1);
-    expect(server.hash()).toEqual(kind.fields(next.ownerId, 1));
-    await next.unlock();
-    await expectNothingLeft(place);
-  });
+  patient(
+    "the answer to a renewal that was on its way means nothing for holds given back meanwhile",
+    async ({ lock, advance, a, server }) => {
+      const hold = await lock.lock();
+      await advance(ROUND - 1);
+      a.keep("replies");
+      await advance(1 + WATCHDOG / 12);
+      const back = watch(hold.unlock());
+      await a.letGo();
+      expect(back.outcome).toBeUndefined();
+      expect(a.heard("renewed")).toEqual([]);
+      expect(a.heard("lost")).toEqual([]);
+      const next = await lock.lock();
+      await advance(ROUND + WATCHDOG / 12);
+      expect(a.heard("renewed")).toHaveLength(1);
+      expect(server.hash()).toEqual(kind.fields(next.ownerId, 1));
+      await next.unlock();
+    },
+  );
 
-  test("a nested hold that the watchdog keeps beside a leased one has a round of its own", async () => {
-    const { lock, advance, server } = open();
+  test("a nested hold that the watchdog keeps beside a leased one has a round of its own", async (place) => {
+    const { lock, advance, server, a } = place;
     const leased = await lock.lock({ lease: 60_000 });
     await advance(ROUND - 200);
     await lock.lock({ owner: leased });
@@ -309,22 +298,24 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.took()).toEqual([]);
     await advance(1 + WATCHDOG / 12);
     expect(server.took()).toHaveLength(1);
+    await a.client.close({ timeout: 0 });
   });
 
-  test("a hold that is on its way back is not renewed, whatever else of its owner ends meanwhile", async () => {
-    const { lock, advance, server, a } = open({ commandTimeout: 30_000 });
-    const hold = await lock.lock();
-    await lock.lock({ owner: hold, lease: ROUND + 1_000 });
-    a.keep("replies");
-    void watch(hold.unlock());
-    await advance(ROUND + 1_000);
-    expect(a.heard("lost")).toHaveLength(1);
-    expect(server.took().filter((name) => name.endsWith("/renew"))).toEqual([]);
-    await a.letGo();
-  });
+  patient(
+    "a hold that is on its way back is not renewed, whatever else of its owner ends meanwhile",
+    async ({ lock, advance, server, a }) => {
+      const hold = await lock.lock();
+      await lock.lock({ owner: hold, lease: ROUND + 1_000 });
+      a.keep("replies");
+      void watch(hold.unlock());
+      await advance(ROUND + 1_000);
+      expect(a.heard("lost")).toHaveLength(1);
+      expect(server.took().filter((name) => name.endsWith("/renew"))).toEqual([]);
+      await a.letGo();
+    },
+  );
 
-  test("a nested hold that the watchdog keeps has the earlier one's round until that is over", async () => {
-    const place = open();
+  test("a nested hold that the watchdog keeps has the earlier one's round until that is over", async (place) => {
     const { lock, advance, a } = place;
     const outer = await lock.lock();
     await advance(ROUND / 2);
@@ -335,14 +326,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(20 * ROUND);
     expect(inner.isHeld).toBe(true);
     await inner.unlock();
-    await expectNothingLeft(place);
   });
 
-  test.each(["forced", "taken", "expired", "unreachable", "closed"] as const)(
+  test.for(["forced", "taken", "expired", "unreachable", "closed"] as const)(
     "what ends all of a client's holds as %s is told with that reason, and given back",
-    async (reason) => {
-      const place = open();
-      const { lock, a, settle } = place;
+    async (reason, { lock, a, settle }) => {
       const holds: Hold[] = [await lock.lock()];
       holds.push(await lock.lock({ lease: 60_000, owner: holds[0] }));
       a.loseAll(reason);
@@ -355,12 +343,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         await settle();
         expect(back.outcome).toBe(reason === "closed" ? undefined : "LOCK_LOST");
       }
-      await expectNothingLeft(place);
     },
   );
 
-  test("a listener of the signal runs outside the scope that took the hold", async () => {
-    const { lock, a, advance } = open();
+  test("a listener of the signal runs outside the scope that took the hold", async ({ lock, a, advance }) => {
     let inside: unknown = "not told";
     await a.client.scope(async () => {
       const hold = await lock.lock({ lease: 5_000 });
@@ -373,22 +359,20 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await advance(5_000);
     });
     expect(inside).toBeNull();
+    await a.client.close({ timeout: 0 });
   });
 
-  test("a renewed hold whose time is over in a stall, with no renewal due before it, is lost as expired", async () => {
-    const place = open();
+  test("a renewed hold whose time is over in a stall, with no renewal due before it, is lost as expired", async (place) => {
     const { lock, server } = place;
     const hold = await lock.lock();
     server.clock.moveTo(DEADLINE);
     expect(() => hold.assertHeld()).toThrow(expect.objectContaining({ reason: "expired" }));
-    await expectNothingLeft(place);
   });
 
-  test.each([
+  test.for([
     ["given back", (hold: Hold) => hold.unlock()],
     ["lost", (_hold: Hold, { a }: Scene) => a.loseAll("forced")],
-  ])("after a hold that was %s the owner's next one has a round of its own", async (_, end) => {
-    const place = open();
+  ])("after a hold that was %s the owner's next one has a round of its own", async ([, end], place) => {
     const { lock, advance, a, server } = place;
     await a.client.scope(async () => {
       await end(await lock.lock(), place);
@@ -401,11 +385,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.took()).toHaveLength(1);
       await hold.unlock();
     });
-    await expectNothingLeft(place);
   });
 
-  test("the end of a leased hold renews nothing early, and what stays without a watchdog's hold is not renewed", async () => {
-    const place = open();
+  test("the end of a leased hold renews nothing early, and what stays without a watchdog's hold is not renewed", async (place) => {
     const { lock, advance, server } = place;
     const renewals = () => server.took().filter((name) => name.endsWith("/renew")).length;
     const outer = await lock.lock();
@@ -420,11 +402,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(renewals()).toBe(0);
     expect(leased.isHeld).toBe(true);
     await leased.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("while a renewal is on its way none is sent beside it, whatever ends meanwhile", async () => {
-    const place = open({ commandTimeout: 30_000 });
+  patient("while a renewal is on its way none is sent beside it, whatever ends meanwhile", async (place) => {
     const { lock, advance, a } = place;
     const outer = await lock.lock();
     const brief = await lock.lock({ owner: outer, lease: ROUND + 1_500 });
@@ -439,11 +419,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.letGo();
     expect(a.heard("renewed")).toHaveLength(1);
     await outer.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a renewal that failed is tried again after a tenth of a round, and not at once", async () => {
-    const place = open();
+  test("a renewal that failed is tried again after a tenth of a round, and not at once", async (place) => {
     const { lock, advance, a } = place;
     const hold = await lock.lock();
     await advance(ROUND - 1);
@@ -457,12 +435,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.onTheirWay).toBe(2);
     await a.letGo();
     await hold.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a renewal that failed while the lock is on its way back is told of nobody", async () => {
-    const place = open();
-    const { lock, advance, a } = place;
+  test("a renewal that failed while the lock is on its way back is told of nobody", async (place) => {
+    const { lock, advance, a, settle } = place;
     const outer = await lock.lock();
     const inner = await lock.lock({ owner: outer });
     await advance(ROUND - 1);
@@ -472,8 +448,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(1_000);
     expect(a.heard("suspended")).toEqual([]);
     await a.letGo();
-    await place.settle();
+    await settle();
     for (const { state } of unlocks) expect(state).not.toBe("pending");
-    await expectNothingLeft(place);
   });
 });

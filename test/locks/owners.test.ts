@@ -1,14 +1,11 @@
 /** Whose hold it is: scopes, runs and named owners, and what an unlock by each of them reaches. In virtual time. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test as plain } from "vitest";
 import { type Hold, Lock, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { deferred, expectNothingLeft, failure, NAME, ORDERS, type Scene, scene, watch } from "./scene.js";
+import { deferred, failure, NAME, ORDERS, sceneOf, testIn, watch } from "./scene.js";
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
-    const place = scene(options);
-    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
-  };
+  const test = testIn(() => sceneOf(kind, { commandTimeout: 1_000 }));
   const notOwner = (text: string) => ({
     code: "NOT_OWNER",
     lockName: NAME,
@@ -16,8 +13,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 
   describe("lock.unlock()", () => {
-    test("in a scope gives back the innermost hold that lock() or tryLock() took there", async () => {
-      const place = open();
+    test("in a scope gives back the innermost hold that lock() or tryLock() took there", async (place) => {
       const { lock, a } = place;
       await a.client.scope(async () => {
         const outer = await lock.lock();
@@ -33,12 +29,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
           notOwner("nothing to unlock: this owner has no open"),
         );
       });
-      await expectNothingLeft(place);
     });
 
-    test("passes over holds that were given back by themselves", async () => {
-      const place = open();
-      const { lock, a } = place;
+    test("passes over holds that were given back by themselves", async ({ lock, a }) => {
       await a.client.scope(async () => {
         const holds = [await lock.lock(), await lock.lock(), await lock.lock(), await lock.lock()];
         const left = () => holds.map(({ isHeld }) => isHeld);
@@ -50,12 +43,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         await holds[0]?.unlock();
         expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
       });
-      await expectNothingLeft(place);
     });
 
-    test("passes over a hold of a run, whether inside or outside of it", async () => {
-      const place = open();
-      const { lock, a } = place;
+    test("passes over a hold of a run, whether inside or outside of it", async ({ lock, a }) => {
       await a.client.scope(async () => {
         await lock.run(async () => {
           expect(await failure(lock.unlock())).toMatchObject(
@@ -70,19 +60,16 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         const text = (await failure(lock.unlock())).message;
         expect(text).not.toContain("A run() gives");
       });
-      await expectNothingLeft(place);
     });
 
-    test("outside a scope never guesses, and says what this client holds", async () => {
-      const place = open();
-      const { lock } = place;
+    test("outside a scope never guesses, and says what this client holds", async ({ lock, a, server }) => {
       const free = await failure(lock.unlock());
       expect(free).toMatchObject(notOwner("unlock() outside a scope does not know whose hold to give back"));
       expect(free.message).toContain("call hold.unlock() of what lock() resolved with");
       expect(free.message).not.toContain("bare lock()");
-      const other = await kind.make(place.a.client, "other").lock();
+      const other = await kind.make(a.client, "other").lock();
       const brief = await lock.lock({ lease: 1_000 });
-      place.server.clock.moveTo(1_000);
+      server.clock.moveTo(1_000);
       expect((await failure(lock.unlock())).message).not.toContain("bare lock()");
       expect(brief.isHeld).toBe(false);
       await other.unlock();
@@ -95,9 +82,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       });
     });
 
-    test("of a call that is still under way is refused", async () => {
-      const place = open();
-      const { lock, rival, a } = place;
+    test("of a call that is still under way is refused", async ({ lock, rival, a, settle }) => {
       const theirs = await rival.lock();
       await a.client.scope(async () => {
         const call = watch(lock.lock());
@@ -105,18 +90,15 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
           notOwner("still under way; await it before unlock()"),
         );
         await theirs.unlock();
-        await place.settle();
+        await settle();
         expect(call.state).toBe("resolved");
         await lock.unlock();
       });
-      await expectNothingLeft(place);
     });
 
-    test.each(ORDERS.map((order) => [order.join(", "), order] as const))(
+    test.for(ORDERS.map((order) => [order.join(", "), order] as const))(
       "knows no call that has ended, in whatever order: %s",
-      async (_, order) => {
-        const place = open();
-        const { lock, rival, a, settle } = place;
+      async ([, order], { lock, rival, a, settle }) => {
         const theirs = await rival.lock();
         await a.client.scope(async () => {
           const controllers = [0, 1, 2].map(() => new AbortController());
@@ -131,13 +113,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
           expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
         });
         await theirs.unlock();
-        await expectNothingLeft(place);
       },
     );
 
-    test("of a run that is under way is not refused for that", async () => {
-      const place = open();
-      const { lock, rival, a, settle } = place;
+    test("of a run that is under way is not refused for that", async ({ lock, rival, a, settle }) => {
       const theirs = await rival.lock();
       await a.client.scope(async () => {
         const run = watch(lock.run(() => 1));
@@ -147,12 +126,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         await settle();
         expect(run.outcome).toBe(1);
       });
-      await expectNothingLeft(place);
     });
 
-    test("of another owner that is named reaches its holds", async () => {
-      const place = open();
-      const { lock, a } = place;
+    test("of another owner that is named reaches its holds", async ({ lock, a }) => {
       const owner = a.client.newOwner();
       const hold = await lock.lock({ owner });
       expect(await failure(lock.unlock({ owner: a.client.newOwner() }))).toMatchObject({ code: "NOT_OWNER" });
@@ -165,12 +141,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       const next = await lock.lock({ owner: hold });
       await lock.unlock({ owner });
       expect(next.isHeld).toBe(false);
-      await expectNothingLeft(place);
     });
   });
 
-  test("isHeldByCurrentOwner and getHoldCount ask the server for an owner with holds, and nobody for others", async () => {
-    const place = open();
+  test("isHeldByCurrentOwner and getHoldCount ask the server for an owner with holds, and nobody for others", async (place) => {
     const { lock, a, server } = place;
     await a.client.scope(async () => {
       await lock.lock();
@@ -193,8 +167,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(wrong.message).toBe('getHoldCount: unknown option "wait"; it takes owner');
   });
 
-  test("isLocked and remainTimeToLive tell of whoever holds it", async () => {
-    const { lock, server } = open();
+  test("isLocked and remainTimeToLive tell of whoever holds it", async ({ lock, server }) => {
     expect([await lock.isLocked(), await lock.remainTimeToLive()]).toEqual([false, -2]);
     const hold = await lock.lock({ lease: 4_000 });
     await server.advance(1_000);
@@ -203,8 +176,8 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  test("currentHold is the innermost hold of the current owner that is still held", async () => {
-    const { lock, a, advance } = open();
+  test("currentHold is the innermost hold of the current owner that is still held", async (place) => {
+    const { lock, a, advance } = place;
     expect(lock.currentHold()).toBeNull();
     const bare = await lock.lock();
     expect(lock.currentHold()).toBeNull();
@@ -223,12 +196,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const owner = a.client.newOwner();
     const named = await lock.lock({ owner });
     await owner.scope(() => expect(lock.currentHold()).toBe(named));
+    await named.unlock();
   });
 
   describe("run", () => {
-    test("takes the lock, gives its hold to the function, and gives it back", async () => {
-      const place = open();
-      const { lock, server } = place;
+    test("takes the lock, gives its hold to the function, and gives it back", async ({ lock, server }) => {
       let seen: Hold | undefined;
       const value = await lock.run(async (hold) => {
         seen = hold;
@@ -239,12 +211,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       });
       expect(value).toBe("done");
       expect(seen?.isHeld).toBe(false);
-      await expectNothingLeft(place);
     });
 
-    test("re-enters what encloses it, and so do bare calls inside", async () => {
-      const place = open();
-      const { lock, server } = place;
+    test("re-enters what encloses it, and so do bare calls inside", async ({ lock, server }) => {
       await lock.run(async (outer) => {
         await lock.run(async (inner) => {
           expect(inner.ownerId).toBe(outer.ownerId);
@@ -254,12 +223,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         });
         expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
       });
-      await expectNothingLeft(place);
     });
 
-    test("what the function throws wins, also over a loss", async () => {
-      const place = open();
-      const { lock, server } = place;
+    test("what the function throws wins, also over a loss", async ({ lock, server }) => {
       const error = new Error("mine");
       const fails = lock.run(() => {
         throw error;
@@ -270,16 +236,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         throw error;
       });
       expect(await failure(both)).toBe(error);
-      await expectNothingLeft(place);
     });
 
-    test("a loss before the end is told, with what the function returned", async () => {
-      const place = open();
-      const { lock, server, a } = place;
+    test("a loss before the end is told, with what the function returned", async (place) => {
+      const { lock, server, a, advance } = place;
       a.listen("error", "lost");
       const early = lock.run(
         async () => {
-          await place.advance(1_000);
+          await advance(1_000);
           return 42;
         },
         { lease: 1_000 },
@@ -291,11 +255,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       });
       expect(await failure(atEnd)).toMatchObject({ code: "LOCK_LOST", reason: "expired", result: 43 });
       expect(a.heard("error")).toEqual([]);
-      await expectNothingLeft(place);
     });
 
-    test("resolves when only its release gets no answer, which is told by `error` and goes on", async () => {
-      const place = open({ commandTimeout: 1_000 });
+    test("resolves when only its release gets no answer, which is told by `error` and goes on", async (place) => {
       const { lock, a } = place;
       a.listen("error");
       let ownerId = "";
@@ -314,21 +276,15 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         { lockName: NAME, kind: kind.kind, ownerId, cause: { code: "UNAVAILABLE" } },
       ]);
       await a.letGo();
-      await expectNothingLeft(place);
     });
 
-    test("gives nothing back when the function did", async () => {
-      const place = open();
-      const { lock, server } = place;
+    test("gives nothing back when the function did", async ({ lock, server }) => {
       server.took();
       expect(await lock.run((hold) => hold.unlock())).toBeUndefined();
       expect(server.took().filter((name) => /release|pass/.test(name))).toHaveLength(1);
-      await expectNothingLeft(place);
     });
 
-    test("runs its function as the owner that it names", async () => {
-      const place = open();
-      const { lock, a } = place;
+    test("runs its function as the owner that it names", async ({ lock, a }) => {
       const owner = a.client.newOwner();
       const outer = await lock.lock({ owner });
       await lock.run(
@@ -343,11 +299,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         { owner },
       );
       await outer.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("calls from a context that outlives it are outside", async () => {
-      const { lock, rival } = open();
+    test("calls from a context that outlives it are outside", async ({ lock, rival }) => {
       const later = deferred();
       let call: Promise<Hold | null> | undefined;
       await lock.run(() => {
@@ -360,15 +314,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await theirs.unlock();
     });
 
-    test("that gets no lock rejects WAIT_TIMEOUT, and its function never runs", async () => {
-      const place = open();
-      const { lock, rival } = place;
+    test("that gets no lock rejects WAIT_TIMEOUT, and its function never runs", async (place) => {
+      const { lock, rival, advance } = place;
       const theirs = await rival.lock();
       let ran = 0;
       const run = watch(lock.run(() => ran++, { wait: 500 }));
-      await place.advance(499);
+      await advance(499);
       expect(run.outcome).toBe("pending");
-      await place.advance(1);
+      await advance(1);
       expect(run.error).toMatchObject({ code: "WAIT_TIMEOUT", waited: 500, lockName: NAME });
       expect(ran).toBe(0);
       expect(await failure(lock.run(() => ran++, { wait: 0 }))).toMatchObject({
@@ -376,12 +329,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         waited: 0,
       });
       await theirs.unlock();
-      await expectNothingLeft(place);
     });
   });
 
-  test("a wait that is over names who holds it; a single try does not ask", async () => {
-    const { lock, rival, advance, server } = open();
+  test("a wait that is over names who holds it; a single try does not ask", async (place) => {
+    const { lock, rival, advance, server } = place;
     const theirs = await rival.lock();
     const call = watch(lock.lock({ wait: 2_000 }));
     await advance(2_000);
@@ -393,34 +345,53 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await theirs.unlock();
   });
 
-  test.each([
-    ["lock with a wait below 0", (lock: Lock) => lock.lock({ wait: -1 }), RangeError],
-    ["lock with a lease of 0", (lock: Lock) => lock.lock({ lease: 0 }), RangeError],
-    ["lock with an unknown option", (lock: Lock) => lock.lock({ leas: 1 } as never), TypeError],
-    ["lock with no signal", (lock: Lock) => lock.lock({ signal: {} as never }), TypeError],
-    ["lock with no owner", (lock: Lock) => lock.lock({ owner: {} as never }), TypeError],
-    ["tryLock with an object for a wait", (lock: Lock) => lock.tryLock({ wait: 1 } as never), TypeError],
-    ["tryLock with null for a wait", (lock: Lock) => lock.tryLock(null as never), TypeError],
+  test.for([
+    ["lock with a wait below 0", (lock: Lock) => lock.lock({ wait: -1 }), RangeError, /./],
+    ["lock with a lease of 0", (lock: Lock) => lock.lock({ lease: 0 }), RangeError, /./],
+    [
+      "lock with an unknown option",
+      (lock: Lock) => lock.lock({ leas: 1 } as never),
+      TypeError,
+      /^lock: .*leas/,
+    ],
+    ["lock with no signal", (lock: Lock) => lock.lock({ signal: {} as never }), TypeError, /./],
+    ["lock with no owner", (lock: Lock) => lock.lock({ owner: {} as never }), TypeError, /./],
+    [
+      "tryLock with an object for a wait",
+      (lock: Lock) => lock.tryLock({ wait: 1 } as never),
+      TypeError,
+      /^tryLock takes tryLock\(wait, lease, \{ signal, owner \}\), in Redisson's order/,
+    ],
+    ["tryLock with null for a wait", (lock: Lock) => lock.tryLock(null as never), TypeError, /^wait must be/],
     [
       "tryLock with a wait among its options",
       (lock: Lock) => lock.tryLock(0, 1, { wait: 1 } as never),
       TypeError,
+      /^tryLock: .*wait/,
     ],
-    ["tryLock with a lease below 1", (lock: Lock) => lock.tryLock(0, 0.5), RangeError],
-    ["run without a function", (lock: Lock) => lock.run(1 as never), TypeError],
-    ["run with an unknown option", (lock: Lock) => lock.run(() => 1, { waits: 1 } as never), TypeError],
-    ["unlock with an unknown option", (lock: Lock) => lock.unlock({ wait: 1 } as never), TypeError],
-    ["unlock with no owner", (lock: Lock) => lock.unlock({ owner: 1 as never }), TypeError],
-  ])("%s is refused, and nothing is sent", async (_, call, type) => {
-    const { lock, server } = open();
+    ["tryLock with a lease below 1", (lock: Lock) => lock.tryLock(0, 0.5), RangeError, /./],
+    ["run without a function", (lock: Lock) => lock.run(1 as never), TypeError, /^fn must be a function/],
+    [
+      "run with an unknown option",
+      (lock: Lock) => lock.run(() => 1, { waits: 1 } as never),
+      TypeError,
+      /^run: .*waits/,
+    ],
+    [
+      "unlock with an unknown option",
+      (lock: Lock) => lock.unlock({ wait: 1 } as never),
+      TypeError,
+      /^unlock: .*wait/,
+    ],
+    ["unlock with no owner", (lock: Lock) => lock.unlock({ owner: 1 as never }), TypeError, /./],
+  ])("%s is refused, which says why, and nothing is sent", async ([, call, type, text], { lock, server }) => {
     const error = await failure(call(lock));
     expect(error).toBeInstanceOf(type);
-    expect(error.message).not.toBe("");
+    expect(error.message).toMatch(text);
     expect(server.ran).toEqual([]);
   });
 
-  test("extend takes a lease and nothing else", async () => {
-    const { lock, server } = open();
+  test("extend takes a lease and nothing else", async ({ lock, server }) => {
     const hold = await lock.lock();
     server.took();
     for (const [lease, type] of [
@@ -431,11 +402,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(await failure(hold.extend(lease as never))).toBeInstanceOf(type);
     expect((await failure(hold.extend(undefined as never))).message).toBe("lease must be a number");
     expect(server.took()).toEqual([]);
+    await hold.unlock();
   });
 
-  test("a signal that has aborted sends nothing; one that aborts ends the wait with its reason", async () => {
-    const place = open();
-    const { lock, rival, server, a } = place;
+  test("a signal that has aborted sends nothing; one that aborts ends the wait with its reason", async (place) => {
+    const { lock, rival, server, a, advance } = place;
     a.listen("gaveUp");
     const aborted = AbortSignal.abort("before");
     const calls: Promise<unknown>[] = [
@@ -452,33 +423,15 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const theirs = await rival.lock();
     const controller = new AbortController();
     const call = watch(lock.lock({ signal: controller.signal }));
-    await place.advance(700);
+    await advance(700);
     controller.abort("enough");
     await server.settle();
     expect(call.outcome).toBe("enough");
     expect(a.heard("gaveUp").at(-1)).toMatchObject({ reason: "abort", waited: 700, lockName: NAME });
     await theirs.unlock();
-    await expectNothingLeft(place);
   });
 
-  test.each([
-    ["lock", (lock: Lock) => lock.lock({ leas: 1 } as never), /^lock: .*leas/],
-    ["tryLock", (lock: Lock) => lock.tryLock(0, 1, { wait: 1 } as never), /^tryLock: .*wait/],
-    ["run", (lock: Lock) => lock.run(() => 1, { waits: 1 } as never), /^run: .*waits/],
-    ["unlock", (lock: Lock) => lock.unlock({ wait: 1 } as never), /^unlock: .*wait/],
-    ["run without a function", (lock: Lock) => lock.run(1 as never), /^fn must be a function/],
-    [
-      "tryLock with an object for a wait",
-      (lock: Lock) => lock.tryLock({ wait: 1 } as never),
-      /^tryLock takes tryLock\(wait, lease, \{ signal, owner \}\), in Redisson's order/,
-    ],
-    ["tryLock with null for a wait", (lock: Lock) => lock.tryLock(null as never), /^wait must be/],
-  ])("what is wrong is said: %s", async (_, call, text) => {
-    expect((await failure(call(open().lock))).message).toMatch(text);
-  });
-
-  test("what NOT_OWNER says is what happened and what to do, and no more", async () => {
-    const { lock, a } = open();
+  test("what NOT_OWNER says is what happened and what to do, and no more", async ({ lock, a }) => {
     const end = /\. See docs\/guide\.md#not_owner$/;
     expect((await failure(lock.unlock())).message.replace(end, "")).toBe(
       `lock "${NAME}": unlock() outside a scope does not know whose hold to give back; ` +
@@ -490,8 +443,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     );
   });
 
-  test("a run that names an owner has ended for calls that outlive its function", async () => {
-    const { lock, a } = open();
+  test("a run that names an owner has ended for calls that outlive its function", async ({ lock, a }) => {
     const other = a.client.getLock("other");
     const owner = a.client.newOwner();
     const held = await other.lock({ owner });
@@ -509,12 +461,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 });
 
-test.each([[undefined], [{}]])("locks are made by a client, not by new: of %j", (table) => {
+plain.each([[undefined], [{}]])("locks are made by a client, not by new: of %j", (table) => {
   const text = "locks are made by a LockClient: client.getLock(name) and its like, not by new";
   expect(() => new Lock(table as never, {} as never)).toThrow(new TypeError(text));
 });
 
-test.each([[undefined], [null], ["job"], [{}]])("a member of a group is a lock, not %j", (member) => {
+plain.each([[undefined], [null], ["job"], [{}]])("a member of a group is a lock, not %j", (member) => {
   const text = "a member must be a lock of a LockClient; of a read-write lock, one of its sides";
   expect(() => new MultiLock(member as never)).toThrow(new TypeError(text));
 });

@@ -1,13 +1,12 @@
 /** Grants that replicas have to acknowledge: in one pipeline with their WAIT, undone where too few did. In virtual time. */
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+import { failure, type KindScene, NAME, sceneOf, testIn, watch } from "./scene.js";
 
-interface Place extends Scene {
-  readonly lock: Lock;
+interface Place extends KindScene {
   /** Its own for grants. */
   readonly grants: MemoryConnection;
   /** So many acknowledge. */
@@ -17,8 +16,8 @@ interface Place extends Scene {
 }
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Place => {
-    const place = scene({ replicas: 2, replicasTimeout: 500, commandTimeout: 1_000, ...options });
+  const test = testIn((): Place => {
+    const place = sceneOf(kind, { replicas: 2, replicasTimeout: 500, commandTimeout: 1_000 });
     let acknowledged = 2;
     place.server.instead = ({ name }) => (name === "WAIT" ? acknowledged : undefined);
     const acknowledge = (count: number) => {
@@ -27,12 +26,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const waits = () => place.server.ran.filter(({ name }) => name === "WAIT").map(({ args }) => args);
     place.a.listen("acquired", "released", "lost", "error");
     const [, grants] = place.a.connections as [MemoryConnection, MemoryConnection];
-    return { ...place, grants, lock: kind.make(place.a.client, NAME), acknowledge, waits };
-  };
+    return { ...place, grants, acknowledge, waits };
+  });
   const REPLICAS = { code: "REPLICAS", acknowledged: 1, required: 2, lockName: NAME };
 
-  test("a grant counts when enough have acknowledged it, outermost or nested", async () => {
-    const place = open();
+  test("a grant counts when enough have acknowledged it, outermost or nested", async (place) => {
     const { lock, waits, server } = place;
     const outer = await lock.lock();
     expect(waits()).toEqual([["2", "500"]]);
@@ -43,22 +41,17 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await outer.unlock();
     // What is given back waits for nobody.
     expect(waits()).toHaveLength(2);
-    await expectNothingLeft(place);
   });
 
-  test("a call that is refused does not care how many have", async () => {
-    const place = open();
-    const { lock, acknowledge, a, b } = place;
-    const theirs = await kind.rival.make(b.client, NAME).lock();
+  test("a call that is refused does not care how many have", async ({ lock, rival, acknowledge, a }) => {
+    const theirs = await rival.lock();
     acknowledge(0);
     expect(await lock.tryLock()).toBeNull();
     await theirs.unlock();
     expect(a.heard("error")).toEqual([]);
-    await expectNothingLeft(place);
   });
 
-  test("a grant short of that is undone before the call rejects", async () => {
-    const place = open();
+  test("a grant short of that is undone before the call rejects", async (place) => {
     const { lock, acknowledge, server, a } = place;
     acknowledge(1);
     expect(await failure(lock.lock())).toMatchObject(REPLICAS);
@@ -68,26 +61,21 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const hold = await lock.lock();
     expect(a.heard("acquired")).toHaveLength(1);
     await hold.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a nested grant short of that is undone alone", async () => {
-    const place = open();
-    const { lock, acknowledge, server } = place;
+  test("a nested grant short of that is undone alone", async ({ lock, acknowledge, server }) => {
     const outer = await lock.lock();
     acknowledge(1);
     expect(await failure(lock.lock({ owner: outer }))).toMatchObject(REPLICAS);
     expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
     expect(outer.isHeld).toBe(true);
     await outer.unlock();
-    await expectNothingLeft(place);
   });
 
-  test.each([
+  test.for([
     ["outermost", false],
     ["nested", true],
-  ])("an %s grant short of that rejects once it is undone, and not before", async (_, isNested) => {
-    const place = open();
+  ])("an %s grant short of that rejects once it is undone, and not before", async ([, isNested], place) => {
     const { lock, acknowledge, a, settle } = place;
     const outer = await lock.lock();
     if (!isNested) await outer.unlock();
@@ -100,11 +88,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.letGo();
     expect(call.error).toMatchObject(REPLICAS);
     if (isNested) await outer.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a nested call whose lock is gone asks for no acknowledgement of that", async () => {
-    const place = open();
+  test("a nested call whose lock is gone asks for no acknowledgement of that", async (place) => {
     const { lock, server, acknowledge, a } = place;
     await a.client.scope(async () => {
       await lock.lock();
@@ -117,8 +103,8 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     });
   });
 
-  test("calls of one moment share a WAIT; those that come while it is under way share the next", async () => {
-    const { a, settle, server, waits } = open();
+  test("calls of one moment share a WAIT; those that come while it is under way share the next", async (place) => {
+    const { a, settle, server, waits } = place;
     const locks = Array.from({ length: 6 }, (_, i) => kind.make(a.client, `lock-${i}`));
     const calls = locks.slice(0, 3).map((lock) => watch(lock.lock()));
     await settle();
@@ -132,40 +118,37 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect([first, ...more].every(({ state }) => state === "resolved")).toBe(true);
     expect(waits()).toHaveLength(3);
     expect(server.names().filter((name) => /^lock-\d$/.test(name))).toHaveLength(6);
+    await a.client.close({ timeout: 0 });
   });
 
-  test("one script that fails does not fail those beside it", async () => {
-    const { a, settle, server } = open();
+  test("one script that fails does not fail those beside it", async ({ a, settle, server }) => {
     server.execute(["SET", "lock-1", "foreign"]);
     const calls = Array.from({ length: 3 }, (_, i) => watch(kind.make(a.client, `lock-${i}`).lock()));
     await settle();
     expect(calls.map(({ state }) => state)).toEqual(["resolved", "rejected", "resolved"]);
     expect(calls[1]?.outcome).toBe("WRONG_DATA");
+    await a.client.close({ timeout: 0 });
+    server.delete("lock-1");
   });
 
-  test("a WAIT that fails for good fails its calls, and what they got is given back", async () => {
-    const place = open();
-    const { lock, server } = place;
+  test("a WAIT that fails for good fails its calls, and what they got is given back", async (place) => {
+    const { lock, server, settle } = place;
     server.instead = ({ name }) => {
       if (name === "WAIT") throw new ReplyError("ERR unknown command 'WAIT'");
       return undefined;
     };
     expect(await failure(lock.lock())).toMatchObject({ code: "UNSUPPORTED" });
-    await place.settle();
+    await settle();
     server.instead = () => undefined;
-    await expectNothingLeft(place);
   });
 
-  test("figures count what travels on its connection", async () => {
-    const { lock, a } = open();
+  test("figures count what travels on its connection", async ({ lock, a }) => {
     const before = a.client.stats().commands;
     await (await lock.lock()).unlock();
     expect(a.client.stats().commands - before).toBe(2);
   });
 
-  test("the connection goes and comes back with the client's", async () => {
-    const place = open();
-    const { lock, a, advance } = place;
+  test("the connection goes and comes back with the client's", async ({ lock, a, advance }) => {
     await (await lock.lock()).unlock();
     await a.cut();
     const call = watch(lock.lock());
@@ -175,11 +158,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(500);
     expect(call.value?.isHeld).toBe(true);
     await call.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a call without an answer is UNAVAILABLE in time, and what it got is given back", async () => {
-    const place = open();
+  test("a call without an answer is UNAVAILABLE in time, and what it got is given back", async (place) => {
     const { lock, a, advance } = place;
     await (await lock.lock()).unlock();
     await a.cut();
@@ -193,11 +174,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(2_000);
     const next = await lock.lock();
     await next.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("the connection ends with the client's, and is made again with it, unless the client is closed", async () => {
-    const { lock, a, grants, server, advance } = open();
+  test("the connection ends with the client's, and is made again with it, unless the client is closed", async (place) => {
+    const { lock, a, grants, server, advance } = place;
     for (const again of ["ready", "end"]) {
       a.connection.disconnect();
       expect(grants.status).toBe("end");
@@ -219,8 +199,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     ["a node of it goes", ({ grants }) => grants.emit("-node")],
   ];
 
-  test.each(LOSSES)("a grant that may arrive once more takes nothing then: %s", async (_, lose) => {
-    const place = open();
+  test.for(LOSSES)("a grant that may arrive once more takes nothing then: %s", async ([, lose], place) => {
     const { lock, a, grants, settle, server } = place;
     a.keep("requests", grants);
     const call = watch(lock.lock());
@@ -232,11 +211,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await settle();
     await a.letGo();
     expect(server.hash()).toEqual({});
-    await expectNothingLeft(place);
   });
 
-  test("grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async () => {
-    const { a, advance, grants, settle, server, waits } = open();
+  test("grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async (place) => {
+    const { a, advance, grants, settle, server, waits } = place;
     const lock = (i: number) => watch(kind.make(a.client, `lock-${i}`).lock());
     const granted = () => server.names().filter((name) => /^lock-\d$/.test(name));
     a.keep("replies", grants);
@@ -256,13 +234,13 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.letGo();
     expect(calls.every(({ state }) => state === "resolved")).toBe(true);
     expect(waits()).toHaveLength(3);
+    await a.client.close({ timeout: 0 });
   });
 
-  test.each([
+  test.for([
     ["not for a failure that passes", "LOADING Redis is loading the dataset in memory", 0],
     ["for a slot that has moved", "MOVED 1 memory:1", 1],
-  ])("a cluster is asked anew where its masters are, %s", async (_, text, times) => {
-    const place = open();
+  ])("a cluster is asked anew where its masters are, %s", async ([, text, times], place) => {
     const { lock, grants, advance, server } = place;
     let asked = 0;
     Object.assign(grants, { isCluster: true, slots: [], refreshSlotsCache: () => asked++ });
@@ -276,11 +254,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(100);
     expect(asked).toBe(times);
     await call.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("what a call has left that has ended unanswered is undone after its own time, and that of the WAITs", async () => {
-    const { a, lock, advance, grants, server } = open();
+  test("what a call has left that has ended unanswered is undone after its own time, and that of the WAITs", async (place) => {
+    const { a, lock, advance, grants, server } = place;
     a.keep("requests", grants);
     const call = watch(lock.lock({ wait: 300 }));
     await advance(1_299);

@@ -9,16 +9,20 @@ import { MemoryConnection } from "../../src/entries/testing/memory-connection.js
 import { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../src/entries/testing/reply.js";
 import {
+  type Lock,
   LockClient,
   type LockClientOptions,
   type LockEventName,
   type LockEvents,
   type LossReason,
+  type ReadWriteLock,
   type RedisConnection,
 } from "../../src/index.js";
 import * as scripts from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
+import type { Kind } from "../contract/kinds.js";
 import { EVENTS } from "../support/event-names.js";
+import { type Around, type TestIn, testIn as testInPlace } from "../support/test-in.js";
 import { VirtualClock } from "../support/virtual-clock.js";
 
 export { type Deferred, deferred } from "../support/deferred.js";
@@ -239,6 +243,41 @@ export function scene(options: LockClientOptions = {}): Scene {
   };
 }
 
+export interface KindScene extends Scene {
+  readonly lock: Lock;
+  /** Somebody else's, which keeps `lock` out and is kept out by it. */
+  readonly rival: Lock;
+  /** The lock itself by somebody else's client. */
+  readonly twin: Lock;
+}
+
+/** As {@link scene}, with locks of a kind. */
+export function sceneOf(kind: Kind, options: LockClientOptions = {}): KindScene {
+  const place = scene(options);
+  const [mine, theirs] = [place.a.client, place.b.client];
+  const [rival, twin] = [kind.rival, kind].map((each) => each.make(theirs, NAME)) as [Lock, Lock];
+  return { ...place, lock: kind.make(mine, NAME), rival, twin };
+}
+
+export interface SidesScene extends Scene {
+  readonly read: Lock;
+  readonly write: Lock;
+  /** The sides of the same lock by somebody else's client. */
+  readonly theirRead: Lock;
+  readonly theirWrite: Lock;
+}
+
+/** As {@link scene}, with both sides of a read-write lock. */
+export function sidesOf(options: LockClientOptions = {}): SidesScene {
+  const place = scene(options);
+  const [mine, theirs] = [place.a, place.b].map(({ client }) => client.getReadWriteLock(NAME)) as [
+    ReadWriteLock,
+    ReadWriteLock,
+  ];
+  const [theirRead, theirWrite] = [theirs.readLock(), theirs.writeLock()];
+  return { ...place, read: mine.readLock(), write: mine.writeLock(), theirRead, theirWrite };
+}
+
 /** Longer than any marker lives. */
 const MARKERS = 61_000;
 
@@ -248,4 +287,22 @@ export async function expectNothingLeft({ server }: Scene): Promise<void> {
   expect(server.hash()).toEqual({});
   await server.advance(MARKERS);
   expect(server.names()).toEqual([]);
+}
+
+/** Each test gets a place that is opened for it, and in the end has to leave nothing there. */
+export function testIn<P extends Scene, O extends object = LockClientOptions>(
+  open: (options?: O) => P | Promise<P>,
+  around: Around<P> = (_, body) => body(),
+): TestIn<P, O> {
+  return testInPlace(open, async (place, body) => {
+    await around(place, body);
+    await expectNothingLeft(place);
+  });
+}
+
+/** As {@link testIn}, and each test is in one scope of the first client: its bare calls have one owner. */
+export function testInScope<P extends Scene>(
+  open: (options?: LockClientOptions) => P | Promise<P>,
+): TestIn<P, LockClientOptions> {
+  return testIn(open, ({ a }, body) => a.client.scope(body));
 }

@@ -1,18 +1,14 @@
 /** What a client tells of its holds: events, figures, long holds, the channels of node:diagnostics_channel. In virtual time. */
 import { channel, tracingChannel } from "node:diagnostics_channel";
 import { describe, expect, test } from "vitest";
-import type { Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { failure, NAME, type Scene, scene, watch } from "./scene.js";
+import { failure, type KindScene, NAME, scene, sceneOf, testIn, watch } from "./scene.js";
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
-    const place = scene(options);
-    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
-  };
+  const test = testIn((options) => sceneOf(kind, options));
 
   /** All that can happen to calls of one lock. */
-  const work = async ({ lock, rival, advance, a, settle }: ReturnType<typeof open>) => {
+  const work = async ({ lock, rival, advance, a, settle }: KindScene) => {
     await advance(70);
     const theirs = await rival.lock();
     expect(await lock.tryLock()).toBeNull();
@@ -39,8 +35,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     return outer.ownerId;
   };
 
-  test("events tell all that happens to a call and to a hold", async () => {
-    const place = open();
+  test("events tell all that happens to a call and to a hold", async (place) => {
     const { a } = place;
     a.listen();
     const ownerId = await work(place);
@@ -64,14 +59,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("error")).toEqual([]);
   });
 
-  test.each([
+  test.for([
     ["and nobody listens", false],
     ["and somebody listens", true],
-  ])("figures count the same, %s", async (_, isHeard) => {
-    const place = open();
-    if (isHeard) place.a.listen();
+  ])("figures count the same, %s", async ([, isHeard], place) => {
+    const { a } = place;
+    if (isHeard) a.listen();
     await work(place);
-    const stats = place.a.client.stats();
+    const stats = a.client.stats();
     expect(stats).toMatchObject({
       acquired: 2,
       nested: 1,
@@ -89,25 +84,25 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(stats.commands).toBeGreaterThan(6);
   });
 
-  test("a grant beside a hold that is on its way back is told as no nested one", async () => {
-    const { lock, a, settle } = open();
+  test("a grant beside a hold that is on its way back is told as no nested one", async (place) => {
+    const { lock, a, settle } = place;
     a.listen("acquired");
     const outer = await lock.lock();
     for (const call of [lock.lock({ owner: outer }), outer.unlock()] as Promise<unknown>[]) void watch(call);
     await settle();
     expect(a.heard("acquired").map(({ nested }) => nested)).toEqual([false, false]);
+    await a.client.close({ timeout: 0 });
   });
 
-  test("a release that is asked for outside the library's hands is told once", async () => {
-    const { lock, a } = open();
+  test("a release that is asked for outside the library's hands is told once", async ({ lock, a }) => {
     a.listen("released", "acquired");
     await lock.run(() => 1);
     await lock.run((hold) => hold.unlock());
     expect([a.heard("acquired").length, a.heard("released").length]).toEqual([2, 2]);
   });
 
-  test("a grant that no call was told of is told by no event, neither is its return", async () => {
-    const { lock, a, settle } = open();
+  test("a grant that no call was told of is told by no event, neither is its return", async (place) => {
+    const { lock, a, settle } = place;
     await (await lock.lock()).unlock();
     a.listen();
     const controller = new AbortController();
@@ -121,27 +116,28 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.told.map(({ name }) => name)).toEqual(["gaveUp"]);
   });
 
-  test("a hold that lasts is told once, when it is that old; one that is over is not", async () => {
-    const { lock, a, advance } = open({ warnAfter: 5_000 });
-    a.listen("longHold");
-    const hold = await lock.lock();
-    const other = await lock.lock({ owner: hold });
-    const short = await lock.lock({ owner: hold, lease: 2_000 });
-    await advance(4_999);
-    await other.unlock();
-    expect(a.heard("longHold")).toEqual([]);
-    await advance(1);
-    expect(a.heard("longHold")).toEqual([
-      { lockName: NAME, kind: kind.kind, ownerId: hold.ownerId, held: 5_000 },
-    ]);
-    await advance(20_000);
-    expect(a.heard("longHold")).toHaveLength(1);
-    await hold.unlock();
-    expect(short.isHeld).toBe(false);
-  });
+  test.with({ warnAfter: 5_000 })(
+    "a hold that lasts is told once, when it is that old; one that is over is not",
+    async ({ lock, a, advance }) => {
+      a.listen("longHold");
+      const hold = await lock.lock();
+      const other = await lock.lock({ owner: hold });
+      const short = await lock.lock({ owner: hold, lease: 2_000 });
+      await advance(4_999);
+      await other.unlock();
+      expect(a.heard("longHold")).toEqual([]);
+      await advance(1);
+      expect(a.heard("longHold")).toEqual([
+        { lockName: NAME, kind: kind.kind, ownerId: hold.ownerId, held: 5_000 },
+      ]);
+      await advance(20_000);
+      expect(a.heard("longHold")).toHaveLength(1);
+      await hold.unlock();
+      expect(short.isHeld).toBe(false);
+    },
+  );
 
-  test("a listener that throws disturbs nothing", async () => {
-    const { lock, a } = open();
+  test("a listener that throws disturbs nothing", async ({ lock, a }) => {
     for (const name of ["acquired", "released", "lost"] as const)
       a.client.on(name, () => {
         throw new Error("of the listener");
@@ -151,8 +147,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(hold.isHeld).toBe(false);
   });
 
-  test("the channel of holds follows each from its grant to its end", async () => {
-    const { lock, a, advance } = open();
+  test("the channel of holds follows each from its grant to its end", async ({ lock, a, advance }) => {
     const seen: unknown[] = [];
     const note = (name: string) => (context: unknown) => seen.push([name, { ...(context as object) }]);
     const subscribers = {
@@ -191,8 +186,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     }
   });
 
-  test("the channel of calls follows each to its outcome", async () => {
-    const { lock, rival, advance, a } = open();
+  test("the channel of calls follows each to its outcome", async ({ lock, rival, advance, a }) => {
     const seen: [string, Record<string, unknown>][] = [];
     const names = ["asyncEnd", "error"].map((name) => `tracing:holdfast:lock:${name}`);
     const listener = (context: unknown, name: string | symbol) =>
@@ -223,8 +217,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 });
 
-test("the option traceHolds tells where a hold was taken", async () => {
-  const { a, b, server } = scene({ traceHolds: true, presence: true });
+const tracing = testIn(() => scene({ traceHolds: true, presence: true }));
+
+tracing("the option traceHolds tells where a hold was taken", async ({ a, b, server }) => {
   const hold = await a.client.getLock(NAME).lock();
   await server.advance(2_000);
   const info = await b.client.inspect(NAME);

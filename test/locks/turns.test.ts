@@ -1,15 +1,17 @@
 /** Runs of one owner take turns: which of them run together, and who is next. In virtual time. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test as plain } from "vitest";
 import { type Hold, type Lock, type LockOptions, MultiLock } from "../../src/index.js";
 import { Turns } from "../../src/locks/turns.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import {
   type Deferred,
   deferred,
-  expectNothingLeft,
   NAME,
   type Scene,
-  scene,
+  sceneOf,
+  sidesOf,
+  testIn,
+  testInScope,
   type Watched,
   watch,
 } from "./scene.js";
@@ -17,7 +19,7 @@ import {
 /** Runs that go on until they are told to end, by their names. */
 class Runs {
   /** Those that run now. */
-  readonly inside = new Set<string>();
+  readonly #inside = new Set<string>();
   /** In the order in which they began. */
   readonly began: string[] = [];
   readonly #ends = new Map<string, Deferred>();
@@ -32,403 +34,303 @@ class Runs {
     this.#ends.set(name, end);
     return watch(
       lock.run(async () => {
-        this.inside.add(name);
+        this.#inside.add(name);
         this.began.push(name);
         within?.();
         await end.promise;
-        this.inside.delete(name);
+        this.#inside.delete(name);
         return name;
       }, options),
     );
   }
 
-  async end(name: string): Promise<void> {
+  /** Those that run then. */
+  async end(name: string): Promise<string[]> {
     this.#ends.get(name)?.resolve();
-    await this.#place.settle();
+    return this.now();
   }
 
-  get now(): string[] {
-    return [...this.inside];
+  async now(): Promise<string[]> {
+    await this.#place.settle();
+    return [...this.#inside];
   }
 }
 
-describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock; rival: Lock; runs: Runs } => {
-    const place = scene(options);
-    const [lock, rival] = [kind.make(place.a.client, NAME), kind.make(place.b.client, NAME)];
-    return { ...place, lock, rival, runs: new Runs(place) };
-  };
+const withRuns = <P extends Scene>(place: P): P & { runs: Runs } => ({ ...place, runs: new Runs(place) });
 
-  test("siblings inside a run go one after the other, in the order of their calls", async () => {
-    const place = open();
-    const { lock, runs, settle, server } = place;
+describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind) => {
+  const open = () => withRuns(sceneOf(kind));
+  const test = testInScope(open);
+  const testOutside = testIn(open);
+
+  testOutside("siblings inside a run go one after the other, in the order of their calls", async (place) => {
+    const { lock, runs, server } = place;
     const outer = runs.begin("outer", lock, {}, () => {
       for (const name of ["a", "b", "c"]) runs.begin(name, lock);
     });
-    await settle();
-    expect(runs.now).toEqual(["outer", "a"]);
+    expect(await runs.now()).toEqual(["outer", "a"]);
     server.took();
-    await runs.end("a");
-    expect(runs.now).toEqual(["outer", "b"]);
+    expect(await runs.end("a")).toEqual(["outer", "b"]);
     // One hold is given back, and one taken.
     expect(server.took()).toHaveLength(2);
-    await runs.end("b");
-    expect(runs.now).toEqual(["outer", "c"]);
+    expect(await runs.end("b")).toEqual(["outer", "c"]);
     await runs.end("c");
     await runs.end("outer");
     expect(outer.outcome).toBe("outer");
-    await expectNothingLeft(place);
   });
 
-  test("siblings inside a scope do too, and never wait for a bare hold of their own owner", async () => {
-    const place = open();
-    const { lock, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      const bare = await lock.lock();
-      runs.begin("a", lock);
-      runs.begin("b", lock);
-      await settle();
-      expect(runs.now).toEqual(["a"]);
-      await bare.unlock();
-      await runs.end("a");
-      expect(runs.now).toEqual(["b"]);
-      await runs.end("b");
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("a sibling that is called while another gives its hold back goes on with a new one", async () => {
-    const place = open();
-    const { lock, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      runs.begin("a", lock);
-      await settle();
-      a.keep("replies");
-      await runs.end("a");
-      runs.begin("b", lock);
-      await settle();
-      await a.letGo();
-      expect(runs.now).toEqual(["b"]);
-      await runs.end("b");
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("a nested run does not wait for its own siblings' turn, and holds them up for as long as it runs", async () => {
-    const place = open();
-    const { lock, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      runs.begin("a", lock, {}, () => runs.begin("a1", lock));
-      runs.begin("b", lock);
-      await settle();
-      expect(runs.now).toEqual(["a", "a1"]);
-      await runs.end("a");
-      expect(runs.now).toEqual(["a1"]);
-      await runs.end("a1");
-      expect(runs.now).toEqual(["b"]);
-      await runs.end("b");
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("a run of another lock between them changes nothing", async () => {
-    const place = open();
-    const { lock, runs, settle, a } = place;
-    const other = a.client.getLock("other");
-    await a.client.scope(async () => {
-      void other.run(() => lock.run(() => runs.began.push("one")));
-      void other.run(() => lock.run(() => runs.began.push("two")));
-      runs.begin("a", lock);
-      await settle();
-      expect(runs.now).toEqual(["a"]);
-      await runs.end("a");
-      await settle();
-      expect(runs.began.sort()).toEqual(["a", "one", "two"]);
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("one whose wait is over, or that is aborted, gives up its turn to the next", async () => {
-    const place = open();
-    const { lock, runs, settle, advance, a } = place;
-    const controller = new AbortController();
-    await a.client.scope(async () => {
-      runs.begin("a", lock);
-      const late = runs.begin("b", lock, { wait: 1_000 });
-      const aborted = runs.begin("c", lock, { signal: controller.signal });
-      const none = runs.begin("e", lock, { wait: 0 });
-      runs.begin("d", lock);
-      await settle();
-      expect(none.outcome).toBe("WAIT_TIMEOUT");
-      await advance(1_000);
-      expect(late.outcome).toBe("WAIT_TIMEOUT");
-      controller.abort("enough");
-      await settle();
-      expect(aborted.outcome).toBe("enough");
-      await runs.end("a");
-      expect(runs.now).toEqual(["d"]);
-      await runs.end("d");
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("the one whose turn it is gives it up by its abort while somebody else has the lock", async () => {
-    const place = open();
-    const { lock, rival, runs, settle, a } = place;
-    const controller = new AbortController();
-    const theirs = await rival.lock();
-    await a.client.scope(async () => {
-      const first = runs.begin("a", lock, { signal: controller.signal });
-      runs.begin("b", lock);
-      runs.begin("c", lock);
-      await settle();
-      controller.abort("enough");
-      await settle();
-      expect(first.outcome).toBe("enough");
-      await theirs.unlock();
-      await settle();
-      expect(runs.now).toEqual(["b"]);
-      await runs.end("b");
-      expect(runs.now).toEqual(["c"]);
-      await runs.end("c");
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("of siblings that wait together for somebody else's lock one runs, and the others after it", async () => {
-    const place = open();
-    const { lock, rival, runs, settle, a, server } = place;
-    const theirs = await rival.lock();
-    await a.client.scope(async () => {
-      for (const name of ["a", "b", "c"]) runs.begin(name, lock);
-      await settle();
-      expect(runs.now).toEqual([]);
-      await theirs.unlock();
-      await settle();
-      expect(runs.now).toEqual(["a"]);
-      server.took();
-      await runs.end("a");
-      expect(runs.now).toEqual(["b"]);
-      // The next one takes it, and nobody else asks.
-      expect(server.took().length).toBeLessThanOrEqual(2);
-      await runs.end("b");
-      await runs.end("c");
-    });
-    expect(runs.began).toEqual(["a", "b", "c"]);
-    await expectNothingLeft(place);
-  });
-
-  test("of siblings that wait for their turn one alone asks while somebody else has the lock", async () => {
-    const place = open();
-    const { lock, rival, runs, settle, a, server } = place;
-    await a.client.scope(async () => {
-      runs.begin("a", lock);
-      await settle();
-      for (const name of ["b", "c"]) runs.begin(name, lock);
-      const theirs = watch(rival.lock());
-      await settle();
-      server.took();
-      await runs.end("a");
-      // The release, and twice each of both who want it.
-      expect(server.took().length).toBeLessThanOrEqual(5);
-      await theirs.value?.unlock();
-      for (const name of ["b", "c"]) await runs.end(name);
-      await theirs.value?.unlock();
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("a function that fails ends its turn likewise", async () => {
-    const place = open();
-    const { lock, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      const fails = watch(
-        lock.run(() => {
-          throw new Error("mine");
-        }),
-      );
-      runs.begin("b", lock);
-      await settle();
-      expect(fails.error).toMatchObject({ message: "mine" });
-      expect(runs.now).toEqual(["b"]);
-      await runs.end("b");
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("a run whose hold is lost keeps its turn until its function ends", async () => {
-    const place = open();
-    const { lock, runs, settle, advance, a } = place;
-    await a.client.scope(async () => {
-      const lost = runs.begin("a", lock, { lease: 1_000 });
-      const next = runs.begin("b", lock);
-      await advance(1_000);
-      expect(runs.now).toEqual(["a"]);
-      expect(next.outcome).toBe("pending");
-      await runs.end("a");
-      expect(lost.outcome).toBe("LOCK_LOST");
-      expect(runs.now).toEqual(["b"]);
-      await runs.end("b");
-    });
-    await settle();
-    await expectNothingLeft(place);
-  });
-
-  test("sibling runs of a group of locks take turns, and with runs of a member", async () => {
-    const place = open();
-    const { lock, a, settle } = place;
-    const runs = new Runs(place);
-    const group = new MultiLock(lock, a.client.getLock("other")) as unknown as Lock;
-    await a.client.scope(async () => {
-      runs.begin("a", group);
-      runs.begin("b", group);
-      runs.begin("c", lock);
-      runs.begin("d", group);
-      await settle();
-      expect(runs.now).toEqual(["a"]);
-      const left = new Set(["b", "c", "d"]);
-      await runs.end("a");
-      while (left.size > 0) {
-        await settle();
-        const [next, ...more] = runs.now;
-        expect(more).toEqual([]);
-        expect(left.delete(next as string)).toBe(true);
-        await runs.end(next as string);
-      }
-    });
-    await expectNothingLeft(place);
-  });
-
-  test("runs that share no owner wait like strangers", async () => {
-    const place = open();
-    const { lock, runs, settle } = place;
+  test("siblings inside a scope do too, and never wait for a bare hold of their own owner", async (place) => {
+    const { lock, runs } = place;
+    const bare = await lock.lock();
     runs.begin("a", lock);
     runs.begin("b", lock);
-    await settle();
-    expect(runs.now).toEqual(["a"]);
-    await runs.end("a");
-    expect(runs.now).toEqual(["b"]);
+    expect(await runs.now()).toEqual(["a"]);
+    await bare.unlock();
+    expect(await runs.end("a")).toEqual(["b"]);
     await runs.end("b");
-    await expectNothingLeft(place);
   });
 
-  test("a function that unlocks early gives its turn up only when it ends", async () => {
-    const place = open();
-    const { lock, settle, a } = place;
+  test("a sibling that is called while another gives its hold back goes on with a new one", async (place) => {
+    const { lock, runs, settle, a } = place;
+    runs.begin("a", lock);
+    await settle();
+    a.keep("replies");
+    await runs.end("a");
+    runs.begin("b", lock);
+    await settle();
+    await a.letGo();
+    expect(await runs.now()).toEqual(["b"]);
+    await runs.end("b");
+  });
+
+  test("a nested run does not wait for its own siblings' turn, and holds them up for as long as it runs", async (place) => {
+    const { lock, runs } = place;
+    runs.begin("a", lock, {}, () => runs.begin("a1", lock));
+    runs.begin("b", lock);
+    expect(await runs.now()).toEqual(["a", "a1"]);
+    expect(await runs.end("a")).toEqual(["a1"]);
+    expect(await runs.end("a1")).toEqual(["b"]);
+    await runs.end("b");
+  });
+
+  test("a run of another lock between them changes nothing", async ({ lock, runs, settle, a }) => {
+    const other = a.client.getLock("other");
+    void other.run(() => lock.run(() => runs.began.push("one")));
+    void other.run(() => lock.run(() => runs.began.push("two")));
+    runs.begin("a", lock);
+    expect(await runs.now()).toEqual(["a"]);
+    await runs.end("a");
+    await settle();
+    expect(runs.began.sort()).toEqual(["a", "one", "two"]);
+  });
+
+  test("one whose wait is over, or that is aborted, gives up its turn to the next", async (place) => {
+    const { lock, runs, settle, advance } = place;
+    const controller = new AbortController();
+    runs.begin("a", lock);
+    const late = runs.begin("b", lock, { wait: 1_000 });
+    const aborted = runs.begin("c", lock, { signal: controller.signal });
+    const none = runs.begin("e", lock, { wait: 0 });
+    runs.begin("d", lock);
+    await settle();
+    expect(none.outcome).toBe("WAIT_TIMEOUT");
+    await advance(1_000);
+    expect(late.outcome).toBe("WAIT_TIMEOUT");
+    controller.abort("enough");
+    await settle();
+    expect(aborted.outcome).toBe("enough");
+    expect(await runs.end("a")).toEqual(["d"]);
+    await runs.end("d");
+  });
+
+  test("the one whose turn it is gives it up by its abort while somebody else has the lock", async (place) => {
+    const { lock, rival, runs, settle } = place;
+    const controller = new AbortController();
+    const theirs = await rival.lock();
+    const first = runs.begin("a", lock, { signal: controller.signal });
+    runs.begin("b", lock);
+    runs.begin("c", lock);
+    await settle();
+    controller.abort("enough");
+    await settle();
+    expect(first.outcome).toBe("enough");
+    await theirs.unlock();
+    expect(await runs.now()).toEqual(["b"]);
+    expect(await runs.end("b")).toEqual(["c"]);
+    await runs.end("c");
+  });
+
+  test("of siblings that wait together for somebody else's lock one runs, and the others after it", async (place) => {
+    const { lock, rival, runs, server } = place;
+    const theirs = await rival.lock();
+    for (const name of ["a", "b", "c"]) runs.begin(name, lock);
+    expect(await runs.now()).toEqual([]);
+    await theirs.unlock();
+    expect(await runs.now()).toEqual(["a"]);
+    server.took();
+    expect(await runs.end("a")).toEqual(["b"]);
+    // The next one takes it, and nobody else asks.
+    expect(server.took().length).toBeLessThanOrEqual(2);
+    await runs.end("b");
+    await runs.end("c");
+    expect(runs.began).toEqual(["a", "b", "c"]);
+  });
+
+  test("of siblings that wait for their turn one alone asks while somebody else has the lock", async (place) => {
+    const { lock, rival, runs, settle, server } = place;
+    runs.begin("a", lock);
+    await settle();
+    for (const name of ["b", "c"]) runs.begin(name, lock);
+    const theirs = watch(rival.lock());
+    await settle();
+    server.took();
+    await runs.end("a");
+    // The release, and twice each of both who want it.
+    expect(server.took().length).toBeLessThanOrEqual(5);
+    await theirs.value?.unlock();
+    for (const name of ["b", "c"]) await runs.end(name);
+    await theirs.value?.unlock();
+  });
+
+  test("a function that fails ends its turn likewise", async ({ lock, runs, settle }) => {
+    const fails = watch(
+      lock.run(() => {
+        throw new Error("mine");
+      }),
+    );
+    runs.begin("b", lock);
+    await settle();
+    expect(fails.error).toMatchObject({ message: "mine" });
+    expect(await runs.now()).toEqual(["b"]);
+    await runs.end("b");
+  });
+
+  test("a run whose hold is lost keeps its turn until its function ends", async (place) => {
+    const { lock, runs, settle, advance } = place;
+    const lost = runs.begin("a", lock, { lease: 1_000 });
+    const next = runs.begin("b", lock);
+    await advance(1_000);
+    expect(await runs.now()).toEqual(["a"]);
+    expect(next.outcome).toBe("pending");
+    await runs.end("a");
+    expect(lost.outcome).toBe("LOCK_LOST");
+    expect(await runs.now()).toEqual(["b"]);
+    await runs.end("b");
+    await settle();
+  });
+
+  test("sibling runs of a group of locks take turns, and with runs of a member", async (place) => {
+    const { lock, runs, a } = place;
+    const group = new MultiLock(lock, a.client.getLock("other")) as unknown as Lock;
+    runs.begin("a", group);
+    runs.begin("b", group);
+    runs.begin("c", lock);
+    runs.begin("d", group);
+    expect(await runs.now()).toEqual(["a"]);
+    const left = new Set(["b", "c", "d"]);
+    await runs.end("a");
+    while (left.size > 0) {
+      const [next, ...more] = await runs.now();
+      expect(more).toEqual([]);
+      expect(left.delete(next as string)).toBe(true);
+      await runs.end(next as string);
+    }
+  });
+
+  testOutside("runs that share no owner wait like strangers", async ({ lock, runs }) => {
+    runs.begin("a", lock);
+    runs.begin("b", lock);
+    expect(await runs.now()).toEqual(["a"]);
+    expect(await runs.end("a")).toEqual(["b"]);
+    await runs.end("b");
+  });
+
+  test("a function that unlocks early gives its turn up only when it ends", async ({ lock, settle }) => {
     const ends = deferred();
     const began: string[] = [];
-    await a.client.scope(async () => {
-      const first = lock.run(async (hold) => {
-        began.push("a");
-        await hold.unlock();
-        await ends.promise;
-        began.push("a ends");
-      });
-      const second = lock.run(() => began.push("b"));
-      await settle();
-      expect(began).toEqual(["a"]);
-      ends.resolve();
-      await first;
-      await second;
+    const first = lock.run(async (hold) => {
+      began.push("a");
+      await hold.unlock();
+      await ends.promise;
+      began.push("a ends");
     });
+    const second = lock.run(() => began.push("b"));
+    await settle();
+    expect(began).toEqual(["a"]);
+    ends.resolve();
+    await first;
+    await second;
     expect(began).toEqual(["a", "a ends", "b"]);
-    await expectNothingLeft(place);
   });
 });
 
 describe("both sides of a read-write lock", () => {
-  const open = (): Scene & { read: Lock; write: Lock; runs: Runs } => {
-    const place = scene();
-    const lock = place.a.client.getReadWriteLock(NAME);
-    return { ...place, read: lock.readLock(), write: lock.writeLock(), runs: new Runs(place) };
-  };
+  const test = testInScope(() => withRuns(sidesOf()));
 
-  test("sibling reads run together, a write waits for them, and reads for it", async () => {
-    const place = open();
-    const { read, write, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      runs.begin("r1", read);
-      runs.begin("r2", read);
-      await settle();
-      expect(runs.now).toEqual(["r1", "r2"]);
-      runs.begin("w", write);
-      await settle();
-      await runs.end("r1");
-      expect(runs.now).toEqual(["r2"]);
-      await runs.end("r2");
-      expect(runs.now).toEqual(["w"]);
-      runs.begin("r3", read);
-      runs.begin("r4", read);
-      await settle();
-      expect(runs.now).toEqual(["w"]);
-      await runs.end("w");
-      expect(runs.now).toEqual(["r3", "r4"]);
-      await runs.end("r3");
-      await runs.end("r4");
-    });
-    await expectNothingLeft(place);
+  test("sibling reads run together, a write waits for them, and reads for it", async (place) => {
+    const { read, write, runs, settle } = place;
+    runs.begin("r1", read);
+    runs.begin("r2", read);
+    expect(await runs.now()).toEqual(["r1", "r2"]);
+    runs.begin("w", write);
+    await settle();
+    expect(await runs.end("r1")).toEqual(["r2"]);
+    expect(await runs.end("r2")).toEqual(["w"]);
+    runs.begin("r3", read);
+    runs.begin("r4", read);
+    expect(await runs.now()).toEqual(["w"]);
+    expect(await runs.end("w")).toEqual(["r3", "r4"]);
+    await runs.end("r3");
+    await runs.end("r4");
   });
 
-  test("a read is never behind a write that only waits for its turn", async () => {
-    const place = open();
-    const { read, write, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      runs.begin("r1", read);
-      await settle();
-      runs.begin("w", write);
-      await settle();
-      runs.begin("r2", read);
-      await settle();
-      expect(runs.now).toEqual(["r1", "r2"]);
-      for (const name of ["r1", "r2"]) await runs.end(name);
-      expect(runs.now).toEqual(["w"]);
-      await runs.end("w");
-    });
-    await expectNothingLeft(place);
+  test("a read is never behind a write that only waits for its turn", async (place) => {
+    const { read, write, runs, settle } = place;
+    runs.begin("r1", read);
+    await settle();
+    runs.begin("w", write);
+    await settle();
+    runs.begin("r2", read);
+    expect(await runs.now()).toEqual(["r1", "r2"]);
+    for (const name of ["r1", "r2"]) await runs.end(name);
+    expect(await runs.now()).toEqual(["w"]);
+    await runs.end("w");
   });
 
-  test("a write inside a read's run is refused at once, and one beside it waits", async () => {
-    const place = open();
-    const { read, write, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      let inside: Watched<Hold> | undefined;
-      let nested: Watched<number> | undefined;
-      runs.begin("r", read, {}, () => {
-        inside = watch(write.lock());
-        nested = watch(write.run(() => 1));
-      });
-      const sibling = watch(write.run(() => 2));
-      await settle();
-      expect(inside?.error).toMatchObject({ code: "UPGRADE_REFUSED", lockName: NAME });
-      expect(nested?.outcome).toBe("UPGRADE_REFUSED");
-      expect(sibling.outcome).toBe("pending");
-      await runs.end("r");
-      expect(sibling.outcome).toBe(2);
+  test("a write inside a read's run is refused at once, and one beside it waits", async (place) => {
+    const { read, write, runs, settle } = place;
+    let inside: Watched<Hold> | undefined;
+    let nested: Watched<number> | undefined;
+    runs.begin("r", read, {}, () => {
+      inside = watch(write.lock());
+      nested = watch(write.run(() => 1));
     });
-    await expectNothingLeft(place);
+    const sibling = watch(write.run(() => 2));
+    await settle();
+    expect(inside?.error).toMatchObject({ code: "UPGRADE_REFUSED", lockName: NAME });
+    expect(nested?.outcome).toBe("UPGRADE_REFUSED");
+    expect(sibling.outcome).toBe("pending");
+    await runs.end("r");
+    expect(sibling.outcome).toBe(2);
   });
 
-  test("a write that waits for its turn is refused once its owner takes a bare read hold", async () => {
-    const place = open();
-    const { read, write, runs, settle, a } = place;
-    await a.client.scope(async () => {
-      runs.begin("r", read);
-      await settle();
-      const sibling = watch(write.run(() => 2));
-      await settle();
-      expect(sibling.outcome).toBe("pending");
-      const bare = await read.lock();
-      await settle();
-      expect(sibling.outcome).toBe("UPGRADE_REFUSED");
-      await runs.end("r");
-      await bare.unlock();
-    });
-    await expectNothingLeft(place);
+  test("a write that waits for its turn is refused once its owner takes a bare read hold", async (place) => {
+    const { read, write, runs, settle } = place;
+    runs.begin("r", read);
+    await settle();
+    const sibling = watch(write.run(() => 2));
+    await settle();
+    expect(sibling.outcome).toBe("pending");
+    const bare = await read.lock();
+    await settle();
+    expect(sibling.outcome).toBe("UPGRADE_REFUSED");
+    await runs.end("r");
+    await bare.unlock();
   });
 });
 
 /** Calls of a group's part or not, whose turn it is or not; and which of them are resumed at once. */
-test.each([
+plain.each([
   ["the first of those that get the lock one after the other", [false, false], [true, true], [0]],
   ["the first of them whose turn it is", [false, false], [false, true], [1]],
   ["all parts of a group's call", [true, true], [true, true], [0, 1]],

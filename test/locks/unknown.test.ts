@@ -2,29 +2,39 @@
  * Calls whose outcome is unknown: their command or its answer is on its way when they end, or arrives twice. What they may have left
  * is undone, alone, and nothing else is. In virtual time.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { checkOwner } from "../../src/owners/owner.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+import {
+  deferred,
+  expectNothingLeft,
+  failure,
+  type KindScene,
+  NAME,
+  type Scene,
+  scene,
+  sceneOf,
+  testIn,
+  watch,
+} from "./scene.js";
 
 const COMMAND_TIMEOUT = 1_000;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = async (options = {}): Promise<Scene & { lock: Lock; rival: Lock }> => {
-    const place = scene({ commandTimeout: COMMAND_TIMEOUT, ...options });
-    const [lock, rival] = [kind.make(place.a.client, NAME), kind.rival.make(place.b.client, NAME)];
+  const open = async (options = {}): Promise<KindScene> => {
+    const place = sceneOf(kind, { commandTimeout: COMMAND_TIMEOUT, pollCap: 500, ...options });
     // So that the server knows the scripts.
-    for (const each of [lock, rival]) await (await each.lock()).unlock();
+    for (const each of [place.lock, place.rival]) await (await each.lock()).unlock();
     await place.advance(61_000);
     place.server.took();
     place.a.listen("lost", "released", "error", "gaveUp");
-    return { ...place, lock, rival };
+    return place;
   };
+  const test = testIn(open);
 
   describe.each(["requests", "replies"] as const)("whose %s are on their way", (way) => {
-    test("a call for a free lock is UNAVAILABLE in time, and what it got is given back", async () => {
-      const place = await open();
+    test("a call for a free lock is UNAVAILABLE in time, and what it got is given back", async (place) => {
       const { lock, a, advance } = place;
       a.keep(way);
       const call = watch(lock.lock());
@@ -33,11 +43,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await advance(1);
       expect(call.error).toMatchObject({ code: "UNAVAILABLE", lockName: NAME });
       await a.letGo();
-      await expectNothingLeft(place);
     });
 
-    test("a call that is aborted is over at once, and what it got is given back", async () => {
-      const place = await open();
+    test("a call that is aborted is over at once, and what it got is given back", async (place) => {
       const { lock, a, settle, rival } = place;
       const controller = new AbortController();
       a.keep(way);
@@ -50,22 +58,18 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       const next = await rival.tryLock();
       expect(next?.isHeld).toBe(true);
       await next?.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("a call whose wait ends is UNAVAILABLE, and what it got is given back", async () => {
-      const place = await open();
+    test("a call whose wait ends is UNAVAILABLE, and what it got is given back", async (place) => {
       const { lock, a, advance } = place;
       a.keep(way);
       const call = watch(lock.lock({ wait: 300 }));
       await advance(300);
       expect(call.outcome).toBe("UNAVAILABLE");
       await a.letGo();
-      await expectNothingLeft(place);
     });
 
-    test("a nested call is undone alone: the outer hold and its count are as they were", async () => {
-      const place = await open();
+    test("a nested call is undone alone: the outer hold and its count are as they were", async (place) => {
       const { lock, a, advance, server } = place;
       const outer = await lock.lock({ lease: 60_000 });
       a.keep(way);
@@ -80,12 +84,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
       await later.unlock();
       await outer.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("a nested call that is aborted is undone alone", async () => {
-      const place = await open();
-      const { lock, a, server, settle } = place;
+    test("a nested call that is aborted is undone alone", async ({ lock, a, server, settle }) => {
       const outer = await lock.lock({ lease: 60_000 });
       const controller = new AbortController();
       a.keep(way);
@@ -98,11 +99,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
       expect(await lock.getHoldCount({ owner: outer })).toBe(1);
       await outer.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("an unlock is UNAVAILABLE in time, goes on, and is shared by a further call", async () => {
-      const place = await open();
+    test("an unlock is UNAVAILABLE in time, goes on, and is shared by a further call", async (place) => {
       const { lock, a, advance } = place;
       const hold = await lock.lock({ lease: 60_000 });
       a.keep(way);
@@ -120,11 +119,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(third.outcome).toBeUndefined();
       expect(a.heard("released")).toHaveLength(1);
       expect(a.heard("lost")).toEqual([]);
-      await expectNothingLeft(place);
     });
 
-    test("an unlock of a nested hold leaves the outer one as it was", async () => {
-      const place = await open();
+    test("an unlock of a nested hold leaves the outer one as it was", async (place) => {
       const { lock, a, advance, server } = place;
       const outer = await lock.lock({ lease: 60_000 });
       const inner = await lock.lock({ lease: 90_000, owner: outer });
@@ -136,11 +133,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
       expect(server.ttl()).toBeLessThanOrEqual(60_000);
       await outer.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("lock.unlock() is asked again until the release is through, and then there is nothing to unlock", async () => {
-      const place = await open();
+    test("lock.unlock() is asked again until the release is through, and then there is nothing to unlock", async (place) => {
       const { lock, a, advance } = place;
       await a.client.scope(async () => {
         await lock.lock({ lease: 60_000 });
@@ -153,11 +148,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         await a.letGo();
         expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
       });
-      await expectNothingLeft(place);
     });
 
-    test("an owner whose lock.unlock() went on in the background knows nothing of the lock afterwards", async () => {
-      const { lock, a, advance } = await open();
+    test("an owner whose lock.unlock() went on in the background knows nothing of the lock afterwards", async (place) => {
+      const { lock, a, advance } = place;
       const owner = a.client.newOwner();
       await lock.lock({ owner, lease: 60_000 });
       a.keep(way);
@@ -170,8 +164,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(known()).toBeUndefined();
     });
 
-    test("lock.unlock() that is asked again in vain knows the other holds of its owner and of this client as before", async () => {
-      const place = await open();
+    test("lock.unlock() that is asked again in vain knows the other holds of its owner and of this client as before", async (place) => {
       const { lock, a, advance } = place;
       await a.client.scope(async () => {
         const outer = await lock.lock({ lease: 60_000 });
@@ -192,12 +185,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         expect(last.outcome).toBeUndefined();
         expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
       });
-      await expectNothingLeft(place);
     });
 
-    test("extend is UNAVAILABLE in time, and the hold believes in the earlier of both deadlines", async () => {
-      const place = await open();
-      const { lock, a, advance } = place;
+    test("extend is UNAVAILABLE in time, and the hold believes in the earlier of both deadlines", async (place) => {
+      const { lock, a, advance, settle } = place;
       const hold = await lock.lock({ lease: 60_000 });
       a.keep(way);
       const up = watch(hold.extend(100_000));
@@ -209,15 +200,13 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(down.outcome).toBe("UNAVAILABLE");
       expect(hold.remaining).toBe(20_000 * 0.99 - 2 - COMMAND_TIMEOUT);
       await a.letGo();
-      await place.settle();
+      await settle();
       expect(hold.remaining).toBeLessThanOrEqual(20_000 * 0.99 - 2);
       expect(hold.isHeld).toBe(true);
       await hold.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("calls of the owner that stand behind a release without an answer are UNAVAILABLE in time", async () => {
-      const place = await open();
+    test("calls of the owner that stand behind a release without an answer are UNAVAILABLE in time", async (place) => {
       const { lock, a, advance, server } = place;
       const outer = await lock.lock({ lease: 60_000 });
       const inner = await lock.lock({ lease: 60_000, owner: outer });
@@ -233,7 +222,6 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await a.letGo();
       // The call that has rejected is not begun any more.
       expect(server.took().filter((name) => /acquire|reenter/.test(name))).toEqual([]);
-      await expectNothingLeft(place);
     });
 
     /** What is called so many milliseconds after a command that gets no answer. */
@@ -246,11 +234,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       ["an extend() after", COMMAND_TIMEOUT, (_, [, inner]) => (inner as Hold).extend(50_000)],
     ];
 
-    test.each(LATER)(
+    test.for(LATER)(
       "%s a command without an answer is UNAVAILABLE in its own time",
-      async (_, after, call) => {
-        const place = await open();
-        const { lock, a, advance } = place;
+      async ([, after, call], { lock, a, advance, settle }) => {
         const outer = await lock.lock({ lease: 60_000 });
         const inner = await lock.lock({ lease: 60_000, owner: outer });
         a.keep(way);
@@ -262,14 +248,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         await advance(2);
         expect([first.outcome, later.outcome]).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
         await a.letGo();
-        await place.settle();
+        await settle();
         for (const hold of [inner, outer]) await watch(hold.unlock());
-        await expectNothingLeft(place);
       },
     );
 
-    test("a waiting call's try may be unanswered: it goes on, and has the lock once it is free", async () => {
-      const place = await open({ pollCap: 500 });
+    test("a waiting call's try may be unanswered: it goes on, and has the lock once it is free", async (place) => {
       const { lock, rival, a, advance } = place;
       const theirs = await rival.lock();
       const call = watch(lock.lock());
@@ -282,11 +266,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await advance(1_000);
       expect(call.value?.isHeld).toBe(true);
       await call.value?.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("a waiting call that is aborted while its try is unanswered leaves nothing", async () => {
-      const place = await open({ pollCap: 500 });
+    test("a waiting call that is aborted while its try is unanswered leaves nothing", async (place) => {
       const { lock, rival, a, advance, settle } = place;
       const controller = new AbortController();
       const theirs = await rival.lock();
@@ -299,12 +281,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await settle();
       expect(call.outcome).toBe("enough");
       await a.letGo();
-      await expectNothingLeft(place);
     });
   });
 
-  test("a grant that arrives after its deadline is given back, and the call rejects LOCK_LOST", async () => {
-    const place = await open();
+  test("a grant that arrives after its deadline is given back, and the call rejects LOCK_LOST", async (place) => {
     const { lock, a, advance, settle } = place;
     a.keep("replies");
     const call = watch(lock.lock({ lease: 300 }));
@@ -312,11 +292,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(300);
     await a.letGo();
     expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired", lockName: NAME });
-    await expectNothingLeft(place);
   });
 
-  test("a nested grant that arrives after its deadline is undone alone", async () => {
-    const place = await open();
+  test("a nested grant that arrives after its deadline is undone alone", async (place) => {
     const { lock, a, advance, server, settle } = place;
     const outer = await lock.lock({ lease: 60_000 });
     a.keep("replies");
@@ -327,11 +305,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired", lockName: NAME });
     expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
     await outer.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a nested call whose outer hold is lost meanwhile starts afresh", async () => {
-    const place = await open();
+  test("a nested call whose outer hold is lost meanwhile starts afresh", async (place) => {
     const { lock, a, advance, server, settle } = place;
     const outer = await lock.lock({ lease: 500 });
     a.keep("replies");
@@ -345,13 +321,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.value?.ownerId).not.toBe(outer.ownerId);
     expect(server.hash()).toEqual(kind.fields(call.value?.ownerId as string, 1));
     await call.value?.unlock();
-    await expectNothingLeft(place);
   });
 
   describe("a command that is executed, and sent again since its answer was lost, counts once", () => {
-    test("of lock()", async () => {
-      const place = await open();
-      const { lock, a, server, settle } = place;
+    test("of lock()", async ({ lock, a, server, settle }) => {
       a.keep("replies");
       const call = watch(lock.lock());
       await settle();
@@ -361,12 +334,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await call.value?.unlock();
       // What is left of the first connection arrives at last.
       await a.letGo();
-      await expectNothingLeft(place);
     });
 
-    test("of a nested lock()", async () => {
-      const place = await open();
-      const { lock, a, server, settle } = place;
+    test("of a nested lock()", async ({ lock, a, server, settle }) => {
       const outer = await lock.lock();
       a.keep("replies");
       const call = watch(lock.lock({ owner: outer }));
@@ -376,12 +346,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await call.value?.unlock();
       expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
       await outer.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("of unlock()", async () => {
-      const place = await open();
-      const { lock, a, settle } = place;
+    test("of unlock()", async ({ lock, a, settle }) => {
       const outer = await lock.lock();
       const inner = await lock.lock({ owner: outer });
       for (const hold of [inner, outer]) {
@@ -393,14 +360,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       }
       expect(a.heard("lost")).toEqual([]);
       expect(a.heard("released")).toHaveLength(2);
-      await expectNothingLeft(place);
     });
   });
 
   describe("a command of a lost connection that arrives late changes nothing", () => {
-    test("of lock(), after the unlock", async () => {
-      const place = await open();
-      const { lock, a, settle, server } = place;
+    test("of lock(), after the unlock", async ({ lock, a, settle, server }) => {
       a.keep("requests");
       const call = watch(lock.lock());
       await settle();
@@ -408,11 +372,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await call.value?.unlock();
       await a.letGo();
       expect(server.hash()).toEqual({});
-      await expectNothingLeft(place);
     });
 
-    test("of lock(), after a hold that the server had lost was given back", async () => {
-      const place = await open();
+    test("of lock(), after a hold that the server had lost was given back", async (place) => {
       const { lock, a, settle, server } = place;
       a.keep("requests");
       const call = watch(lock.lock());
@@ -423,12 +385,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await settle();
       await a.letGo();
       expect(server.hash()).toEqual({});
-      await expectNothingLeft(place);
     });
 
-    test("of a nested lock(), after a further command", async () => {
-      const place = await open();
-      const { lock, a, settle, server } = place;
+    test("of a nested lock(), after a further command", async ({ lock, a, settle, server }) => {
       const outer = await lock.lock({ lease: 60_000 });
       a.keep("requests");
       const call = watch(lock.lock({ owner: outer, lease: 60_000 }));
@@ -438,12 +397,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await a.letGo();
       expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
       await outer.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("of unlock() of a nested hold, after a further lock()", async () => {
-      const place = await open();
-      const { lock, a, settle, server } = place;
+    test("of unlock() of a nested hold, after a further lock()", async ({ lock, a, settle, server }) => {
       const outer = await lock.lock({ lease: 60_000 });
       const inner = await lock.lock({ owner: outer, lease: 60_000 });
       a.keep("requests");
@@ -456,12 +412,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
       await third.unlock();
       await outer.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("of extend(), after a further extend()", async () => {
-      const place = await open();
-      const { lock, a, settle, server } = place;
+    test("of extend(), after a further extend()", async ({ lock, a, settle, server }) => {
       const hold = await lock.lock({ lease: 60_000 });
       a.keep("requests");
       const first = watch(hold.extend(5_000));
@@ -472,12 +425,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await a.letGo();
       expect(server.ttl()).toBe(50_000);
       await hold.unlock();
-      await expectNothingLeft(place);
     });
 
-    test("of extend() that got no answer, after a further extend()", async () => {
-      const place = await open();
-      const { lock, a, advance, server } = place;
+    test("of extend() that got no answer, after a further extend()", async ({ lock, a, advance, server }) => {
       const hold = await lock.lock({ lease: 60_000 });
       a.keep("requests");
       const first = watch(hold.extend(5_000));
@@ -489,13 +439,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.ttl()).toBe(50_000);
       expect(hold.remaining).toBe(50_000 * 0.99 - 2);
       await hold.unlock();
-      await expectNothingLeft(place);
     });
   });
 
-  test("a hold that is granted while its call is aborted is given back", async () => {
-    const place = await open();
-    const { lock, a, settle } = place;
+  test("a hold that is granted while its call is aborted is given back", async ({ lock, a, settle }) => {
     const controller = new AbortController();
     a.keep("replies");
     const call = watch(lock.lock({ signal: controller.signal }));
@@ -504,11 +451,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     controller.abort("enough");
     await arrives;
     expect(call.outcome).toBe("enough");
-    await expectNothingLeft(place);
   });
 
-  test("calls that are refused leave no place behind on the server", async () => {
-    const place = await open();
+  test("calls that are refused leave no place behind on the server", async (place) => {
     const { lock, rival, advance, server } = place;
     const theirs = await rival.lock();
     const names = server.names();
@@ -521,11 +466,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const next = await rival.tryLock();
     expect(next?.isHeld).toBe(true);
     await next?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a hold count that somebody else has changed makes a nested call UNAVAILABLE, which says so", async () => {
-    const place = await open();
+  test("a hold count that somebody else has changed makes a nested call UNAVAILABLE, which says so", async (place) => {
     const { lock, server } = place;
     const outer = await lock.lock({ lease: 60_000 });
     for (const [field] of Object.entries(kind.fields(outer.ownerId, 1)).filter(([, count]) => count === "1"))
@@ -534,6 +477,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(error).toMatchObject({ code: "UNAVAILABLE", lockName: NAME });
     expect(error.cause).toMatchObject({ message: "its hold count was changed by others" });
     expect(outer.isHeld).toBe(true);
+    server.delete();
   });
 
   test("an abort at any moment of a grant's arrival leaves the caller a hold, or nothing at all", async () => {
@@ -562,9 +506,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 
   describe("an unlock whose answer is lost for longer than its tombstone lives", () => {
-    test("has given the hold back", async () => {
-      const place = await open();
-      const { lock, a, advance } = place;
+    test("has given the hold back", async ({ lock, a, advance }) => {
       const hold = await lock.lock({ lease: 60_000 });
       a.keep("replies");
       void watch(hold.unlock());
@@ -574,11 +516,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(a.heard("lost")).toEqual([]);
       expect(a.heard("released")).toHaveLength(1);
       await a.letGo();
-      await expectNothingLeft(place);
     });
 
-    test("tells a loss if it is sent again before that, and finds nothing", async () => {
-      const place = await open();
+    test("tells a loss if it is sent again before that, and finds nothing", async (place) => {
       const { lock, a, advance, server } = place;
       const hold = await lock.lock({ lease: 60_000 });
       a.keep("requests");
@@ -589,11 +529,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
       expect(a.heard("released")).toEqual([]);
       await a.letGo();
-      await expectNothingLeft(place);
     });
 
-    test("has given a nested hold back, if all that it left has lapsed since", async () => {
-      const place = await open();
+    test("has given a nested hold back, if all that it left has lapsed since", async (place) => {
       const { lock, a, advance } = place;
       const outer = await lock.lock({ lease: 5_000 });
       const inner = await lock.lock({ lease: 60_000, owner: outer });
@@ -605,11 +543,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(a.heard("released")).toHaveLength(1);
       expect(await failure(outer.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
       await a.letGo();
-      await expectNothingLeft(place);
     });
 
-    test("tells the loss of a nested hold, if what it left has time still", async () => {
-      const place = await open();
+    test("tells the loss of a nested hold, if what it left has time still", async (place) => {
       const { lock, a, advance, server } = place;
       const outer = await lock.lock({ lease: 30_000 });
       const inner = await lock.lock({ lease: 60_000, owner: outer });
@@ -621,30 +557,30 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(await failure(inner.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
       expect(outer.isHeld).toBe(false);
       await a.letGo();
-      await expectNothingLeft(place);
     });
   });
 
-  test("an extend() that waits for the tombstone of the one before it, while its hold ends, tells the loss", async () => {
-    const place = await open({ commandTimeout: 5_000 });
-    const { lock, a, advance, server } = place;
-    const hold = await lock.lock({ lease: 6_000 });
-    a.keep("requests");
-    const first = watch(hold.extend(60_000));
-    await advance(5_000);
-    const second = watch(hold.extend(60_000));
-    await advance(1_500);
-    server.took();
-    await a.letGo();
-    expect(first.outcome).toBe("UNAVAILABLE");
-    expect(second.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    expect(server.took().filter((name) => name.endsWith("/extend"))).toHaveLength(1);
-    expect(await undoneByNext(place, hold)).toEqual([]);
-    await expectNothingLeft(place);
-  });
+  test.with({ commandTimeout: 5_000 })(
+    "an extend() that waits for the tombstone of the one before it, while its hold ends, tells the loss",
+    async (place) => {
+      const { lock, a, advance, server } = place;
+      const hold = await lock.lock({ lease: 6_000 });
+      a.keep("requests");
+      const first = watch(hold.extend(60_000));
+      await advance(5_000);
+      const second = watch(hold.extend(60_000));
+      await advance(1_500);
+      server.took();
+      await a.letGo();
+      expect(first.outcome).toBe("UNAVAILABLE");
+      expect(second.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+      expect(server.took().filter((name) => name.endsWith("/extend"))).toHaveLength(1);
+      expect(await undoneByNext(place, hold)).toEqual([]);
+    },
+  );
 
-  test("an unlock that was answered late gets its tombstone before the next command", async () => {
-    const { lock, a, advance, server } = await open();
+  test("an unlock that was answered late gets its tombstone before the next command", async (place) => {
+    const { lock, a, advance, server } = place;
     const outer = await lock.lock({ lease: 60_000 });
     const inner = await lock.lock({ lease: 60_000, owner: outer });
     a.keep("replies");
@@ -654,10 +590,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     server.took();
     await outer.extend(50_000);
     expect(server.took().map((name) => name.split("/")[1])).toEqual(["undo", "extend"]);
+    await outer.unlock();
   });
 
-  test("a run whose tries stood for too long behind the release of another of its owner has one hold in the end", async () => {
-    const place = await open({ pollCap: 500 });
+  test("a run whose tries stood for too long behind the release of another of its owner has one hold in the end", async (place) => {
     const { lock, a, advance, settle } = place;
     const end = deferred();
     await a.client.scope(async () => {
@@ -671,7 +607,6 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await advance(1_000);
       expect(next.outcome).toBe("next");
     });
-    await expectNothingLeft(place);
   });
 
   /** What the owner of a hold that is over undoes as it takes the lock anew, twice. */
@@ -684,8 +619,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     return undone;
   };
 
-  test("commands of a hold that is lost need no tombstone before those of the next one", async () => {
-    const place = await open();
+  test("commands of a hold that is lost need no tombstone before those of the next one", async (place) => {
     const { lock, a, advance } = place;
     const hold = await lock.lock();
     a.keep("requests");
@@ -694,10 +628,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     a.loseAll("forced");
     await a.letGo();
     expect(await undoneByNext(place, hold)).toEqual([]);
-    await expectNothingLeft(place);
   });
 
-  test.each([
+  test.with({ watchdogTimeout: 9_000 }).for([
     ["a renewal", ({ advance }: Scene) => advance(4_000)],
     [
       "force on another server",
@@ -707,19 +640,20 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         expect(await other.forceUnlock()).toBe(true);
       },
     ],
-  ])("a lock() that may arrive once more is undone also if %s came in between", async (_, between) => {
-    const place = await open({ watchdogTimeout: 9_000 });
-    const { lock, a, server, settle } = place;
-    a.keep("requests");
-    const call = watch(lock.lock());
-    await settle();
-    await a.reconnect();
-    await between(place);
-    server.delete();
-    expect(await failure((call.value as Hold).unlock())).toMatchObject({ code: "LOCK_LOST" });
-    await settle();
-    await a.letGo();
-    expect(server.hash()).toEqual({});
-    await expectNothingLeft(place);
-  });
+  ])(
+    "a lock() that may arrive once more is undone also if %s came in between",
+    async ([, between], place) => {
+      const { lock, a, server, settle } = place;
+      a.keep("requests");
+      const call = watch(lock.lock());
+      await settle();
+      await a.reconnect();
+      await between(place);
+      server.delete();
+      expect(await failure((call.value as Hold).unlock())).toMatchObject({ code: "LOCK_LOST" });
+      await settle();
+      await a.letGo();
+      expect(server.hash()).toEqual({});
+    },
+  );
 });

@@ -1,20 +1,16 @@
 /** Calls that wait for a lock: what they cost, what wakes them, and what an outage is to them. In virtual time. */
-import { describe, expect, test } from "vitest";
-import { type Lock, MultiLock } from "../../src/index.js";
+import { describe, expect } from "vitest";
+import { type Hold, type Lock, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { expectNothingLeft, failure, NAME, type Scene, scene, type Watched, watch } from "./scene.js";
+import { failure, NAME, scene, sceneOf, testIn, type Watched, watch } from "./scene.js";
 
 /** Nobody is woken by the poll. */
 const NEVER = 600_000;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const open = (options = {}): Scene & { lock: Lock; rival: Lock } => {
-    const place = scene({ commandTimeout: 1_000, ...options });
-    return { ...place, lock: kind.make(place.a.client, NAME), rival: kind.rival.make(place.b.client, NAME) };
-  };
+  const test = testIn((options) => sceneOf(kind, { commandTimeout: 1_000, pollCap: NEVER, ...options }));
 
-  test("a waiter asks twice, is then woken by the message of the release, and costs nothing in between", async () => {
-    const place = open({ pollCap: NEVER });
+  test("a waiter asks twice, is then woken by the message of the release, and costs nothing in between", async (place) => {
     const { lock, rival, server, advance, settle } = place;
     const theirs = await rival.lock({ lease: 60_000 });
     server.took();
@@ -27,11 +23,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await settle();
     expect(call.value?.isHeld).toBe(true);
     await call.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("without a message it tries again when the holder's time ends", async () => {
-    const place = open({ pollCap: NEVER });
+  test("without a message it tries again when the holder's time ends", async (place) => {
     const { lock, rival, advance, b, server } = place;
     await rival.lock({ lease: 5_000 });
     const call = watch(lock.lock());
@@ -45,30 +39,28 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.value?.isHeld).toBe(true);
     await b.letGo();
     await call.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a wait that ends while Redis owes an answer is UNAVAILABLE, and one that ends while others hold it is not", async () => {
-    const place = open({ pollCap: 500 });
-    const { lock, rival, a, advance } = place;
-    const theirs = await rival.lock();
-    const calls = [
-      watch(lock.lock({ wait: 4_000 })),
-      watch(lock.tryLock(4_000)),
-      watch(lock.lock({ wait: 300 })),
-    ];
-    await advance(300);
-    expect(calls[2]?.outcome).toBe("WAIT_TIMEOUT");
-    a.keep("replies");
-    await advance(4_000);
-    expect(calls.slice(0, 2).map(({ outcome }) => outcome)).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
-    await a.letGo();
-    await theirs.unlock();
-    await expectNothingLeft(place);
-  });
+  test.with({ pollCap: 500 })(
+    "a wait that ends while Redis owes an answer is UNAVAILABLE, and one that ends while others hold it is not",
+    async ({ lock, rival, a, advance }) => {
+      const theirs = await rival.lock();
+      const calls = [
+        watch(lock.lock({ wait: 4_000 })),
+        watch(lock.tryLock(4_000)),
+        watch(lock.lock({ wait: 300 })),
+      ];
+      await advance(300);
+      expect(calls[2]?.outcome).toBe("WAIT_TIMEOUT");
+      a.keep("replies");
+      await advance(4_000);
+      expect(calls.slice(0, 2).map(({ outcome }) => outcome)).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
+      await a.letGo();
+      await theirs.unlock();
+    },
+  );
 
-  test("a waiter survives an outage, and finds out afterwards what it did not hear of", async () => {
-    const place = open({ pollCap: NEVER });
+  test("a waiter survives an outage, and finds out afterwards what it did not hear of", async (place) => {
     const { lock, rival, a, advance } = place;
     const theirs = await rival.lock();
     const calls = [watch(lock.lock()), watch(lock.lock())];
@@ -85,28 +77,26 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await call.value?.unlock();
       await place.settle();
     }
-    await expectNothingLeft(place);
   });
 
-  test("a try without an answer is made again as soon as the server answers anything", async () => {
-    const place = open({ pollCap: NEVER, watchdogTimeout: 900_000 });
-    const { lock, rival, a, advance } = place;
-    const theirs = await rival.lock();
-    const call = watch(lock.lock());
-    await advance(100);
-    a.keep("requests");
-    await theirs.unlock();
-    await advance(2_000);
-    expect(call.outcome).toBe("pending");
-    await a.letGo();
-    await advance(10);
-    expect(call.value?.isHeld).toBe(true);
-    await call.value?.unlock();
-    await expectNothingLeft(place);
-  });
+  test.with({ watchdogTimeout: 900_000 })(
+    "a try without an answer is made again as soon as the server answers anything",
+    async ({ lock, rival, a, advance }) => {
+      const theirs = await rival.lock();
+      const call = watch(lock.lock());
+      await advance(100);
+      a.keep("requests");
+      await theirs.unlock();
+      await advance(2_000);
+      expect(call.outcome).toBe("pending");
+      await a.letGo();
+      await advance(10);
+      expect(call.value?.isHeld).toBe(true);
+      await call.value?.unlock();
+    },
+  );
 
-  test("a single try behind a call of its owner without an answer is UNAVAILABLE in its own time", async () => {
-    const place = open();
+  test("a single try behind a call of its owner without an answer is UNAVAILABLE in its own time", async (place) => {
     const { lock, a, advance } = place;
     await (await lock.lock()).unlock();
     a.keep("requests");
@@ -120,11 +110,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(second.outcome).toBe("UNAVAILABLE");
     });
     await a.letGo();
-    await expectNothingLeft(place);
   });
 
-  test("a waiter that is aborted asks the server for nothing, unless that knows of it", async () => {
-    const place = open({ pollCap: NEVER });
+  test("a waiter that is aborted asks the server for nothing, unless that knows of it", async (place) => {
     const { lock, rival, server, settle } = place;
     const controller = new AbortController();
     const theirs = await rival.lock();
@@ -136,12 +124,9 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.outcome).toBe("enough");
     expect(server.took()).toHaveLength(kind.places ? 1 : 0);
     await theirs.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("a call made during an outage is UNAVAILABLE in time", async () => {
-    const place = open();
-    const { lock, a, advance } = place;
+  test("a call made during an outage is UNAVAILABLE in time", async ({ lock, a, advance }) => {
     await a.cut();
     const call = watch(lock.lock());
     await advance(999);
@@ -151,11 +136,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect((call.error as Error).cause).toBeInstanceOf(Error);
     await a.mend();
     await advance(1_000);
-    await expectNothingLeft(place);
   });
 
-  test("a lock whose data is of another kind is refused by every operation, and stays as it is", async () => {
-    const { lock, server } = open();
+  test("a lock whose data is of another kind is refused by every operation, and stays as it is", async (place) => {
+    const { lock, server } = place;
     server.execute(["SET", NAME, "foreign"]);
     const calls: (() => Promise<unknown>)[] = [
       () => lock.lock(),
@@ -168,50 +152,59 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     for (const call of calls)
       expect(await failure(call())).toMatchObject({ code: "WRONG_DATA", lockName: NAME });
     expect(server.execute(["GET", NAME])).toBe("foreign");
+    server.delete();
   });
 
-  test("a lock of a MultiLock is kept by the watchdog until the last is granted, and limited to the lease then", async () => {
-    const place = open({ watchdogTimeout: 9_000, pollCap: NEVER });
-    const { lock, a, b, advance } = place;
-    const last = a.client.getLock("last");
-    const group = new MultiLock(lock, last);
-    const theirs = await b.client.getLock("last").lock({ lease: 90_000 });
-    const call = watch(group.lock({ lease: 20_000 }));
-    await advance(30_000);
-    expect(call.outcome).toBe("pending");
-    await theirs.unlock();
-    await place.settle();
-    const hold = call.value ?? expect.fail("it was not granted");
-    expect(hold.members.map(({ remaining }) => remaining)).toEqual([19_798, 19_798]);
-    a.listen("renewed");
-    await advance(19_797);
-    expect(hold.isHeld).toBe(true);
-    await advance(1);
-    expect(hold.isHeld).toBe(false);
-    expect(a.heard("renewed")).toEqual([]);
-    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
-    await expectNothingLeft(place);
-  });
+  test.with({ watchdogTimeout: 9_000 })(
+    "a lock of a MultiLock is kept by the watchdog until the last is granted, and limited to the lease then",
+    async (place) => {
+      const { lock, a, b, advance } = place;
+      const last = a.client.getLock("last");
+      const group = new MultiLock(lock, last);
+      const theirs = await b.client.getLock("last").lock({ lease: 90_000 });
+      const call = watch(group.lock({ lease: 20_000 }));
+      await advance(30_000);
+      expect(call.outcome).toBe("pending");
+      await theirs.unlock();
+      await place.settle();
+      const hold = call.value ?? expect.fail("it was not granted");
+      expect(hold.members.map(({ remaining }) => remaining)).toEqual([19_798, 19_798]);
+      a.listen("renewed");
+      await advance(19_797);
+      expect(hold.isHeld).toBe(true);
+      await advance(1);
+      expect(hold.isHeld).toBe(false);
+      expect(a.heard("renewed")).toEqual([]);
+      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
+    },
+  );
 });
 
-test("a lease that ends within the millisecond is waited for, and not asked for all the time", async () => {
-  const { a, server, settle, advance } = scene({ pollCap: NEVER });
-  let refusals = 0;
-  server.instead = ({ name }) => (name === "lock/acquire" && ++refusals <= 10 ? [0, 0] : undefined);
-  const call = watch(a.client.getLock(NAME).lock());
-  await settle();
-  expect(refusals).toBe(2);
-  await advance(100);
-  expect(call.value?.isHeld).toBe(true);
-});
+testIn(() => scene({ pollCap: NEVER }))(
+  "a lease that ends within the millisecond is waited for, and not asked for all the time",
+  async ({ a, server, settle, advance }) => {
+    let refusals = 0;
+    server.instead = ({ name }) => (name === "lock/acquire" && ++refusals <= 10 ? [0, 0] : undefined);
+    const call = watch(a.client.getLock(NAME).lock());
+    await settle();
+    expect(refusals).toBe(2);
+    await advance(100);
+    expect(call.value?.isHeld).toBe(true);
+    await call.value?.unlock();
+  },
+);
 
 describe("a fair lock", () => {
-  test("is granted in the order of the calls, over clients, however long they wait", async () => {
-    const place = scene();
-    const { a, b, advance, settle } = place;
-    const [mine, theirs] = [a, b].map(({ client }) => client.getFairLock(NAME)) as [Lock, Lock];
+  const test = testIn((options) => {
+    const place = scene({ pollCap: NEVER, ...options });
+    const [mine, theirs] = [place.a, place.b].map(({ client }) => client.getFairLock(NAME)) as [Lock, Lock];
+    return { ...place, mine, theirs };
+  });
+
+  test("is granted in the order of the calls, over clients, however long they wait", async (place) => {
+    const { mine, theirs, advance, settle } = place;
     const first = await mine.lock();
-    const calls: Watched<Awaited<ReturnType<Lock["lock"]>>>[] = [];
+    const calls: Watched<Hold>[] = [];
     for (const lock of [mine, theirs, mine, mine, theirs]) {
       calls.push(watch(lock.lock()));
       await advance(10);
@@ -223,13 +216,10 @@ describe("a fair lock", () => {
       expect(calls.map(({ state }) => state === "resolved")).toEqual(calls.map((_, other) => other <= i));
       await call.value?.unlock();
     }
-    await expectNothingLeft(place);
   });
 
-  test("holds nobody up for a waiter that is aborted, whichever place it has", async () => {
-    const place = scene({ pollCap: NEVER });
-    const { a, b, advance, settle } = place;
-    const [mine, theirs] = [a, b].map(({ client }) => client.getFairLock(NAME)) as [Lock, Lock];
+  test("holds nobody up for a waiter that is aborted, whichever place it has", async (place) => {
+    const { mine, theirs, advance, settle } = place;
     const first = await mine.lock();
     const controllers = [0, 1].map(() => new AbortController());
     const aborted = controllers.map(({ signal }) => watch(mine.lock({ signal })));
@@ -245,28 +235,26 @@ describe("a fair lock", () => {
     await settle();
     expect(next.value?.isHeld).toBe(true);
     await next.value?.unlock();
-    await expectNothingLeft(place);
   });
 
-  test("skips a waiter whose process has gone silent, after three polls", async () => {
-    const place = scene({ pollCap: 1_000 });
-    const { a, b, advance } = place;
-    const [mine, theirs] = [a, b].map(({ client }) => client.getFairLock(NAME)) as [Lock, Lock];
-    const first = await theirs.lock({ lease: 1_000 });
-    const silent = watch(mine.lock());
-    await advance(10);
-    const next = watch(theirs.lock());
-    await advance(10);
-    await a.cut();
-    await first.unlock();
-    await advance(2_000);
-    expect(next.outcome).toBe("pending");
-    await advance(3_000);
-    expect(next.value?.isHeld).toBe(true);
-    await next.value?.unlock();
-    await a.mend();
-    await advance(3_000);
-    await silent.value?.unlock();
-    await expectNothingLeft(place);
-  });
+  test.with({ pollCap: 1_000 })(
+    "skips a waiter whose process has gone silent, after three polls",
+    async ({ mine, theirs, a, advance }) => {
+      const first = await theirs.lock({ lease: 1_000 });
+      const silent = watch(mine.lock());
+      await advance(10);
+      const next = watch(theirs.lock());
+      await advance(10);
+      await a.cut();
+      await first.unlock();
+      await advance(2_000);
+      expect(next.outcome).toBe("pending");
+      await advance(3_000);
+      expect(next.value?.isHeld).toBe(true);
+      await next.value?.unlock();
+      await a.mend();
+      await advance(3_000);
+      await silent.value?.unlock();
+    },
+  );
 });

@@ -4,11 +4,11 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { letGo } from "../support/kept-holds.js";
 import { until } from "../support/until.js";
-import { deferred, expectNothingLeft, failure, NAME, type Scene, scene, watch } from "./scene.js";
+import { deferred, failure, NAME, type Scene, scene, testIn, watch } from "./scene.js";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -17,85 +17,85 @@ type Warning = Error & { code?: string };
 
 const LONG = 600_000;
 
-/** Runs a test, and gives it the warnings that are told meanwhile. */
-async function listening(run: (warnings: Warning[]) => Promise<void>): Promise<void> {
-  const warnings: Warning[] = [];
+interface Place extends Scene {
+  readonly lock: Lock;
+  /** Those that were told so far. */
+  readonly warnings: Warning[];
+}
+
+const open = (): Place => {
+  const place = scene({ watchdogTimeout: LONG });
+  return { ...place, lock: place.a.client.getLock(NAME), warnings: [] };
+};
+
+const test = testIn(open, async ({ warnings }, body) => {
   const listener = (warning: Warning) => {
     if (warning.name === "HoldfastWarning") warnings.push(warning);
   };
   process.on("warning", listener);
   try {
-    await run(warnings);
+    await body();
   } finally {
     process.off("warning", listener);
   }
-}
-
-function open(): Scene & { lock: Lock } {
-  const place = scene({ watchdogTimeout: LONG });
-  return { ...place, lock: place.a.client.getLock(NAME) };
-}
+});
 
 describe("a call that waits for a bare hold of its own async tree", () => {
-  const CALLS: [string, (place: ReturnType<typeof open>) => Promise<unknown>][] = [
+  const CALLS: [string, (place: Place) => Promise<unknown>][] = [
     ["lock", ({ lock }) => lock.lock()],
     ["tryLock", ({ lock }) => lock.tryLock(LONG)],
     ["run", ({ lock }) => lock.run(() => 1)],
     ["lock of a scope", ({ a, lock }) => a.client.scope(() => lock.lock())],
   ];
 
-  test.each(CALLS)("is warned of after 10 s: %s", async (_, call) =>
-    listening(async (warnings) => {
-      const place = open();
-      const hold = await place.lock.lock();
-      const waiting = watch(call(place));
-      await place.advance(9_999);
-      expect(warnings).toEqual([]);
-      await place.advance(1);
-      expect(warnings).toMatchObject([
-        {
-          code: "HOLDFAST_OWN_HOLD",
-          message: expect.stringMatching(
-            /^lock "job": a call has waited 10 s for a bare hold of its own async tree, which may be waiting for itself\. Bare calls do not re-enter: use run\(\) or client\.scope\(\), or name \{ owner: hold \}\. At /,
-          ),
-        },
-      ]);
-      await hold.unlock();
-      await place.settle();
-      expect(waiting.state).toBe("resolved");
-      await place.advance(60_000);
-      expect(warnings).toHaveLength(1);
-    }),
-  );
+  test.for(CALLS)("is warned of after 10 s: %s", async ([, call], place) => {
+    const { warnings } = place;
+    const hold = await place.lock.lock();
+    const waiting = watch(call(place));
+    await place.advance(9_999);
+    expect(warnings).toEqual([]);
+    await place.advance(1);
+    expect(warnings).toMatchObject([
+      {
+        code: "HOLDFAST_OWN_HOLD",
+        message: expect.stringMatching(
+          /^lock "job": a call has waited 10 s for a bare hold of its own async tree, which may be waiting for itself\. Bare calls do not re-enter: use run\(\) or client\.scope\(\), or name \{ owner: hold \}\. At /,
+        ),
+      },
+    ]);
+    await hold.unlock();
+    await place.settle();
+    expect(waiting.state).toBe("resolved");
+    await place.advance(60_000);
+    expect(warnings).toHaveLength(1);
+    await place.a.client.close({ timeout: 0 });
+  });
 
-  test("is warned of once for each place in the code", async () =>
-    listening(async (warnings) => {
-      const { lock, advance } = open();
-      for (let i = 0; i < 3; i++) {
-        const hold = await lock.lock();
-        await failure(Promise.all([lock.lock({ wait: 11_000 }), advance(11_000)]));
-        await hold.unlock();
-      }
-      expect(warnings).toHaveLength(1);
-    }));
-
-  test("is found past holds of other locks, those that were given back, and calls that got none", async () =>
-    listening(async (warnings) => {
-      const { lock, a, advance } = open();
+  test("is warned of once for each place in the code", async ({ warnings, lock, advance }) => {
+    for (let i = 0; i < 3; i++) {
       const hold = await lock.lock();
-      const other = await a.client.getLock("other").lock();
-      const third = await a.client.getLock("third").lock();
-      expect(await lock.tryLock()).toBeNull();
-      await other.unlock();
-      const waiting = watch(lock.lock({ wait: 11_000 }));
-      await advance(11_000);
-      expect(waiting.outcome).toBe("WAIT_TIMEOUT");
-      expect(warnings).toHaveLength(1);
-      await third.unlock();
+      await failure(Promise.all([lock.lock({ wait: 11_000 }), advance(11_000)]));
       await hold.unlock();
-    }));
+    }
+    expect(warnings).toHaveLength(1);
+  });
 
-  const INNOCENT: [string, (place: ReturnType<typeof open>) => Promise<unknown>][] = [
+  test("is found past holds of other locks, those that were given back, and calls that got none", async (place) => {
+    const { warnings, lock, a, advance } = place;
+    const hold = await lock.lock();
+    const other = await a.client.getLock("other").lock();
+    const third = await a.client.getLock("third").lock();
+    expect(await lock.tryLock()).toBeNull();
+    await other.unlock();
+    const waiting = watch(lock.lock({ wait: 11_000 }));
+    await advance(11_000);
+    expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+    expect(warnings).toHaveLength(1);
+    await third.unlock();
+    await hold.unlock();
+  });
+
+  const INNOCENT: [string, (place: Place) => Promise<unknown>][] = [
     [
       "one that is over in time",
       async ({ lock, advance }) => {
@@ -180,10 +180,11 @@ describe("a call that waits for a bare hold of its own async tree", () => {
       async ({ lock, a, advance }) => {
         const theirs = lock.lock();
         await (async () => {
-          await a.client.getLock("other").lock();
+          const other = await a.client.getLock("other").lock();
           const waiting = watch(lock.lock({ wait: 11_000 }));
           await advance(11_000);
           expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+          await other.unlock();
         })();
         await (await theirs).unlock();
       },
@@ -223,39 +224,35 @@ describe("a call that waits for a bare hold of its own async tree", () => {
     ],
   ];
 
-  test.each(INNOCENT)("is not %s", async (_, act) =>
-    listening(async (warnings) => {
-      await act(open());
-      expect(warnings).toEqual([]);
-    }),
-  );
+  test.for(INNOCENT)("is not %s", async ([, act], place) => {
+    const { warnings } = place;
+    await act(place);
+    expect(warnings).toEqual([]);
+  });
 
-  test("is looked for at the first 100 bare calls, and at as many again a minute later", async () =>
-    listening(async (warnings) => {
-      const { a, advance } = open();
-      const lock = a.client.getLock("often");
-      const hold = async (): Promise<Hold> => lock.lock({ lease: LONG });
-      for (let i = 0; i < 100; i++) await (await hold()).unlock();
-      const mine = await a.client.getLock("mine").lock();
-      await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
-      expect(warnings).toEqual([]);
-      await mine.unlock();
-      await advance(49_000);
-      const again = await a.client.getLock("mine").lock();
-      await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
-      expect(warnings).toHaveLength(1);
-      await again.unlock();
-    }));
+  test("is looked for at the first 100 bare calls, and at as many again a minute later", async (place) => {
+    const { warnings, a, advance } = place;
+    const lock = a.client.getLock("often");
+    const hold = async (): Promise<Hold> => lock.lock({ lease: LONG });
+    for (let i = 0; i < 100; i++) await (await hold()).unlock();
+    const mine = await a.client.getLock("mine").lock();
+    await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
+    expect(warnings).toEqual([]);
+    await mine.unlock();
+    await advance(49_000);
+    const again = await a.client.getLock("mine").lock();
+    await failure(Promise.all([a.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
+    expect(warnings).toHaveLength(1);
+    await again.unlock();
+  });
 
-  test("is found by one client also if another looks no more", async () =>
-    listening(async (warnings) => {
-      const { a, b, advance } = open();
-      const mine = await b.client.getLock("mine").lock();
-      for (let i = 0; i < 100; i++) await (await a.client.getLock("often").lock({ lease: LONG })).unlock();
-      await failure(Promise.all([b.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
-      expect(warnings).toHaveLength(1);
-      await mine.unlock();
-    }));
+  test("is found by one client also if another looks no more", async ({ warnings, a, b, advance }) => {
+    const mine = await b.client.getLock("mine").lock();
+    for (let i = 0; i < 100; i++) await (await a.client.getLock("often").lock({ lease: LONG })).unlock();
+    await failure(Promise.all([b.client.getLock("mine").lock({ wait: 11_000 }), advance(11_000)]));
+    expect(warnings).toHaveLength(1);
+    await mine.unlock();
+  });
 });
 
 describe("a bare hold without a lease that is garbage before its unlock", () => {
@@ -273,60 +270,58 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
     });
   }
 
-  test("is given back, and warned of once for each place", async () =>
-    listening(async (warnings) => {
-      letGo();
-      const place = open();
-      const { lock } = place;
-      for (let i = 0; i < 2; i++) {
-        await drop(() => lock.lock(), place);
-        await untilFree(lock);
-      }
-      await drop(() => lock.tryLock(), place);
+  test("is given back, and warned of once for each place", async (place) => {
+    const { warnings } = place;
+    letGo();
+    const { lock } = place;
+    for (let i = 0; i < 2; i++) {
+      await drop(() => lock.lock(), place);
       await untilFree(lock);
-      await until("the warnings", () => warnings.length === 2);
-      for (const warning of warnings)
-        expect(warning).toMatchObject({
-          code: "HOLDFAST_DROPPED_HOLD",
-          message: expect.stringMatching(
-            /^lock "job": a bare hold without a lease was garbage-collected before its unlock, and was given back\. Keep what lock\(\) resolves with and call its unlock\(\), or use run\(\) or client\.scope\(\)\. At /,
-          ),
-        });
-      await expectNothingLeft(place);
-    }));
+    }
+    await drop(() => lock.tryLock(), place);
+    await untilFree(lock);
+    await until("the warnings", () => warnings.length === 2);
+    for (const warning of warnings)
+      expect(warning).toMatchObject({
+        code: "HOLDFAST_DROPPED_HOLD",
+        message: expect.stringMatching(
+          /^lock "job": a bare hold without a lease was garbage-collected before its unlock, and was given back\. Keep what lock\(\) resolves with and call its unlock\(\), or use run\(\) or client\.scope\(\)\. At /,
+        ),
+      });
+  });
 
-  test("is not one with a lease, of a named owner, of a run or scope, or whose signal is kept", async () =>
-    listening(async (warnings) => {
-      letGo();
-      const place = open();
-      const { a, advance } = place;
-      const locks = ["lease", "owner", "scope", "signal", "used", "dropped"].map((name) =>
-        a.client.getLock(name),
-      );
-      const [leased, owned, scoped, heard, used, dropped] = locks as [Lock, Lock, Lock, Lock, Lock, Lock];
-      const owner = a.client.newOwner();
-      let signal: AbortSignal | undefined;
-      await (async () => {
-        await leased.lock({ lease: LONG });
-        await owned.lock({ owner });
-        await a.client.scope(async () => void (await scoped.lock()));
-        signal = (await heard.lock()).signal;
-        // Whoever re-enters by it acts for its owner.
-        const outer = await used.lock();
-        await (await used.lock({ owner: outer })).unlock();
-      })();
-      await drop(() => dropped.lock(), place);
-      await untilFree(dropped);
-      await advance(1);
-      expect(await Promise.all(locks.map((lock) => lock.isLocked()))).toEqual([
-        true,
-        true,
-        true,
-        true,
-        true,
-        false,
-      ]);
-      expect(signal?.aborted).toBe(false);
-      expect(warnings).toHaveLength(1);
-    }));
+  test("is not one with a lease, of a named owner, of a run or scope, or whose signal is kept", async (place) => {
+    const { warnings } = place;
+    letGo();
+    const { a, advance } = place;
+    const locks = ["lease", "owner", "scope", "signal", "used", "dropped"].map((name) =>
+      a.client.getLock(name),
+    );
+    const [leased, owned, scoped, heard, used, dropped] = locks as [Lock, Lock, Lock, Lock, Lock, Lock];
+    const owner = a.client.newOwner();
+    let signal: AbortSignal | undefined;
+    await (async () => {
+      await leased.lock({ lease: LONG });
+      await owned.lock({ owner });
+      await a.client.scope(async () => void (await scoped.lock()));
+      signal = (await heard.lock()).signal;
+      // Whoever re-enters by it acts for its owner.
+      const outer = await used.lock();
+      await (await used.lock({ owner: outer })).unlock();
+    })();
+    await drop(() => dropped.lock(), place);
+    await untilFree(dropped);
+    await advance(1);
+    expect(await Promise.all(locks.map((lock) => lock.isLocked()))).toEqual([
+      true,
+      true,
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(signal?.aborted).toBe(false);
+    expect(warnings).toHaveLength(1);
+    await a.client.close({ timeout: 0 });
+  });
 });

@@ -91,11 +91,7 @@ scriptTable(bench, fairAcquire, {
     ...each(
       "1: a free lock without a queue, to one that %s",
       { waits: PATIENCE, "does not wait": NO_WAIT },
-      (patience) => ({
-        args: { patience },
-        reply: 1,
-        after: mine(60_000),
-      }),
+      (patience) => ({ args: { patience }, reply: 1, after: mine(60_000) }),
     ),
     "1: granted before, it keeps count, TTL and queue": {
       given: {
@@ -665,7 +661,6 @@ const undone = (given: States, after: States, tombstones: States = over) => ({
   given,
   reply: 1,
   after: { ...after, ...tombstones },
-  again: { reply: 0 },
 });
 /** Several owners at once. */
 const together = (...owners: string[]) => ({
@@ -691,6 +686,7 @@ const leftAlive = { [QUEUE]: { value: [OTHER], ttl: -1 }, [ALIVE]: text("theirs"
 scriptTable(bench, fairUndo, {
   keys: { ...COMMON_KEYS, tombstones: [tombstone] },
   args: { owners: [ME], count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH", grace: GRACE },
+  again: { reply: 0 },
   rows: {
     "1: a waiter that gives up leaves the queue of a held lock, those behind it one grace nearer; and 0 the next time":
       {

@@ -28,11 +28,7 @@ const calls = [
     keys: { permits: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
     args: { ...common, count: 3, message: "" },
   },
-  {
-    script: latchCountDown,
-    keys: { count: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
-    args: common,
-  },
+  { script: latchCountDown, keys: { count: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER }, args: common },
   { script: permitsSet, keys: permitKeys, args: { ...common, count: 3 } },
   { script: permitsUpdate, keys: permitKeys, args: { ...common, id: ID, lease: 1_000 } },
 ] as const;

@@ -28,7 +28,7 @@ import {
   theirs,
   useBench,
 } from "./bench.js";
-import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
+import { each, OUT_OF_MEMORY, type Outcome, scriptTable, WRONGTYPE } from "./table.js";
 
 const bench = useBench();
 
@@ -39,6 +39,13 @@ const both = (ttl: number, mine: string, theirs: string): States => ({
 const CALL = "holdfast_over:{job}:call";
 const callOver = { [CALL]: text("1", 20_000) };
 
+/** The lock is free, or as it `stays`; the tombstone says that this is done, and all who wait are told. */
+const released = (stays: States = {}): Outcome => ({
+  reply: 1,
+  after: { ...stays, ...over },
+  heard: announced("0"),
+});
+
 scriptTable(bench, lockAcquire, {
   keys: { lock: LOCK, tombstone: TOMBSTONE },
   args: { owner: ME, lease: 60_000 },
@@ -48,11 +55,7 @@ scriptTable(bench, lockAcquire, {
     ...each(
       "1: an owner that has it keeps its count (%s), and the TTL is raised",
       { 3: "3", 12: "12" },
-      (count) => ({
-        given: mine(30_000, count),
-        reply: 1,
-        after: mine(60_000, count),
-      }),
+      (count) => ({ given: mine(30_000, count), reply: 1, after: mine(60_000, count) }),
     ),
     "{0, pttl}: held by another": { given: theirs(50_000, "2"), reply: [0, left(50_000)] },
     "{0, -1}: held by another, without end": { given: theirs(-1), reply: [0, -1] },
@@ -123,25 +126,13 @@ scriptTable(bench, lockRelease, {
   keys: { lock: LOCK, channel: CHANNEL, tombstone: TOMBSTONE },
   args: { owner: ME, count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
   rows: {
-    "1: the last hold": {
-      given: mine(30_000),
-      reply: 1,
-      after: over,
-      heard: announced("0"),
-      even: ["out of memory", "mute"],
-    },
+    "1: the last hold": { given: mine(30_000), ...released(), even: ["out of memory", "mute"] },
     "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
     "1: its tombstone spares the next holder": { given: { ...theirs(30_000), ...over }, reply: 1 },
     ...each(
       "1: %s, whatever the count was",
       { "none left": { count: 0, left: 5_000 }, "none left that lasts": { count: 2, left: 0 } },
-      (args) => ({
-        given: both(30_000, "3", "1"),
-        args,
-        reply: 1,
-        after: { ...theirs(30_000), ...over },
-        heard: announced("0"),
-      }),
+      (args) => ({ given: both(30_000, "3", "1"), args, ...released(theirs(30_000)) }),
     ),
     ...each(
       "1: with holds left, count and TTL are set to theirs, %s",
@@ -305,13 +296,11 @@ const many = { tombstones: ["over:1", "over:2", "over:3"] };
 scriptTable(bench, lockUndo, {
   keys: { lock: LOCK, channel: CHANNEL, tombstones: [TOMBSTONE] },
   args: { owners: [ME], count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
+  again: { reply: 0 },
   rows: {
     "1: an acquire; and 0 the next time": {
       given: mine(30_000),
-      reply: 1,
-      after: over,
-      heard: announced("0"),
-      again: { reply: 0 },
+      ...released(),
       even: ["out of memory", "mute"],
     },
     ...each(
@@ -323,20 +312,12 @@ scriptTable(bench, lockUndo, {
         reply: 1,
         after: { ...both(left, "2", "1"), ...over },
         even: ["out of memory"],
-        again: { reply: 0 },
       }),
     ),
     ...each(
       "1: %s, so the lock is given back",
       { "none left": { count: 0, left: 5_000 }, "none left that lasts": { count: 1, left: 0 } },
-      (args) => ({
-        given: both(30_000, "2", "1"),
-        args,
-        reply: 1,
-        after: { ...theirs(30_000), ...over },
-        heard: announced("0"),
-        again: { reply: 0 },
-      }),
+      (args) => ({ given: both(30_000, "2", "1"), args, ...released(theirs(30_000)) }),
     ),
     ...each(
       "0: %s has nothing to undo; the tombstone stands",
@@ -375,7 +356,6 @@ scriptTable(bench, lockUndo, {
       args: { count: MOST - 1, left: MOST, tombstoneTtl: MOST },
       reply: 1,
       after: { ...mine(MOST, String(MOST - 1)), [TOMBSTONE]: text("1", MOST) },
-      again: { reply: 0 },
     },
     "many at once: what each had is gone, and each has its tombstone": {
       given: { [LOCK]: held({ [ME]: "1", [OTHER]: "1", "client:9": "2" }, 30_000) },
@@ -387,13 +367,11 @@ scriptTable(bench, lockUndo, {
         ...Object.fromEntries(many.tombstones.map((key) => [key, text("1", 40_000)])),
       },
       heard: [...announced("0"), ...announced("0")],
-      again: { reply: 0 },
     },
     "a key with other data stays as it is": {
       given: otherData,
       reply: WRONGTYPE,
       after: { ...otherData, ...over },
-      again: { reply: 0 },
     },
   },
   rights: {

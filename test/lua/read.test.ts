@@ -42,7 +42,7 @@ import {
   WRITERS,
   writing,
 } from "./sides.js";
-import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
+import { each, OUT_OF_MEMORY, type Outcome, scriptTable, WRONGTYPE } from "./table.js";
 
 const bench = useBench(CHANNEL);
 
@@ -59,6 +59,18 @@ const waits = (ms: number): States => ({ [WRITERS]: scored({ [OTHER]: -1, [THIRD
 const theirsOf = (...owners: string[]) =>
   owners.flatMap((owner) => [`redisson_unlock_latch:{job}:${owner}`, holdKey(owner, 1)]);
 
+/** The lock is free, or as it `stays`; the tombstone says that this is done, and all who wait are told. */
+const released = (stays: States = {}): Outcome => ({
+  reply: 1,
+  after: { ...stays, ...over },
+  heard: announced("0"),
+});
+const forced = (stays: States = {}): Outcome => ({
+  reply: 1,
+  after: { ...stays, ...done },
+  heard: announced("0"),
+});
+
 scriptTable(bench, readAcquire, {
   keys: { lock: LOCK, writers: WRITERS, theirs: [TOMBSTONE, holdKey(ME, 1)] },
   args: { owners: [ME], leases: [60_000], yield: 1 },
@@ -66,11 +78,7 @@ scriptTable(bench, readAcquire, {
     ...each(
       "{1, 0}: a free lock is granted to one that %s",
       { "does not yield": 0, yields: 1 },
-      (yields) => ({
-        args: { yield: yields },
-        reply: [1, 0],
-        after: reading({ [ME]: [60_000] }),
-      }),
+      (yields) => ({ args: { yield: yields }, reply: [1, 0], after: reading({ [ME]: [60_000] }) }),
     ),
     ...each(
       "{1, 0}: granted before, it keeps the count, and only raises the TTLs of hold and lock, to %s ms",
@@ -332,13 +340,7 @@ scriptTable(bench, readRelease, {
   keys: ENDING_KEYS,
   args: { owner: ME, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH", terms: [] },
   rows: {
-    "1: the last hold of the last reader": {
-      given: mine,
-      reply: 1,
-      after: over,
-      heard: announced("0"),
-      even: ["out of memory", "mute"],
-    },
+    "1: the last hold of the last reader": { given: mine, ...released(), even: ["out of memory", "mute"] },
     "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
     "1: its tombstone spares the next writer": { given: { ...written, ...over }, reply: 1 },
     "1: the last hold of one of several readers; the TTL is the longest of the others": {
@@ -349,12 +351,7 @@ scriptTable(bench, readRelease, {
     ...each(
       "1: when the other readers have lapsed, the last that lives takes them away and tells, %s",
       { "as long as the lock lasts": 30_000, "though the lock would have lasted longer": 90_000 },
-      (ttl) => ({
-        given: reading({ [ME]: [30_000], [OTHER]: [0, 0], [THIRD]: [0] }, ttl),
-        reply: 1,
-        after: over,
-        heard: announced("0"),
-      }),
+      (ttl) => ({ given: reading({ [ME]: [30_000], [OTHER]: [0, 0], [THIRD]: [0] }, ttl), ...released() }),
     ),
     "1: one of several readers of a lock without end leaves it to the others": {
       given: reading({ [ME]: [30_000], [OTHER]: [50_000] }, -1),
@@ -399,9 +396,7 @@ scriptTable(bench, readRelease, {
         [LOCK]: held({ mode: "read", [ME]: "10002" }, 60_000),
         [holdKey(ME, 10_002)]: text("1", 30_000),
       },
-      reply: 1,
-      after: over,
-      heard: announced("0"),
+      ...released(),
     },
     "1: a field that is no lock's is not deleted with the last reader": {
       given: { [LOCK]: held({ mode: "read", [ME]: "1", name: "theirs" }, 30_000), ...holds(ME, [30_000]) },
@@ -476,9 +471,7 @@ scriptTable(bench, readRelease, {
     "1: the last hold is given back though the owner's writing has left a tombstone": {
       given: { ...reading({ [ME]: [10_000] }), ...over },
       args: { tombstoneTtl: 90_000 },
-      reply: 1,
-      after: over,
-      heard: announced("0"),
+      ...released(),
     },
     ...each("%s (the last hold)", keepsOthers, ([reply, given]) => ({ given, reply })),
     ...each("%s (a nested hold)", keepsOthers, ([reply, given]) => ({
@@ -524,13 +517,7 @@ scriptTable(bench, readRelease, {
     ...each(
       "the hold keys of a name %s: the last",
       { ...BASES, "with one brace": ["a}b", "{a}b}"] },
-      ([lock, base]) => ({
-        given: named(lock, base, 60_000, [60_000]),
-        keys: { lock },
-        reply: 1,
-        after: over,
-        heard: announced("0"),
-      }),
+      ([lock, base]) => ({ given: named(lock, base, 60_000, [60_000]), keys: { lock }, ...released() }),
     ),
     ...each(
       "a key with other data stays as it is (%s)",
@@ -855,6 +842,7 @@ scriptTable(bench, readState, {
 scriptTable(bench, readUndo, {
   keys: ENDING_KEYS,
   args: { owner: ME, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH", terms: [] },
+  again: { reply: 0 },
   rows: {
     ...each(
       "1: an acquire of the only reader; and 0 the next time: %s",
@@ -863,21 +851,13 @@ scriptTable(bench, readUndo, {
         "beside readers that have all lapsed": reading({ [ME]: [30_000], [OTHER]: [0, 0] }),
         "of a lock that would last longer than its hold": reading({ [ME]: [10_000] }, 30_000),
       },
-      (given) => ({
-        given,
-        reply: 1,
-        after: over,
-        heard: announced("0"),
-        again: { reply: 0 },
-        even: ["out of memory", "mute"],
-      }),
+      (given) => ({ given, ...released(), even: ["out of memory", "mute"] }),
     ),
     "0: its tombstone is not renewed": { given: over, args: { tombstoneTtl: 90_000 }, reply: 0 },
     "1: an acquire beside other readers, who keep the lock as long as they last": {
       given: reading({ [ME]: [60_000], [OTHER]: [10_000], [THIRD]: [20_000, 30_000] }),
       reply: 1,
       after: { ...reading({ [OTHER]: [10_000], [THIRD]: [20_000, 30_000] }), ...over },
-      again: { reply: 0 },
     },
     ...each(
       "1: a nested acquire alone, the TTL set %s; and 0 the next time",
@@ -887,7 +867,6 @@ scriptTable(bench, readUndo, {
         args: { left: Math.max(...terms), terms },
         reply: 1,
         after: { ...reading({ [ME]: terms }), ...over },
-        again: { reply: 0 },
         even: ["out of memory"],
       }),
     ),
@@ -903,7 +882,6 @@ scriptTable(bench, readUndo, {
         args: { left, terms },
         reply: 1,
         after: { ...writing(ttl, "2", terms), ...over },
-        again: { reply: 0 },
       }),
     ),
     ...each(
@@ -958,7 +936,6 @@ scriptTable(bench, readUndo, {
         args: { left: 30_000, terms },
         reply: 1,
         after: { ...reading({ [ME]: terms }), ...over },
-        again: { reply: 0 },
       }),
     ),
     "1: a term that becomes the longest of all raises the TTL of the lock": {
@@ -966,34 +943,29 @@ scriptTable(bench, readUndo, {
       args: { left: 60_000, terms: [60_000] },
       reply: 1,
       after: { ...reading({ [ME]: [60_000], [OTHER]: [30_000] }), ...over },
-      again: { reply: 0 },
     },
     "1: a lock that somebody else left without end stays with its other readers": {
       given: reading({ [ME]: [30_000], [OTHER]: [20_000], [THIRD]: [50_000] }, -1),
       reply: 1,
       after: { ...reading({ [OTHER]: [20_000], [THIRD]: [50_000] }), ...over },
-      again: { reply: 0 },
     },
     "counts of two digits are numbers, not text": {
       given: reading({ [ME]: [...nine, 30_000] }),
       args: { left: 30_000, terms: nine },
       reply: 1,
       after: { ...reading({ [ME]: nine }), ...over },
-      again: { reply: 0 },
     },
     "the largest numbers survive as text": {
       given: two,
       args: { left: MOST, terms: [MOST], tombstoneTtl: MOST },
       reply: 1,
       after: { ...reading({ [ME]: [MOST] }), [TOMBSTONE]: text("1", MOST) },
-      again: { reply: 0 },
     },
     "the largest time of a write hold": {
       given: writing(30_000, "1", [30_000]),
       args: { left: MOST },
       reply: 1,
       after: { ...writing(MOST), ...over },
-      again: { reply: 0 },
     },
     ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
       given: named(lock, base, 30_000, [30_000, 30_000]),
@@ -1001,13 +973,11 @@ scriptTable(bench, readUndo, {
       args: { left: 30_000, terms: [30_000] },
       reply: 1,
       after: { ...named(lock, base, 30_000, [30_000]), ...over },
-      again: { reply: 0 },
     })),
     "a key with other data stays as it is": {
       given: otherData,
       reply: WRONGTYPE,
       after: { ...otherData, ...over },
-      again: { reply: 0 },
     },
   },
   rights: {
@@ -1017,11 +987,7 @@ scriptTable(bench, readUndo, {
       args: { left: 20_000, terms: [20_000] },
       commands: "hset hgetall pttl pexpire",
     },
-    "of the writer": {
-      given: writing(30_000, "1", [30_000]),
-      args: { left: 20_000 },
-      commands: "pexpire",
-    },
+    "of the writer": { given: writing(30_000, "1", [30_000]), args: { left: 20_000 }, commands: "pexpire" },
   },
 });
 
@@ -1031,9 +997,7 @@ scriptTable(bench, readForce, {
   rows: {
     "1: all readers' holds and the lock go": {
       given: { ...reading({ [ME]: [30_000, 20_000], [OTHER]: [0, 10_000] }), ...over },
-      reply: 1,
-      after: { ...over, ...done },
-      heard: announced("0"),
+      ...forced(over),
       even: ["out of memory", "mute"],
     },
     ...each(
@@ -1046,9 +1010,7 @@ scriptTable(bench, readForce, {
     ),
     "1: of a lock that somebody else left without end": {
       given: reading({ [ME]: [30_000] }, -1),
-      reply: 1,
-      after: done,
-      heard: announced("0"),
+      ...forced(),
     },
     "1: of a writer that reads as well the write side stays, and nobody is told": {
       given: writing(60_000, "2", [30_000, 50_000]),
@@ -1072,16 +1034,12 @@ scriptTable(bench, readForce, {
         [LOCK]: held({ mode: "read", [ME]: "5002", [OTHER]: "5001" }, 60_000),
         [holdKey(OTHER, 5_001)]: text("1", 30_000),
       },
-      reply: 1,
-      after: done,
-      heard: announced("0"),
+      ...forced(),
     },
     ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
       given: named(lock, base, 30_000, [30_000, 10_000], THE_OTHER),
       keys: { lock },
-      reply: 1,
-      after: done,
-      heard: announced("0"),
+      ...forced(),
     })),
     "a key with other data stays as it is": { given: { [LOCK]: text("theirs", -1) }, reply: WRONGTYPE },
   },

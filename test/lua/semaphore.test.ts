@@ -289,7 +289,5 @@ scriptTable(bench, semaphoreUndo, {
       again: { reply: 1 },
     },
   },
-  rights: {
-    "some were taken": { given: free(3, text("2", 20_000)), commands: "get incrby set del" },
-  },
+  rights: { "some were taken": { given: free(3, text("2", 20_000)), commands: "get incrby set del" } },
 });

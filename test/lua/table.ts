@@ -56,6 +56,8 @@ export interface Right<K, A> extends Call<K, A> {
 export interface Table<K, A> {
   readonly keys: K;
   readonly args: A;
+  /** What the second call comes to in rows that do not say it, as far as it is not the same. */
+  readonly again?: Partial<Outcome>;
   /** By what they show. */
   readonly rows: Readonly<Record<string, Row<K, A>>>;
   /** By the situation in which a command is missed. */
@@ -133,11 +135,11 @@ interface Play<K, A, R extends Call<K, A>> {
 }
 
 async function play<K, A>(bench: Bench, playing: Play<K, A, Row<K, A>>): Promise<void> {
-  const { row, publish } = playing;
+  const { row, table, publish } = playing;
   await bench.put(row.given ?? {});
   const first = { after: row.given ?? {}, heard: [], ...row };
   await expectOutcome(bench, await callOnce(bench, playing), first, publish);
-  const second = { ...first, heard: [], ...row.again };
+  const second = { ...first, heard: [], ...table.again, ...row.again };
   await expectOutcome(bench, await callOnce(bench, playing), second, publish, "sent again");
 }
 

@@ -40,7 +40,7 @@ import {
   WRITERS,
   writing,
 } from "./sides.js";
-import { each, scriptTable, WRONGTYPE } from "./table.js";
+import { each, type Outcome, scriptTable, WRONGTYPE } from "./table.js";
 
 const bench = useBench(CHANNEL);
 
@@ -60,6 +60,18 @@ const named = (name: string, base: string, ttl: number, terms: number[], writes 
 const PATIENCE = 20_000;
 const NO_WAIT = 0;
 const me = waits({ [ME]: later(PATIENCE) }, PATIENCE);
+
+/** The lock is free, or as it `stays`; the tombstone says that this is done, and all who wait are told. */
+const released = (stays: States = {}): Outcome => ({
+  reply: 1,
+  after: { ...stays, ...over },
+  heard: announced("1"),
+});
+const forced = (stays: States = {}): Outcome => ({
+  reply: 1,
+  after: { ...stays, ...done },
+  heard: announced("1"),
+});
 
 /** For whom a lock is not free, and when it may be. */
 const refused = {
@@ -216,9 +228,7 @@ scriptTable(bench, writeRelease, {
   rows: {
     "1: the last hold, announced to all who wait": {
       given: writing(30_000),
-      reply: 1,
-      after: over,
-      heard: announced("1"),
+      ...released(),
       even: ["out of memory", "mute"],
     },
     "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
@@ -230,27 +240,17 @@ scriptTable(bench, writeRelease, {
     "1: a downgrade leaves the read holds, and is announced to all who wait": {
       given: writing(90_000, "1", [10_000, 30_000, 0]),
       args: { left: 30_000 },
-      reply: 1,
-      after: { ...reading({ [ME]: [10_000, 30_000, 0] }, 30_000), ...over },
-      heard: announced("1"),
+      ...released(reading({ [ME]: [10_000, 30_000, 0] }, 30_000)),
       even: ["out of memory"],
     },
     ...each(
       "1: read holds that have lapsed do not keep the lock, whatever the call says: %s ms left",
       { 0: 0, 20000: 20_000 },
-      (left) => ({
-        given: writing(90_000, "1", [0, 0]),
-        args: { left },
-        reply: 1,
-        after: over,
-        heard: announced("1"),
-      }),
+      (left) => ({ given: writing(90_000, "1", [0, 0]), args: { left }, ...released() }),
     ),
     "1: no hold left that lasts, though a read hold's key is there yet": {
       given: writing(90_000, "3", [10_000]),
-      reply: 1,
-      after: { ...reading({ [ME]: [10_000] }), ...over },
-      heard: announced("1"),
+      ...released(reading({ [ME]: [10_000] })),
     },
     ...each(
       "1: with write holds left, count and TTL are set to theirs, %s",
@@ -275,9 +275,7 @@ scriptTable(bench, writeRelease, {
     "1: the last hold is given back though the owner's reading has left a tombstone": {
       given: { ...writing(30_000), ...over },
       args: { tombstoneTtl: 90_000 },
-      reply: 1,
-      after: over,
-      heard: announced("1"),
+      ...released(),
     },
     ...each("%s (the last hold)", notHeld, ([reply, given]) => ({ given, reply })),
     ...each("%s (the last write hold of one that reads)", notHeld, ([reply, given]) => ({
@@ -306,17 +304,13 @@ scriptTable(bench, writeRelease, {
     "the largest time of a read hold": {
       given: writing(30_000, "1", [MOST]),
       args: { left: MOST },
-      reply: 1,
-      after: { ...reading({ [ME]: [MOST] }), ...over },
-      heard: announced("1"),
+      ...released(reading({ [ME]: [MOST] })),
     },
     ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
       given: named(lock, base, 90_000, [0, 30_000], true),
       keys: { lock },
       args: { left: 30_000 },
-      reply: 1,
-      after: { ...named(lock, base, 30_000, [0, 30_000]), ...over },
-      heard: announced("1"),
+      ...released(named(lock, base, 30_000, [0, 30_000])),
     })),
     ...each(
       "a key with other data stays as it is (%s)",
@@ -383,31 +377,23 @@ test.each(forms(writeState))("write/state, %s: the largest numbers", async (form
 scriptTable(bench, writeUndo, {
   keys: { ...ENDING_KEYS, writers: WRITERS },
   args: { owner: ME, field: MY_WRITE, count: 0, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH" },
+  again: { reply: 0 },
   rows: {
     "1: an acquire, announced to all who wait; and 0 the next time": {
       given: writing(30_000),
-      reply: 1,
-      after: over,
-      heard: announced("1"),
-      again: { reply: 0 },
+      ...released(),
       even: ["mute"],
     },
     "0: its tombstone is not renewed": { given: over, args: { tombstoneTtl: 90_000 }, reply: 0 },
     "1: an acquire leaves the owner's read holds, and all who wait are told": {
       given: writing(90_000, "12", [10_000, 30_000]),
       args: { left: 30_000 },
-      reply: 1,
-      after: { ...reading({ [ME]: [10_000, 30_000] }), ...over },
-      heard: announced("1"),
-      again: { reply: 0 },
+      ...released(reading({ [ME]: [10_000, 30_000] })),
       even: ["out of memory"],
     },
     "1: read holds that have lapsed do not keep the lock": {
       given: writing(90_000, "1", [0, 0]),
-      reply: 1,
-      after: over,
-      heard: announced("1"),
-      again: { reply: 0 },
+      ...released(),
     },
     ...each(
       "1: a nested acquire alone, the TTL set %s; and 0 the next time",
@@ -417,44 +403,31 @@ scriptTable(bench, writeUndo, {
         args: { count: 2, left },
         reply: 1,
         after: { ...writing(left, "2", [10_000]), ...over },
-        again: { reply: 0 },
         even: ["out of memory"],
       }),
     ),
     "1: a writer that waits and gives up, the last one; the readers are told; and 0 the next time": {
       given: { ...read, ...waits({ [ME]: 5_000 }) },
-      reply: 1,
-      after: { ...read, ...over },
-      heard: announced("1"),
-      again: { reply: 0 },
+      ...released(read),
       even: ["mute"],
     },
     "1: a writer that waits and gives up, not the last one, so nobody is told": {
       given: { ...read, ...waits({ [ME]: 5_000, [THIRD]: 6_000 }) },
       reply: 1,
       after: { ...read, ...waits({ [THIRD]: 6_000 }), ...over },
-      again: { reply: 0 },
     },
     "1: a writer that waits and gives up, the last one that lives; the readers are told though a dead one is marked":
-      {
-        given: { ...read, ...waits({ [THIRD]: -1, [ME]: 5_000 }) },
-        reply: 1,
-        after: { ...read, ...over },
-        heard: announced("1"),
-        again: { reply: 0 },
-      },
+      { given: { ...read, ...waits({ [THIRD]: -1, [ME]: 5_000 }) }, ...released(read) },
     "1: a writer that waits and gives up; another writes meanwhile, and is not disturbed": {
       given: { ...written, ...waits({ [ME]: 5_000, [THIRD]: 6_000 }) },
       reply: 1,
       after: { ...written, ...waits({ [THIRD]: 6_000 }), ...over },
-      again: { reply: 0 },
     },
     "1: a writer that waits and gives up on a lock that is free by now, even mute": {
       given: waits({ [ME]: 5_000 }),
       mayNot: "announce",
       reply: 1,
       after: over,
-      again: { reply: 0 },
     },
     ...each(
       "0: %s has nothing to undo; the tombstone stands",
@@ -492,23 +465,16 @@ scriptTable(bench, writeUndo, {
       args: { count: MOST - 1, left: MOST, tombstoneTtl: MOST },
       reply: 1,
       after: { ...writing(MOST, String(MOST - 1)), [TOMBSTONE]: text("1", MOST) },
-      again: { reply: 0 },
     },
     "the largest time of a read hold": {
       given: writing(30_000, "1", [MOST]),
-      reply: 1,
-      after: { ...reading({ [ME]: [MOST] }), ...over },
-      heard: announced("1"),
-      again: { reply: 0 },
+      ...released(reading({ [ME]: [MOST] })),
     },
     ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
       given: named(lock, base, 90_000, [30_000], true),
       keys: { lock },
       args: { left: 30_000 },
-      reply: 1,
-      after: { ...named(lock, base, 30_000, [30_000]), ...over },
-      heard: announced("1"),
-      again: { reply: 0 },
+      ...released(named(lock, base, 30_000, [30_000])),
     })),
     ...each(
       "other data in the key of %s stays as it is",
@@ -516,7 +482,7 @@ scriptTable(bench, writeUndo, {
         "the lock": otherData,
         "the waiting writers": { ...writing(30_000), [WRITERS]: text("theirs", 60_000) },
       } as Record<string, States>,
-      (given) => ({ given, reply: WRONGTYPE, after: { ...given, ...over }, again: { reply: 0 } }),
+      (given) => ({ given, reply: WRONGTYPE, after: { ...given, ...over } }),
     ),
   },
   rights: {
@@ -538,9 +504,7 @@ scriptTable(bench, writeForce, {
   rows: {
     "1: whoever wrote, announced to all who wait": {
       given: { ...written, ...over },
-      reply: 1,
-      after: { ...over, ...done },
-      heard: announced("1"),
+      ...forced(over),
       even: ["mute"],
     },
     "1: sent again, it leaves the next writer alone": {
@@ -556,24 +520,18 @@ scriptTable(bench, writeForce, {
       } as Record<string, [ttl: number, terms: number[]]>,
       ([ttl, terms]) => ({
         given: writing(ttl, "2", terms),
-        reply: 1,
-        after: { ...reading({ [ME]: terms }, 30_000), ...done },
-        heard: announced("1"),
+        ...forced(reading({ [ME]: terms }, 30_000)),
         even: ["out of memory"],
       }),
     ),
     ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
       given: named(lock, base, 90_000, [30_000], true),
       keys: { lock },
-      reply: 1,
-      after: { ...named(lock, base, 30_000, [30_000]), ...done },
-      heard: announced("1"),
+      ...forced(named(lock, base, 30_000, [30_000])),
     })),
     "1: a writer whose read holds have lapsed keeps nothing": {
       given: writing(90_000, "2", [0, 0]),
-      reply: 1,
-      after: done,
-      heard: announced("1"),
+      ...forced(),
     },
     ...each(
       "0: %s, and nothing is announced or changed",
@@ -589,9 +547,7 @@ scriptTable(bench, writeForce, {
         [LOCK]: held({ mode: "write", [MY_WRITE]: "1", [OTHER]: "1" }, 90_000),
         ...holds(OTHER, [30_000]),
       },
-      reply: 1,
-      after: { ...reading({ [OTHER]: [30_000] }), ...done },
-      heard: announced("1"),
+      ...forced(reading({ [OTHER]: [30_000] })),
     },
     "a key with other data stays as it is": { given: { [LOCK]: text("theirs", -1) }, reply: WRONGTYPE },
   },

@@ -1,8 +1,8 @@
 /** The events that semaphores and latches tell. */
 import { describe, expect, test } from "vitest";
-import { atLast, manyAtOnce, Stage, soon, useStage, watch } from "../faults/harness.js";
+import { atLast, failsSoon, manyAtOnce, Stage, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { failsSoon, Site } from "./helpers.js";
+import { Site } from "./helpers.js";
 
 manyAtOnce();
 const stage = useStage("standalone");

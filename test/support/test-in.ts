@@ -1,0 +1,30 @@
+/** Tests that each get a place of their own: what is set up for them, and what they end with, is said once. */
+import { test } from "vitest";
+
+/** `test` of Vitest, whose function is given a place. */
+export interface TestIn<P, O = never> {
+  (title: string, body: (place: P) => unknown): void;
+  for<const R>(rows: readonly R[]): (title: string, body: (row: R, place: P) => unknown) => void;
+  /** The same in a place that is opened with these options. */
+  with(options: O): TestIn<P, O>;
+}
+
+/** What comes before and after the body of a test. */
+export type Around<P> = (place: P, body: () => unknown) => unknown;
+
+export function testIn<P, O extends object>(
+  open: (options?: O) => P | Promise<P>,
+  around: Around<P>,
+): TestIn<P, O> {
+  const inPlace = async (body: (place: P) => unknown) => {
+    const place = await open();
+    await around(place, () => body(place));
+  };
+  return Object.assign((title: string, body: (place: P) => unknown) => test(title, () => inPlace(body)), {
+    for<const R>(rows: readonly R[]) {
+      return (title: string, body: (row: R, place: P) => unknown) =>
+        test.for(rows)(title, (row) => inPlace((place) => body(row, place)));
+    },
+    with: (options: O) => testIn((more?: O) => open({ ...options, ...more }), around),
+  });
+}
