@@ -239,7 +239,7 @@ const EQUIVALENT = new Map([
   ...same(
     TAKEN_OFF,
     "locks/release",
-    'if (isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)) {',
+    'if (!isAgain && isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)) {',
     ['isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)', "true"],
     ['isLockError(error, "UNAVAILABLE") && grant.outcome', "true"],
     ["grant.outcome &&", "grant.outcome ||"],
