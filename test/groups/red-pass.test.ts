@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { MultiHold } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { script, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -20,7 +20,6 @@ import {
 } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 const PASS = script("pass");
 const PATIENT = { client: { pollCap: NEVER } };
