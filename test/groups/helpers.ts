@@ -5,7 +5,7 @@ import { type Lock, type LockClientOptions, MultiLock } from "../../src/index.js
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { Beds } from "../faults/beds.js";
-import { freshName, Stage, type Watched, watch } from "../faults/harness.js";
+import { failOnUnhandledRejections, freshName, Stage, type Watched, watch } from "../faults/harness.js";
 import { isPresence, PATIENCE, type RecordedCommand, until } from "../support/index.js";
 
 /** Far above any test's time: who is woken by the poll fails. */
@@ -13,7 +13,7 @@ export const NEVER = 30_000;
 /** Far below {@link NEVER}. */
 export const SOON: number = PATIENCE;
 
-/** Two servers for the tests of one file. */
+/** Two servers for the tests of one file. The file fails if any promise rejected with nobody to hear it. */
 export function useStages(): () => readonly Stage[] {
   let stages: readonly Stage[] = [];
   beforeAll(async () => {
@@ -22,6 +22,7 @@ export function useStages(): () => readonly Stage[] {
   afterAll(async () => {
     await Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
   });
+  failOnUnhandledRejections();
   return () => stages;
 }
 
@@ -162,10 +163,4 @@ function isPlace(key: string): boolean {
 
 function same(one: readonly string[], other: readonly string[]): boolean {
   return one.join() === other.filter((key) => !isPlace(key)).join();
-}
-
-/** Resolves with what the call came to; fails if that takes long, or if it fails. */
-export async function soon<T>(watched: Watched<T>): Promise<T> {
-  await until("the call is over", () => watched.state !== "pending", { timeout: SOON });
-  return watched.promise;
 }

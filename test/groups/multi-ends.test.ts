@@ -1,12 +1,11 @@
 /** Calls for a MultiLock that are given up: by their signal at any moment, and by the end of any member's client. */
 import { describe, expect, test } from "vitest";
 import { type Hold, MultiLock } from "../../src/index.js";
-import { failOnUnhandledRejections, script, type Watched, watch } from "../faults/harness.js";
+import { script, soon, type Watched, watch } from "../faults/harness.js";
 import { SLACK, STEADY, until } from "../support/index.js";
-import { Hall, NEVER, soon, useStages } from "./helpers.js";
+import { Hall, NEVER, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
 const enough = new Error("enough");

@@ -2,12 +2,11 @@
 import { expect, test } from "vitest";
 import { type LockClient, MultiLock } from "../../src/index.js";
 import { recordEvents, type SeenEvent } from "../contract/helpers.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
+import { soon } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { Hall, NEVER, soon, useStages } from "./helpers.js";
+import { Hall, NEVER, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
 

@@ -2,12 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { LockClient, MultiLock } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
-import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { failsSoon, script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { Hall, soon, useStages } from "./helpers.js";
+import { Hall, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 /** Milliseconds: what a busy machine needs for an answer is less, and what never comes is waited for no longer. */
 const TIME = 3_000;
@@ -58,14 +57,11 @@ describe.concurrent("an error half-way", () => {
     const { proxy } = hall.bed(clientOf(word));
     proxy.blackhole();
     const call = watch(multi.lock());
-    await until("it is over", () => call.state !== "pending");
-    expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
     const quick = watch(multi.lock({ wait: TIME / 2 }));
-    await until("it is over", () => quick.state !== "pending");
-    expect(quick.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await failsSoon(quick)).toMatchObject({ code: "UNAVAILABLE" });
     const tried = watch(multi.tryLock());
-    await until("it is over", () => tried.state !== "pending");
-    expect(tried.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await failsSoon(tried)).toMatchObject({ code: "UNAVAILABLE" });
     proxy.restore();
     await hall.expectNothingLeft();
     await until("it can be had again", () => multi.run(() => true).catch(() => false));
@@ -80,8 +76,7 @@ describe.concurrent("an error half-way", () => {
       proxy.delayReplies(60_000, script("acquire"));
       const call = watch(multi.lock());
       await until("it is held on the server", async () => (await hall.held()).includes("b"));
-      await until("it is over", () => call.state !== "pending");
-      expect(call.error).toMatchObject({ code: "UNAVAILABLE", lockName: hall.name("b") });
+      expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE", lockName: hall.name("b") });
       // What undoes the grant is executed at once, though nothing is heard of it.
       await until("all are given back", async () => (await hall.held()).length === 0);
       proxy.restore();
@@ -207,8 +202,7 @@ describe.concurrent("a call that already waits survives an outage", () => {
     const call = await hall.parked("a", () => multi.lock({ wait: 8_000 }));
     hall.bed(1).proxy.refuse();
     await theirs.unlock();
-    await until("it is over", () => call.state !== "pending");
-    expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
     hall.bed(1).proxy.restore();
     await hall.expectNothingLeft();
   });
@@ -222,8 +216,7 @@ describe.concurrent("a call that already waits survives an outage", () => {
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     const call = await hall.parked("a", () => multi.lock({ wait: 5_000 }));
     await theirs.unlock();
-    await until("it is over", () => call.state !== "pending");
-    expect(call.error).toMatchObject({ code: "WAIT_TIMEOUT", lockName: multi.name });
+    expect(await failsSoon(call)).toMatchObject({ code: "WAIT_TIMEOUT", lockName: multi.name });
     hall.bed(1).proxy.restore();
     await hall.expectNothingLeft();
   });

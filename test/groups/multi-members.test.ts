@@ -3,11 +3,9 @@ import { describe, expect, test } from "vitest";
 import { type FencedHold, MultiHold, MultiLock, RedLock } from "../../src/index.js";
 import { as, failure } from "../contract/helpers.js";
 import { KINDS } from "../contract/kinds.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
 import { Hall, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 describe("who may be a member", () => {
   const refused = async (members: (hall: Hall) => unknown[]): Promise<void> => {

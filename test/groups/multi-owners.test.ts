@@ -1,11 +1,9 @@
 /** Whose the holds on a MultiLock are: it re-enters like a lock, and each member is re-entered by itself. */
 import { describe, expect, test } from "vitest";
 import { type Hold, type Lock, MultiLock } from "../../src/index.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
 import { Hall, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 /** Members on two servers, and the same by another client of the first. */
 async function open(): Promise<{ hall: Hall; a: Lock; b: Lock; multi: MultiLock } & AsyncDisposable> {

@@ -2,12 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { isLockError, type LockError, MultiLock } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { failOnUnhandledRejections, script } from "../faults/harness.js";
+import { script } from "../faults/harness.js";
 import { countCommands, isPresence, until } from "../support/index.js";
 import { Hall, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 /** Of an error that stands for several. */
 const errorsOf = (error: Error): LockError[] => [...((error as LockError).errors ?? [])] as LockError[];

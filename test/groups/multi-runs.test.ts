@@ -1,12 +1,11 @@
 /** Runs of a MultiLock: what re-enters inside, whose the members are, and how runs take turns. */
 import { describe, expect, test } from "vitest";
 import { type Lock, MultiLock } from "../../src/index.js";
-import { failOnUnhandledRejections, watch } from "../faults/harness.js";
+import { soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { Hall, soon, useStages } from "./helpers.js";
+import { Hall, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 /** Members on two servers, and somebody else's clients of both. */
 async function open(): Promise<{ hall: Hall; a: Lock; b: Lock; multi: MultiLock } & AsyncDisposable> {

@@ -1,12 +1,11 @@
 /** Calls for groups of one process take turns once they have tried in vain; nobody else is kept waiting by that. */
 import { expect, test } from "vitest";
 import { type Hold, MultiLock } from "../../src/index.js";
-import { failOnUnhandledRejections, type Watched, watch } from "../faults/harness.js";
+import { soon, type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { Hall, NEVER, soon, useStages } from "./helpers.js";
+import { Hall, NEVER, useStages } from "./helpers.js";
 
 const stages = useStages();
-failOnUnhandledRejections();
 
 const LOSERS = 12;
 const words = Array.from({ length: LOSERS }, (_, i) => `b${10 + i}`);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { QuorumError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -21,7 +21,6 @@ import {
 } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 /** Milliseconds that a master has for its answer: a process may stand still for so long. */
 const TIME = 3_000;
@@ -170,8 +169,7 @@ test("a waiting call lives through the loss of a majority, and is granted when t
     }
     // Those that were killed come back empty, and what they have then may be the call's own.
     await vacate(party, way === "killed" ? [2] : [0, 1, 2]);
-    await until("it is granted", () => call.state !== "pending", { timeout: SOON });
-    const hold = await call.promise;
+    const hold = await soon(call);
     expect(hold.isHeld).toBe(true);
     await hold.unlock();
     await expectNothingLeft(party);

@@ -2,12 +2,11 @@
 import { expect, test } from "vitest";
 import { LockClient, MultiLock, RedLock } from "../../src/index.js";
 import { as, failure, recordEvents, refused, untilWaiting } from "../contract/helpers.js";
-import { failOnUnhandledRejections, watch } from "../faults/harness.js";
+import { watch } from "../faults/harness.js";
 import { startProxy, until } from "../support/index.js";
 import { expectNothingLeft, heldOn, joined, LONG, NEVER, Party, parked, useMasters } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 test("it is taken on all masters and given back on all, with the ids and the name that belong to it", async () => {
   await using party = await Party.of(masters());

@@ -1,12 +1,10 @@
 /** Five masters: two may be away in whatever way, three may not. */
 import { expect, test } from "vitest";
 import { failure, nextEvent } from "../contract/helpers.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
 import { type RedisServer, STEADY, until } from "../support/index.js";
 import { expectNothingLeft, heldOn, LONG, occupy, Party, takeAll, timed, useMasters } from "./red-helpers.js";
 
 const masters = useMasters(5);
-failOnUnhandledRejections();
 
 function master(i: number): RedisServer {
   return masters()[i] as RedisServer;

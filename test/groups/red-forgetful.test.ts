@@ -1,13 +1,11 @@
 /** What RedLock does not promise: a master that restarts empty within a lease has forgotten its vote, and votes again. */
 import { expect, test } from "vitest";
 import type { MultiHold } from "../../src/index.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
 import { type RedisServer, until } from "../support/index.js";
 import { expectNothingLeft, LONG, Party, SOON, useMasters } from "./red-helpers.js";
 
 const forgetful = useMasters(3);
 const faithful = useMasters(3, ["--appendonly", "yes", "--appendfsync", "always"]);
-failOnUnhandledRejections();
 
 /** One holds masters 0 and 1; master 1 restarts at once; another, who reaches masters 1 and 2, asks for the lock. */
 async function restartWithinLease(

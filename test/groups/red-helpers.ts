@@ -11,7 +11,7 @@ import {
   RedLock,
 } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { freshName, script, type Version } from "../faults/harness.js";
+import { failOnUnhandledRejections, freshName, script, type Version } from "../faults/harness.js";
 import {
   type ClientOptions,
   type FaultProxy,
@@ -32,7 +32,10 @@ export const NEVER = 60_000;
 /** Milliseconds: a lease that outlives every test, and gives masters seconds for their answers. */
 export const LONG = 600_000;
 
-/** Independent masters for the tests of one file; those that a test has stopped or killed are there for the next one. */
+/**
+ * Independent masters for the tests of one file; those that a test has stopped or killed are there for the next one. The file
+ * fails if any promise rejected with nobody to hear it.
+ */
 export function useMasters(count: number, args: readonly string[] = []): () => readonly RedisServer[] {
   const servers: RedisServer[] = [];
   beforeAll(async () => {
@@ -49,6 +52,7 @@ export function useMasters(count: number, args: readonly string[] = []): () => r
   afterAll(async () => {
     await Promise.all(servers.map((server) => server.stop()));
   });
+  failOnUnhandledRejections();
   return () => servers;
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import { failure, recordEvents } from "../contract/helpers.js";
-import { failOnUnhandledRejections, script } from "../faults/harness.js";
+import { script } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -18,7 +18,6 @@ import {
 } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 for (const version of [5, 6] as const) {
   /** Master 2 answers tries when it is told to. */

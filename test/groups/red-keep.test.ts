@@ -2,12 +2,10 @@
 import { expect, test } from "vitest";
 import type { Hold, LockLostError } from "../../src/index.js";
 import { failure, nextEvent, recordEvents } from "../contract/helpers.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
 import { type RedisServer, SLACK, until } from "../support/index.js";
 import { expectNothingLeft, heldOn, LONG, Party, SOON, takeAll, ttlsOf, useMasters } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 function member(hold: { members: readonly Hold[] }, i: number): Hold {
   return hold.members[i] as Hold;

@@ -1,6 +1,6 @@
 /** A round that too few masters answered in time: the late answers end the sleep that it began. */
 import { expect, test } from "vitest";
-import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -15,7 +15,6 @@ import {
 } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 /** Of a waiter that nothing but an answer wakes. A master has three seconds for its answer. */
 const PATIENT = { pollCap: NEVER, commandTimeout: 3_000 };
@@ -46,8 +45,7 @@ test("a waiter whose round no majority answered in time tries again when the lat
   expect(call.state).toBe("pending");
   await vacate(party, [0, 1, 2], false);
   party.proxy(0).restore();
-  await until("it is granted", () => call.state !== "pending", { timeout: SOON });
-  const hold = await call.promise;
+  const hold = await soon(call);
   expect(hold.isHeld).toBe(true);
   party.proxy(1).restore();
   await hold.unlock();

@@ -1,7 +1,7 @@
 /** Who holds a RedLock: scopes, runs and bare calls, also after a minority was lost; and what closing a client ends. */
 import { expect, test } from "vitest";
 import { failure, untilWaiting } from "../contract/helpers.js";
-import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { script, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -17,7 +17,6 @@ import {
 } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 function counts({ servers, name }: Party): Promise<unknown[]> {
   return Promise.all(servers.map(async (server) => String(await server.call("HVALS", name))));

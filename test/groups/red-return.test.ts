@@ -2,7 +2,6 @@
 import { expect, test } from "vitest";
 import type { LockError, MultiHold } from "../../src/index.js";
 import { failure, nextEvent } from "../contract/helpers.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -17,7 +16,6 @@ import {
 } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 const IMPATIENT = { commandTimeout: 3_000 };
 

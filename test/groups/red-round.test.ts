@@ -4,7 +4,7 @@ import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { LockError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { failOnUnhandledRejections, script, watch } from "../faults/harness.js";
+import { script, watch } from "../faults/harness.js";
 import { isPresence, PATIENCE, SLACK, until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -23,7 +23,6 @@ import {
 } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 test("all masters are asked at once: with every answer delayed a take costs one delay", async () => {
   const delay = 2_500;

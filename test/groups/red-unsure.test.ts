@@ -1,12 +1,10 @@
 /** Questions about a RedLock while a master is silent: what that one could turn is QUORUM, never "no". */
 import { expect, test } from "vitest";
 import { failure } from "../contract/helpers.js";
-import { failOnUnhandledRejections } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { heldOn, LONG, occupy, Party, SOON, takeAll, useMasters, vacate } from "./red-helpers.js";
 
 const masters = useMasters(3);
-failOnUnhandledRejections();
 
 /** A master has three seconds for its answer. */
 const IMPATIENT = { commandTimeout: 3_000 };
