@@ -46,12 +46,8 @@ function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; offered: bo
 }
 
 describe("a lock that is given back", () => {
-  test("is passed to the first waiter, whose try awaits the giver's command", async ({
-    scene,
-    queue,
-    second,
-    third,
-  }) => {
+  test("is passed to the first waiter, whose try awaits the giver's command", async (place) => {
+    const { scene, queue, second, third } = place;
     expect(giveBack(queue, true)).toEqual({ to: second, offered: false });
     await settled();
     expect([second.tries.length, third.tries.length]).toEqual([1, 0]);
@@ -64,12 +60,8 @@ describe("a lock that is given back", () => {
     await scene.expectNothingLeft();
   });
 
-  test("is offered to others when the turn is over, and goes to the first waiter if nobody takes it", async ({
-    scene,
-    queue,
-    second,
-    third,
-  }) => {
+  test("is offered to others when the turn is over, and goes to the first waiter if nobody takes it", async (place) => {
+    const { scene, queue, second, third } = place;
     await scene.clock.advance(50);
     expect(giveBack(queue, true)).toEqual({ to: second, offered: true });
     await settled();
@@ -79,12 +71,8 @@ describe("a lock that is given back", () => {
     expect(giveBack(queue, true)).toEqual({ to: third, offered: false });
   });
 
-  test("is left to others who heard of the offer; the first waiter tries when they have had their turn", async ({
-    scene,
-    queue,
-    second,
-    message,
-  }) => {
+  test("is left to others who heard of the offer; the first waiter tries when they have had their turn", async (place) => {
+    const { scene, queue, second, message } = place;
     await scene.clock.advance(9);
     // So many make a turn.
     for (let i = 0; i < 4; i++) expect(giveBack(queue, false)?.offered).toBe(false);
@@ -97,12 +85,8 @@ describe("a lock that is given back", () => {
     expect(await scene.untilNextTry(second)).toBe(40);
   });
 
-  test("is tried for as soon as the last of the others has given it back", async ({
-    scene,
-    queue,
-    second,
-    message,
-  }) => {
+  test("is tried for as soon as the last of the others has given it back", async (place) => {
+    const { scene, queue, second, message } = place;
     await scene.clock.advance(50);
     giveBack(queue, true);
     await settled();
@@ -127,13 +111,8 @@ describe("a lock that is given back", () => {
     expect(await scene.untilNextTry(second)).toBe(100);
   });
 
-  test("is nobody's turn any more that was let go first, once it is back here", async ({
-    scene,
-    queue,
-    second,
-    third,
-    message,
-  }) => {
+  test("is nobody's turn any more that was let go first, once it is back here", async (place) => {
+    const { scene, queue, second, third, message } = place;
     await scene.clock.advance(50);
     giveBack(queue, true);
     await settled();
@@ -146,12 +125,8 @@ describe("a lock that is given back", () => {
     expect(third.tries).toHaveLength(1);
   });
 
-  test("is released after a second: nobody here is asked, or tries before somebody else could", async ({
-    scene,
-    queue,
-    second,
-    message,
-  }) => {
+  test("is released after a second: nobody here is asked, or tries before somebody else could", async (place) => {
+    const { scene, queue, second, message } = place;
     await scene.clock.advance(1_001);
     expect(giveBack(queue, true)).toBeUndefined();
     queue.released();
@@ -179,11 +154,8 @@ describe("a lock that is given back", () => {
     expect(next.tries).toHaveLength(1);
   });
 
-  test("is tried for after a message, if the command could not be shared", async ({
-    queue,
-    second,
-    message,
-  }) => {
+  test("is tried for after a message, if the command could not be shared", async (place) => {
+    const { queue, second, message } = place;
     expect(giveBack(queue, false)).toEqual({ to: second, offered: false });
     queue.released();
     await settled();
@@ -192,11 +164,8 @@ describe("a lock that is given back", () => {
     expect(second.tries).toHaveLength(1);
   });
 
-  test("is tried for after a while, if an offer could not be shared: one of the others is to have it", async ({
-    scene,
-    queue,
-    second,
-  }) => {
+  test("is tried for after a while, if an offer could not be shared: one of the others is to have it", async (place) => {
+    const { scene, queue, second } = place;
     await scene.clock.advance(50);
     expect(giveBack(queue, false)?.offered).toBe(true);
     queue.released();
@@ -235,12 +204,8 @@ describe("a lock that is given back", () => {
 });
 
 describe("the successor", () => {
-  test("that gives up while the command is on its way has the next one try", async ({
-    scene,
-    queue,
-    second,
-    third,
-  }) => {
+  test("that gives up while the command is on its way has the next one try", async (place) => {
+    const { scene, queue, second, third } = place;
     giveBack(queue, true);
     await settled();
     await scene.end(second);
@@ -249,12 +214,8 @@ describe("the successor", () => {
     expect(second.told.at(-1)).toBe("not taken");
   });
 
-  test("that gives up before it comes to its try has the next one try", async ({
-    scene,
-    queue,
-    second,
-    third,
-  }) => {
+  test("that gives up before it comes to its try has the next one try", async (place) => {
+    const { scene, queue, second, third } = place;
     giveBack(queue, true);
     await scene.end(second);
     expect([second.tries.length, third.tries.length]).toEqual([0, 1]);
@@ -272,11 +233,8 @@ describe("the successor", () => {
     expect(second.tries).toHaveLength(3);
   });
 
-  test("is the one that begins no streak: after a second from the first arrival the lock is released", async ({
-    scene,
-    queue,
-    second,
-  }) => {
+  test("is the one that begins no streak: after a second from the first arrival the lock is released", async (place) => {
+    const { scene, queue, second } = place;
     await scene.clock.advance(990);
     giveBack(queue, true);
     await settled();
@@ -304,12 +262,8 @@ describe("a queue that has become empty", () => {
     await scene.expectNothingLeft();
   });
 
-  test("knows still who has the lock: who comes back waits to be passed it", async ({
-    scene,
-    queue,
-    second,
-    third,
-  }) => {
+  test("knows still who has the lock: who comes back waits to be passed it", async (place) => {
+    const { scene, queue, second, third } = place;
     for (const call of [second, third]) {
       giveBack(queue, true);
       await settled();

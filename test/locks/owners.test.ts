@@ -2,10 +2,12 @@
 import { describe, expect, test as plain } from "vitest";
 import { type Hold, Lock, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { deferred, failure, NAME, ORDERS, sceneOf, testIn, watch } from "./scene.js";
+import { deferred, failure, NAME, ORDERS, sceneOf, testIn, testInScope, watch } from "./scene.js";
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
-  const test = testIn(() => sceneOf(kind, { commandTimeout: 1_000 }));
+  const open = () => sceneOf(kind, { commandTimeout: 1_000 });
+  const test = testIn(open);
+  const testOutside = test;
   const notOwner = (text: string) => ({
     code: "NOT_OWNER",
     lockName: NAME,
@@ -13,56 +15,52 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 
   describe("lock.unlock()", () => {
-    test("in a scope gives back the innermost hold that lock() or tryLock() took there", async (place) => {
-      const { lock, a } = place;
-      await a.client.scope(async () => {
-        const outer = await lock.lock();
-        const inner = await lock.tryLock();
-        await lock.unlock();
-        expect([outer.isHeld, inner?.isHeld]).toEqual([true, false]);
-        expect(await failure(inner?.unlock() as Promise<void>)).toMatchObject(
-          notOwner("given back by lock.unlock()"),
-        );
-        await lock.unlock();
-        expect(outer.isHeld).toBe(false);
+    const test = testInScope(open);
+
+    test("in a scope gives back the innermost hold that lock() or tryLock() took there", async ({ lock }) => {
+      const outer = await lock.lock();
+      const inner = await lock.tryLock();
+      await lock.unlock();
+      expect([outer.isHeld, inner?.isHeld]).toEqual([true, false]);
+      expect(await failure(inner?.unlock() as Promise<void>)).toMatchObject(
+        notOwner("given back by lock.unlock()"),
+      );
+      await lock.unlock();
+      expect(outer.isHeld).toBe(false);
+      expect(await failure(lock.unlock())).toMatchObject(
+        notOwner("nothing to unlock: this owner has no open"),
+      );
+    });
+
+    test("passes over holds that were given back by themselves", async ({ lock }) => {
+      const holds = [await lock.lock(), await lock.lock(), await lock.lock(), await lock.lock()];
+      const left = () => holds.map(({ isHeld }) => isHeld);
+      await holds[1]?.unlock();
+      await lock.unlock();
+      expect(left()).toEqual([true, false, true, false]);
+      await lock.unlock();
+      expect(left()).toEqual([true, false, false, false]);
+      await holds[0]?.unlock();
+      expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+    });
+
+    test("passes over a hold of a run, whether inside or outside of it", async ({ lock }) => {
+      await lock.run(async () => {
         expect(await failure(lock.unlock())).toMatchObject(
-          notOwner("nothing to unlock: this owner has no open"),
+          notOwner("A run() gives its hold back by itself when its function ends"),
         );
-      });
-    });
-
-    test("passes over holds that were given back by themselves", async ({ lock, a }) => {
-      await a.client.scope(async () => {
-        const holds = [await lock.lock(), await lock.lock(), await lock.lock(), await lock.lock()];
-        const left = () => holds.map(({ isHeld }) => isHeld);
-        await holds[1]?.unlock();
+        const bare = await lock.lock();
+        const inRun = await lock.run((hold) => hold.isHeld);
+        expect(inRun).toBe(true);
         await lock.unlock();
-        expect(left()).toEqual([true, false, true, false]);
-        await lock.unlock();
-        expect(left()).toEqual([true, false, false, false]);
-        await holds[0]?.unlock();
-        expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+        expect(bare.isHeld).toBe(false);
       });
+      const text = (await failure(lock.unlock())).message;
+      expect(text).not.toContain("A run() gives");
     });
 
-    test("passes over a hold of a run, whether inside or outside of it", async ({ lock, a }) => {
-      await a.client.scope(async () => {
-        await lock.run(async () => {
-          expect(await failure(lock.unlock())).toMatchObject(
-            notOwner("A run() gives its hold back by itself when its function ends"),
-          );
-          const bare = await lock.lock();
-          const inRun = await lock.run((hold) => hold.isHeld);
-          expect(inRun).toBe(true);
-          await lock.unlock();
-          expect(bare.isHeld).toBe(false);
-        });
-        const text = (await failure(lock.unlock())).message;
-        expect(text).not.toContain("A run() gives");
-      });
-    });
-
-    test("outside a scope never guesses, and says what this client holds", async ({ lock, a, server }) => {
+    testOutside("outside a scope never guesses, and says what this client holds", async (place) => {
+      const { lock, a, server } = place;
       const free = await failure(lock.unlock());
       expect(free).toMatchObject(notOwner("unlock() outside a scope does not know whose hold to give back"));
       expect(free.message).toContain("call hold.unlock() of what lock() resolved with");
@@ -82,53 +80,47 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       });
     });
 
-    test("of a call that is still under way is refused", async ({ lock, rival, a, settle }) => {
+    test("of a call that is still under way is refused", async ({ lock, rival, settle }) => {
       const theirs = await rival.lock();
-      await a.client.scope(async () => {
-        const call = watch(lock.lock());
-        expect(await failure(lock.unlock())).toMatchObject(
-          notOwner("still under way; await it before unlock()"),
-        );
-        await theirs.unlock();
-        await settle();
-        expect(call.state).toBe("resolved");
-        await lock.unlock();
-      });
+      const call = watch(lock.lock());
+      expect(await failure(lock.unlock())).toMatchObject(
+        notOwner("still under way; await it before unlock()"),
+      );
+      await theirs.unlock();
+      await settle();
+      expect(call.state).toBe("resolved");
+      await lock.unlock();
     });
 
     test.for(ORDERS.map((order) => [order.join(", "), order] as const))(
       "knows no call that has ended, in whatever order: %s",
-      async ([, order], { lock, rival, a, settle }) => {
+      async ([, order], { lock, rival, settle }) => {
         const theirs = await rival.lock();
-        await a.client.scope(async () => {
-          const controllers = [0, 1, 2].map(() => new AbortController());
-          const calls = controllers.map(({ signal }) => watch(lock.lock({ signal })));
+        const controllers = [0, 1, 2].map(() => new AbortController());
+        const calls = controllers.map(({ signal }) => watch(lock.lock({ signal })));
+        await settle();
+        for (const which of order) {
+          expect((await failure(lock.unlock())).message).toContain("still under way");
+          controllers[which]?.abort(which);
           await settle();
-          for (const which of order) {
-            expect((await failure(lock.unlock())).message).toContain("still under way");
-            controllers[which]?.abort(which);
-            await settle();
-          }
-          expect(calls.map(({ outcome }) => outcome)).toEqual([0, 1, 2]);
-          expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
-        });
+        }
+        expect(calls.map(({ outcome }) => outcome)).toEqual([0, 1, 2]);
+        expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
         await theirs.unlock();
       },
     );
 
-    test("of a run that is under way is not refused for that", async ({ lock, rival, a, settle }) => {
+    test("of a run that is under way is not refused for that", async ({ lock, rival, settle }) => {
       const theirs = await rival.lock();
-      await a.client.scope(async () => {
-        const run = watch(lock.run(() => 1));
-        await settle();
-        expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
-        await theirs.unlock();
-        await settle();
-        expect(run.outcome).toBe(1);
-      });
+      const run = watch(lock.run(() => 1));
+      await settle();
+      expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
+      await theirs.unlock();
+      await settle();
+      expect(run.outcome).toBe(1);
     });
 
-    test("of another owner that is named reaches its holds", async ({ lock, a }) => {
+    testOutside("of another owner that is named reaches its holds", async ({ lock, a }) => {
       const owner = a.client.newOwner();
       const hold = await lock.lock({ owner });
       expect(await failure(lock.unlock({ owner: a.client.newOwner() }))).toMatchObject({ code: "NOT_OWNER" });
