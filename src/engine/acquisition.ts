@@ -2,9 +2,9 @@
 import type { Item } from "../base/list.js";
 
 /**
- * What a try came to. Granted, `lease` says for how many milliseconds others are kept out unless told, `remaining`
- * how much is left for others at once, if that is counted, and `nested` that the caller's owner had it already. Refused, `ttl` says in how many milliseconds the holder's
- * lease ends: -1 if it has no end, 0 to try again at once.
+ * What a try came to. Granted, `lease` says for how many milliseconds others are kept out unless told, `remaining` how much
+ * is left for others at once, if that is counted, and `nested` that the caller's owner had it already. Refused, `ttl` says
+ * in how many milliseconds the holder's lease ends: -1 if it has no end, 0 to try again at once.
  */
 export type Attempt<G> =
   | {
