@@ -181,8 +181,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     const acting = actingOwner(this.#request.owner, this.#requests);
     const first = this.#calls.find(({ grant, ownerId }, i) => grant || (!votes[i] && ownerId));
     const group = new GroupGrant(this.#members, acting, granted(votes), first?.ownerId ?? "");
-    const { remaining } = group;
-    if (remaining <= 0) return this.#lose(round, votes, limit);
+    if (group.remaining <= 0) return this.#lose(round, votes, limit);
     this.#group = group;
     group.watch();
     for (const [i, vote] of round.entries()) {
@@ -191,7 +190,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     this.#backoff?.heard.clear();
     if (!nested && !inherits) this.#backoff?.served(this.#members.clock.mono());
     // For so long the next one of this process need not try.
-    return { granted: true, value: group, lease: Math.min(remaining, untilLook(this.#members)) };
+    return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#members)) };
   }
 
   #member(i: number): Member {

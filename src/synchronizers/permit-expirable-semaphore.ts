@@ -205,13 +205,12 @@ export class PermitExpirableSemaphore {
   /** Resolves with whether it was out; what has become of it is told when Redis has answered, however late. */
   async #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
     const number = this.#number;
-    const { clock } = number.env;
     const call = number.env.wireId();
-    const begun = instant(clock);
+    const begun = instant(number.env.clock);
     let out = false;
     const answered = (word: number) => {
       // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
-      out = word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
+      out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
       const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
       if (out) number.emit("released", about);
       else if (kept) number.emit("lost", { ...about, reason: "expired" });

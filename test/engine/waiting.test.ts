@@ -222,7 +222,7 @@ describe("when the wait is over", () => {
   });
 });
 
-test.for([
+testOpenEnd.for([
   [undefined, "tries again"],
   ["known", "goes on waiting"],
 ])(
