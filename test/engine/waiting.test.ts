@@ -1,8 +1,10 @@
 /** A call that is refused: it listens, and tries again when there is reason to. */
 import { describe, expect, test as plain } from "vitest";
 import { QuorumError } from "../../src/base/errors.js";
+import { failure } from "../support/outcome.js";
 import {
   COMMAND_TIMEOUT,
+  ENOUGH,
   FOREVER,
   KEPT,
   POLL_CAP,
@@ -149,10 +151,12 @@ describe("a call that is refused", () => {
 
   test("survives from the beginning if what it is a part of has waited", async (scene) => {
     const call = new ScriptedCall();
-    void scene.engine.acquire(call, FOREVER, undefined, true);
+    const ended = failure(scene.engine.acquire(call, FOREVER, undefined, true));
     await call.silence();
     expect(call.over).toBe(false);
     expect(call.listeners.size).toBe(1);
+    await scene.end(call);
+    expect(await ended).toBe(ENOUGH);
   });
 
   test("ends, and all that wait with it, if the server forbids the channel", async (scene) => {
@@ -222,7 +226,7 @@ describe("when the wait is over", () => {
   });
 });
 
-testOpenEnd.for([
+test.for([
   [undefined, "tries again"],
   ["known", "goes on waiting"],
 ])(
