@@ -1,7 +1,7 @@
 /** The end of a client: in which order its parts go, and for how long each of them is waited for. */
 import type { Clock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
-import { clearTimeout, setImmediate, setTimeout } from "./base/platform.js";
+import { clearTimeout, LONGEST_TIMER, setImmediate, setTimeout } from "./base/platform.js";
 import type { ClientParts } from "./client-parts.js";
 import { loseWithClient } from "./locks/loss.js";
 
@@ -65,7 +65,7 @@ function atMost(clock: Clock, work: Promise<unknown>, ms: number): Promise<void>
     };
     if (ms !== Number.POSITIVE_INFINITY) {
       // This one has to fire even when nothing else keeps the process alive, and when the clock is one that stands still.
-      const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1));
+      const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER));
       stops.push(() => clearTimeout(timer), clock.after(ms, done));
     }
     void work.then(done);

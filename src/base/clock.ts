@@ -1,7 +1,15 @@
 /**
  * Time as this library sees it. Owns the two clocks, injected so that tests can run in virtual time.
  */
-import { clearImmediate, clearTimeout, monotonic, setImmediate, setTimeout, wallTime } from "./platform.js";
+import {
+  clearImmediate,
+  clearTimeout,
+  LONGEST_TIMER,
+  monotonic,
+  setImmediate,
+  setTimeout,
+  wallTime,
+} from "./platform.js";
 
 /** A moment on both clocks. */
 export interface Instant {
@@ -48,9 +56,6 @@ export function onMono(clock: Clock, moment: Instant): number {
 
 /** Milliseconds by which a timer is late if the event loop stalled: what has arrived meanwhile is to be read first. */
 const STALL = 10;
-
-/** setTimeout fires at once when it is asked to wait longer than this. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   mono: monotonic,

@@ -19,6 +19,9 @@ export const clearTimeout: typeof timers.clearTimeout = timers.clearTimeout;
 export const setImmediate: typeof timers.setImmediate = timers.setImmediate;
 export const clearImmediate: typeof timers.clearImmediate = timers.clearImmediate;
 
+/** Milliseconds: setTimeout fires at once when it is asked to wait longer than this. */
+export const LONGEST_TIMER: number = 2 ** 31 - 1;
+
 /** As `queueMicrotask`, which Node has as a global only. The callback must not throw. */
 export function microtask(callback: () => void): void {
   void settled.then(callback);

@@ -1,8 +1,5 @@
 /** Waits, unless the command is to end. */
-import { clearTimeout, setTimeout } from "../../base/platform.js";
-
-/** Milliseconds: setTimeout fires at once when it is asked to wait longer than this. */
-export const LONGEST: number = 2 ** 31 - 1;
+import { clearTimeout, LONGEST_TIMER, setTimeout } from "../../base/platform.js";
 
 /** Resolves after so many ms, some weeks at most; rejects with the reason of a signal that aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
@@ -16,7 +13,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
         signal?.removeEventListener("abort", end);
         resolve();
       },
-      Math.min(ms, LONGEST),
+      Math.min(ms, LONGEST_TIMER),
     );
     if (signal?.aborted) end();
     else signal?.addEventListener("abort", end, { once: true });

@@ -1,7 +1,7 @@
 /** `holdfast run`: a command while a lock is held, as flock(1) for many machines. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
-import { clearTimeout, setTimeout, wallTime } from "../../base/platform.js";
+import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import {
   type Hold,
   isLockError,
@@ -12,7 +12,6 @@ import {
 } from "../../index.js";
 import { type Command, durationOf, EXIT, integerOf, type Task } from "./command.js";
 import { holderText } from "./locks.js";
-import { LONGEST } from "./pause.js";
 
 const LONGEST_LABEL = 200;
 const KINDS = ["lock", "fair", "fenced", "read", "write"] as const;
@@ -105,7 +104,7 @@ async function carryOut(
     lost = (hold.signal.reason as LockLostError).reason;
     terminal.tell(`lock "${lockName}" was lost (${lost}): the command is stopped`);
     child.kill("SIGTERM");
-    killing = setTimeout(() => child.kill("SIGKILL"), Math.min(killAfter, LONGEST));
+    killing = setTimeout(() => child.kill("SIGKILL"), Math.min(killAfter, LONGEST_TIMER));
   };
   if (hold.signal.aborted) stop();
   else hold.signal.addEventListener("abort", stop, { once: true });

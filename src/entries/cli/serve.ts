@@ -2,9 +2,10 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { LONGEST_TIMER } from "../../base/platform.js";
 import { createInspector, nodeHandler } from "../inspector.js";
 import { type Command, integerOf } from "./command.js";
-import { LONGEST, pause } from "./pause.js";
+import { pause } from "./pause.js";
 
 const LOCALHOST = "127.0.0.1";
 
@@ -30,7 +31,7 @@ export const inspector: Command = {
       const url = `http://localhost:${(web.address() as AddressInfo).port}/`;
       terminal.json({ url });
       terminal.say(`${url} shows the locks. Ctrl-C ends it.`);
-      for (;;) await pause(LONGEST, signal);
+      for (;;) await pause(LONGEST_TIMER, signal);
     } finally {
       web.close();
       web.closeAllConnections();

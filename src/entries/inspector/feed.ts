@@ -1,6 +1,6 @@
 /** Looks at the locks, once for all who look on, and tells them what has changed. Nobody looks on: nothing is done. */
 
-import { clearTimeout, setTimeout, wallTime } from "../../base/platform.js";
+import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
 import { isLockError, type LockClient } from "../../index.js";
 import { changesOf } from "./changes.js";
@@ -18,8 +18,6 @@ export interface Viewer {
 const CHUNK = 500;
 /** At most a fifth of the time is spent looking. */
 const REST = 4;
-/** Milliseconds: setTimeout fires at once when it is asked to wait longer than this. */
-const LONGEST = 2 ** 31 - 1;
 /** Milliseconds for which entries of the history are collected. */
 const BATCH = 50;
 const encoder = new TextEncoder();
@@ -124,7 +122,7 @@ export class Feed {
     if (this.#viewers.size === 0) return;
     clearTimeout(this.#timer);
     const rest = Math.max(this.#every, REST * (wallTime() - began));
-    this.#timer = setTimeout(() => void this.#goOn(), Math.min(rest, LONGEST));
+    this.#timer = setTimeout(() => void this.#goOn(), Math.min(rest, LONGEST_TIMER));
     this.#timer.unref();
   }
 

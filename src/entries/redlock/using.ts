@@ -1,5 +1,5 @@
 /** A routine under a lock that is extended as long as the routine runs. */
-import { clearTimeout, setTimeout, wallTime } from "../../base/platform.js";
+import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import { ExecutionError } from "./errors.js";
 
 /** What a routine is told by; `error` is why it aborted. */
@@ -13,8 +13,6 @@ export type Routine<T> = (signal: RedlockAbortSignal) => T | Promise<T>;
 
 /** By how much a duration has to be longer than the threshold, in milliseconds. */
 const LEAST_MARGIN = 100;
-/** The longest time that a timer can carry. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Times are milliseconds. */
 export interface Use<L, T> {
