@@ -21,6 +21,13 @@ import {
 
 const COMMAND_TIMEOUT = 1_000;
 
+/** Nobody answers this call in its time. */
+async function expectInVain({ advance }: Scene, call: Promise<unknown>): Promise<void> {
+  const watched = watch(call);
+  await advance(COMMAND_TIMEOUT);
+  expect(watched.outcome).toBe("UNAVAILABLE");
+}
+
 describe.each(byName(KINDS))("%s", (_, kind) => {
   const open = async (options = {}): Promise<KindScene> => {
     const place = sceneOf(kind, { commandTimeout: COMMAND_TIMEOUT, pollCap: 500, ...options });
@@ -136,28 +143,22 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     });
 
     test("lock.unlock() is asked again until the release is through, and then there is nothing to unlock", async (place) => {
-      const { lock, a, advance } = place;
+      const { lock, a } = place;
       await a.client.scope(async () => {
         await lock.lock({ lease: 60_000 });
         a.keep(way);
-        for (let i = 0; i < 2; i++) {
-          const back = watch(lock.unlock());
-          await advance(COMMAND_TIMEOUT);
-          expect(back.outcome).toBe("UNAVAILABLE");
-        }
+        for (let i = 0; i < 2; i++) await expectInVain(place, lock.unlock());
         await a.letGo();
         expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
       });
     });
 
     test("an owner whose lock.unlock() went on in the background knows nothing of the lock afterwards", async (place) => {
-      const { lock, a, advance } = place;
+      const { lock, a } = place;
       const owner = a.client.newOwner();
       await lock.lock({ owner, lease: 60_000 });
       a.keep(way);
-      const back = watch(lock.unlock({ owner }));
-      await advance(COMMAND_TIMEOUT);
-      expect(back.outcome).toBe("UNAVAILABLE");
+      await expectInVain(place, lock.unlock({ owner }));
       const known = () => checkOwner(owner)?.get(`${a.client.id}/${NAME}`);
       expect(known()).toBeDefined();
       await a.letGo();
@@ -165,16 +166,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     });
 
     test("lock.unlock() that is asked again in vain knows the other holds of its owner and of this client as before", async (place) => {
-      const { lock, a, advance } = place;
+      const { lock, a } = place;
       await a.client.scope(async () => {
         const outer = await lock.lock({ lease: 60_000 });
         await lock.lock({ lease: 60_000 });
         a.keep(way);
-        for (let i = 0; i < 2; i++) {
-          const back = watch(lock.unlock());
-          await advance(COMMAND_TIMEOUT);
-          expect(back.outcome).toBe("UNAVAILABLE");
-        }
+        for (let i = 0; i < 2; i++) await expectInVain(place, lock.unlock());
         const elsewhere = failure(lock.unlock({ owner: a.client.newOwner() }));
         expect(await elsewhere).toMatchObject({
           code: "NOT_OWNER",
