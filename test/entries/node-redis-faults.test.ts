@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
+import type { SubscriberConnection } from "../../src/redis/connection.js";
 import { countOf, failure, untilWaiting } from "../contract/helpers.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failOnUnhandledRejections, script } from "../faults/harness.js";
@@ -28,6 +29,9 @@ beforeAll(async () => {
   server = await startRedis();
 });
 afterAll(() => server?.stop());
+
+/** As the core sees it. */
+const connectionOf = (user: TestClient) => fromNodeRedis(user) as unknown as SubscriberConnection;
 
 /** A client of the library behind a proxy of its own. */
 interface Bed extends AsyncDisposable {
@@ -158,6 +162,28 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     expect(done).toBe(120);
     expect(await countOf(server, it.name)).toBe(0);
   });
+
+  test.each([
+    ["a channel", "subscribe", "unsubscribe"],
+    ["a sharded channel", "ssubscribe", "sunsubscribe"],
+  ] as const)(
+    "%s that is wanted again while the end of its subscription is on its way",
+    async (__, begin, end) => {
+      await using it = await bed();
+      const subscriber = connectionOf(it.user).duplicate();
+      await subscriber.connect();
+      const heard = once(subscriber as never, begin === "subscribe" ? "message" : "smessage");
+      it.proxy.delayReplies(300, named(end.toUpperCase()));
+      const first = subscriber[begin](it.name);
+      const over = subscriber[end](it.name);
+      await first;
+      await subscriber[begin](it.name);
+      await over;
+      await server.call(begin === "subscribe" ? "PUBLISH" : "SPUBLISH", it.name, "1");
+      expect(await heard).toEqual([it.name]);
+      subscriber.disconnect();
+    },
+  );
 
   test("a socket that is taken is no connection before the server has answered", async () => {
     const deaf = createServer().listen(0, "127.0.0.1");

@@ -7,6 +7,7 @@
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
 import { Arrival } from "./arrival.js";
+import { ChannelChanges } from "./channel-changes.js";
 import {
   another,
   destroy,
@@ -17,7 +18,6 @@ import {
   named,
   PLAINLY,
   type PlainClient,
-  rethrow,
 } from "./clients.js";
 import { CommandList } from "./command-list.js";
 import { Emitter } from "./emitter.js";
@@ -42,9 +42,9 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   readonly #retryStrategy: (times: number) => number;
   #client: PlainClient | undefined;
   #timer: NodeJS.Timeout | undefined;
-  // Without its listener, to unsubscribe would make node-redis take a channel that is subscribed meanwhile for subscribed already.
   readonly #heard = (_: string, channel: string) => this.emit("message", channel);
   readonly #heardSharded = (_: string, channel: string) => this.emit("smessage", channel);
+  readonly #changes = new ChannelChanges(() => this.ready());
   /** The attempt that counts: what comes of another is not used. */
   #attempt: object | undefined;
   /** Since it was connected last. */
@@ -143,25 +143,24 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     return new CommandList(() => this.ready());
   }
 
-  async subscribe(channel: string): Promise<unknown> {
-    const client = await this.ready();
-    return client.subscribe(channel, this.#heard).catch(rethrow);
+  subscribe(channel: string): Promise<unknown> {
+    return this.#changes.change(channel, (to) => to.subscribe(channel, this.#heard));
   }
 
-  async unsubscribe(channel: string): Promise<unknown> {
-    return (await this.ready()).unsubscribe(channel, this.#heard).catch(rethrow);
+  unsubscribe(channel: string): Promise<unknown> {
+    return this.#changes.change(channel, (to) => to.unsubscribe(channel, this.#heard));
   }
 
-  async ssubscribe(channel: string): Promise<unknown> {
-    const client = await this.ready();
-    return client.sSubscribe(channel, this.#heardSharded).catch((error: unknown) => {
+  ssubscribe(channel: string): Promise<unknown> {
+    const change = this.#changes.change(channel, (to) => to.sSubscribe(channel, this.#heardSharded));
+    return change.catch((error: unknown) => {
       if (isMoved(error)) this.emit("misdirected");
-      throw named(error);
+      throw error;
     });
   }
 
-  async sunsubscribe(channel: string): Promise<unknown> {
-    return (await this.ready()).sUnsubscribe(channel, this.#heardSharded).catch(rethrow);
+  sunsubscribe(channel: string): Promise<unknown> {
+    return this.#changes.change(channel, (to) => to.sUnsubscribe(channel, this.#heardSharded));
   }
 
   #start(): void {
