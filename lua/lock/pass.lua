@@ -11,7 +11,7 @@
 --   owner               text     the giver, clientId:n
 --   successor           text     clientId:n
 --   lease               ms       of the successor
---   ask                 int      1 if others go before the successor
+--   ask                 int      1 if others who hear of the release go before the successor, 2 if others do whoever hears of it
 --   own                 int      how many subscribers of the channel are of this process
 --   tombstoneTtl        ms       how long a command may be sent again
 --   publish             text     PUBLISH or SPUBLISH

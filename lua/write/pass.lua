@@ -15,7 +15,7 @@
 --   successor           text     clientId:n
 --   successorField      text     clientId:n:write
 --   lease               ms       of the successor
---   ask                 int      1 if others go before the successor
+--   ask                 int      1 if others who hear of the release go before the successor, 2 if others do whoever hears of it
 --   own                 int      how many subscribers of the channel are of this process
 --   patience            int      ms for which an unheard waiter counts as alive; 0 if the successor is not advertised
 --   tombstoneTtl        ms       how long a command may be sent again
@@ -43,7 +43,7 @@ local ask, own, patience, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARG
 if redis.call('HEXISTS', lock, field) == 1 then
   write_tombstone(tombstone, tombstoneTtl)
   end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
-  if ask == '1' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
+  if ask ~= '0' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
     advertise(writers, successor, server_time(), patience)
   end
   local others = others_first(lock, successorTombstone, channel, '1', ask, own, publish)

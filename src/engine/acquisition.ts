@@ -60,12 +60,18 @@ export interface Passed {
   readonly others: number;
 }
 
+/** See `own` of {@link Successor}. */
+export const OTHERS_FIRST = -1;
+
 /** A call that waits in the giver's process, and is granted the lock by the command that gives it back. */
 export interface Successor {
   readonly wireId: string;
   /** Milliseconds. */
   readonly lease: number;
-  /** Others are asked first: undefined if not, else how many of those who hear of the release are of this process. */
+  /**
+   * Others are asked first: undefined if not, else how many of those who hear of the release are of this process.
+   * {@link OTHERS_FIRST}: nobody can be counted, so others go first for sure.
+   */
   readonly own: number | undefined;
   /** It has no use for the lock any more: its wire id is over, or about to be. */
   readonly gone: boolean;

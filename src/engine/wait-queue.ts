@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
 import type { SharedTimeout, Timed } from "../base/shared-timeout.js";
 import type { Acquisition } from "./acquisition.js";
-import { HandoffPolicy, SHORTEST_TURN } from "./handoff-policy.js";
+import { type Handoff, HandoffPolicy, SHORTEST_TURN } from "./handoff-policy.js";
 import { type EndCall, listen, listenAlone } from "./listening.js";
 import { PromisedPermits } from "./promised-permits.js";
 
@@ -97,7 +97,9 @@ export class WaitQueue implements Timed {
     const isUnknown = first?.traits.advertised && !call.granted;
     // What was too little for the one may be enough for the next.
     const isEnough = first && first.permits < call.permits;
-    if (undecided || isUnknown || isEnough) this.#policy.want();
+    // The server is to know of the next one before it forgets this one, whoever goes first.
+    if (isUnknown) this.#policy.tryIn(0, this.#now);
+    else if (undecided || isEnough) this.#policy.want();
     if (first) first.resume();
     else if (call.granted) this.#keep(call);
     else {
@@ -191,14 +193,14 @@ export class WaitQueue implements Timed {
   }
 
   /**
-   * What they wait for is given back in this process. `pass` is told of the first one, and whether others are to be asked
-   * before it; if it returns true, that one's next try awaits the command by which it may be granted.
+   * What they wait for is given back in this process. `pass` is told of the first one, and what becomes of it; if it
+   * returns true, that one's next try awaits the command by which it may be granted.
    */
-  handOver(pass: (call: Acquisition<unknown>, offered: boolean) => boolean): void {
+  handOver(pass: (call: Acquisition<unknown>, handoff: Handoff) => boolean): void {
     const { first } = this;
     if (!first) return;
     const handoff = this.#policy.giveBack(this.#listening, this.#now);
-    if (handoff !== "release" && pass(first, handoff === "offer")) {
+    if (pass(first, handoff)) {
       this.#successor = first;
       first.hint();
     } else if (handoff !== "passLocal") {

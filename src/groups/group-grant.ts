@@ -179,9 +179,9 @@ export class GroupGrant extends HoldRecord {
     const { engine, key } = this.#members;
     let released: readonly Promise<void>[] | undefined;
     let successors = 0;
-    engine.queue(key)?.handOver((call, offered) => {
+    engine.queue(key)?.handOver((call, decision) => {
       released = this.#releaseAll((member) => {
-        const successor = successorAt(call, member, offered);
+        const successor = successorAt(call, member, decision);
         if (successor) successors++;
         return successor;
       });

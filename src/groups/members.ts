@@ -4,8 +4,10 @@ import type { CallLimits, Events, LockEventName, LockEvents, LockKind } from "..
 import { foremost } from "../base/holder.js";
 import type { Acquisition, Successor } from "../engine/acquisition.js";
 import type { Engine } from "../engine/engine.js";
+import type { Handoff as Decision } from "../engine/handoff-policy.js";
 import type { BareCalls } from "../locks/bare-calls.js";
 import type { Env } from "../locks/env.js";
+import { successorBy } from "../locks/handoff.js";
 import { type Lock, type LockParts, partsOf } from "../locks/lock.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 
@@ -48,18 +50,17 @@ export function memberKey({ key, backend }: Member): string {
   return `${key}/${backend.side}`;
 }
 
-/** Lets a call for the group take part in the command that gives this member back. `offered`: others go first. */
+/** Lets a call for the group take part in the command that gives this member back. */
 export function successorAt(
   call: Acquisition<unknown>,
   member: Member,
-  offered: boolean,
+  decision: Decision,
 ): Successor | undefined {
   const { backend, env } = member;
   // A grant that replicas have to acknowledge travels with its WAIT.
   if (!backend.traits.handoff || env.replicas || env.runner.servers.isUnresponsive(backend.key))
     return undefined;
-  const own = offered ? env.router.audience(backend.channel) : undefined;
-  return offered && own === undefined ? undefined : call.succeed(memberKey(member), own);
+  return successorBy(call, memberKey(member), { env, backend, decision });
 }
 
 /** By full name, and the write side before the read side; those who are equal stay as given. */

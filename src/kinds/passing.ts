@@ -1,6 +1,6 @@
 /** What all scripts that hand a lock over inside the process have in common. */
 import { tombstone } from "../base/names.js";
-import type { Passed, Successor } from "../engine/acquisition.js";
+import { OTHERS_FIRST, type Passed, type Successor } from "../engine/acquisition.js";
 import { type Backend, DONE, TOMBSTONE_TTL } from "../locks/backend.js";
 import type { ReleaseKeys } from "./calls.js";
 
@@ -33,11 +33,16 @@ export function passArguments(publish: string, wireId: string, successor: Succes
     owner: wireId,
     successor: successor.wireId,
     lease,
-    ask: own === undefined ? 0 : 1,
-    own: own ?? 0,
+    ask: askOf(own),
+    own: Math.max(own ?? 0, 0),
     tombstoneTtl: TOMBSTONE_TTL,
     publish,
   };
+}
+
+function askOf(own: number | undefined): number {
+  if (own === undefined) return 0;
+  return own === OTHERS_FIRST ? 2 : 1;
 }
 
 /** `{word, granted, others}`, where the successor has no token. */

@@ -1,5 +1,6 @@
 /** Who has a lock next when it is given back. */
-import type { Successor } from "../engine/acquisition.js";
+import { type Acquisition, OTHERS_FIRST, type Successor } from "../engine/acquisition.js";
+import type { Handoff as Decision } from "../engine/handoff-policy.js";
 import type { Backend } from "./backend.js";
 import type { Env } from "./env.js";
 
@@ -24,14 +25,30 @@ export function handoffOf(env: Env, backend: Backend, choose?: ChooseSuccessor):
   // A grant that replicas must acknowledge travels with its WAIT.
   if (env.replicas) return { successor: undefined, queueName };
   let successor: Successor | undefined;
-  env.engine.queue(queueName)?.handOver((call, offered) => {
-    const own = offered ? env.router.audience(backend.channel) : undefined;
-    // Nobody can be counted, so all go first.
-    if (offered && own === undefined) return false;
-    successor = call.succeed(env.lockKey(backend.key), own);
+  env.engine.queue(queueName)?.handOver((call, decision) => {
+    successor = successorBy(call, env.lockKey(backend.key), { env, backend, decision });
     return successor !== undefined;
   });
   return { successor, queueName };
+}
+
+interface Giving {
+  readonly env: Env;
+  readonly backend: Backend;
+  readonly decision: Decision;
+}
+
+/** Lets a call take part in the command that gives a lock back. `key`: how the call knows that lock. */
+export function successorBy(
+  call: Acquisition<unknown>,
+  key: string,
+  { env, backend, decision }: Giving,
+): Successor | undefined {
+  if (decision === "passLocal") return call.succeed(key, undefined);
+  const own = decision === "offer" ? env.router.audience(backend.channel) : undefined;
+  if (own !== undefined) return call.succeed(key, own);
+  // All that is left to say is that it waits.
+  return backend.traits.advertised ? call.succeed(key, OTHERS_FIRST) : undefined;
 }
 
 /** The command that gave the lock back was answered, or has failed. */

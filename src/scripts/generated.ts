@@ -99,7 +99,7 @@ if possible and ask == '0' then
 return nil
 end
 local heard = redis.pcall(publish, channel, message)
-local others = type(heard) == 'number' and math.max(heard - own, 0) or 1
+local others = ask ~= '2' and type(heard) == 'number' and math.max(heard - own, 0) or 1
 if possible and others == 0 then
 return nil
 end
@@ -1870,7 +1870,7 @@ ${sharedReadsReadHold}
 ${sharedReadsLockLeft}
 ${sharedReadsReadsLeft}
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
-if ask == '1' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
+if ask ~= '0' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
 ${sharedWritersAdvertise}
 ${sharedClockServerTime}
 advertise(writers, successor, server_time(), patience)

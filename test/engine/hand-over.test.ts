@@ -1,5 +1,6 @@
 /** A lock that goes from hand to hand in one process: what the queue does with what the policy decides. */
 import { describe, expect } from "vitest";
+import type { Handoff } from "../../src/engine/handoff-policy.js";
 import type { WaitQueue } from "../../src/engine/wait-queue.js";
 import { testIn } from "../support/test-in.js";
 import { settled } from "../support/virtual-clock.js";
@@ -36,10 +37,10 @@ const test = testIn(crowd, async ({ scene }, body) => {
 });
 
 /** What a lock asks when it is given back; with `passes` the first waiter takes part in the command. */
-function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; offered: boolean } | undefined {
-  let asked: { to: unknown; offered: boolean } | undefined;
-  queue.handOver((to, offered) => {
-    asked = { to, offered };
+function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; handoff: Handoff } | undefined {
+  let asked: { to: unknown; handoff: Handoff } | undefined;
+  queue.handOver((to, handoff) => {
+    asked = { to, handoff };
     return passes;
   });
   return asked;
@@ -48,12 +49,12 @@ function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; offered: bo
 describe("a lock that is given back", () => {
   test("is passed to the first waiter, whose try awaits the giver's command", async (place) => {
     const { scene, queue, second, third } = place;
-    expect(giveBack(queue, true)).toEqual({ to: second, offered: false });
+    expect(giveBack(queue, true)).toEqual({ to: second, handoff: "passLocal" });
     await settled();
     expect([second.tries.length, third.tries.length]).toEqual([1, 0]);
     await second.grant();
     expect(second.outcome).toEqual({ value: "second" });
-    expect(giveBack(queue, true)).toEqual({ to: third, offered: false });
+    expect(giveBack(queue, true)).toEqual({ to: third, handoff: "passLocal" });
     await settled();
     await third.grant();
     expect(giveBack(queue, true)).toBeUndefined();
@@ -63,20 +64,20 @@ describe("a lock that is given back", () => {
   test("is offered to others when the turn is over, and goes to the first waiter if nobody takes it", async (place) => {
     const { scene, queue, second, third } = place;
     await scene.clock.advance(50);
-    expect(giveBack(queue, true)).toEqual({ to: second, offered: true });
+    expect(giveBack(queue, true)).toEqual({ to: second, handoff: "offer" });
     await settled();
     await second.grant();
     // A new turn has begun.
     await scene.clock.advance(1);
-    expect(giveBack(queue, true)).toEqual({ to: third, offered: false });
+    expect(giveBack(queue, true)).toEqual({ to: third, handoff: "passLocal" });
   });
 
   test("is left to others who heard of the offer; the first waiter tries when they have had their turn", async (place) => {
     const { scene, queue, second, message } = place;
     await scene.clock.advance(9);
     // So many make a turn.
-    for (let i = 0; i < 4; i++) expect(giveBack(queue, false)?.offered).toBe(false);
-    expect(giveBack(queue, true)).toEqual({ to: second, offered: true });
+    for (let i = 0; i < 4; i++) expect(giveBack(queue, false)?.handoff).toBe("passLocal");
+    expect(giveBack(queue, true)).toEqual({ to: second, handoff: "offer" });
     await settled();
     await second.refuse(-1, { others: 2 });
     // Of the offer itself.
@@ -125,13 +126,25 @@ describe("a lock that is given back", () => {
     expect(third.tries).toHaveLength(1);
   });
 
-  test("is released after a second: nobody here is asked, or tries before somebody else could", async (place) => {
+  test("is released after a second: nobody here tries before somebody else could", async (place) => {
     const { scene, queue, second, message } = place;
     await scene.clock.advance(1_001);
-    expect(giveBack(queue, true)).toBeUndefined();
+    expect(giveBack(queue, false)).toEqual({ to: second, handoff: "release" });
     queue.released();
     await message();
     expect(second.tries).toHaveLength(0);
+    expect(await scene.untilNextTry(second)).toBe(4);
+  });
+
+  test("is released after a second: who is told of by that command awaits its answer, and lets others go first", async (place) => {
+    const { scene, queue, second, message } = place;
+    await scene.clock.advance(1_001);
+    expect(giveBack(queue, true)).toEqual({ to: second, handoff: "release" });
+    await settled();
+    expect(second.tries).toHaveLength(1);
+    await second.refuse(-1, { others: 1 });
+    await message();
+    expect(second.tries).toHaveLength(1);
     expect(await scene.untilNextTry(second)).toBe(4);
   });
 
@@ -140,8 +153,13 @@ describe("a lock that is given back", () => {
     let next = await scene.acquire({ name: "next" });
     const queue = scene.engine.queue("queue") as WaitQueue;
     await holder.grant();
-    // Nobody waits for so long that it subscribes.
-    while (giveBack(queue, true)) {
+    let isReleased = false;
+    const pass = (_call: unknown, handoff: Handoff) => {
+      isReleased = handoff === "release";
+      return !isReleased;
+    };
+    for (queue.handOver(pass); !isReleased; queue.handOver(pass)) {
+      // Nobody waits for so long that it subscribes.
       await settled();
       await next.grant();
       next = await scene.acquire({ name: "next" });
@@ -156,7 +174,7 @@ describe("a lock that is given back", () => {
 
   test("is tried for after a message, if the command could not be shared", async (place) => {
     const { queue, second, message } = place;
-    expect(giveBack(queue, false)).toEqual({ to: second, offered: false });
+    expect(giveBack(queue, false)).toEqual({ to: second, handoff: "passLocal" });
     queue.released();
     await settled();
     expect(second.tries).toHaveLength(0);
@@ -167,7 +185,7 @@ describe("a lock that is given back", () => {
   test("is tried for after a while, if an offer could not be shared: one of the others is to have it", async (place) => {
     const { scene, queue, second } = place;
     await scene.clock.advance(50);
-    expect(giveBack(queue, false)?.offered).toBe(true);
+    expect(giveBack(queue, false)?.handoff).toBe("offer");
     queue.released();
     expect(second.tries).toHaveLength(0);
     expect(await scene.untilNextTry(second)).toBe(50);
@@ -240,9 +258,9 @@ describe("the successor", () => {
     await settled();
     await second.grant();
     await scene.clock.advance(5);
-    expect(giveBack(queue, true)).toBeDefined();
+    expect(giveBack(queue, true)?.handoff).not.toBe("release");
     await scene.clock.advance(6);
-    expect(giveBack(queue, true)).toBeUndefined();
+    expect(giveBack(queue, true)?.handoff).toBe("release");
   });
 });
 

@@ -77,6 +77,15 @@ describe("calls that want the same", () => {
     expect(second.tries).toHaveLength(1);
   });
 
+  test("tell of the next one at once, though others go first, when one goes that had told of itself", async (scene) => {
+    const first = await scene.waiting({ name: "first", traits: ADVERTISED });
+    const second = await scene.acquire({ name: "second", traits: ADVERTISED });
+    await first.message();
+    await first.refuse(-1, { others: 1 });
+    await scene.end(first);
+    expect(second.tries).toHaveLength(1);
+  });
+
   test("try no more than before when one goes from behind the first", async (scene) => {
     const first = await scene.waiting({ name: "first", traits: ADVERTISED });
     await scene.end(await scene.acquire({ name: "second", traits: ADVERTISED }));

@@ -93,6 +93,14 @@ const rowsOf = ({ lock, said, beside, granted, unwanted = granted, passedBy, tok
       heard: said,
       again: { reply: [1, 0, 0] },
     },
+    "{1, 0}: others go first, though nobody else has heard of it": {
+      given,
+      args: { ask: 2, own: 1 },
+      reply: [1, 0, 1],
+      after: { ...over, ...passedBy },
+      heard: said,
+      again: { reply: [1, 0, 0] },
+    },
     "{1, 0}: sent again: somebody else may have it, and keeps it": {
       given: { ...lock(OTHER, 30_000), ...over },
       args: { ask: 1 },
