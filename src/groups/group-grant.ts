@@ -78,7 +78,7 @@ export class GroupGrant extends HoldRecord {
     this.announced = true;
     const { clock, envs, name: lockName, kind } = this.#members;
     const nested = this.grants.every((grant) => hasAnother(grant.own, grant));
-    this.#members.emit("acquired", { ownerId: this.ownerId, waited: clock.mono() - begun, nested });
+    this.#members.tellGrant(this.ownerId, clock.mono() - begun, nested);
     follow(envs[0] as Env, { lockName, kind }, this);
   }
 
@@ -213,7 +213,7 @@ export class GroupGrant extends HoldRecord {
   #tellRelease(): void {
     if (!this.announced) return;
     this.announced = false;
-    this.#members.emit("released", { ownerId: this.ownerId, held: this.heldFor });
+    this.#members.tellRelease(this.ownerId, this.heldFor);
   }
 
   /** Undefined for a member that is not part of the quorum. */

@@ -138,6 +138,24 @@ export class Members {
     for (const events of this.#events) events.emit(event, payload);
   }
 
+  /** Somebody has the group from now on; an event is built for listeners alone. */
+  tellGrant(ownerId: string, waited: number, nested: boolean): void {
+    const { name: lockName, kind } = this;
+    for (const events of this.#events) {
+      if (events.heard("acquired")) events.emit("acquired", { lockName, kind, ownerId, waited, nested });
+      else events.figures.acquired(waited, nested);
+    }
+  }
+
+  /** What was told has been given back, after `held` milliseconds. */
+  tellRelease(ownerId: string, held: number): void {
+    const { name: lockName, kind } = this;
+    for (const events of this.#events) {
+      if (events.heard("released")) events.emit("released", { lockName, kind, ownerId, held });
+      else events.figures.released(held);
+    }
+  }
+
   /** See {@link Events.tellEnd}. */
   tellEnd(limits: CallLimits, waited: number, error?: unknown): void {
     const { name: lockName, kind } = this;
