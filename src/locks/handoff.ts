@@ -47,8 +47,8 @@ export function successorBy(
   if (decision === "passLocal") return call.succeed(key, undefined);
   const own = decision === "offer" ? env.router.audience(backend.channel) : undefined;
   if (own !== undefined) return call.succeed(key, own);
-  // All that is left to say is that it waits.
-  return backend.traits.advertised ? call.succeed(key, OTHERS_FIRST) : undefined;
+  // All that is left to say is that it waits. A group's round would be lost by that, and begin anew later than by itself.
+  return call.traits.advertised ? call.succeed(key, OTHERS_FIRST) : undefined;
 }
 
 /** The command that gave the lock back was answered, or has failed. */
