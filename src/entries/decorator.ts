@@ -44,7 +44,7 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
 /**
  * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors: calls from inside
  * re-enter, and a call whose hold was lost rejects LOCK_LOST though the method succeeded.
- * @throws TypeError for options that it does not know, and where it decorates no method
+ * @throws TypeError for options that it does not know, and where it decorates no method; by the call, where there is no client
  * @example
  * class Shop {
  *   \@locked(client, (id: string) => `stock:${id}`, { wait: 2_000 })
@@ -67,6 +67,11 @@ export function locked<A extends unknown[] = []>(
     if (typeof method !== "function") throw new TypeError(`locked: ${String(key)} is no method`);
     async function run(this: unknown, ...args: unknown[]): Promise<unknown> {
       const source = typeof client === "function" ? client.call(this, this) : client;
+      if (typeof source?.getLock !== "function") {
+        throw new TypeError(
+          `locked: ${String(key)} needs a LockClient, not ${source === null ? null : typeof source}`,
+        );
+      }
       const lockName = typeof name === "function" ? name.apply(this, args as A) : name;
       return LOCKS[kind](source, lockName).run(() => (method as Method).apply(this, args), terms);
     }

@@ -84,4 +84,8 @@ test("what it cannot decorate, and options that it does not know, are refused", 
   expect(() => decorate({}, "a")).toThrow(/a is no method/);
   const { value } = locked(client, "a", { waits: 5 } as object)({}, "a", { value: async () => {} });
   await expect(value?.()).rejects.toThrow(/unknown option "waits"/);
+  for (const missing of [undefined, () => undefined, null]) {
+    const late = locked(missing as never, "a")({}, "sell", { value: async () => {} });
+    await expect(late.value?.()).rejects.toThrow(/^locked: sell needs a LockClient, not (undefined|null)$/);
+  }
 });
