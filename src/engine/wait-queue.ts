@@ -32,7 +32,7 @@ export class WaitQueue implements Timed {
   readonly name: string;
   /** Calls that belong to this queue, whether they stand in line or not. */
   calls = 0;
-  /** Told when the last in line leaves without a grant while the server does not know of it, and so will tell nobody. */
+  /** Told when the last in line leaves without a grant: the server may not know of it, and so tell nobody. */
   whenLeft: (() => void) | undefined;
   readonly #options: WaitQueueOptions;
   readonly #advertised: boolean;
@@ -100,12 +100,10 @@ export class WaitQueue implements Timed {
     // The server is to know of the next one before it forgets this one, whoever goes first.
     if (isUnknown) this.#policy.tryIn(0, this.#now);
     else if (undecided || isEnough) this.#policy.want();
-    if (first) first.resume();
-    else if (call.granted) this.#keep(call);
-    else {
-      this.#stop();
-      if (call.ticket === undefined) this.whenLeft?.();
-    }
+    if (first) return first.resume();
+    if (call.granted) return this.#keep(call);
+    this.#stop();
+    this.whenLeft?.();
   }
 
   /** The call is over. */
@@ -142,6 +140,7 @@ export class WaitQueue implements Timed {
 
   /** The outcome of a try does not count: another one is due at once. */
   again(call: Acquisition<unknown>): void {
+    if (this.#successor === call) this.#successor = undefined;
     if (this.first === call || !call.traits.serverQueued) this.hint();
     else call.hinted = true;
   }
@@ -157,9 +156,7 @@ export class WaitQueue implements Timed {
     if (this.first !== call) return;
     const now = this.#now;
     const wasHandedOver = this.#successor === call;
-    if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) {
-      this.#policy.arrived(now);
-    }
+    if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) this.#policy.arrived(now);
     this.#successor = undefined;
     this.#policy.granted();
     const isTold = (this.#listening && !advertised) || serverQueued;
@@ -227,7 +224,10 @@ export class WaitQueue implements Timed {
   /** Listens on the common channel, on behalf of all waiters. */
   #listen(call: Acquisition<unknown>): () => void {
     const hint = () => {
+      // By the confirmation none of those ahead has had its turn, and a try is due after theirs.
+      const isNews = this.#listening || !this.#policy.backsOff;
       this.#listening = true;
+      if (!isNews) return;
       this.#policy.message(this.first?.backoff ?? 0, this.#now);
       this.first?.resume();
     };

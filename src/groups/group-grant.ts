@@ -180,6 +180,8 @@ export class GroupGrant extends HoldRecord {
     let released: readonly Promise<void>[] | undefined;
     let successors = 0;
     engine.queue(key)?.handOver((call, decision) => {
+      // Then the members' own queues are asked.
+      if (decision === "release") return false;
       released = this.#releaseAll((member) => {
         const successor = successorAt(call, member, decision);
         if (successor) successors++;

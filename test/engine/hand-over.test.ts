@@ -172,6 +172,21 @@ describe("a lock that is given back", () => {
     expect(next.tries).toHaveLength(1);
   });
 
+  testOpenEnd("is left to others for as long by a queue that begins to listen with that", async (scene) => {
+    const holder = await scene.acquire({ name: "holder" });
+    const next = await scene.acquire({ name: "next" });
+    const queue = scene.engine.queue("queue") as WaitQueue;
+    await holder.grant();
+    giveBack(queue, true);
+    await settled();
+    expect(next.tries).toHaveLength(1);
+    await next.refuse(-1, { others: 1 });
+    // Its subscription is confirmed.
+    await next.message();
+    expect(next.tries).toHaveLength(1);
+    expect(await scene.untilNextTry(next)).toBe(4);
+  });
+
   test("is tried for after a message, if the command could not be shared", async (place) => {
     const { queue, second, message } = place;
     expect(giveBack(queue, false)).toEqual({ to: second, handoff: "passLocal" });

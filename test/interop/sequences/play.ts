@@ -99,6 +99,8 @@ class Sequence {
     const lapsed = differences(before, seen, 0).length > 0;
     if (lapsed && this.#kind === "readwrite") this.#count("W25");
     await redisson.write(seen);
+    // It learns first that its hold is lost, which clears away what the dead have left.
+    const isCleared = !seen[this.#name] && owner?.holds.some(({ hold }) => hold.isHeld);
     const newPermit = `p${this.#permits}`;
     const worlds = [mixed, redisson].map((world) => world.perform(step, newPermit));
     const [ours, theirs] = (await Promise.all(worlds)) as [Result, Result];
@@ -114,7 +116,7 @@ class Sequence {
     const expected = { outcome, state, messages };
     const { kind, name } = { kind: this.#kind, name: this.#name };
     this.#makeDeliberate({ ...step, kind, name, owner, before: seen, lapsed, at: ours.from, ours }, expected);
-    if (lapsed) keepHash(expected.state, name, before);
+    if (lapsed && !isCleared) keepHash(expected.state, name, before);
     const wanted = { ...expected, state: clearedUp(expected.state) };
     this.#agree(wanted, { ...ours, state: clearedUp(ours.state) }, before);
   }

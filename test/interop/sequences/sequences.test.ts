@@ -121,6 +121,13 @@ const STORIES: Readonly<Record<string, Step[][]>> = {
     story("node1 tryLock write", "node1 tryLock read", "node2 forceUnlock read", "node1 unlock write"),
     story("node1 tryLock write", "node1 tryLock read", "node2 forceUnlock write", "node1 unlock read"),
     story("java1 tryLock read", "node1 forceUnlock read"),
+    story(
+      "node1 tryLock read",
+      "node1 lapse",
+      "java2 tryLock read",
+      "node1 lapse",
+      "node1 tryLock read 5000",
+    ),
   ],
   permits: [
     story("java1 trySetPermits 2", "node1 tryAcquire", "java1 tryAcquire 20000", "java2 release p0"),
