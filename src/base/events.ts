@@ -139,6 +139,19 @@ export class Events {
     });
   }
 
+  /** Tells of a hold that was granted, `waited` milliseconds after it was asked for. No event is built that nobody hears. */
+  tellGrant({ lockName, kind }: LockEvent, hold: ToldHold, waited: number, nested: boolean): void {
+    if (!this.heard("acquired")) return this.figures.acquired(waited, nested);
+    this.emit("acquired", { lockName, kind, ownerId: hold.ownerId, waited, nested });
+  }
+
+  /** Tells that such a hold was given back, likewise. */
+  tellRelease({ lockName, kind }: LockEvent, hold: ToldHold): void {
+    const { heldFor: held } = hold;
+    if (!this.heard("released")) return this.figures.released(held);
+    this.emit("released", { lockName, kind, ownerId: hold.ownerId, held });
+  }
+
   /**
    * Tells of a call that was not granted, after it had `waited`: `error` is what it rejects with, undefined if its wait was
    * over. An error that comes from elsewhere is the call's to tell.
@@ -148,6 +161,13 @@ export class Events {
     const reason = error === undefined ? "timeout" : reasonOf(error, signal);
     if (reason) this.emit("gaveUp", { ...about, reason, waited });
   }
+}
+
+/** A hold, as events tell of it. */
+export interface ToldHold {
+  readonly ownerId: string;
+  /** Milliseconds. */
+  readonly heldFor: number;
 }
 
 /** What ends a call from outside. */

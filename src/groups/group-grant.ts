@@ -78,7 +78,7 @@ export class GroupGrant extends HoldRecord {
     this.announced = true;
     const { clock, envs, name: lockName, kind } = this.#members;
     const nested = this.grants.every((grant) => hasAnother(grant.own, grant));
-    this.#members.tellGrant(this.ownerId, clock.mono() - begun, nested);
+    this.#members.tellGrant(this, clock.mono() - begun, nested);
     follow(envs[0] as Env, { lockName, kind }, this);
   }
 
@@ -215,7 +215,7 @@ export class GroupGrant extends HoldRecord {
   #tellRelease(): void {
     if (!this.announced) return;
     this.announced = false;
-    this.#members.tellRelease(this.ownerId, this.heldFor);
+    this.#members.tellRelease(this);
   }
 
   /** Undefined for a member that is not part of the quorum. */

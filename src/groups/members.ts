@@ -1,6 +1,14 @@
 /** Who belongs to a group of locks, and what the group is called. */
 import type { Clock } from "../base/clock.js";
-import type { CallLimits, Events, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type {
+  CallLimits,
+  Events,
+  LockEvent,
+  LockEventName,
+  LockEvents,
+  LockKind,
+  ToldHold,
+} from "../base/events.js";
 import { foremost } from "../base/holder.js";
 import type { Acquisition, Successor } from "../engine/acquisition.js";
 import type { Engine } from "../engine/engine.js";
@@ -132,34 +140,30 @@ export class Members {
     for (const env of this.envs) env.assertOpen(this.name);
   }
 
+  /** Made anew for each event: listeners get it. */
+  get #told(): LockEvent {
+    return { lockName: this.name, kind: this.kind };
+  }
+
   /** Tells every client of the members. */
   emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
-    const payload = { ...details, lockName: this.name, kind: this.kind } as LockEvents[E];
+    const payload = { ...details, ...this.#told } as LockEvents[E];
     for (const events of this.#events) events.emit(event, payload);
   }
 
-  /** Somebody has the group from now on; an event is built for listeners alone. */
-  tellGrant(ownerId: string, waited: number, nested: boolean): void {
-    const { name: lockName, kind } = this;
-    for (const events of this.#events) {
-      if (events.heard("acquired")) events.emit("acquired", { lockName, kind, ownerId, waited, nested });
-      else events.figures.acquired(waited, nested);
-    }
+  /** See {@link Events.tellGrant}. */
+  tellGrant(group: ToldHold, waited: number, nested: boolean): void {
+    for (const events of this.#events) events.tellGrant(this.#told, group, waited, nested);
   }
 
-  /** What was told has been given back, after `held` milliseconds. */
-  tellRelease(ownerId: string, held: number): void {
-    const { name: lockName, kind } = this;
-    for (const events of this.#events) {
-      if (events.heard("released")) events.emit("released", { lockName, kind, ownerId, held });
-      else events.figures.released(held);
-    }
+  /** See {@link Events.tellRelease}. */
+  tellRelease(group: ToldHold): void {
+    for (const events of this.#events) events.tellRelease(this.#told, group);
   }
 
   /** See {@link Events.tellEnd}. */
   tellEnd(limits: CallLimits, waited: number, error?: unknown): void {
-    const { name: lockName, kind } = this;
-    for (const events of this.#events) events.tellEnd({ lockName, kind }, limits, waited, error);
+    for (const events of this.#events) events.tellEnd(this.#told, limits, waited, error);
   }
 
   /** Who holds a member, in words for people. No server is asked that would not answer. */

@@ -8,7 +8,6 @@ import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
 import { dropExpired, lose, loseAll, whyNotHeld } from "./loss.js";
 import { forgetIfIdle, type Grant, type OwnerLock } from "./owner-lock.js";
-import { tellRelease } from "./telling.js";
 import { noop, quietly } from "./work.js";
 
 /**
@@ -146,7 +145,7 @@ function confirm(grant: Grant, word: number, begun: Instant, left: number): void
     elapsedSince(clock, begun) > (left > 0 ? Math.min(left, TOMBSTONE_TTL) : TOMBSTONE_TTL);
   if (word !== DONE && !isLate()) throw loseHere(grant, word);
   trace('lock "%s": given back by %s', grant.lockName, grant);
-  if (grant.announced) tellRelease(events, grant);
+  if (grant.announced) events.tellRelease(grant.backend, grant);
   // Others may be over by now: in a stall, replies are handled before timers. What the command left of them is given back.
   dropExpired(own);
 }

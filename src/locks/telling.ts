@@ -1,7 +1,7 @@
 /** What is told of a hold: its grant and its end, that it lasts for long, and its life on a channel. */
 import type { CallSite } from "../base/call-site.js";
 import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
-import type { Events, LockEvent } from "../base/events.js";
+import type { LockEvent } from "../base/events.js";
 import { trace } from "../base/trace.js";
 import { type Backend, eventOf } from "./backend.js";
 import type { Env } from "./env.js";
@@ -27,18 +27,8 @@ export function tellGrant(
   const nested = hasAnother(grant.own, grant);
   grant.announced = true;
   if (callSite && settings.traceHolds) grant.callSite = callSite;
-  if (events.heard("acquired")) {
-    events.emit("acquired", { ...eventOf(backend), ownerId: grant.ownerId, waited, nested });
-  } else events.figures.acquired(waited, nested);
+  events.tellGrant(backend, grant, waited, nested);
   follow(env, backend, grant);
-}
-
-/** A grant that was told has been given back. */
-export function tellRelease(events: Events, grant: Grant): void {
-  const { backend, heldFor: held } = grant;
-  if (events.heard("released")) {
-    events.emit("released", { ...eventOf(backend), ownerId: grant.ownerId, held });
-  } else events.figures.released(held);
 }
 
 /** From now on subscribers of the channel are told of the end of a hold, and listeners of `longHold` if it lasts. */

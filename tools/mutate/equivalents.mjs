@@ -343,14 +343,6 @@ const EQUIVALENT = new Map([
     "queueName === undefined",
     "false",
   ]),
-  ...same("it counts the same", "locks/telling", 'if (events.heard("acquired")) {', [
-    'events.heard("acquired")',
-    "true",
-  ]),
-  ...same("it counts the same", "locks/telling", 'if (events.heard("released")) {', [
-    'events.heard("released")',
-    "true",
-  ]),
   ...same(
     "nobody hears what is told then",
     "locks/telling",
