@@ -172,6 +172,17 @@ describe("a lock that is given back", () => {
     expect(next.tries).toHaveLength(1);
   });
 
+  test("begins a new streak if it had gone, and who was named by the release takes it by a try of its own", async (place) => {
+    const { scene, queue, second, third } = place;
+    await scene.clock.advance(1_001);
+    expect(giveBack(queue, true)).toEqual({ to: second, handoff: "release" });
+    await settled();
+    await second.refuse(0);
+    await second.grant();
+    await scene.clock.advance(9);
+    expect(giveBack(queue, true)).toEqual({ to: third, handoff: "passLocal" });
+  });
+
   testOpenEnd("is left to others for as long by a queue that begins to listen with that", async (scene) => {
     const holder = await scene.acquire({ name: "holder" });
     const next = await scene.acquire({ name: "next" });

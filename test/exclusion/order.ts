@@ -36,8 +36,8 @@ export function findOvertaken(sections: readonly Section[], lag = 0n): Finding[]
 
 /**
  * A writer behind a holder of its own process trusts that one to hand over or to tell of it, and tells the server that it
- * waits a moment later: if the hold lapses before, readers have not heard of it. Whoever is the first behind that holder may have been granted the
- * lock long before it came to write down that it is inside.
+ * waits a moment later: if the hold lapses before, readers have not heard of it. Whoever is the first behind that holder
+ * may have been granted the lock long before it came to write down that it is inside.
  */
 function isUntold(
   { process, owner, place }: Section,
