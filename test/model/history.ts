@@ -143,7 +143,7 @@ export class History {
   #abort(call: Pair<AbortController, model.Call> | undefined): boolean {
     if (!call) return false;
     this.#note(`call ${this.#scene.calls.indexOf(call)}: abort`);
-    call.model.aborted = true;
+    this.#scene.model.abort(call.model);
     call.real.abort(ABORTED);
     return true;
   }

@@ -78,7 +78,7 @@ export class Holds {
   /** Returns what `hold.extend()` has to come to. */
   extend(hold: Hold, lease: number): string {
     if (hold.state === "held") this.notice(hold.owner, hold.side);
-    if (hold.state === "lost" || hold.noticed) return "LOCK_LOST";
+    if (hold.state === "lost" || hold.notices > 0) return "LOCK_LOST";
     if (hold.state === "ended") return hold.answer === "LOCK_LOST" ? "LOCK_LOST" : "NOT_OWNER";
     this.#setTerm(hold, hold.renewed ? Math.max(lease, WATCHDOG) : lease);
     return "ok";
@@ -89,19 +89,24 @@ export class Holds {
     for (const hold of holds) hold.gone = reasons;
   }
 
-  /** Whatever an owner sends finds out which of its holds on that side are gone. True if there are any. */
-  notice(owner: Owner, side: Side): boolean {
+  /** Whatever an owner sends finds out which of its holds on that side are gone. Returns those. */
+  notice(owner: Owner, side: Side): Hold[] {
     const gone = this.all.filter(
       (hold) => hold.owner === owner && hold.side === side && hold.state === "held" && hold.gone,
     );
-    for (const hold of gone) hold.noticed = true;
-    return gone.length > 0;
+    for (const hold of gone) hold.notices++;
+    return gone;
+  }
+
+  /** The command that would have found it out is not sent. */
+  unnotice(gone: readonly Hold[]): void {
+    for (const hold of gone) hold.notices--;
   }
 
   close(client: number): void {
     const held = this.all.filter(({ owner, state }) => owner.client === client && state === "held");
     this.take(held, "closed");
-    for (const hold of held) hold.noticed = true;
+    for (const hold of held) hold.notices++;
   }
 
   // What happens
@@ -116,7 +121,7 @@ export class Holds {
       renewedAt: this.#now,
       state: "held",
       gone: undefined,
-      noticed: false,
+      notices: 0,
       answer: undefined,
     };
     this.#setTerm(hold, lease ?? WATCHDOG);
@@ -147,7 +152,7 @@ export class Holds {
     for (const hold of this.all) {
       if (hold.state !== "held") continue;
       const name = this.nameOf(hold);
-      if (hold.noticed) throw new Violation(`${name} does not know that it is gone`);
+      if (hold.notices > 0) throw new Violation(`${name} does not know that it is gone`);
       if (hold.ends <= this.#now - MARGIN) throw new Violation(`${name} outlived its deadline`);
       const late = hold.renewedAt + WATCHDOG / 3 + MARGIN < this.#now;
       if (hold.renewed && late) throw new Violation(`${name} was neither renewed nor lost`);

@@ -60,7 +60,8 @@ export class Model {
 
   ask(ask: Ask): Call {
     const { owner, side } = ask;
-    const displaced = this.#sends(owner, side);
+    const isBusy = this.#busy.has(owner);
+    const gone = this.#sends(owner, side);
     const order = ++this.#order;
     const call: Call = {
       ...ask,
@@ -74,11 +75,18 @@ export class Model {
       aborted: false,
       pending: true,
       waits: false,
-      displaced,
+      displaced: isBusy || gone.length > 0,
+      unsent: isBusy ? gone : [],
       forfeited: false,
     };
     this.calls.push(call);
     return call;
+  }
+
+  abort(call: Call): void {
+    call.aborted = true;
+    this.holds.unnotice(call.unsent);
+    call.unsent = [];
   }
 
   /** Returns what `hold.unlock()` has to come to. */
@@ -176,6 +184,7 @@ export class Model {
     for (const call of this.waiting) {
       if (call.displaced) call.latest = ++this.#order;
       call.displaced = false;
+      call.unsent = [];
       call.waits = true;
     }
     this.hasty = false;
@@ -255,10 +264,9 @@ export class Model {
     this.#quietUntil = Math.max(this.#quietUntil, since + POLL_CAP + JITTER);
   }
 
-  /** An owner sends a command. True if it has to wait for the answer to another one. */
-  #sends(owner: Owner, side: Side): boolean {
-    const waits = this.holds.notice(owner, side) || this.#busy.has(owner);
+  /** An owner sends a command. Returns which holds it is to find gone. */
+  #sends(owner: Owner, side: Side): Hold[] {
     this.#busy.add(owner);
-    return waits;
+    return this.holds.notice(owner, side);
   }
 }

@@ -27,8 +27,8 @@ export interface Hold {
   state: "held" | "ended" | "lost";
   /** Taken away on the server, and the reasons that may be given for it; the holder need not know yet. */
   gone: readonly string[] | undefined;
-  /** The holder has to know by now. */
-  noticed: boolean;
+  /** How many commands were sent, or are to be, by whose answers the holder has to know. */
+  notices: number;
   /** What `hold.unlock()` comes to from now on; undefined while that depends on the state. */
   answer: string | undefined;
 }
@@ -62,6 +62,8 @@ export interface Call extends Ask {
   waits: boolean;
   /** It stood in line only when its owner's commands before it were answered. */
   displaced: boolean;
+  /** The gone holds that its owner is to learn of by its command, which waits for the answer to another one. */
+  unsent: readonly Hold[];
   /**
    * It has no place in the order: its client was silent for so long that others may have taken it for dead, or it was
    * nested in a hold that was lost.
