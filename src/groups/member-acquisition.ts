@@ -1,7 +1,7 @@
 /** One call for a member of a group: a part of the group's call. */
 import { LockAcquisition } from "../locks/acquire.js";
 import type { LockAcquisitionOptions } from "../locks/acquisition-options.js";
-import { wireIdOf } from "../locks/loss.js";
+import { dropExpired } from "../locks/loss.js";
 
 export interface MemberAcquisitionOptions extends LockAcquisitionOptions {
   /** Told once if it has to wait. */
@@ -18,9 +18,10 @@ export class MemberAcquisition extends LockAcquisition {
     this.#onWaiting = options.onWaiting;
   }
 
-  /** Under which the member is held, or will be. */
+  /** Under which the member is held, or will be: also a hold on its way back is re-entered. */
   get ownerId(): string {
-    return wireIdOf(this.own) ?? this.wireId ?? "";
+    dropExpired(this.own);
+    return this.own.firstHold?.wireId ?? this.wireId ?? "";
   }
 
   /** The call that does the waiting begins. */

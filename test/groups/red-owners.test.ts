@@ -50,12 +50,15 @@ test("a call that was made before the last unlock re-enters", async () => {
   const { lock } = party;
   await party.client(0).scope(async () => {
     const first = await joined(await lock.lock());
+    // The first master's word comes last.
+    party.proxy(0).delayReplies(NEVER, script("reenter", party.name));
     const nesting = lock.lock();
     const unlocking = first.unlock();
     const second = await nesting;
     expect(second.ownerId).toBe(first.ownerId);
+    party.proxy(0).restore();
     await unlocking;
-    await second.unlock();
+    await (await joined(second)).unlock();
   });
   await expectNothingLeft(party);
 });
