@@ -41,11 +41,20 @@ class LongestFirst extends BaseSequencer {
 }
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
-const CROWDS = [
-  "test/exclusion/**/*.test.ts",
-  "test/groups/*-exclusion.test.ts",
-  "test/simulation/*.test.ts",
-  "test/soak/**/*.test.ts",
+const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"];
+
+/** Thousands of schedules and mixed faults, as fast as they can. */
+const RANDOM = ["test/simulation/*.test.ts", "test/soak/**/*.test.ts"];
+
+/** What comes with the library: its pages, examples, tools and package, and what it costs to use. */
+const DELIVERY = [
+  "test/cost/**/*.test.ts",
+  "test/demo/**/*.test.ts",
+  "test/docs/**/*.test.ts",
+  "test/examples/**/*.test.ts",
+  "test/package/**/*.test.ts",
+  "test/setup/**/*.test.ts",
+  "test/tools/**/*.test.ts",
 ];
 
 /** Many servers each, and failovers that take as long as the servers make of it: most of it is waiting. */
@@ -73,6 +82,7 @@ const FLOOR_ABSENT = ["test/floor/absent.test.ts"];
 /** For what does much: it only bounds, too. */
 const LONG = 15 * PATIENCE;
 
+/** `npm test` runs the projects `promises` and `crowds`, `npm run test:all` every one. */
 const config: ViteUserConfig = {
   test: {
     pool: "forks",
@@ -89,9 +99,13 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: ["test/**/*.test.ts"],
-          exclude: [...TOPOLOGIES, ...CROWDS, ...PEERS, ...INTEROP, ...FLOOR_ABSENT],
+          exclude: [...DELIVERY, ...TOPOLOGIES, ...CROWDS, ...RANDOM, ...PEERS, ...INTEROP, ...FLOOR_ABSENT],
           sequence: { groupOrder: 0 },
         },
+      },
+      {
+        extends: true,
+        test: { name: "delivery", include: DELIVERY, exclude: TOPOLOGIES, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,
@@ -142,6 +156,10 @@ const config: ViteUserConfig = {
       {
         extends: true,
         test: { name: "crowds", include: CROWDS, testTimeout: LONG, sequence: { groupOrder: 2 } },
+      },
+      {
+        extends: true,
+        test: { name: "random", include: RANDOM, testTimeout: LONG, sequence: { groupOrder: 2 } },
       },
     ],
     coverage: {

@@ -1,5 +1,5 @@
-// `npm run check`: set-up, then every static check, then `npm test`. All static checks run, so that one call shows all
-// there is to repair; if one fails, the tests are not started. The last line of a green run is that of `npm test`.
+// `npm run check`: set-up, then every static check, then `npm run test:all`. All static checks run, so that one call
+// shows all there is to repair; if one fails, the tests are not started. The last line of a green run is that of the tests.
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { delimiter, join, relative, sep } from "node:path";
@@ -90,7 +90,7 @@ async function main() {
     console.log(`Static checks failed: ${failures.join(", ")}. The tests were not run.`);
     return 1;
   }
-  return (await run("npm test", "inherit")).ok ? 0 : 1;
+  return (await run("npm run test:all", "inherit")).ok ? 0 : 1;
 }
 
 process.exitCode = await main();

@@ -1,6 +1,6 @@
-// Fetches the oldest Redis that the library supports, for the contract suite to run on. `npm test` calls this first; it takes
-// a few milliseconds when the server is there already. Without it the reason is printed and kept, and the suite counts as
-// skipped for it.
+// Fetches the oldest Redis that the library supports, for the contract suite to run on. `npm run test:all` calls this
+// first; it takes a few milliseconds when the server is there already. Without it the reason is printed and kept, and the
+// suite counts as skipped for it.
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Absent, fetchServer, folderOf } from "./fetch-server.mjs";

@@ -5,5 +5,9 @@ import { test } from "vitest";
 const REASON = new URL("../../node_modules/.cache/holdfast-redis-6.2/absent.txt", import.meta.url);
 
 test("the contract suite on Redis 6.2", ({ skip }) => {
-  skip(existsSync(REASON) ? readFileSync(REASON, "utf8") : "Redis 6.2 has not been fetched; npm test does");
+  skip(
+    existsSync(REASON)
+      ? readFileSync(REASON, "utf8")
+      : "Redis 6.2 has not been fetched; npm run test:all does",
+  );
 });

@@ -1,4 +1,4 @@
-// A few schedules of test/simulation: what a change of src/locks breaks, they often notice. `npm test` plays 20,000 of them.
+// A few schedules of test/simulation: what a change of src/locks breaks, they often notice. `npm run test:all` plays 20,000 of them.
 import { expect, test } from "vitest";
 import { makeSchedule } from "../../test/simulation/schedule.js";
 import { Simulation } from "../../test/simulation/simulation.js";
