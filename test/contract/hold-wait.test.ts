@@ -1,7 +1,7 @@
 /** Contract section 2: tryLock, wait, signal and outages. */
 import { describe, expect } from "vitest";
-import { type Lock, LockClient, LockTimeoutError } from "../../src/index.js";
-import { connectionLike, named, SLACK, UNHURRIED, until } from "../support/index.js";
+import { type Lock, LockTimeoutError } from "../../src/index.js";
+import { SLACK, until } from "../support/index.js";
 import { failure, nameOf, untilWaiting, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
@@ -36,21 +36,6 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
       expect(performance.now() - began).toBeGreaterThanOrEqual(2_495);
       expect(performance.now() - began).toBeLessThan(2_500 + SLACK);
       await hold.unlock();
-    });
-
-    test("a lock that is given back in time is granted", async ({ server, lockName, rival }) => {
-      await using patient = new LockClient(connectionLike(server.connect()), {
-        ...UNHURRIED,
-        pollCap: 60_000,
-      });
-      const hold = await rival.lock();
-      const waiter = await untilWaiting(patient, () => kind.make(patient, lockName).tryLock(60_000));
-      const began = performance.now();
-      await hold.unlock();
-      const mine = await waiter.done;
-      expect(performance.now() - began).toBeLessThan(SLACK); // woken, not polled
-      expect(mine?.isHeld).toBe(true);
-      await mine?.unlock();
     });
 
     test("null always means contention: an outage rejects UNAVAILABLE", async ({ lock, wire, through }) => {
@@ -109,41 +94,6 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
     });
   });
 
-  describe("an outage", () => {
-    test("a wait that ends while Redis is away rejects UNAVAILABLE", async ({ rival, through }) => {
-      const { proxy, client, mine } = await through({ ...UNHURRIED, pollCap: 100 });
-      const hold = await rival.lock();
-      const waiters = [
-        await untilWaiting(client, () => mine.tryLock(2_000)),
-        await untilWaiting(client, () => mine.lock({ wait: 2_000 })),
-      ];
-      proxy.refuse();
-      for (const { done } of waiters) expect(await failure(done)).toMatchObject({ code: "UNAVAILABLE" });
-      proxy.restore();
-      await hold.unlock();
-    });
-
-    test("a call that waits already survives it, and so do those behind it", async ({
-      rival,
-      wire,
-      through,
-    }) => {
-      const { proxy, client, mine } = await through({ commandTimeout: 1_500, pollCap: 200 });
-      const hold = await rival.lock();
-      const waiters = [
-        await untilWaiting(client, () => mine.run((granted) => granted.ownerId)),
-        await untilWaiting(client, () => mine.run((granted) => granted.ownerId)),
-      ];
-      proxy.refuse();
-      await new Promise((resolve) => setTimeout(resolve, 1_800)); // longer than a command may take
-      await hold.unlock();
-      proxy.restore();
-      const ids = await Promise.all(waiters.map(({ done }) => done));
-      expect(new Set(ids).size).toBe(2);
-      await wire.untilFree();
-    });
-  });
-
   describe("signal", () => {
     test("ends the wait at once, with its reason; the others wait on", async ({
       client,
@@ -180,45 +130,9 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
       await hold.unlock();
     });
 
-    test("with the grant on its way nothing is left behind", async ({ wire, through }) => {
-      const { proxy, mine } = await through();
-      proxy.delayReplies(60_000, named("EVAL", "EVALSHA"));
-      const controller = new AbortController();
-      const taking = mine.lock({ signal: controller.signal });
-      watch(taking);
-      await until("it is granted", () => wire.isHeld());
-      const reason = new Error("enough");
-      controller.abort(reason);
-      expect(await failure(taking)).toBe(reason);
-      proxy.restore();
-      await wire.untilFree();
-    });
-
     test("the platform's time-out signal", async ({ lock, rival }) => {
       const hold = await rival.lock();
       expect((await failure(lock.lock({ signal: AbortSignal.timeout(50) }))).name).toBe("TimeoutError");
-      await hold.unlock();
-    });
-
-    test("one signal for many waiters gives no warning and keeps no listener", async ({
-      client,
-      lock,
-      rival,
-    }) => {
-      const warnings: Error[] = [];
-      const onWarning = (warning: Error) => void warnings.push(warning);
-      process.on("warning", onWarning);
-      const hold = await rival.lock();
-      const controller = new AbortController();
-      const waiters = await Promise.all(
-        Array.from({ length: 30 }, () =>
-          untilWaiting(client, () => lock.lock({ signal: controller.signal })),
-        ),
-      );
-      controller.abort(new Error("enough"));
-      for (const { done } of waiters) expect((await failure(done)).message).toBe("enough");
-      process.off("warning", onWarning);
-      expect(warnings).toEqual([]);
       await hold.unlock();
     });
   });

@@ -100,6 +100,7 @@ eachKind("a key that holds other data", (test, kind) => {
       const kept = await kind.make(brisk, "kept").lock();
       await redis.set(lockName, "paid");
       await until("the loss is noticed", () => lost.signal.aborted);
+      expect(lost.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
       await until("the other one is renewed", () =>
         events.some(({ name, payload }) => name === "renewed" && payload.lockName === "kept"),
       );

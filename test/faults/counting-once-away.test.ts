@@ -3,19 +3,9 @@
  * caller hears of it in time, and nothing stays behind on the server once it answers again.
  */
 import { describe, expect, test } from "vitest";
-import { runAtLast } from "../contract/helpers.js";
 import { byName } from "../contract/kinds.js";
 import { type RedisServer, SLACK, until } from "../support/index.js";
-import {
-  atLast,
-  failOnUnhandledRejections,
-  failsSoon,
-  manyAtOnce,
-  pause,
-  Stage,
-  script,
-  watch,
-} from "./harness.js";
+import { failOnUnhandledRejections, manyAtOnce, pause, Stage, script, watch } from "./harness.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, expectNothingLeftSoon } from "./remains.js";
 
 manyAtOnce();
@@ -54,66 +44,6 @@ describe.concurrent.each(byName())("%s", (_kind, kind) => {
         for (const each of beds) await expectNothingLeftSoon(each);
       },
     );
-
-    test.each(away)(
-      "%s: tryLock() and lock() reject UNAVAILABLE after commandTimeout",
-      async (_, take, giveBack) => {
-        await using stage = await Stage.start(["standalone"]);
-        await using bed = await stage.bed({ kind, client: { commandTimeout: 400 } });
-        await take(stage.server);
-        const calls = [watch(bed.lock.tryLock()), watch(bed.make(`${bed.name}b`).lock())];
-        await until("all calls are over", () => calls.every(({ state }) => state !== "pending"));
-        for (const call of calls) {
-          expect(call.error).toMatchObject({ code: "UNAVAILABLE" });
-          expect(call.took).toBeGreaterThan(350);
-          expect(call.took).toBeLessThan(400 + SLACK);
-        }
-        await giveBack(stage.server);
-        await expectNothingLeftSoon(bed);
-      },
-    );
-
-    test("a server that is silent beyond the lease: the grant that arrives late is given back as LOCK_LOST", async () => {
-      await using stage = await Stage.start(["standalone"]);
-      await using bed = await stage.bed({ kind, client: { commandTimeout: 10_000 } });
-      stage.server.pause();
-      const call = watch(bed.lock.lock({ lease: 300 }));
-      await pause(500);
-      stage.server.resume();
-      expect(await failsSoon(call)).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-      await expectNothingLeftSoon(bed);
-    });
-
-    test("an unlock while the server is away rejects UNAVAILABLE, goes on, and can be asked again", async () => {
-      await using stage = await Stage.start(["standalone"]);
-      await using bed = await stage.bed({ kind, client: { commandTimeout: 600 } });
-      const hold = await atLast(() => bed.lock.lock());
-      stage.server.pause();
-      const first = watch(hold.unlock());
-      expect(hold.isHeld).toBe(false);
-      expect(await failsSoon(first)).toMatchObject({ code: "UNAVAILABLE" });
-      const second = watch(atLast(() => hold.unlock()));
-      stage.server.resume();
-      await until("it is over", () => second.state !== "pending");
-      expect(second.error).toBeUndefined();
-      await expectNothingLeft(bed, 20_000);
-      expect(bed.troubles).toEqual([]);
-    });
-
-    test("a run whose release gets no answer resolves, emits `error`, and the release goes on", async () => {
-      await using stage = await Stage.start(["standalone"]);
-      await using bed = await stage.bed({ kind, client: { commandTimeout: 600 } });
-      await expect(
-        runAtLast(bed.lock, () => {
-          stage.server.pause();
-          return "done";
-        }),
-      ).resolves.toBe("done");
-      expect(bed.troubles).toEqual([["error", expect.objectContaining({ lockName: bed.lock.name })]]);
-      expect(bed.troubles).toMatchObject([["error", { cause: { code: "UNAVAILABLE" } }]]);
-      stage.server.resume();
-      await expectNothingLeftSoon(bed);
-    });
 
     test("restarts while calls are on their way: each counts once, and all is given back", async () => {
       await using stage = await Stage.start(

@@ -8,7 +8,6 @@ import { PLAIN } from "../contract/kinds.js";
 import { SLACK, until } from "../support/index.js";
 import { atLast, type Bed, failsSoon, manyAtOnce, pause, script, turn, useStage, watch } from "./harness.js";
 import {
-  expectHeld,
   expectHeldBesidesMarkers,
   expectNothingLeft,
   expectNothingLeftSoon,
@@ -86,14 +85,6 @@ describe.concurrent.each(byTopology)("%s, %s", (_kind, topology, kind) => {
     expect(bed.troubles).toEqual([]);
   });
 
-  test("a signal that is aborted already: nothing is sent", async () => {
-    await using bed = await stage.bed({ kind, topology });
-    bed.proxy.clear();
-    await expect(bed.lock.lock({ signal: AbortSignal.abort("no") })).rejects.toBe("no");
-    await expect(bed.lock.tryLock(100, 1_000, { signal: AbortSignal.abort("no") })).rejects.toBe("no");
-    expect(bed.proxy.count(script("acquire"))).toBe(0);
-  });
-
   test("an abort and close() right behind it leave nothing", async () => {
     await using bed = await stage.bed({ kind, topology });
     bed.proxy.delayReplies(FOREVER, script("acquire"));
@@ -104,20 +95,6 @@ describe.concurrent.each(byTopology)("%s, %s", (_kind, topology, kind) => {
     const closing = bed.client.close({ timeout: 0 });
     await turn();
     expect(call.error).toBe("enough");
-    bed.proxy.restore();
-    await closing;
-    await bed.redis.ping();
-    await expectNothingLeft(bed);
-  });
-
-  test("close() with the grant in flight rejects the call with CLIENT_CLOSED and leaves nothing", async () => {
-    await using bed = await stage.bed({ kind, topology });
-    bed.proxy.delayReplies(FOREVER, script("acquire"));
-    const call = watch(bed.lock.lock());
-    await until("it was executed", async () => (await ttlOf(bed)) > 0);
-    const closing = bed.client.close({ timeout: 0 });
-    await turn();
-    expect(call.error).toMatchObject({ code: "CLIENT_CLOSED" });
     bed.proxy.restore();
     await closing;
     await bed.redis.ping();
@@ -153,36 +130,6 @@ describe.concurrent.each(byTopology)("%s, %s", (_kind, topology, kind) => {
       await untilFree(bed);
     },
   );
-
-  test("a nested call that is given up is undone alone", async () => {
-    await using bed = await stage.bed({ kind, topology });
-    await bed.client.scope(async () => {
-      const outer = await bed.lock.lock();
-      await bed.lock.lock();
-      await bed.lock.unlock();
-      await expectHeld(bed, outer.ownerId, 1);
-      bed.proxy.delayReplies(FOREVER, script("reenter"));
-      const call = watch(bed.lock.tryLock(100));
-      expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
-      expect(outer.isHeld).toBe(true);
-      bed.proxy.restore();
-      await bed.lock.lock(); // behind the clean-up
-      await expectHeldBesidesMarkers(bed, outer.ownerId, 2);
-      await bed.lock.unlock();
-      await expectHeldBesidesMarkers(bed, outer.ownerId, 1);
-      expect(outer.isHeld).toBe(true);
-      await bed.lock.unlock();
-    });
-    await expectNothingLeft(bed);
-    expect(bed.troubles).toEqual([]);
-  });
-
-  test("a grant that arrives after its lease is given back and rejects LOCK_LOST", async () => {
-    await using bed = await stage.bed({ kind, topology });
-    bed.proxy.delayReplies(300, script("acquire"));
-    await expect(bed.lock.lock({ lease: 150 })).rejects.toMatchObject({ code: "LOCK_LOST" });
-    await expectNothingLeftSoon(bed);
-  });
 });
 
 async function abortAfter(bed: Bed, i: number, delay: number): Promise<"aborted" | "granted"> {

@@ -90,33 +90,6 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
     },
   );
 
-  test("a key that holds other data by now counts as taken, and the data stays", async () => {
-    await using bed = await stage.bed({ kind, client: WATCHED });
-    const hold = await bed.lock.lock();
-    await stage.server.call("SET", bed.name, "data");
-    await untilAborted(hold);
-    await expectLost(bed, hold, "taken");
-    expect(await stage.server.call("GET", bed.name)).toBe("data");
-  });
-
-  test.each(STRIKES)("%s: the unlock says so, once", async (_lock, _then, reason, strike, expectLeft) => {
-    await using bed = await stage.bed({ kind });
-    const hold = await bed.lock.lock();
-    await strike(bed);
-    await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason });
-    await expectLost(bed, hold, reason);
-    await expectLeft(bed);
-  });
-
-  test.each(STRIKES)("%s: extend says so, and it is %s", async (_lock, _then, reason, strike, expectLeft) => {
-    await using bed = await stage.bed({ kind });
-    const hold = await bed.lock.lock({ lease: 10_000 });
-    await strike(bed);
-    await expect(hold.extend(20_000)).rejects.toMatchObject({ code: "LOCK_LOST", reason });
-    await expectLost(bed, hold, reason);
-    await expectLeft(bed);
-  });
-
   test("all nested holds are lost together, one event each", async () => {
     await using bed = await stage.bed({ kind, client: WATCHED });
     await bed.client.scope(async () => {
@@ -139,16 +112,6 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
     expect(holds.some((hold) => hold.isHeld)).toBe(false);
     expect(holds.every((hold) => hold.signal.aborted)).toBe(true); // read for the first time here
     await expectNothingLeft(bed);
-  });
-
-  test("a run whose fn throws what its signal aborted with rejects with that", async () => {
-    await using bed = await stage.bed({ kind, client: WATCHED });
-    const running = bed.lock.run(async (hold) => {
-      await wipe(bed);
-      await untilAborted(hold);
-      hold.signal.throwIfAborted();
-    });
-    await expect(running).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   });
 });
 

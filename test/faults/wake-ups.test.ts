@@ -229,22 +229,6 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     await theirs.unlock();
     await expectNothingLeft(bed);
   });
-
-  test("that ran out of time rejects WAIT_TIMEOUT, or gets null from tryLock", async () => {
-    await using it = await pair(stage, kind);
-    const second = await it.bed.client.scope(() => watch(it.bed.lock.lock({ wait: 2_000 })));
-    const third = watch(it.bed.lock.tryLock(2_000));
-    await until("both are over", () => second.state !== "pending" && third.state !== "pending");
-    expect(second.error).toMatchObject({
-      code: "WAIT_TIMEOUT",
-      waited: expect.toSatisfy((ms) => ms > 1_990),
-    });
-    expect(third.value).toBeNull();
-    for (const { took } of [second, third]) expect(took).toBeLessThan(2_000 + SLACK);
-    expect(it.waiting.state).toBe("pending");
-    await it.theirs.unlock();
-    await expectSoon(it.waiting);
-  });
 });
 
 describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {

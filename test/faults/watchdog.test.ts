@@ -1,6 +1,5 @@
 /** Renewal: it outlives leases and outages, never creates a lock, never follows an unlock, and leaves no key without TTL. */
 import { describe, expect, test } from "vitest";
-import { takeBriefly } from "../contract/helpers.js";
 import { byName, PLAIN } from "../contract/kinds.js";
 import { STEADY, until } from "../support/index.js";
 import { atLast, type Bed, manyAtOnce, pause, Stage, script, useStage } from "./harness.js";
@@ -63,14 +62,6 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
     expect(holds.every((hold) => hold.isHeld)).toBe(true);
     await Promise.all(holds.map((hold) => hold.unlock()));
     await expectNothingLeft(bed, 20_000);
-  });
-
-  test("never renews a hold that was given a lease", async () => {
-    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 300 } });
-    const hold = await takeBriefly(bed.lock, 900);
-    await until("it has ended", () => !hold.isHeld);
-    expect(bed.proxy.count(script("renew"))).toBe(0);
-    await untilFree(bed);
   });
 
   test("never brings back a lock that is gone, nor takes one that is another's", async () => {
@@ -162,53 +153,6 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
 });
 
 describe.concurrent.each(byName())("%s: extend", (_kind, kind) => {
-  test("sets a leased hold's deadline up and down, on both sides", async () => {
-    await using bed = await stage.bed({ kind });
-    const hold = await bed.lock.lock({ lease: 20_000 });
-    await hold.extend(60_000);
-    expect(hold.remaining).toBeGreaterThan(45_000);
-    expect(await ttlOf(bed)).toBeGreaterThan(45_000);
-    await hold.extend(15_000);
-    expect(hold.remaining).toBeLessThanOrEqual(15_000);
-    expect(await ttlOf(bed)).toBeLessThanOrEqual(15_000);
-    expect(await ttlOf(bed)).toBeGreaterThan(0);
-    await hold.unlock();
-  });
-
-  test("never takes a hold of the watchdog below watchdogTimeout", async () => {
-    await using bed = await stage.bed({ kind, client: { watchdogTimeout: 30_000 } });
-    const hold = await bed.lock.lock();
-    await hold.extend(500);
-    expect(hold.remaining).toBeGreaterThan(15_000);
-    expect(await ttlOf(bed)).toBeGreaterThan(15_000);
-    await hold.unlock();
-  });
-
-  test("never shortens another hold of the owner", async () => {
-    await using bed = await stage.bed({ kind });
-    await bed.client.scope(async () => {
-      const outer = await bed.lock.lock({ lease: 60_000 });
-      const inner = await bed.lock.lock({ lease: 40_000 });
-      await inner.extend(500);
-      expect(inner.remaining).toBeLessThanOrEqual(500);
-      expect(outer.remaining).toBeGreaterThan(45_000);
-      expect(await ttlOf(bed)).toBeGreaterThan(45_000);
-      await until("the inner one has ended", () => !inner.isHeld);
-      expect(outer.isHeld).toBe(true);
-      await expect(inner.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-      await until("its count is given back", async () => (await bed.lock.getHoldCount()) === 1);
-      await outer.unlock();
-    });
-    await expectNothingLeft(bed, 20_000);
-  });
-
-  test("of a hold that was given back rejects NOT_OWNER", async () => {
-    await using bed = await stage.bed({ kind });
-    const hold = await bed.lock.lock();
-    await hold.unlock();
-    await expect(hold.extend(1_000)).rejects.toMatchObject({ code: "NOT_OWNER" });
-  });
-
   test.each([
     [60_000, 20_000],
     [10_000, 10_000],

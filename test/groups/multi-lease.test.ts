@@ -107,21 +107,6 @@ describe.concurrent("with a lease", () => {
     await hall.expectNothingLeft();
   });
 
-  test("a nested call with a lease shortens no hold around it", async () => {
-    await using hall = await Hall.of(stages(), {});
-    const multi = hall.multi(0, "a", "b");
-    const outer = await multi.lock({ lease: 30_000 });
-    const inner = await multi.lock({ lease: 3_000, owner: outer });
-    expect(inner.remaining).toBeLessThanOrEqual(3_000);
-    expect(outer.remaining).toBeGreaterThan(15_000);
-    expect(await hall.ttl(0, "a")).toBeGreaterThan(15_000);
-    await outer.unlock();
-    expect(inner.isHeld).toBe(true);
-    expect(await hall.ttl(0, "a")).toBeLessThanOrEqual(3_000);
-    await inner.unlock();
-    await hall.expectNothingLeft();
-  });
-
   test("the call is over within its wait, also when the lease is slow to begin", async () => {
     await using hall = await Hall.of(stages(), {}, { server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
@@ -149,14 +134,6 @@ describe.concurrent("extend", () => {
     expect(hold.remaining).toBeLessThanOrEqual(2_000);
     await hold.unlock();
     await expect(hold.extend(10_000)).rejects.toMatchObject({ code: "NOT_OWNER", lockName: hold.lockName });
-  });
-
-  test("a hold that the watchdog renews never falls below its time", async () => {
-    await using hall = await Hall.of(stages(), {});
-    const hold = await hall.multi(0, "a", "b").lock();
-    await hold.extend(1_000);
-    expect(hold.remaining).toBeGreaterThan(15_000);
-    await hold.unlock();
   });
 
   test("LOCK_LOST if a member is gone, and the others are given back", async () => {

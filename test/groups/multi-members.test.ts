@@ -1,7 +1,7 @@
 /** A MultiLock as such: who may be a member, what it and its holds are called, and what it says of itself. */
 import { describe, expect, test } from "vitest";
 import { type FencedHold, MultiHold, MultiLock, RedLock } from "../../src/index.js";
-import { as, failure } from "../contract/helpers.js";
+import { failure } from "../contract/helpers.js";
 import { KINDS } from "../contract/kinds.js";
 import { Hall, useStages } from "./helpers.js";
 
@@ -52,21 +52,6 @@ describe("who may be a member", () => {
     expect(await hall.held()).toEqual(["a"]);
     await hold.unlock();
     await hall.expectNothingLeft();
-  });
-
-  test("wrong arguments of a call send nothing", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
-    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
-    await expect(multi.lock(as({ wait: -1 }))).rejects.toThrow(RangeError);
-    await expect(multi.lock(as({ lease: 0 }))).rejects.toThrow(RangeError);
-    await expect(multi.lock(as({ leas: 1 }))).rejects.toThrow(TypeError);
-    await expect(multi.tryLock(as("1"))).rejects.toThrow(TypeError);
-    await expect(multi.run(as(undefined))).rejects.toThrow(TypeError);
-    await expect(multi.unlock(as({ owner: {} }))).rejects.toThrow(TypeError);
-    await expect(multi.getHoldCount(as({ owner: 1 }))).rejects.toThrow(TypeError);
-    await expect(multi.isHeldByCurrentOwner(as(null))).rejects.toThrow(TypeError);
-    await expect(multi.lock({ signal: AbortSignal.abort(new Error("no")) })).rejects.toThrow("no");
-    expect([...hall.scripts(0), ...hall.scripts(1)]).toEqual([]);
   });
 });
 

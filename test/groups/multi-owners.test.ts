@@ -21,15 +21,6 @@ async function counts(hall: Hall): Promise<number[]> {
 const notOwner = { code: "NOT_OWNER" };
 
 describe("bare calls", () => {
-  test("outside a scope each has an owner of its own", async () => {
-    await using it = await open();
-    const hold = await it.multi.lock();
-    expect(await it.multi.tryLock()).toBeNull();
-    expect(await it.a.tryLock()).toBeNull();
-    await expect(it.multi.unlock()).rejects.toMatchObject({ ...notOwner, lockName: it.multi.name });
-    await hold.unlock();
-  });
-
   test("in a scope they re-enter, in any order and with single members between", async () => {
     await using it = await open();
     const { hall, a, b, multi } = it;
@@ -48,35 +39,6 @@ describe("bare calls", () => {
       await expect(multi.unlock()).rejects.toMatchObject(notOwner);
     });
     await hall.expectNothingLeft();
-  });
-
-  test("multi.unlock() gives back the innermost hold that lock() or tryLock() took, never that of a run", async () => {
-    await using it = await open();
-    const { hall, multi } = it;
-    await hall.client(0).scope(async () => {
-      const outer = await multi.lock();
-      await multi.run(async (running) => {
-        const inner = await multi.tryLock(2_000);
-        await multi.unlock();
-        expect([outer.isHeld, running.isHeld, inner?.isHeld]).toEqual([true, true, false]);
-        await expect(inner?.unlock()).rejects.toMatchObject(notOwner);
-        await multi.unlock();
-        expect([outer.isHeld, running.isHeld]).toEqual([false, true]);
-        await expect(multi.unlock()).rejects.toMatchObject(notOwner);
-      });
-    });
-    await hall.expectNothingLeft();
-  });
-
-  test("a hold given back by itself is none that multi.unlock() finds", async () => {
-    await using it = await open();
-    await it.hall.client(0).scope(async () => {
-      const [first, second] = [await it.multi.lock(), await it.multi.lock()];
-      await first.unlock();
-      await it.multi.unlock();
-      expect(second.isHeld).toBe(false);
-      await expect(it.multi.unlock()).rejects.toMatchObject(notOwner);
-    });
   });
 
   test("with { owner }: an Owner, a MultiHold, or the Hold of a member", async () => {

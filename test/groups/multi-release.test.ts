@@ -65,19 +65,6 @@ describe.concurrent("the reverse order", () => {
 });
 
 describe.concurrent("unlock", () => {
-  test("a second call shares the first one's outcome", async () => {
-    await using hall = await Hall.of(stages(), {});
-    const hold = await hall.multi(0, "a", "b").lock();
-    const words = await released(hall, async () => {
-      await Promise.all([hold.unlock(), hold.unlock()]);
-      await hold.unlock();
-      await hold[Symbol.asyncDispose]();
-    });
-    expect(words).toEqual(["b", "a"]);
-    expect(hold.isHeld).toBe(false);
-    expect(hold.signal.aborted).toBe(false);
-  });
-
   test("isHeld is false from the call on", async () => {
     await using hall = await Hall.of(stages(), {});
     const hold = await hall.multi(0, "a", "b").lock();

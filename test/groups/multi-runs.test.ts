@@ -123,44 +123,6 @@ describe("runs", () => {
     });
     await hall.expectNothingLeft();
   });
-
-  test("a hold that fn gave back is not given back again", async () => {
-    await using it = await open();
-    const { hall, multi } = it;
-    await multi.run(async (hold) => {
-      await hold.unlock();
-      const stranger = await multi.lock();
-      expect(await counts(hall)).toEqual([1, 1]);
-      await stranger.unlock();
-    });
-    await hall.expectNothingLeft();
-  });
-
-  test("with an owner: it is the ambient one for fn", async () => {
-    await using it = await open();
-    const { hall, a, multi } = it;
-    const owner = hall.client(0).newOwner();
-    await multi.run(
-      async () => {
-        await a.lock();
-        expect(await counts(hall)).toEqual([2, 1]);
-        await a.unlock();
-      },
-      { owner },
-    );
-    await hall.expectNothingLeft();
-  });
-
-  test("calls from contexts that outlive it count as outside", async () => {
-    await using it = await open();
-    let late: Promise<unknown> = Promise.resolve();
-    await it.multi.run(() => {
-      late = new Promise((resolve) => setTimeout(resolve, 20)).then(() => it.multi.getHoldCount());
-    });
-    const theirs = await it.multi.lock();
-    expect(await late).toBe(0);
-    await theirs.unlock();
-  });
 });
 
 describe("read-write members", () => {

@@ -152,20 +152,6 @@ describe.concurrent("a call that is not granted", () => {
     await hall.expectNothingLeft();
   });
 
-  test("lock and run reject WAIT_TIMEOUT, by the name of all", async () => {
-    await using hall = await Hall.of(stages(), patient, {});
-    const multi = hall.multi(0, ...WORDS);
-    const theirs = await hall.lock(1, "c").lock();
-    const tooLate = { code: "WAIT_TIMEOUT", lockName: multi.name };
-    await expect(multi.lock({ wait: 2_500 })).rejects.toMatchObject(tooLate);
-    await expect(multi.run(() => {}, { wait: 2_500 })).rejects.toMatchObject(tooLate);
-    await expect(multi.lock({ wait: 0 })).rejects.toMatchObject(tooLate);
-    const error = await multi.lock({ wait: 2_500 }).catch((reason: unknown) => reason);
-    expect((error as { waited: number }).waited).toBeGreaterThanOrEqual(2_490);
-    await theirs.unlock();
-    await hall.expectNothingLeft();
-  });
-
   test("one try asks for each member once, and for none when the first is refused", async () => {
     await using hall = await Hall.of(stages(), patient, {});
     const multi = hall.multi(0, ...WORDS);

@@ -1,4 +1,4 @@
-/** Fair locks when connections break, servers forget and leases run out. */
+/** Fair locks when connections break and servers forget. */
 import { expect, test } from "vitest";
 import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -8,51 +8,6 @@ const stage = useStage();
 failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
-
-test("a late unlock of a hold that has expired is LOCK_LOST, and does the next holder no harm", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap: 1_000 }, patient);
-  const late = await scene.fair(0).lock({ lease: 60_000 });
-  const next = watch(scene.fair(1).lock());
-  await scene.untilQueued(1);
-  const third = watch(scene.fair(2).lock());
-  await scene.untilQueued(2);
-  await late.extend(500);
-  const hold = await soon(next);
-  await expect(late.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-  expect((await scene.hash()).value).toEqual({ [hold.ownerId]: "1" });
-  expect(third.state).toBe("pending");
-  await hold.unlock();
-  await (await soon(third)).unlock();
-  await scene.expectNothingLeft();
-});
-
-test("forceUnlock wakes the head, and the queue goes on in its order", async () => {
-  await using scene = await Scene.of(stage(), {}, patient, patient);
-  const hold = await scene.fair(0).lock();
-  const first = await scene.parked(1, () => scene.fair(1).lock());
-  const second = await scene.parked(2, () => scene.fair(2).lock());
-  expect(await scene.fair(2).forceUnlock()).toBe(true);
-  await soon(first);
-  expect(second.state).toBe("pending");
-  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-  await (await first.promise).unlock();
-  await (await soon(second)).unlock();
-  await scene.expectNothingLeft();
-});
-
-test("waiters whose subscriber connections are down during the release are woken when they are back", async () => {
-  await using scene = await Scene.of(stage(), {}, { ...patient, split: true }, { ...patient, split: true });
-  const hold = await scene.fair(0).lock();
-  const first = await scene.parked(1, () => scene.fair(1).lock());
-  const second = await scene.parked(2, () => scene.fair(2).lock());
-  for (const i of [1, 2]) scene.bed(i).subscribing.refuse();
-  await until("nobody listens", async () => (await scene.listeners()) === 0);
-  await hold.unlock();
-  for (const i of [1, 2]) scene.bed(i).subscribing.restore();
-  await (await soon(first)).unlock();
-  await (await soon(second)).unlock();
-  await scene.expectNothingLeft();
-});
 
 test("a wait through a lost connection keeps its place", async () => {
   await using scene = await Scene.of(stage(), {}, patient, patient);
@@ -89,20 +44,6 @@ test("a try whose reply is lost has one place, and none when its call ends", asy
   await scene.untilQueued(1);
   await hold.unlock();
   await (await soon(behind)).unlock();
-  await scene.expectNothingLeft();
-});
-
-test("a grant whose reply is lost counts once, and takes the waiter out of the queue", async () => {
-  await using scene = await Scene.of(stage(), {}, patient);
-  const hold = await scene.fair(0).lock();
-  const waiting = await scene.parked(1, () => scene.fair(1).lock());
-  const cut = scene.bed(1).proxy.cutReplyOf(scene.own);
-  await hold.unlock();
-  await cut.done;
-  const mine = await soon(waiting);
-  expect((await scene.hash()).value).toEqual({ [mine.ownerId]: "1" });
-  expect(await scene.queue()).toEqual([]);
-  await mine.unlock();
   await scene.expectNothingLeft();
 });
 

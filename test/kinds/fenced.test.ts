@@ -4,7 +4,7 @@ import type { FencedHold, FencedLock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
+import { keysOf, Scene, useStage } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = useStage();
@@ -35,13 +35,6 @@ function expectRising(tokens: readonly bigint[]): void {
   expect(tokens).toEqual(sorted);
 }
 
-test("tokens rise over unlocks, whoever of several clients takes the lock", async () => {
-  await using scene = await Scene.of(stage(), {}, {}, {});
-  const tokens: bigint[] = [];
-  for (let n = 0; n < 12; n++) tokens.push(await draw(scene, n % 3));
-  expectRising(tokens);
-});
-
 test("waiters draw their tokens in the order in which they are granted", async () => {
   await using scene = await Scene.of(stage(), {}, {});
   const tokens: bigint[] = [];
@@ -71,20 +64,6 @@ test("a nested hold has the token of the outermost one, in all forms, and draws 
     expect(next.token).toBeGreaterThan(outer.token);
     await lock.unlock();
   });
-});
-
-test("tokens rise over a hold that has expired, and one that was taken by force", async () => {
-  await using scene = await Scene.of(stage(), { pollCap: NEVER }, {});
-  const first = await fenced(scene).lock({ lease: 3_000 });
-  const second = await fenced(scene, 1).lock();
-  expect(await fenced(scene).forceUnlock()).toBe(true);
-  const third = await fenced(scene).lock();
-  expectRising([first.token, second.token, third.token]);
-  // What was lost keeps its token, for the resource to refuse it.
-  await expect(first.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-  await expect(second.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-  expect(second.token).toBeLessThan(third.token);
-  await third.unlock();
 });
 
 test("tokens rise over a client's end, and over the death of a process", async () => {

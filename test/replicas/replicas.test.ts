@@ -178,25 +178,6 @@ describe("a master and a replica", () => {
     expect(await direct.exists("job")).toBe(0);
   });
 
-  test("two asked for, one there", async () => {
-    const lock = connect({ replicas: 2, replicasTimeout: 1_500 }).getLock("job");
-    await expect(lock.lock()).rejects.toMatchObject(short(1, 2));
-    expect(await direct.exists("job")).toBe(0);
-  });
-
-  test("contention is not short of replicas", async () => {
-    const hold = await connect({ replicas: 0 }).getLock("job").lock();
-    const lock = connect().getLock("job");
-    expect(await lock.tryLock()).toBeNull();
-    const waiting = lock.lock();
-    await until("the waiter listens", async () => {
-      const [, subscribers] = await direct.pubsub("NUMSUB", "redisson_lock__channel:{job}");
-      return Number(subscribers) === 1;
-    });
-    await hold.unlock();
-    await (await waiting).unlock();
-  });
-
   test("a waiter that is granted while the link is stalled rejects, and the next one has its turn", async () => {
     const hold = await connect({ replicas: 0 }).getLock("job").lock();
     const waiting = connect(IMPATIENT).getLock("job").lock();

@@ -12,9 +12,15 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 const SHARDED: LockClientOptions["shardedPubSub"][] = ["auto", true, false];
+/** With blanks, with braces, and not in ASCII: all keys of a lock share a slot, and its messages arrive. */
+const ENDINGS = ["order 7", "{user}:7", "a{b}c:d", "größe"];
 
 describe.each(SHARDED)("shardedPubSub %s", (shardedPubSub) => {
   beforeEach((context) => needSharded(shardedPubSub, context));
 
-  coreOfTheContract("on a cluster", { connect: () => cluster.connect(), options: { shardedPubSub } });
+  coreOfTheContract("on a cluster", {
+    connect: () => cluster.connect(),
+    options: { shardedPubSub },
+    endings: ENDINGS,
+  });
 });

@@ -13,8 +13,8 @@ export interface Act {
   readonly twin: Lock;
 }
 
-/** A lock that no other test has; by this client instead of ours, if one is given. */
-export type NewAct = (ours?: LockClient) => Act;
+/** A lock that no other test has; by this client instead of ours, if one is given, and of a name that ends so. */
+export type NewAct = (ours?: LockClient, ending?: string) => Act;
 
 /** So far away that only a message can wake anybody in time. */
 export const FAR: LockClientOptions = { ...UNHURRIED, pollCap: 60_000, watchdogTimeout: 60_000 };

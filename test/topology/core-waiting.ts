@@ -22,19 +22,25 @@ const LITTLE = 2_000;
 /** Of a watchdog that has to renew a hold, also if the process stands still for four seconds. */
 const KEPT = 6_500;
 
-export function waiting(act: NewAct): void {
+export function waiting(act: NewAct, endings: readonly string[] = [""]): void {
   test("a waiter is woken by the message of the release, both ways", async () => {
-    const { ours, theirs, lock, rival } = act();
-    for (const [holder, waiter, client] of [
-      [rival, lock, ours],
-      [lock, rival, theirs],
-    ] as const) {
-      const hold = await holder.lock();
-      const { done } = await untilWaiting(client, () => waiter.lock());
-      const began = performance.now();
-      await hold.unlock();
-      await (await done).unlock();
-      expect(performance.now() - began).toBeLessThan(SOON);
+    for (const { ours, theirs, lock, rival } of endings.map((ending) => act(undefined, ending))) {
+      for (const [holder, waiter, client] of [
+        [rival, lock, ours],
+        [lock, rival, theirs],
+      ] as const) {
+        const hold = await holder.lock();
+        const { done } = await untilWaiting(client, () => waiter.lock());
+        const began = performance.now();
+        await hold.unlock();
+        const mine = await done;
+        expect(performance.now() - began).toBeLessThan(SOON);
+        const nested = await waiter.lock({ owner: mine });
+        expect(await waiter.getHoldCount({ owner: mine })).toBe(2);
+        await nested.unlock();
+        await mine.unlock();
+        expect(await holder.isLocked()).toBe(false);
+      }
     }
   });
 

@@ -17,8 +17,8 @@ export interface Place {
   connect(): RedisConnection;
   /** For all clients here. */
   readonly options?: LockClientOptions;
-  /** The name of a lock, from one that no other test of the core has. */
-  lockName?(name: string): string;
+  /** Of names of locks that are waited for: how each of them ends. */
+  readonly endings?: readonly string[];
   readonly kinds?: readonly Kind[];
 }
 
@@ -37,11 +37,11 @@ export function coreOfTheContract(title: string, place: Place): void {
       let theirs: LockClient;
       beforeAll(async () => {
         [ours, theirs] = [connect(FAR), connect(FAR)];
-        for (const client of [ours, theirs]) await warmUpAtLast(kind.make(client, freshName(place)));
+        for (const client of [ours, theirs]) await warmUpAtLast(kind.make(client, freshName()));
       });
       afterAll(() => Promise.all(clients.map((client) => client.close({ timeout: 0 }))));
-      const act = (mine = ours): Act => {
-        const name = freshName(place);
+      const act = (mine = ours, ending = ""): Act => {
+        const name = freshName() + ending;
         return {
           ours: mine,
           theirs,
@@ -53,13 +53,13 @@ export function coreOfTheContract(title: string, place: Place): void {
       };
       owning(act);
       sharing(act, kind);
-      waiting(act);
+      waiting(act, place.endings);
       ending(act, connect);
       if (kind.kind === "fenced") tokensRise(act);
     });
   });
 }
 
-function freshName({ lockName = (name) => name }: Place): string {
-  return lockName(`core-${++names}.`);
+function freshName(): string {
+  return `core-${++names}.`;
 }
