@@ -64,8 +64,7 @@ export class LockClient {
     this.#owned = OWNED.has(redis);
     this.#parts = makeParts(this.#connection, this.#options);
     const { table } = this.#parts;
-    this.#stopListening = onForce(async (backend, by) => {
-      if (by === table) return;
+    this.#stopListening = onForce(async (backend) => {
       await Promise.all(table.live.all().map((own) => hearOfForce(own, backend)));
     });
     this.#options.onMade((reason) => loseAll(this.#parts, reason));

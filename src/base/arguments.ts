@@ -85,7 +85,8 @@ export function checkSignal(value: unknown): AbortSignal | undefined {
     typeof value !== "object" ||
     value === null ||
     typeof (value as AbortSignal).aborted !== "boolean" ||
-    typeof (value as AbortSignal).addEventListener !== "function"
+    typeof (value as AbortSignal).addEventListener !== "function" ||
+    typeof (value as AbortSignal).removeEventListener !== "function"
   ) {
     throw new TypeError(`signal must be an AbortSignal, not ${received(value)}`);
   }

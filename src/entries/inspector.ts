@@ -8,7 +8,7 @@ import { openEvents } from "./inspector/events.js";
 import { Feed } from "./inspector/feed.js";
 import { ASSETS, assetResponse, pageResponse } from "./inspector/page.js";
 import { failure, json, text } from "./inspector/responses.js";
-import { checkForm, type Unlocked, unlock } from "./inspector/unlock.js";
+import { checkOrigin, type Unlocked, unlock } from "./inspector/unlock.js";
 
 export type { Action, Authorize } from "./inspector/access.js";
 export {
@@ -75,7 +75,7 @@ export function createInspector(client: LockClient, options: InspectorOptions = 
   async function answer(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);
     const name = routeOf(pathname, path);
-    const route = name === undefined ? undefined : routes[name];
+    const route = name !== undefined && Object.hasOwn(routes, name) ? routes[name] : undefined;
     const action = route?.method === "POST" && request.method === "POST" ? "unlock" : "read";
     const refusal = await refusalOf(authorize, request, action);
     if (refusal) return refusal;
@@ -85,7 +85,7 @@ export function createInspector(client: LockClient, options: InspectorOptions = 
     if (method !== route.method && !(method === "HEAD" && route.method === "GET")) {
       return text(405, "Method not allowed.", { allow: route.method === "GET" ? "GET, HEAD" : route.method });
     }
-    return (action === "unlock" && checkForm(guard, request)) || route.answer(request);
+    return (action === "unlock" && checkOrigin(guard, request)) || route.answer(request);
   }
 
   return async (request) => {

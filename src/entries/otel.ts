@@ -112,22 +112,23 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
     ownerId === undefined && permitId === undefined
       ? undefined
       : `${kind} ${lockName} ${permitId ?? ownerId}`;
-  /** How many of each `held` counts: the end of others is not told here. */
-  const counts = new Map<string, number>();
+  /** How many of each `held` counts, and under which attributes: the end of others is not told here. */
+  const counts = new Map<string, { readonly count: number; readonly attributes: Attributes }>();
   const begin = (event: LockEvent) => {
     const id = idOf(event);
     if (id === undefined) return;
-    counts.set(id, (counts.get(id) ?? 0) + 1);
-    held.add(1, attributesOf(event));
+    const attributes = attributesOf(event);
+    counts.set(id, { count: (counts.get(id)?.count ?? 0) + 1, attributes });
+    held.add(1, attributes);
   };
   const end = (event: LockEvent, outcome: string, ms: number | undefined) => {
     const attributes = attributesOf(event);
     if (ms !== undefined) hold.record(seconds(ms), { ...attributes, [OUTCOME]: outcome });
     const id = idOf(event);
-    const count = id === undefined ? 0 : (counts.get(id) ?? 0);
-    if (id === undefined || count === 0) return;
-    if (count === 1) counts.delete(id);
-    else counts.set(id, count - 1);
+    const counted = id === undefined ? undefined : counts.get(id);
+    if (id === undefined || !counted) return;
+    if (counted.count === 1) counts.delete(id);
+    else counts.set(id, { ...counted, count: counted.count - 1 });
     held.add(-1, attributes);
   };
   const observe = (result: ObservableResult) => {
@@ -157,6 +158,9 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
   return () => {
     for (const stop of stops) stop();
     waiting.removeCallback(observe);
+    // Nobody will tell of their end.
+    for (const { count, attributes } of counts.values()) held.add(-count, attributes);
+    counts.clear();
   };
 }
 

@@ -35,8 +35,9 @@ export interface InspectorOptions {
 /** A connection, or one to a master of a cluster. */
 type Asked = Pick<Connection, "call">;
 
-/** Keys of Redisson and of this library beside those that a name is of; the last are those of read holds. */
-const BESIDE = /^\{?(?:redisson_|holdfast_)|:[^:]+:\d+:rwlock_timeout:\d+$/;
+/** Strings of Redisson and of this library that are no numbers of a name; the last are those of read holds. */
+const EXTRA_KEY =
+  /^(?:redisson_lock_token|redisson_unlock_latch|holdfast_over):|:[^:]+:\d+:rwlock_timeout:\d+$/;
 
 /** Numbers whose kind is remembered. */
 const MOST_KNOWN = 1_000;
@@ -197,7 +198,7 @@ export class Inspector {
 
   /** On a cluster no lock has a name whose keys are in different slots, but other data may. */
   #canBeShown(key: string, type: string): boolean {
-    if (type === "string" && BESIDE.test(key)) return false;
+    if (type === "string" && EXTRA_KEY.test(key)) return false;
     return !this.#options.runner.isCluster || sharesOneSlot(key);
   }
 

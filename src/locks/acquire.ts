@@ -90,9 +90,9 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     return hasTurn;
   }
 
-  hasTurn(): boolean {
-    const { own, frame, backend } = this;
-    if (backend.side === "write" && !admitsUpgrade(this)) return false;
+  hasTurn(ordered = false): boolean {
+    const { own, frame, backend, caller } = this;
+    if (backend.side === "write" && !admitsUpgrade({ backend, caller, own, ordered })) return false;
     return own.turns?.admits(frame, backend.accessMode) ?? true;
   }
 
@@ -126,7 +126,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     }
     const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, async (reply) => {
       dropExpired(own);
-      if (this.over || !this.hasTurn()) return reply.resolve(AGAIN);
+      if (this.over || !this.hasTurn(true)) return reply.resolve(AGAIN);
       // Also a hold on its way back is re-entered: its unlock was called later than this call.
       if (own.firstHold) await reenter(this, reply);
       else reply.resolve(await this.#outermost(reply.left, coWaiters));

@@ -24,7 +24,9 @@ export function queueCommand<T>(own: OwnerLock, task: () => Promise<T>): Promise
 
 /** A command has settled: the next one need not wait for it. */
 export function commandDone(own: OwnerLock, work: Promise<unknown> | undefined): void {
-  if (own.lastCommand === work) own.lastCommand = undefined;
+  if (own.lastCommand !== work) return;
+  own.lastCommand = undefined;
+  forgetIfIdle(own);
 }
 
 /** The promise of a task: it may be answered before what the task leaves behind is settled. */

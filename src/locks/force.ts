@@ -10,10 +10,10 @@ globals[CLIENTS] ??= new Set();
 const listeners = globals[CLIENTS];
 
 /**
- * Told that this process gave a lock back by force; `by`: the table of the client that did. Resolves when it has asked
- * its own server whether its holds are gone: that may be another one, with a lock of the same name.
+ * Told that this process gave a lock back by force. Resolves when it has asked its own server whether its holds are gone:
+ * that may be another one, with a lock of the same name, and a hold may have been granted after the force.
  */
-export type ForceListener = (backend: Backend, by: object) => Promise<void>;
+export type ForceListener = (backend: Backend) => Promise<void>;
 
 /** Registers a client's listener until the returned function is called. */
 export function onForce(listener: ForceListener): () => void {
@@ -24,7 +24,7 @@ export function onForce(listener: ForceListener): () => void {
 /** Gives a lock back whoever holds it; resolves with whether anybody did, when the holders in this process know. */
 export async function forceUnlock(table: LockTable, backend: Backend): Promise<boolean> {
   const { env, live } = table;
-  // Whoever is granted after this moment may have got the lock after the force.
+  // Whoever is granted after this moment may have got the lock after the force: of those the server is asked.
   const holders = live.all().flatMap((own) => {
     const wireId = wireIdOn(own, backend);
     return wireId === undefined ? [] : [{ own, wireId }];
@@ -40,7 +40,7 @@ export async function forceUnlock(table: LockTable, backend: Backend): Promise<b
   } finally {
     for (const { own } of holders) unsuspect(own, backend.side);
   }
-  const told = Promise.all([...listeners].map((listener) => listener(backend, table)));
+  const told = Promise.all([...listeners].map((listener) => listener(backend)));
   // For a holder whose server does not answer it is over all the same.
   await quietly(env.runner.withTimeout(backend.lockName, told));
   return true;

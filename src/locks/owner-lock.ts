@@ -105,9 +105,10 @@ export function knownLockOf(owner: OwnerRecord | undefined, lockKey: string): Ow
   return owner?.get(lockKey) as OwnerLock | undefined;
 }
 
-/** Drops a record that says nothing. */
+/** Drops a record that says nothing, and behind which no further command of its owner has to wait. */
 export function forgetIfIdle(own: OwnerLock): void {
-  if (own.owner && !own.firstHold && !own.openHold && !own.calls && !own.turns) own.owner.drop(own);
+  const { owner, firstHold, openHold, calls, turns, lastCommand } = own;
+  if (owner && !firstHold && !openHold && !calls && !turns && !lastCommand) owner.drop(own);
 }
 
 /** Epoch times are kept relative to this: a small whole number costs a record nothing, any other one 16 bytes. */

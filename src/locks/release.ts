@@ -46,9 +46,14 @@ function isWanted(own: OwnerLock, side: Side): boolean {
   return false;
 }
 
-/** Sets a hold's deadline to `lease` ms from now; one that is renewed never below the watchdog's lease. */
-export function extend(grant: Grant, lease: number): Promise<void> {
+/**
+ * Sets a hold's deadline to `lease` ms from now; one that is renewed never below the watchdog's lease.
+ * @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back before this call
+ */
+export async function extend(grant: Grant, lease: number): Promise<void> {
   const { own } = grant;
+  dropExpired(own);
+  grant.assertUsable();
   const work = inOrder(own, () => setTerm(grant, lease));
   return own.table.env.runner.withTimeout(grant.lockName, work);
 }
@@ -162,7 +167,7 @@ async function setTerm(grant: Grant, lease: number): Promise<void> {
   const { own, backend, wireId } = grant;
   const { env } = own.table;
   dropExpired(own);
-  grant.assertUsable();
+  if (grant.loss) throw grant.loss;
   const term = grant.renewed ? Math.max(lease, env.settings.watchdogTimeout) : lease;
   const sent = instant(env.clock);
   // Should the outcome stay unknown, the earlier of the two deadlines is the one that surely holds.

@@ -10,6 +10,8 @@ export interface Upgrade {
   readonly backend: Backend;
   readonly caller: Frame | undefined;
   readonly own: OwnerLock;
+  /** It is its turn among the commands of its owner. */
+  readonly ordered: boolean;
 }
 
 /**
@@ -17,12 +19,13 @@ export interface Upgrade {
  * @throws UPGRADE_REFUSED if it would wait for a read hold that can only end after it: a bare one, or one of a run that
  * it was called in
  */
-export function admitsUpgrade({ backend, caller, own }: Upgrade): boolean {
+export function admitsUpgrade({ backend, caller, own, ordered }: Upgrade): boolean {
   let reads = false;
   let blocked = false;
-  for (const { isHeld, frame, side } of holdsOf(own)) {
+  for (const { isHeld, frame, side, state } of holdsOf(own)) {
+    // One on its way back is still held on the server: its unlock was called later.
+    if (side === "write" && (isHeld || (ordered && state === "ended"))) return true;
     if (!isHeld) continue;
-    if (side === "write") return true;
     reads = true;
     blocked ||= !frame || encloses(frame, caller);
   }

@@ -93,10 +93,17 @@ export function openFrame(
 /** Runs fn inside `frame` and ends the frame when fn settles. */
 export async function runInside<T>(frame: Frame, fn: () => T | Promise<T>): Promise<T> {
   try {
-    return await store.run(frame, fn);
+    return await store.run(frame, () => begin(fn()));
   } finally {
     frame.open = false;
   }
+}
+
+/** A thenable that begins its work only when it is awaited, as query builders do, begins it in the context of this call. */
+function begin<T>(value: T | PromiseLike<T>): T | PromiseLike<T> {
+  if (value instanceof Promise || typeof (value as PromiseLike<T> | undefined)?.then !== "function")
+    return value;
+  return new Promise((resolve, reject) => void (value as PromiseLike<T>).then(resolve, reject));
 }
 
 /** Runs fn outside every scope: for listeners, and for timers and connections that outlive the call that made them. */

@@ -92,3 +92,12 @@ test("a cluster, asked as one and as a lone server", async () => {
   });
   expect((await examine(url)).by.cluster).toMatchObject({ level: "poor" });
 });
+
+test("a server that refuses to write is bad", async () => {
+  const refusing = await startRedis({ args: ["--min-replicas-to-write", "2"] });
+  stops.push(() => refusing.stop());
+  expect(await examine(refusing.url)).toMatchObject({
+    code: 1,
+    by: { rights: { level: "bad" }, replicas: { level: "bad" } },
+  });
+});

@@ -26,6 +26,9 @@ test("the help names every command, and each has a help of its own", async () =>
 
 test.each<[string[], RegExp]>([
   [["lss"], /no command "lss"/],
+  [["--url=redis://:secret@nowhere"], /the command is missing/],
+  [["redis://user:secret@nowhere", "ls"], /a URL is no command/],
+  [["ls", "a", "redis://user:secret@nowhere"], /a URL is too much/],
   [["ls", "--nope"], /--nope.*holdfast ls --help/],
   [["ls", "a", "b"], /"b" is too much/],
   [["get"], /something is missing/],

@@ -56,6 +56,7 @@ export const SIGNALS: readonly Bad[] = [
   ["an object that looks aborted", { aborted: true }, TypeError],
   ["the controller instead of its signal", new AbortController(), TypeError],
   ["an EventTarget", new EventTarget(), TypeError],
+  ["one that nobody can stop listening to", { aborted: false, addEventListener() {} }, TypeError],
   ["a function", () => {}, TypeError],
 ];
 

@@ -239,6 +239,19 @@ eachKind("deadlines and extend", (base, kind) => {
       await wire.untilFree();
     });
 
+    test("before an unlock() is done, though another call of the owner is on its way", async ({
+      lock,
+      take,
+    }) => {
+      const hold = await take(10_000);
+      const nested = lock.lock({ owner: hold });
+      const extending = hold.extend(40_000);
+      const unlocking = hold.unlock();
+      expect(await extending).toBeUndefined();
+      await unlocking;
+      await (await nested).unlock();
+    });
+
     test("NOT_OWNER if given back, by its unlock or by lock.unlock()", async ({
       client,
       lock,

@@ -23,6 +23,17 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       expect(await wire.keys()).toEqual([]);
     });
 
+    test("so does one whose grant was on its way", async ({ lock }) => {
+      const taking = lock.lock({ lease: 60_000 });
+      const forcing = lock.forceUnlock();
+      const giving = Promise.all([taking, forcing]).then(([hold, forced]) => {
+        expect(hold.isHeld).toBe(!forced);
+        return hold.unlock();
+      });
+      if (await forcing) expect(await failure(giving)).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+      else await giving;
+    });
+
     test("the holder learns `forced` at once, of the same client", async ({ client, lock }) => {
       const events = recordEvents(client);
       const hold = await lock.lock();

@@ -38,6 +38,22 @@ eachKind("calls of one owner", (test, kind) => {
       });
     });
 
+    test("is granted at once though the first gave up with its try on the way", async ({
+      client,
+      lock,
+      wire,
+    }) => {
+      await client.scope(async () => {
+        const controller = new AbortController();
+        const first = failure(lock.lock({ signal: controller.signal }));
+        controller.abort(new Error("enough"));
+        expect((await first).message).toBe("enough");
+        expect((await lock.tryLock())?.isHeld).toBe(true);
+        await lock.unlock();
+      });
+      expect(await wire.keys()).toEqual([]);
+    });
+
     test("re-enters though the first is of a run", async ({ client, lock, rival, wire }) => {
       const theirs = await rival.lock();
       await client.scope(async () => {

@@ -23,6 +23,17 @@ eachKind("client.scope and explicit owners", (test) => {
       ).toBe(error);
     });
 
+    test("what begins only when it is awaited acts for that owner, too", async ({ client, lock }) => {
+      const lazy = (work: () => Promise<unknown>): Promise<unknown> => {
+        // biome-ignore lint/suspicious/noThenProperty: a query that is sent when it is awaited has one
+        const query = { then: (resolve: (done: Promise<unknown>) => void) => resolve(work()) };
+        return query as PromiseLike<unknown> as Promise<unknown>;
+      };
+      await client.scope(() => lazy(() => lock.lock().then(() => lock.unlock())));
+      const nested = await lock.run(() => lazy(() => lock.tryLock()));
+      expect(nested).not.toBeNull();
+    });
+
     test("fn and all it awaits act for one owner, as one Java thread would", async ({
       client,
       lock,

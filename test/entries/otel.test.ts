@@ -241,6 +241,15 @@ test("stopped, it records nothing and listens to nothing", async () => {
   expect(waits).toEqual([]);
 });
 
+test("stopped, it counts nothing as held any more", async () => {
+  await using it = new Observed();
+  const hold = await it.client.getLock("e").lock();
+  it.stop();
+  it.stop();
+  await hold.unlock();
+  expect((await it.series())["holdfast.lock.held"]?.map(([, count]) => count)).toEqual([0]);
+});
+
 test("by default it records with the global API, which does nothing unless it is set up", async () => {
   await using client = new LockClient(server.connect(), UNHURRIED);
   const stop = instrument(client);

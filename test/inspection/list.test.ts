@@ -91,6 +91,14 @@ describe("a server", () => {
     expect(await namesOf(client, { kinds: "all" })).toEqual(["number", "semaphore"]);
   });
 
+  test("shows numbers whose names begin as Redisson's keys and our own do", async () => {
+    const client = connect({ prefix: "holdfast_app" });
+    await client.getSemaphore("jobs").trySetPermits(3);
+    await connect().getSemaphore("redisson_jobs").trySetPermits(3);
+    expect(await namesOf(client, { kinds: "all" })).toEqual(["jobs"]);
+    expect(await namesOf(connect(), { kinds: "all" })).toEqual(["holdfast_app:jobs", "redisson_jobs"]);
+  });
+
   test("shows who reads as readers alone, whatever kinds it gives", async () => {
     const client = connect();
     for (const name of ["doc", "{doc}:7"]) {

@@ -137,6 +137,7 @@ describe("statuses and headers", () => {
   test.each([
     ["GET", "nothing", 404, null],
     ["GET", "api/nothing", 404, null],
+    ["GET", "constructor", 404, null],
     ["GET", "api/unlock", 405, "POST"],
     ["POST", "api/locks", 405, "GET, HEAD"],
     ["DELETE", "", 405, "GET, HEAD"],
@@ -226,7 +227,6 @@ describe("api/unlock", () => {
     ["another origin", { headers: { origin: "http://evil.example" } }, 403],
     ["no origin", { headers: { origin: "" } }, 403],
     ["another site, by the browser's word", { headers: { "sec-fetch-site": "cross-site" } }, 403],
-    ["a form", { headers: { "content-type": "text/plain" } }, 415],
     ["no JSON", { body: "name" }, 400],
     ["no name", { body: "{}" }, 400],
     ["a name that is none", { body: '{"name":7}' }, 400],
@@ -239,6 +239,12 @@ describe("api/unlock", () => {
     const response = await post(inspect({ authorize: allow }), { body: '{"name":"guarded"}', ...request });
     expect(response.status).toBe(status);
     expect((await other.inspect("guarded"))?.holders[0]?.ownerId).toBe(held.ownerId);
+  });
+
+  test("whatever the body calls itself, with the token and the Origin it counts", async () => {
+    const headers = { "content-type": "text/plain;charset=UTF-8" };
+    const response = await post(inspect({ authorize: allow }), { body: '{"name":"free"}', headers });
+    expect([response.status, await response.json()]).toEqual([200, { unlocked: false }]);
   });
 
   test("behind a proxy that ends TLS the browser's word counts", async () => {

@@ -56,6 +56,13 @@ describe.each(Object.entries(MOUNTS))("%s", (name, { start, path, bare }) => {
     gone.abort();
   });
 
+  test("each cookie of a refusal is sent", async () => {
+    const headers = new Headers();
+    for (const cookie of ["a=1", "b=2"]) headers.append("set-cookie", cookie);
+    const { url } = await open({ authorize: () => new Response("who?", { status: 401, headers }) });
+    expect((await fetch(url)).headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  });
+
   if (bare !== undefined) {
     test("a root without its slash leads to the one with it, if the framework routes it", async () => {
       const { url } = await open({});

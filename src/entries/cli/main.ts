@@ -37,6 +37,13 @@ export interface Program extends Streams {
   off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
 }
 
+/** A URL is not repeated, since it may have a password. */
+function whyNoCommand(word = ""): string {
+  if (word.startsWith("-")) return "the command is missing";
+  if (word.includes("://")) return "a URL is no command: it stands behind --url";
+  return `there is no command ${JSON.stringify(word)}`;
+}
+
 /** Resolves with the exit code. */
 export async function main(argv: readonly string[], program: Program): Promise<number> {
   const [first = "--help", ...args] = commandFirst(argv);
@@ -56,7 +63,7 @@ export async function main(argv: readonly string[], program: Program): Promise<n
   const asked = first === "help" ? args[0] : first;
   const command = COMMANDS.find(({ name }) => name === asked);
   if (!command) {
-    terminal.tell(`there is no command ${JSON.stringify(asked)}; "holdfast help" names them`);
+    terminal.tell(`${whyNoCommand(asked)}; "holdfast help" names them`);
     return EXIT.usage;
   }
   try {

@@ -31,6 +31,11 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
   return command === undefined ? argv : [command, ...argv.slice(0, at), ...argv.slice(at + 1)];
 }
 
+/** A URL is not repeated, since it may have a password. */
+function inWords(word: string | undefined): string {
+  return word?.includes("://") ? "a URL" : JSON.stringify(word);
+}
+
 /** @throws UsageError */
 export function parse({ name, options, words, takesCommand }: Command, argv: readonly string[]): Parsed {
   const known = { ...COMMON, ...options };
@@ -46,8 +51,7 @@ export function parse({ name, options, words, takesCommand }: Command, argv: rea
   }
   const isHelp = values.help === true;
   if (!isHelp && all.length < words.least) throw new UsageError(`${name}: something is missing`);
-  if (all.length > words.most)
-    throw new UsageError(`${name}: ${JSON.stringify(all[words.most])} is too much`);
+  if (all.length > words.most) throw new UsageError(`${name}: ${inWords(all[words.most])} is too much`);
   if (!isHelp && takesCommand && rest.length === 0)
     throw new UsageError(`${name}: the command is missing, after --`);
   return { words: all, rest, options: values };

@@ -20,7 +20,7 @@ export interface Address {
 }
 
 /** Milliseconds: somebody waits for the answer. */
-const PATIENCE = 5_000;
+const CONNECT_TIMEOUT = 5_000;
 
 /** @throws TypeError for what is no URL of Redis; it does not repeat the password */
 export function openServer({ url, isCluster, sentinelName }: Address): Server {
@@ -34,7 +34,7 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
     ...(username ? { username: decodeURIComponent(username) } : {}),
     ...(password ? { password: decodeURIComponent(password) } : {}),
     ...(protocol === "rediss:" ? { tls: {} } : {}),
-    connectTimeout: PATIENCE,
+    connectTimeout: CONNECT_TIMEOUT,
   };
   if (isCluster) return new Cluster([at], { redisOptions: own }) as unknown as Server;
   if (sentinelName === undefined) return new Redis({ ...at, ...own, db }) as unknown as Server;

@@ -110,7 +110,13 @@ async function send(
   outgoing: ServerResponse,
   { method, signal }: Request,
 ): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  const { status, headers } = response;
+  // Each of them is a header of its own; an object of the others has one value for each name.
+  const cookies = headers.getSetCookie();
+  outgoing.writeHead(status, {
+    ...Object.fromEntries(headers),
+    ...(cookies.length > 0 && { "set-cookie": cookies }),
+  });
   if (!response.body || method === "HEAD") {
     await response.body?.cancel();
     outgoing.end();

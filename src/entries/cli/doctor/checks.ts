@@ -40,6 +40,7 @@ export const CHECKS: readonly (readonly [what: string, check: Check])[] = [
 
 const good = (finding: string): Finding => ({ level: "good", finding });
 const note = (finding: string): Finding => ({ level: "note", finding });
+const bad = (finding: string, why: string, cure: string): Finding => ({ level: "bad", finding, why, cure });
 
 const OLDEST = [6, 2] as const;
 
@@ -63,13 +64,11 @@ async function rights({ client }: Patient): Promise<Finding> {
     await client.ready();
     return good("this user may do all that locks, semaphores and latches need");
   } catch (error) {
-    if (!isLockError(error, "UNSUPPORTED")) throw error;
-    return {
-      level: "bad",
-      finding: error.message,
-      why: "every call that needs it rejects UNSUPPORTED",
-      cure: "give the user the rights of docs/guide.md",
-    };
+    if (!isLockError(error)) throw error;
+    const { code, message: finding } = error;
+    if (code === "UNSUPPORTED")
+      return bad(finding, "every call that needs it rejects so", "give the user the rights of docs/guide.md");
+    return bad(finding, "no lock can be taken", "see why Redis refuses to write: its log, memory, replicas");
   }
 }
 
@@ -140,6 +139,10 @@ async function replicas({ facts }: Patient): Promise<Finding> {
     await facts.count("connected_slaves"),
     await facts.setting("min-replicas-to-write"),
   ];
+  if (Number(least) > (count ?? 0)) {
+    const finding = `${count ?? 0}; writes need ${least} of them`;
+    return bad(finding, "Redis refuses to write", "bring them back, or lower min-replicas-to-write");
+  }
   if (count === 0) return note("none: while this server is away, nothing can be locked");
   if (least !== undefined && Number(least) > 0) return good(`${count}; writes need ${least} of them`);
   return {
