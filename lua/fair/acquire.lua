@@ -13,7 +13,7 @@
 --   owner         text     clientId:n
 --   lease         ms       TTL of the lock
 --   grace         ms       what Redisson grants each waiter to take its turn
---   patience      int      ms for which a waiter that is not heard of counts as alive; 0 if this one does not wait
+--   aliveFor      int      ms for which a waiter that is not heard of counts as alive; 0 if this one does not wait
 --   publish       text     PUBLISH or SPUBLISH
 --   coWaiters...  text     waiters whose tickets are to be kept
 -- REPLY
@@ -27,7 +27,7 @@
 -- INCLUDE shared/raise_ttl
 
 local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, lease, grace, patience, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- A waiter whose turn it is was told so; should it not come, look again soon.
 local LONGEST_LOOK_AWAY = 1000
@@ -52,18 +52,18 @@ local function refresh(waiter)
     return false
   end
   redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
-  redis.call('ZADD', alive, now + patience, waiter)
+  redis.call('ZADD', alive, now + aliveFor, waiter)
   return true
 end
 -- Keeps `alive` as long as the last ticket: without it a dead waiter would look like Redisson's.
 local function keep_alive()
   local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-  raise_ttl(alive, math.max(patience, math.min((latest or now) - now, 2 ^ 52)))
+  raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52)))
 end
 
 -- First of all, so that no waiter of this process is taken for dead. While the lock is held nobody is dropped at all:
 -- after a stall of the server all have the time to say that they are alive.
-local has_ticket = patience ~= '0' and refresh(owner)
+local has_ticket = aliveFor ~= '0' and refresh(owner)
 local reply = {0, 0}
 for i = 6, #ARGV do
   if not refresh(ARGV[i]) then
@@ -84,7 +84,7 @@ if free and (not head or head == owner) then
     redis.call('ZREM', alive, owner)
     move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
   end
-  if patience ~= '0' then
+  if aliveFor ~= '0' then
     keep_alive()
   end
   return 1
@@ -102,14 +102,14 @@ if free then
     end
   end
 end
-if patience ~= '0' and not has_ticket then
+if aliveFor ~= '0' and not has_ticket then
   local last = redis.call('LINDEX', queue, -1)
   local before = last and redis.call('ZSCORE', timeouts, last)
   redis.call('ZADD', timeouts, before and before + grace or term, owner)
   redis.call('RPUSH', queue, owner)
-  redis.call('ZADD', alive, now + patience, owner)
+  redis.call('ZADD', alive, now + aliveFor, owner)
 end
-if patience ~= '0' then
+if aliveFor ~= '0' then
   keep_alive()
 end
 return reply

@@ -2,7 +2,7 @@
 -- INCLUDE shared/raise_ttl
 
 -- Lets readers see that this writer waits.
-local function advertise(writers, writer, now, patience)
-  redis.call('ZADD', writers, now + patience, writer)
-  raise_ttl(writers, patience)
+local function advertise(writers, writer, now, aliveFor)
+  redis.call('ZADD', writers, now + aliveFor, writer)
+  raise_ttl(writers, aliveFor)
 end

@@ -9,7 +9,7 @@
 --   owner      text    clientId:n
 --   field      text    clientId:n:write
 --   lease      ms      TTL of the lock
---   patience   int     ms for which a waiter that is not heard of counts as alive; 0 if this one is not advertised
+--   aliveFor   int     ms for which a waiter that is not heard of counts as alive; 0 if this one is not advertised
 -- REPLY
 --   1          granted
 --   {0, pttl}  held by others; ms until the lock lapses, -1 if never
@@ -22,7 +22,7 @@
 -- INCLUDE shared/writers
 
 local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
-local owner, field, lease, patience = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local owner, field, lease, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 if redis.call('HGET', lock, 'mode') == 'read' then
   clear_lapsed(lock)
@@ -42,9 +42,9 @@ refuse_foreign(lock)
 
 -- An owner that reads can never wait to write: then this is a copy of the command by which it came to write, before it
 -- went on as a reader.
-if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
+if aliveFor ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
   local now = server_time()
   redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
-  advertise(writers, owner, now, patience)
+  advertise(writers, owner, now, aliveFor)
 end
 return {0, redis.call('PTTL', lock)}

@@ -17,7 +17,7 @@
 --   lease               ms       of the successor
 --   ask                 int      1 if others who hear of the release go before the successor, 2 if others do whoever hears of it
 --   own                 int      how many subscribers of the channel are of this process
---   patience            int      ms for which an unheard waiter counts as alive; 0 if the successor is not advertised
+--   aliveFor            int      ms for which an unheard waiter counts as alive; 0 if the successor is not advertised
 --   tombstoneTtl        ms       how long a command may be sent again
 --   publish             text     PUBLISH or SPUBLISH
 -- REPLY
@@ -38,13 +38,13 @@
 
 local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local ask, own, patience, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local ask, own, aliveFor, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
 if redis.call('HEXISTS', lock, field) == 1 then
   write_tombstone(tombstone, tombstoneTtl)
   end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
-  if ask ~= '0' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
-    advertise(writers, successor, server_time(), patience)
+  if ask ~= '0' and aliveFor ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
+    advertise(writers, successor, server_time(), aliveFor)
   end
   local others = others_first(lock, successorTombstone, channel, '1', ask, own, publish)
   if others then

@@ -55,8 +55,8 @@ export class Engine {
     call.single = wait === 0;
     call.hasWaited = hasWaited;
     call.within = wait > 0 ? Math.min(commandTimeout, wait) : commandTimeout;
-    const isLimited = wait > 0 && wait !== Number.POSITIVE_INFINITY;
-    if (isLimited || signal) this.#limit(call, isLimited ? wait : undefined, signal);
+    const hasTimeout = wait > 0 && wait !== Number.POSITIVE_INFINITY;
+    if (hasTimeout || signal) this.#limit(call, hasTimeout ? wait : undefined, signal);
     return this.#loop.begin(call);
   }
 

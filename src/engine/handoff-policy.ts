@@ -20,7 +20,7 @@ const LONGEST_TURN = 50;
  * After so long the lock is released all the same: whoever listens at a replica is not counted when others are asked. Nobody
  * backs off for longer, however many go first.
  */
-const LONGEST_STREAK = 1_000;
+const LONGEST_STAY = 1_000;
 /** For each of those that go first at least so long; twice this process's own turn if that is longer. */
 const SHORTEST_BACKOFF = 4;
 
@@ -132,7 +132,7 @@ export class HandoffPolicy {
   giveBack(listening: boolean, now: number): Handoff {
     if (!this.active) this.#since = now;
     const turn = now - this.#offeredAt;
-    const isLast = now - this.#since > LONGEST_STREAK;
+    const isLast = now - this.#since > LONGEST_STAY;
     const isOver = turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN);
     if (!isLast && !isOver) {
       this.#left--;
@@ -154,7 +154,7 @@ export class HandoffPolicy {
   }
 
   #wait(now: number): void {
-    this.tryIn(Math.min(this.#ahead * this.#backoff, LONGEST_STREAK), now);
+    this.tryIn(Math.min(this.#ahead * this.#backoff, LONGEST_STAY), now);
   }
 
   #beginTurn(now: number): void {

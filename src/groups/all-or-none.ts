@@ -192,10 +192,10 @@ export class AllOrNone {
   /** Gives all members the lease, for as long as the call may take, and each command. False if it had waited, and its time is over. */
   async #limit(grants: readonly Grant[], lease: number): Promise<boolean> {
     const { runner, name } = this.#members;
-    const limited = Promise.all(grants.map((grant) => limit(grant, lease)));
+    const shortened = Promise.all(grants.map((grant) => limit(grant, lease)));
     const within = Math.max(1, this.#left);
     try {
-      await this.#wait.during(runner.withTimeout(name, limited, within));
+      await this.#wait.during(runner.withTimeout(name, shortened, within));
       return true;
     } catch (error) {
       if (within >= runner.commandTimeout || !this.#mayPass(error)) throw error;

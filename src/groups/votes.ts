@@ -72,8 +72,8 @@ export function untilFree({ quorum }: Members, votes: readonly Vote[]): number {
 
 /** Milliseconds until a look is due where no message can be counted on; Infinity where one can. */
 export function untilLook({ random, all: members }: Members): number {
-  const places = members.some(({ backend }) => backend.traits.serverQueued);
-  return places ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
+  const serverQueued = members.some(({ backend }) => backend.traits.serverQueued);
+  return serverQueued ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 
 /** The error for a call that got too few answers: what the masters agree on, or QUORUM. */

@@ -47,7 +47,7 @@ export class FairBackend extends HashBackend {
       owner: wireId,
       lease,
       grace: this.#grace,
-      patience: coWaiters ? aliveFor(settings) : 0,
+      aliveFor: coWaiters ? aliveFor(settings) : 0,
       publish: this.publish,
       coWaiters: coWaiters ?? [],
     };

@@ -50,7 +50,7 @@ export class WriteBackend extends ReadWriteBackend {
       owner: wireId,
       field: writeField(wireId),
       lease,
-      patience: coWaiters && traits.advertised ? aliveFor(this.env.settings) : 0,
+      aliveFor: coWaiters && traits.advertised ? aliveFor(this.env.settings) : 0,
     };
     return this.call(writeAcquire, keys, args);
   }
@@ -66,7 +66,7 @@ export class WriteBackend extends ReadWriteBackend {
       ...passArguments(this.publish, wireId, successor),
       field: writeField(wireId),
       successorField: writeField(successor.wireId),
-      patience: this.traits.advertised ? aliveFor(this.env.settings) : 0,
+      aliveFor: this.traits.advertised ? aliveFor(this.env.settings) : 0,
     };
     return this.call(writePass, keys, args);
   }

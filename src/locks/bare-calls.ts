@@ -15,7 +15,7 @@ import type { HoldParts, HoldRecord } from "./hold-record.js";
 import { forgetMarks, type Mark, markBareCall, ownHold } from "./own-holds.js";
 
 /** Milliseconds after which a call that waits for a bare hold of its own async tree is warned of. */
-const PATIENCE = 10_000;
+const WARN_AFTER = 10_000;
 /** Bare calls of a client that are noted, and milliseconds after which as many are again. */
 const NOTED = 100;
 const NOTED_AGAIN = 60_000;
@@ -77,12 +77,12 @@ export class BareCalls {
   /** Warns if the call has waited for long and `own`, which it may wait for, is still held. */
   warnIfStuck<T>(own: HoldRecord, called: Called, work: Promise<T>): Promise<T> {
     const callSite = new CallSite(called);
-    const cancel = this.#clock.after(PATIENCE, () => {
+    const cancel = this.#clock.after(WARN_AFTER, () => {
       if (!own.isHeld) return;
       warnOnce(
         callSite,
         "HOLDFAST_OWN_HOLD",
-        `lock "${own.lockName}": a call has waited ${PATIENCE / 1_000} s for a bare hold of its own async tree, which may ` +
+        `lock "${own.lockName}": a call has waited ${WARN_AFTER / 1_000} s for a bare hold of its own async tree, which may ` +
           "be waiting for itself. Bare calls do not re-enter: use run() or client.scope(), or name { owner: hold }.",
       );
     });

@@ -308,9 +308,9 @@ redis.call('DEL', tombstone)
 redis.call('SET', tombstone, '1', 'PX', ttl)
 return true
 end`;
-const sharedWritersAdvertise = `local function advertise(writers, writer, now, patience)
-redis.call('ZADD', writers, now + patience, writer)
-raise_ttl(writers, patience)
+const sharedWritersAdvertise = `local function advertise(writers, writer, now, aliveFor)
+redis.call('ZADD', writers, now + aliveFor, writer)
+raise_ttl(writers, aliveFor)
 end`;
 
 const clientDescribeHeader = {
@@ -425,13 +425,13 @@ const fairAcquireHeader = {
     tombstone: "string",
     channel: "channel",
   },
-  args: { owner: "text", lease: "ms", grace: "ms", patience: "int", publish: "text", coWaiters: "text..." },
+  args: { owner: "text", lease: "ms", grace: "ms", aliveFor: "int", publish: "text", coWaiters: "text..." },
 } as const;
 /** Takes a free lock for a fresh wire id if nobody is before it in the queue. See lua/fair/acquire.lua. */
 export const fairAcquire: ScriptOf<typeof fairAcquireHeader> = defineScript(
   fairAcquireHeader,
   `local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, lease, grace, patience, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local LONGEST_LOOK_AWAY = 1000
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0}
@@ -456,14 +456,14 @@ if not redis.call('ZSCORE', timeouts, waiter) then
 return false
 end
 redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
-redis.call('ZADD', alive, now + patience, waiter)
+redis.call('ZADD', alive, now + aliveFor, waiter)
 return true
 end
 local function keep_alive()
 local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-raise_ttl(alive, math.max(patience, math.min((latest or now) - now, 2 ^ 52)))
+raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52)))
 end
-local has_ticket = patience ~= '0' and refresh(owner)
+local has_ticket = aliveFor ~= '0' and refresh(owner)
 local reply = {0, 0}
 for i = 6, #ARGV do
 if not refresh(ARGV[i]) then
@@ -488,7 +488,7 @@ redis.call('ZREM', timeouts, owner)
 redis.call('ZREM', alive, owner)
 move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
 end
-if patience ~= '0' then
+if aliveFor ~= '0' then
 keep_alive()
 end
 return 1
@@ -506,14 +506,14 @@ reply[#reply + 1] = i - 5
 end
 end
 end
-if patience ~= '0' and not has_ticket then
+if aliveFor ~= '0' and not has_ticket then
 local last = redis.call('LINDEX', queue, -1)
 local before = last and redis.call('ZSCORE', timeouts, last)
 redis.call('ZADD', timeouts, before and before + grace or term, owner)
 redis.call('RPUSH', queue, owner)
-redis.call('ZADD', alive, now + patience, owner)
+redis.call('ZADD', alive, now + aliveFor, owner)
 end
-if patience ~= '0' then
+if aliveFor ~= '0' then
 keep_alive()
 end
 return reply`,
@@ -1756,13 +1756,13 @@ return refused`,
 const writeAcquireHeader = {
   name: "write/acquire",
   keys: { lock: "hash", tombstone: "string", writers: "zset" },
-  args: { owner: "text", field: "text", lease: "ms", patience: "int" },
+  args: { owner: "text", field: "text", lease: "ms", aliveFor: "int" },
 } as const;
 /** Takes the write side of a free lock for a fresh wire id. See lua/write/acquire.lua. */
 export const writeAcquire: ScriptOf<typeof writeAcquireHeader> = defineScript(
   writeAcquireHeader,
   `local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
-local owner, field, lease, patience = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local owner, field, lease, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 if redis.call('HGET', lock, 'mode') == 'read' then
@@ -1788,12 +1788,12 @@ return 1
 end
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
-if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
+if aliveFor ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
 ${sharedClockServerTime}
 local now = server_time()
 redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
 ${sharedWritersAdvertise}
-advertise(writers, owner, now, patience)
+advertise(writers, owner, now, aliveFor)
 end
 return {0, redis.call('PTTL', lock)}`,
 );
@@ -1849,7 +1849,7 @@ const writePassHeader = {
     lease: "ms",
     ask: "int",
     own: "int",
-    patience: "int",
+    aliveFor: "int",
     tombstoneTtl: "ms",
     publish: "text",
   },
@@ -1860,7 +1860,7 @@ export const writePass: ScriptOf<typeof writePassHeader> = defineScript(
   writePassHeader,
   `local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local ask, own, patience, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local ask, own, aliveFor, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 ${sharedRaiseTtl}
 if redis.call('HEXISTS', lock, field) == 1 then
 ${sharedWriteTombstone}
@@ -1870,10 +1870,10 @@ ${sharedReadsReadHold}
 ${sharedReadsLockLeft}
 ${sharedReadsReadsLeft}
 end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
-if ask ~= '0' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
+if ask ~= '0' and aliveFor ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
 ${sharedWritersAdvertise}
 ${sharedClockServerTime}
-advertise(writers, successor, server_time(), patience)
+advertise(writers, successor, server_time(), aliveFor)
 end
 ${sharedOthersOthersFirst}
 local others = others_first(lock, successorTombstone, channel, '1', ask, own, publish)

@@ -23,7 +23,7 @@ export const MARKER_TTL = 60_000;
  * Milliseconds for which a call that gives something may be run: any later its marker might be gone. The script itself
  * sees to that, by the server's clock, for ioredis sends again what it has whenever it gets through.
  */
-const PATIENCE = 40_000;
+const LONGEST_WORK = 40_000;
 /** A script's word for that. */
 const TOO_LATE = -1;
 
@@ -113,7 +113,7 @@ export class SharedNumber {
   give<K extends KeyValues, A extends ArgumentValues>(make: (latest: number) => Step<K, A>): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
-    const left = () => PATIENCE - elapsedSince(clock, begun);
+    const left = () => LONGEST_WORK - elapsedSince(clock, begun);
     return this.goOn(async (onSilence) => {
       for (;;) {
         const word = await runner.callUntilAnswered(
@@ -150,7 +150,7 @@ export class SharedNumber {
       const cancel = runner.prepared ? noop : env.clock.after(runner.commandTimeout, onSilence);
       const work = runner.prepared
         ? begin(onSilence)
-        : runner.prepare(name, PATIENCE).then(() => begin(onSilence));
+        : runner.prepare(name, LONGEST_WORK).then(() => begin(onSilence));
       env.settle(work);
       onWork?.(work);
       work.finally(cancel).then(resolve, (error: unknown) => {

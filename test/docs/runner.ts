@@ -29,6 +29,8 @@ const CLIENTS = ["ioredis", "iovalkey", "redis"];
 /** Packages that only pages use: no dependencies of this one, but installed in test/package/versions. */
 const ELSEWHERE = ["bullmq"];
 const SANDBOX = join(ROOT, "test/docs/sandbox");
+/** Where a reader's own server is. */
+const HOME = "redis://localhost:6379";
 const LONGEST_RUN = 2 * PATIENCE;
 /** Of the servers behind the sentinels. */
 const PASSWORD = "secret";
@@ -110,7 +112,7 @@ export class BlockRunner {
   /** @throws the build's own errors, and claims that cannot be checked */
   async #transpile({ code, file, line }: Block, outfile: string): Promise<void> {
     // Empty lines before it, so that every error shows the line of the page.
-    const contents = "\n".repeat(line) + withChecks(code, line + 1);
+    const contents = "\n".repeat(line) + withChecks(code.replaceAll(HOME, this.#home), line + 1);
     await build({
       stdin: { contents, sourcefile: file, resolveDir: ROOT, loader: "ts" },
       outfile,
@@ -124,6 +126,11 @@ export class BlockRunner {
       absWorkingDir: ROOT,
       plugins: [this.#sandboxed()],
     });
+  }
+
+  get #home(): string {
+    const { host, port } = this.#masters[0] as RedisServer;
+    return `redis://${host}:${port}`;
   }
 
   #sandboxed(): Plugin {

@@ -172,7 +172,7 @@ describe("a lock that is given back", () => {
     expect(next.tries).toHaveLength(1);
   });
 
-  test("begins a new streak if it had gone, and who was named by the release takes it by a try of its own", async (place) => {
+  test("begins a new stay if it had gone, and who was named by the release takes it by a try of its own", async (place) => {
     const { scene, queue, second, third } = place;
     await scene.clock.advance(1_001);
     expect(giveBack(queue, true)).toEqual({ to: second, handoff: "release" });
@@ -277,7 +277,7 @@ describe("the successor", () => {
     expect(second.tries).toHaveLength(3);
   });
 
-  test("is the one that begins no streak: after a second from the first arrival the lock is released", async (place) => {
+  test("is the one that begins no stay: after a second from the first arrival the lock is released", async (place) => {
     const { scene, queue, second } = place;
     await scene.clock.advance(990);
     giveBack(queue, true);

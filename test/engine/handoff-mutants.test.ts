@@ -1,7 +1,7 @@
 /** Tests of the tests: a policy of hand-overs that was broken on purpose does not get past them. */
 import { describe, expect, test } from "vitest";
 import { ENDLESS, EQUIVALENT, MUTANTS, type Mutant, SELFISH, SLEEPY } from "./handoff-mutants.js";
-import { endsItsStreak, isFair, neverSleeps, type Property } from "./handoff-properties.js";
+import { endsItsStay, isFair, neverSleeps, type Property } from "./handoff-properties.js";
 import { type PolicyClass, STORIES, tell } from "./handoff-table.js";
 import { load } from "./load-mutant.js";
 import type { Load } from "./processes.js";
@@ -54,7 +54,7 @@ describe("each property fails for processes that", () => {
   });
 
   test.each(titled(ENDLESS))("keep the lock: %s -> %s", async (_text, _by, mutant) => {
-    expect(await isBroken(endsItsStreak, mutant, unseen)).toBe(true);
+    expect(await isBroken(endsItsStay, mutant, unseen)).toBe(true);
   });
 
   test.each(titled(SLEEPY))("sleep: %s -> %s", async (_text, _by, mutant) => {

@@ -16,8 +16,8 @@ export const MUTANTS: readonly Mutant[] = [
   ["SHORTEST_TURN = 8", "SHORTEST_TURN = 9"],
   ["LONGEST_TURN = 50", "LONGEST_TURN = 49"],
   ["LONGEST_TURN = 50", "LONGEST_TURN = 51"],
-  ["LONGEST_STREAK = 1_000", "LONGEST_STREAK = 999"],
-  ["LONGEST_STREAK = 1_000", "LONGEST_STREAK = 1_001"],
+  ["LONGEST_STAY = 1_000", "LONGEST_STAY = 999"],
+  ["LONGEST_STAY = 1_000", "LONGEST_STAY = 1_001"],
   ["SHORTEST_BACKOFF = 4", "SHORTEST_BACKOFF = 3"],
   ["SHORTEST_BACKOFF = 4", "SHORTEST_BACKOFF = 5"],
   // How a policy begins.
@@ -82,7 +82,7 @@ export const MUTANTS: readonly Mutant[] = [
   ["if (!this.active) this.#since = now;", "this.#since = now;"],
   ["if (!isLast && !isOver)", "if (!isOver)"],
   ["if (!isLast && !isOver)", "if (!isLast)"],
-  ["> LONGEST_STREAK", ">= LONGEST_STREAK"],
+  ["> LONGEST_STAY", ">= LONGEST_STAY"],
   ["turn > SHORTEST_TURN && (", "("],
   ["turn > SHORTEST_TURN &&", "turn >= SHORTEST_TURN &&"],
   ["turn > SHORTEST_TURN &&", "turn > SHORTEST_TURN ||"],
@@ -119,7 +119,7 @@ export const MUTANTS: readonly Mutant[] = [
   ["this.#noTaker = true;", ""],
   [`this.#noTaker = true;\n    ${WAIT}`, "this.#noTaker = true;"],
   [`this.#noTaker = true;\n    ${WAIT}`, "this.#noTaker = true;\n    this.tryIn(this.#backoff, now);"],
-  ["Math.min(this.#ahead * this.#backoff, LONGEST_STREAK)", "this.#ahead * this.#backoff"],
+  ["Math.min(this.#ahead * this.#backoff, LONGEST_STAY)", "this.#ahead * this.#backoff"],
   // Turns.
   ["this.#offeredAt = now;", ""],
   ["this.#left = TURN;", ""],
@@ -149,8 +149,8 @@ export const SELFISH: readonly Mutant[] = [
 ];
 
 export const ENDLESS: readonly Mutant[] = [
-  ["now - this.#since > LONGEST_STREAK", "false"],
-  ["LONGEST_STREAK = 1_000", "LONGEST_STREAK = 2_000"],
+  ["now - this.#since > LONGEST_STAY", "false"],
+  ["LONGEST_STAY = 1_000", "LONGEST_STAY = 2_000"],
   ["if (!this.active) this.#since = now;", "this.#since = now;"],
 ];
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { Engine } from "../../src/engine/engine.js";
-import { endsItsStreak, isFair, isFairToAll, neverSleeps, type Property } from "./handoff-properties.js";
+import { endsItsStay, isFair, isFairToAll, neverSleeps, type Property } from "./handoff-properties.js";
 import type { Load } from "./processes.js";
 
 const times = {
@@ -55,7 +55,7 @@ describe("processes that share a lock", () => {
   test("leave as much to one that waits alone in its process", () => holds(isFairToAll, withLoner, 10));
 
   test("keep it for a second and a hold at most, also if nobody counts who else waits", () =>
-    holds(endsItsStreak, unequal, 40));
+    holds(endsItsStay, unequal, 40));
 
   test("do not all sleep while it is free", () => holds(neverSleeps, withStranger, 60));
 });

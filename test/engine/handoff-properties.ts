@@ -4,7 +4,7 @@ import { type EngineClass, type Load, type Outcome, share } from "./processes.js
 
 /** Milliseconds. */
 const LONGEST_TURN = 50;
-const LONGEST_STREAK = 1_000;
+const LONGEST_STAY = 1_000;
 /** A command, its answer and a message, each on its longest way, and that once more for who came too early. */
 const WAYS = 2 * 3 * 1.5;
 
@@ -51,9 +51,9 @@ export const isFairToAll: Property = async (EngineOf, load) => {
 };
 
 /** Whatever is known of the others, hand-overs end, and whoever ends them is not the next one. */
-export const endsItsStreak: Property = async (EngineOf, load) => {
+export const endsItsStay: Property = async (EngineOf, load) => {
   expect(longestRun(await share(EngineOf, load)), "ms of the longest run").toBeLessThan(
-    LONGEST_STREAK + load.hold + WAYS * load.latency,
+    LONGEST_STAY + load.hold + WAYS * load.latency,
   );
 };
 

@@ -32,7 +32,7 @@ const SETTLED: readonly Step[] = [
 /** It was offered to others after 10 ms. */
 const OFFERED: readonly Step[] = [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer"]];
 /** So it was, and this process will hear of it. */
-const HEARING: readonly Step[] = [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer", "listening"]];
+const LISTENING: readonly Step[] = [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer", "listening"]];
 
 export const STORIES: readonly Story[] = [
   {
@@ -109,7 +109,7 @@ export const STORIES: readonly Story[] = [
     steps: [...SETTLED, [5, "tryIn", 3], [9, "changed", 5], [9, "due", 0]],
   },
   {
-    rule: "the first hand-over in a queue that saw no arrival asks others first, and begins a streak",
+    rule: "the first hand-over in a queue that saw no arrival asks others first, and begins a stay",
     steps: [
       [5_000, "giveBack", "offer"],
       [5_000, "active", true],
@@ -120,7 +120,7 @@ export const STORIES: readonly Story[] = [
     ],
   },
   {
-    rule: "an arrival begins a streak",
+    rule: "an arrival begins a stay",
     steps: [
       [5_000, "arrived"],
       [5_000, "active", true],
@@ -307,20 +307,20 @@ export const STORIES: readonly Story[] = [
   },
   {
     rule: "the message of its own offer is no news until 100 ms are over",
-    steps: [...HEARING, [11, "message", 0], [11, "due", 99], [110, "due", 0]],
+    steps: [...LISTENING, [11, "message", 0], [11, "due", 99], [110, "due", 0]],
   },
   {
     rule: "the message of its own offer leaves a scheduled try alone",
-    steps: [...HEARING, [10, "backOff", 1], [12, "message", 0], [12, "due", 18], [30, "due", 0]],
+    steps: [...LISTENING, [10, "backOff", 1], [12, "message", 0], [12, "due", 18], [30, "due", 0]],
   },
   {
     rule: "the message of its own offer leaves a try alone that is due already",
-    steps: [...HEARING, [10, "want"], [12, "message", 0], [12, "due", 0]],
+    steps: [...LISTENING, [10, "want"], [12, "message", 0], [12, "due", 0]],
   },
   {
     rule: "the message of its own offer is nobody's turn",
     steps: [
-      ...HEARING,
+      ...LISTENING,
       [10, "backOff", 2],
       [12, "message", 0],
       [12, "due", 38],
@@ -330,15 +330,15 @@ export const STORIES: readonly Story[] = [
   },
   {
     rule: "the second message is another's",
-    steps: [...HEARING, [11, "message", 0], [12, "message", 7], [12, "due", 7]],
+    steps: [...LISTENING, [11, "message", 0], [12, "message", 7], [12, "due", 7]],
   },
   {
     rule: "a message just within 100 ms of an offer may be its own",
-    steps: [...HEARING, [109, "message", 7], [109, "due", 1]],
+    steps: [...LISTENING, [109, "message", 7], [109, "due", 1]],
   },
   {
     rule: "a message 100 ms after an offer is another's",
-    steps: [...HEARING, [110, "message", 7], [110, "due", 7]],
+    steps: [...LISTENING, [110, "message", 7], [110, "due", 7]],
   },
   {
     rule: "the message of its own release is no news either",

@@ -1,5 +1,5 @@
 /**
- * A lock on its way from hand to hand inside one process, and no answer comes: what the giver hears, and that an heir which
+ * A lock on its way from hand to hand inside one process, and no answer comes: what the giver hears, and that a successor which
  * ends meanwhile leaves nothing on the server, wherever the command was.
  */
 import { beforeEach, describe, expect, test } from "vitest";
@@ -16,7 +16,7 @@ const IMPATIENT = { commandTimeout: 3_000, pollCap: 5_000 };
 manyAtOnce();
 const stage = useStage("standalone", "cluster");
 
-/** Where the command is when the heir's call ends. */
+/** Where the command is when the successor's call ends. */
 const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>>> = {
   "has not reached Redis": async (bed) => {
     bed.proxy.stall();
@@ -36,16 +36,16 @@ const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>
   },
 };
 
-/** How the heir's call ends. */
+/** How the successor's call ends. */
 const ends: Record<string, (bed: Bed, line: Line) => Promise<unknown>> = {
-  "is aborted": async (_bed, { controller, heir }) => {
+  "is aborted": async (_bed, { controller, successor }) => {
     controller.abort("enough");
-    await until("the call is over", () => heir.state === "rejected");
-    return heir.error;
+    await until("the call is over", () => successor.state === "rejected");
+    return successor.error;
   },
-  "runs out of time": async (_bed, { heir }) => {
-    await until("the call is over", () => heir.state === "rejected");
-    return (heir.error as { code?: string }).code;
+  "runs out of time": async (_bed, { successor }) => {
+    await until("the call is over", () => successor.state === "rejected");
+    return (successor.error as { code?: string }).code;
   },
 };
 
@@ -54,9 +54,9 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
 
   describe.each(Object.entries(places))("while the command %s", (_place, stop) => {
     test.each(Object.entries(ends))(
-      "the heir %s: nothing is left of it, and the next one gets the lock",
+      "the successor %s: nothing is left of it, and the next one gets the lock",
       async (_end, end) => {
-        // A look of the heir on its way in the moment of the unlock would have to be answered first.
+        // A look of the successor on its way in the moment of the unlock would have to be answered first.
         await using bed = await stage.bed({ kind, topology, client: { pollCap: NEVER } });
         const timed = end === ends["runs out of time"];
         const line = await lineUp(bed, { lease: 40_000, ...(timed ? { wait: 5_000 } : {}) });
@@ -84,7 +84,8 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
       await arrived(line);
       const closing = bed.client.close({ timeout: 0 });
       await turn();
-      for (const { error } of [line.heir, line.next]) expect(error).toMatchObject({ code: "CLIENT_CLOSED" });
+      for (const { error } of [line.successor, line.next])
+        expect(error).toMatchObject({ code: "CLIENT_CLOSED" });
       bed.proxy.restore();
       await closing;
       await until("unlock has an outcome", () => unlocked.state !== "pending");
@@ -93,17 +94,17 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
       await expectNothingLeft(bed);
     });
 
-    test("no answer comes in time: unlock rejects UNAVAILABLE and goes on, the heir waits and gets the lock", async () => {
+    test("no answer comes in time: unlock rejects UNAVAILABLE and goes on, the successor waits and gets the lock", async () => {
       await using bed = await stage.bed({ kind, topology, client: IMPATIENT });
-      const { giver, heir, next } = await lineUp(bed, { lease: 40_000 });
+      const { giver, successor, next } = await lineUp(bed, { lease: 40_000 });
       const arrived = await stop(bed);
       const unlocked = watch(giver.unlock());
-      await arrived({ giver, heir, next, controller: new AbortController() });
+      await arrived({ giver, successor, next, controller: new AbortController() });
       expect(await failsSoon(unlocked)).toMatchObject({ code: "UNAVAILABLE" });
-      expect([heir.state, next.state]).toEqual(["pending", "pending"]);
+      expect([successor.state, next.state]).toEqual(["pending", "pending"]);
       bed.proxy.restore();
       await atLast(() => giver.unlock());
-      const hold = await soon(heir);
+      const hold = await soon(successor);
       expect(next.state).toBe("pending");
       await expectHolder(bed, hold);
       const ttl = await ttlOf(bed);
@@ -115,7 +116,7 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
       expect(bed.troubles).toEqual([]);
     });
 
-    test("no answer comes in time, and the heir ends then: nothing is left of it", async () => {
+    test("no answer comes in time, and the successor ends then: nothing is left of it", async () => {
       await using bed = await stage.bed({ kind, topology, client: IMPATIENT });
       const line = await lineUp(bed, { lease: 40_000 });
       const arrived = await stop(bed);
@@ -123,7 +124,7 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
       await arrived(line);
       await until("unlock is over", () => unlocked.state !== "pending");
       line.controller.abort("enough");
-      await until("the call is over", () => line.heir.state === "rejected");
+      await until("the call is over", () => line.successor.state === "rejected");
       bed.proxy.restore();
       await atLast(() => line.giver.unlock());
       const last = await soon(line.next);
@@ -134,7 +135,7 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
     });
   });
 
-  test("the heir is aborted in the moment of the unlock, before and after it", async () => {
+  test("the successor is aborted in the moment of the unlock, before and after it", async () => {
     await using bed = await stage.bed({ kind, topology });
     for (const before of [true, false]) {
       const line = await lineUp(bed, { lease: 40_000 });
@@ -143,7 +144,7 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
       if (!before) line.controller.abort("enough");
       await unlocked;
       const last = await soon(line.next);
-      expect(line.heir.error).toBe("enough");
+      expect(line.successor.error).toBe("enough");
       await expectHolder(bed, last);
       await last.unlock();
       await untilFree(bed);
@@ -152,7 +153,7 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
     expect(bed.troubles).toEqual([]);
   });
 
-  test("the heir is aborted at once, and the command arrives late and once more", async () => {
+  test("the successor is aborted at once, and the command arrives late and once more", async () => {
     await using bed = await stage.bed({ kind, topology });
     const line = await lineUp(bed, { lease: 40_000 });
     const late = bed.proxy.holdRequest(PASS);
@@ -168,14 +169,14 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
 });
 
 test.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))(
-  "%s: a command that arrives behind the clean-up of its heir grants nobody the lock",
+  "%s: a command that arrives behind the clean-up of its successor grants nobody the lock",
   async (_name, kind) => {
     const redis = { maxRetriesPerRequest: 0, retryStrategy: () => 1 };
     await using bed = await stage.bed({ kind, redis, client: { ...IMPATIENT, pollCap: NEVER } });
     const giver = await atLast(() => bed.lock.lock());
     bed.proxy.clear();
     const controller = new AbortController();
-    const heir = watch(bed.lock.lock({ signal: controller.signal }));
+    const successor = watch(bed.lock.lock({ signal: controller.signal }));
     await parked(bed);
     const late = bed.proxy.holdRequest(PASS);
     const releases = bed.proxy.dropRequest(script("release"), 10_000);
@@ -189,7 +190,7 @@ test.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))(
     releases.cancel();
     await until("unlock is over", () => unlocked.state !== "pending");
     await atLast(() => giver.unlock());
-    expect(heir.error).toBe("enough");
+    expect(successor.error).toBe("enough");
     await expectNothingLeftSoon(bed);
   },
 );

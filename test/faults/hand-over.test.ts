@@ -81,11 +81,11 @@ describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version,
     ["the request is lost", (bed) => bed.proxy.dropRequest(PASS)],
   ])("counts once when %s", async (_, arm) => {
     await using bed = await stage.bed({ kind, topology, version, client: PATIENT });
-    const { giver, heir, next } = await lineUp(bed);
+    const { giver, successor, next } = await lineUp(bed);
     const fault = arm(bed);
     await giver.unlock();
     await fault.done;
-    const hold = await soon(heir);
+    const hold = await soon(successor);
     await expectHolder(bed, hold);
     // The command that was sent again has told it.
     expect(bed.proxy.count(script("acquire", hold.ownerId))).toBe(0);
@@ -104,14 +104,14 @@ describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version,
 
 describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s", (_, kind) => {
   test.each([
-    ["while the heir has the lock", false],
+    ["while the successor has the lock", false],
     ["when all is over", true],
   ])("a command that arrives once more %s changes nothing", async (_name, over) => {
     await using bed = await stage.bed({ kind, client: PATIENT });
-    const { giver, heir, next } = await lineUp(bed);
+    const { giver, successor, next } = await lineUp(bed);
     const late: HeldRequest = bed.proxy.holdRequest(PASS);
     await giver.unlock();
-    const hold = await soon(heir);
+    const hold = await soon(successor);
     if (!over) await late.deliver();
     await expectHolder(bed, hold);
     await hold.unlock();
@@ -128,10 +128,10 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await using bed = await stage.bed({ kind, client: PATIENT });
     const giver = await bed.lock.lock({ lease: before });
     bed.proxy.clear();
-    const heir = watch(bed.lock.lock({ lease }));
+    const successor = watch(bed.lock.lock({ lease }));
     await parked(bed);
     await giver.unlock();
-    const hold = await soon(heir);
+    const hold = await soon(successor);
     const ttl = await ttlOf(bed);
     expect(bed.proxy.count(PASS)).toBe(1);
     expect(ttl).toBeLessThanOrEqual(lease);
@@ -147,11 +147,11 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     bed.client.on("renewed", ({ ownerId }) => renewed.push(String(ownerId)));
     const giver = await bed.lock.lock();
     bed.proxy.clear();
-    const heir = watch(bed.lock.lock());
+    const successor = watch(bed.lock.lock());
     const next = watch(bed.lock.lock({ lease: 4_000 }));
     await parked(bed);
     await giver.unlock();
-    const hold = await soon(heir);
+    const hold = await soon(successor);
     await until("it outlives its first lease", () => renewed.filter((id) => id === hold.ownerId).length >= 4);
     expect(hold.isHeld).toBe(true);
     await hold.unlock();
@@ -171,14 +171,14 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
       // So long a force waits for a client of its process that cannot reach Redis.
       const client = { ...PATIENT, commandTimeout: SLACK / 2 };
       await using bed = await stage.bed({ kind, client });
-      const { giver, heir, next } = await lineUp(bed);
+      const { giver, successor, next } = await lineUp(bed);
       // What the harm announces must not come before the unlock.
       bed.proxy.stall();
       await harm(bed);
       const unlocked = watch(giver.unlock());
       bed.proxy.restore();
       await expect(soon(unlocked)).rejects.toMatchObject({ code: "LOCK_LOST" });
-      const hold = await soon(heir);
+      const hold = await soon(successor);
       await expectHolder(bed, hold);
       expect(next.state).toBe("pending");
       await hold.unlock();
@@ -212,10 +212,10 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await using bed = await stage.bed({ kind, client: PATIENT });
     await using other = await stage.bed({ kind });
     const theirs = kind.make(other.client, bed.name);
-    const { giver, heir, next } = await lineUp(bed);
+    const { giver, successor, next } = await lineUp(bed);
     await stage.server.call("DEL", bed.name);
     await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-    const hold = await soon(heir);
+    const hold = await soon(successor);
     expect(await theirs.forceUnlock()).toBe(true);
     await (await soon(next)).unlock();
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
@@ -224,14 +224,14 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
 
   test("a hold that was taken by another: unlock says so, and who waits goes on waiting", async () => {
     await using bed = await stage.bed({ kind, client: PATIENT });
-    const { giver, heir, next } = await lineUp(bed);
+    const { giver, successor, next } = await lineUp(bed);
     const theirs = await seize(bed.observer, kind, bed.name, 6_000);
     await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken" });
     await until("who waits has asked", () => bed.proxy.count(script("acquire")) > 0);
     expect((await bed.keys())[bed.name]?.value).toEqual(theirs);
-    expect([heir.state, next.state]).toEqual(["pending", "pending"]);
-    const hold = await soon(heir);
-    expect(heir.took).toBeGreaterThan(5_000);
+    expect([successor.state, next.state]).toEqual(["pending", "pending"]);
+    const hold = await soon(successor);
+    expect(successor.took).toBeGreaterThan(5_000);
     await hold.unlock();
     await (await soon(next)).unlock();
     await expectNothingLeft(bed, 20_000);
@@ -241,11 +241,11 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await using bed = await stage.bed({ kind, client: PATIENT });
     const giver = await bed.lock.lock({ lease: 4_500 });
     bed.proxy.clear();
-    const heir = watch(bed.lock.lock());
+    const successor = watch(bed.lock.lock());
     await parked(bed);
     await until("the lease is over", () => giver.signal.aborted);
     await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    const hold = await soon(heir);
+    const hold = await soon(successor);
     expect(bed.proxy.count(PASS)).toBe(0);
     await expectHolder(bed, hold);
     await hold.unlock();

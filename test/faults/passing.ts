@@ -32,10 +32,10 @@ export interface Line {
   /** Has the lock. */
   readonly giver: Hold;
   /** Waits for it in the same process. */
-  readonly heir: Watched<Hold>;
+  readonly successor: Watched<Hold>;
   /** Comes after it. */
   readonly next: Watched<Hold>;
-  /** Ends the heir's call. */
+  /** Ends the successor's call. */
   readonly controller: AbortController;
 }
 
@@ -44,11 +44,11 @@ export async function lineUp(bed: Bed, options: { wait?: number; lease?: number 
   const giver = await atLast(() => bed.lock.lock({ lease: 50_000 }));
   bed.proxy.clear();
   const controller = new AbortController();
-  const heir = watch(bed.lock.lock({ signal: controller.signal, ...options }));
+  const successor = watch(bed.lock.lock({ signal: controller.signal, ...options }));
   const next = watch(bed.lock.lock());
   await parked(bed);
   bed.proxy.clear();
-  return { giver, heir, next, controller };
+  return { giver, successor, next, controller };
 }
 
 /** The server has this hold so many times, and no other. */

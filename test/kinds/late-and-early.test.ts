@@ -122,7 +122,7 @@ test("a copy of the writer's acquire that comes after its downgrade marks nobody
   await writing.unlock();
   const owner = reading.ownerId;
   const keys = { lock: name, tombstone: `none of ${name}`, writers: waitingWriters(name) };
-  const args = { owner, field: writeField(owner), lease: 30_000, patience: 9_000 };
+  const args = { owner, field: writeField(owner), lease: 30_000, aliveFor: 9_000 };
   await server.call("EVAL", ...encode(writeAcquire.legacy.text, writeAcquire, keys, args));
   const other = await connect().getReadWriteLock(name).readLock().tryLock();
   expect(other?.isHeld).toBe(true);

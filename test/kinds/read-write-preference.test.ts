@@ -140,7 +140,7 @@ for (const [where, client] of [
     const controller = new AbortController();
     const leaving = await scene.parked(1, () => scene.write(1).lock({ signal: controller.signal }));
     const [first = ""] = await marked(scene);
-    const fellow = watch(scene.write(client).lock());
+    const next = watch(scene.write(client).lock());
     await scene.bed(client).redis.ping();
     controller.abort();
     await expect(soon(leaving)).rejects.toThrow();
@@ -150,7 +150,7 @@ for (const [where, client] of [
     });
     expect(await scene.read(2).tryLock()).toBeNull();
     await reading.unlock();
-    await (await soon(fellow)).unlock();
+    await (await soon(next)).unlock();
     await scene.expectNothingLeft();
   });
 }

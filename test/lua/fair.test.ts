@@ -85,13 +85,13 @@ const behindMe = (less: number) =>
 
 scriptTable(bench, fairAcquire, {
   keys: FAIR_KEYS,
-  args: { owner: ME, lease: 60_000, grace: GRACE, patience: PATIENCE, publish: "PUBLISH", coWaiters: [] },
+  args: { owner: ME, lease: 60_000, grace: GRACE, aliveFor: PATIENCE, publish: "PUBLISH", coWaiters: [] },
   endless: /^redisson_lock_(queue|timeout):|^[qt]:/,
   rows: {
     ...each(
       "1: a free lock without a queue, to one that %s",
       { waits: PATIENCE, "does not wait": NO_WAIT },
-      (patience) => ({ args: { patience }, reply: 1, after: mine(60_000) }),
+      (aliveFor) => ({ args: { aliveFor }, reply: 1, after: mine(60_000) }),
     ),
     "1: granted before, it keeps count, TTL and queue": {
       given: {
@@ -234,17 +234,17 @@ scriptTable(bench, fairAcquire, {
     },
     "a call that does not wait takes no place": {
       given: theirs(30_000),
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, left(30_000)],
     },
     "a call that does not wait does not overtake": {
       given: inLine([JAVA, { due: 310_000 }], OTHERS_AT(610_000)),
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, 1_000],
     },
     "a call that does not wait leaves places, and the word on who is alive, as they are": {
       given: { ...theirs(30_000), ...line([MINE_AT(310_000)], 15_000) },
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, left(30_000)],
     },
     "a waiter that is heard of keeps its place while the holder renews past its score": {
@@ -277,14 +277,14 @@ scriptTable(bench, fairAcquire, {
     },
     "who is alive is decided by the server's clock alone, and by our word before Redisson's score": {
       given: inLine([THIRD, { due: 900_000, alive: -1 }], [OTHER, { due: -1, alive: 60_000 }]),
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, 1_000],
       after: inLine([OTHER, { due: -1, alive: 60_000 }]),
       heard: woken(OTHER),
     },
     "a head without a score does not block the queue": {
       given: inLine([JAVA, {}], [THIRD, { alive: 9_000 }], [OTHER, { due: 610_000 }]),
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, 1_000],
       after: inLine([OTHER, { due: 610_000 }]),
       heard: woken(OTHER),
@@ -299,7 +299,7 @@ scriptTable(bench, fairAcquire, {
           [OTHER, { due: 610_000 }],
         ),
       },
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, left(30_000)],
     },
     "who stands in the queue without a score is put at its end": {
@@ -316,7 +316,7 @@ scriptTable(bench, fairAcquire, {
     },
     "a free lock with a live head is looked at again after at most a second": {
       given: inLine([JAVA, { due: 310_000 }]),
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, 1_000],
     },
     "co-waiters are kept by the same call, each with its own time": {
@@ -411,7 +411,7 @@ scriptTable(bench, fairAcquire, {
   rights: {
     "a free lock": { commands: "exists hexists time pttl zscore lindex hset pexpire" },
     "a free lock, for which it does not wait": {
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       commands: "pexpire",
       after: {},
     },
@@ -435,7 +435,7 @@ test.each(forms(fairAcquire))(
       owner: ME,
       lease: 60_000,
       grace: GRACE,
-      patience: NO_WAIT,
+      aliveFor: NO_WAIT,
       publish: "PUBLISH",
       coWaiters: [],
     };
@@ -454,7 +454,7 @@ test.each(forms(fairAcquire))(
       owner: ME,
       lease: 60_000,
       grace: 1_000,
-      patience: 1e12,
+      aliveFor: 1e12,
       publish: "PUBLISH",
       coWaiters: [],
     };

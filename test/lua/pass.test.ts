@@ -43,7 +43,7 @@ const ARGS = {
   publish: "PUBLISH",
 };
 const WRITE_KEYS = { ...KEYS, channel: BOTH_SIDES, writers: WRITERS };
-const WRITE_ARGS = { ...ARGS, field: `${ME}:write`, successorField: `${SUCCESSOR}:write`, patience: 20_000 };
+const WRITE_ARGS = { ...ARGS, field: `${ME}:write`, successorField: `${SUCCESSOR}:write`, aliveFor: 20_000 };
 
 /** What tells the kinds apart. */
 interface Kind {
@@ -196,14 +196,14 @@ scriptTable(bench, writePass, {
     ...rowsOf(write),
     "{1, 0}: a writer that reads goes on as a reader, and its successor gets nothing": {
       given: writing(30_000, "1", [25_000]),
-      args: { own: 1, patience: 0 },
+      args: { own: 1, aliveFor: 0 },
       reply: [1, 0, 0],
       after: { ...reading({ [ME]: [25_000] }), ...over },
       heard: toldBoth("1"),
     },
-    "{1, 0}: a count of two digits is given back at once; a successor without patience is not advertised": {
+    "{1, 0}: a count of two digits is given back at once; a successor without aliveFor is not advertised": {
       given: { ...writing(30_000, "12"), ...others },
-      args: { ask: 1, patience: 0 },
+      args: { ask: 1, aliveFor: 0 },
       reply: [1, 0, 1],
       after: { ...over, ...others },
       heard: toldBoth("1"),

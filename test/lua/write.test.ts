@@ -89,12 +89,12 @@ const refused = {
 
 scriptTable(bench, writeAcquire, {
   keys: { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS },
-  args: { owner: ME, field: MY_WRITE, lease: 60_000, patience: PATIENCE },
+  args: { owner: ME, field: MY_WRITE, lease: 60_000, aliveFor: PATIENCE },
   rows: {
     ...each(
       "1: a free lock is granted to one that %s",
       { waits: PATIENCE, "does not wait": NO_WAIT },
-      (patience) => ({ args: { patience }, reply: 1, after: writing(60_000) }),
+      (aliveFor) => ({ args: { aliveFor }, reply: 1, after: writing(60_000) }),
     ),
     "1: granted before, it keeps counts and a longer TTL": {
       given: writing(90_000, "12", [10_000]),
@@ -112,7 +112,7 @@ scriptTable(bench, writeAcquire, {
     },
     "1: whoever is granted the lock waits no more, even if it did not wait for this try": {
       given: waits({ [ME]: 6_000 }),
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: 1,
       after: writing(60_000),
     },
@@ -123,7 +123,7 @@ scriptTable(bench, writeAcquire, {
     },
     ...each("{0, pttl}: %s; who does not wait is not marked", refused, ([given, ttl]) => ({
       given,
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, left(ttl)],
     })),
     ...each("{0, pttl}: %s; who waits is marked", refused, ([given, ttl]) => ({
@@ -142,10 +142,10 @@ scriptTable(bench, writeAcquire, {
     },
     "who does not wait leaves the marks of others as they are": {
       given: { ...read, ...waits({ [OTHER]: -1, [THIRD]: 5_000 }, 5_000) },
-      args: { patience: NO_WAIT },
+      args: { aliveFor: NO_WAIT },
       reply: [0, left(50_000)],
     },
-    "a mark and its key last as long as the longest patience": {
+    "a mark and its key last as long as the longest aliveFor": {
       given: { ...read, ...waits({ [OTHER]: 35_000 }, 35_000) },
       reply: [0, left(50_000)],
       after: { ...read, ...waits({ [OTHER]: 35_000, [ME]: later(PATIENCE) }, 35_000) },
@@ -167,16 +167,16 @@ scriptTable(bench, writeAcquire, {
       reply: 1,
       after: writing(MOST),
     },
-    "the largest TTL is told, and a large patience survives": {
+    "the largest TTL is told, and a large aliveFor survives": {
       given: writing(MOST, "1", [], OTHER),
-      args: { lease: 1, patience: 1e12 },
+      args: { lease: 1, aliveFor: 1e12 },
       reply: [0, left(MOST)],
       after: { ...writing(MOST, "1", [], OTHER), ...waits({ [ME]: later(1e12) }, 1e12) },
     },
     ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
       given: named(lock, base, 50_000, [0, 30_000]),
       keys: { lock },
-      args: { patience: NO_WAIT, lease: 1 },
+      args: { aliveFor: NO_WAIT, lease: 1 },
       reply: [0, left(50_000)],
     })),
     ...each(
@@ -208,7 +208,7 @@ test.each(forms(writeAcquire))(
     const acquire = bench().runner(writeAcquire, form);
     const keys = { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS };
     const reply = await bench().outOfMemory(() =>
-      acquire(keys, { owner: ME, field: MY_WRITE, lease: 90_000, patience: PATIENCE }).catch(String),
+      acquire(keys, { owner: ME, field: MY_WRITE, lease: 90_000, aliveFor: PATIENCE }).catch(String),
     );
     expect(reply).toEqual(typeof reply === "string" ? expect.stringContaining("OOM") : 1);
     await bench().expect(typeof reply === "string" ? {} : writing(90_000));

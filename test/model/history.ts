@@ -12,9 +12,9 @@ const ABORTED = new Error("aborted by the history");
 /** Milliseconds kept free before and after each moment at which something is due. */
 const CLEARANCE = 100;
 /** Milliseconds in which who waits behind one of its own process, or lets others go first, comes back by itself. */
-const COURTESY = 15;
-/** A line that became empty is kept for less, and listens. */
-const LINGER = 20;
+const BACKOFF = 15;
+/** A wait queue that became empty is kept for less, and listens. */
+const KEPT_EMPTY = 20;
 
 type HeldHold = Pair<Hold, model.Hold>;
 
@@ -250,7 +250,7 @@ export class History {
 
   async #check(): Promise<void> {
     await this.#scene.world.rest();
-    if (this.#scene.model.anyAsleep) await this.#pass(COURTESY);
+    if (this.#scene.model.anyAsleep) await this.#pass(BACKOFF);
     this.#judge(() => this.#scene.model.rest());
     if (this.#unanswered > 0) this.#fail("a call is not answered");
     for (const difference of await differences(this.#scene, this.#checks++)) this.#fail(difference);
@@ -263,7 +263,7 @@ export class History {
     await this.#check();
     for (const hold of this.#scene.held.reverse()) this.#giveBack(hold);
     await this.#check();
-    await this.#pass(LINGER);
+    await this.#pass(KEPT_EMPTY);
     for (const leftover of await leftovers(this.#scene)) this.#fail(leftover);
     if (this.#violation) throw this.#violation;
   }

@@ -1,4 +1,4 @@
-/** The watchdog in virtual time, with a keeper and renewers that the test answers for. */
+/** The watchdog in virtual time, with rules and renewers that the test answers for. */
 import { describe, expect, test } from "vitest";
 import type { Instant } from "../../src/base/clock.js";
 import { renewalInterval, retryInterval } from "../../src/watchdog/renewal-interval.js";
@@ -150,7 +150,7 @@ describe("what is due", () => {
     expect(scene.looks).toHaveLength(1);
   });
 
-  test("is looked at again whenever its keeper says so", async () => {
+  test("is looked at again whenever its rules say so", async () => {
     const scene = new Scene();
     scene.onLook = (watched) => {
       if (scene.looks.length < 3) watched.at = scene.clock.mono() + 70;
@@ -274,7 +274,7 @@ describe("renewals", () => {
     expect(sizes.sort((a, b) => a - b)).toEqual([50, 50, 100, 100]);
   });
 
-  test("tell the keeper the server's word on each, and when they were sent", async () => {
+  test("tell the rules the server's word on each, and when they were sent", async () => {
     const scene = new Scene();
     for (const name of ["a", "b", "c"]) scene.watch(name, 100, {});
     await scene.clock.advance(100);
@@ -302,7 +302,7 @@ describe("renewals", () => {
     expect(scene.news).toMatchObject([["a", 0, { mono: 1_100 }]]);
   });
 
-  test("without an answer are told to the keeper, each, and no other command is", async () => {
+  test("without an answer are told to the rules, each, and no other command is", async () => {
     const scene = new Scene();
     scene.watch("a", 100, { slot: 1 });
     scene.watch("b", 100, { slot: 1 });

@@ -34,7 +34,7 @@ const HAS_SUCCESSOR = "if redis.call('HEXISTS', lock, successor) == 0 then";
 const HAS_WRITER = "if redis.call('HEXISTS', lock, successorField) == 0 then";
 const WHOLE = "local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17";
 const NUMBER = "return whole and tonumber(value) or redis.call('DECRBY', key, 0)";
-const WAITS = "if patience ~= '0' then";
+const WAITS = "if aliveFor ~= '0' then";
 const SPARE = "local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - position * grace";
 const AGAIN = "if #again == CHUNK or i == 1 then";
 const LONGER = "if before < most - 1 and sees_other_reader(lock, owner) then";
@@ -67,8 +67,8 @@ const EQUIVALENT = new Map([
     "redis.call('ZREM', alive, owner)",
     "redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)",
     "redis.call('ZADD', timeouts, before and before + grace or term, owner)",
-    "redis.call('ZADD', alive, now + patience, waiter)",
-    "redis.call('ZADD', alive, now + patience, owner)",
+    "redis.call('ZADD', alive, now + aliveFor, waiter)",
+    "redis.call('ZADD', alive, now + aliveFor, owner)",
     "local timeout = redis.call('ZSCORE', timeouts, waiter)",
     "local before = last and redis.call('ZSCORE', timeouts, last)",
     "local head = redis.call('LINDEX', queue, 0)",
@@ -91,7 +91,7 @@ const EQUIVALENT = new Map([
     "if held or redis.call('EXISTS', tombstone) == 1 then",
     "if undone == 1 and redis.call('EXISTS', lock) == 0 then",
     "if withdrawn == 1 and redis.call('EXISTS', writers) == 0 then",
-    "if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then",
+    "if aliveFor ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then",
     "if redis.call('HEXISTS', lock, field) == 1 then",
     "if redis.call('HGET', lock, 'mode') == 'write' then",
     "if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then",
@@ -119,7 +119,7 @@ const EQUIVALENT = new Map([
     "if redis.call('EXISTS', marker) == 1 then",
     "if redis.call('EXISTS', tombstone) == 0 then",
     "if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then",
-    "if ask == '1' and patience ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then",
+    "if ask == '1' and aliveFor ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then",
     "if redis.call('HGET', lock, 'mode') ~= 'write' then",
     "return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1",
     IN_TIME,
@@ -150,7 +150,7 @@ const EQUIVALENT = new Map([
   ...same(NEVER_EMPTY, "*", HAS_SUCCESSOR, ["HEXISTS", "HSTRLEN"]),
   ...same(NEVER_EMPTY, "*", HAS_WRITER, ["HEXISTS", "HSTRLEN"]),
   ...same(NEVER_EMPTY, "*", OTHERS, ["HEXISTS", "HSTRLEN"]),
-  ...same(NEVER_EMPTY, "*", "if patience ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then", [
+  ...same(NEVER_EMPTY, "*", "if aliveFor ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then", [
     "HEXISTS",
     "HSTRLEN",
   ]),
@@ -249,7 +249,7 @@ const EQUIVALENT = new Map([
     "who is granted a lock without waiting leaves no queue",
     "fair/acquire",
     WAITS,
-    ["patience ~= '0'", "true"],
+    ["aliveFor ~= '0'", "true"],
     ["'0'", "'1'"],
     ["'0'", "''"],
   ),

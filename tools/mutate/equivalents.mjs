@@ -72,8 +72,8 @@ const EQUIVALENT = new Map([
   ...same(
     SHORTCUT,
     "engine/engine",
-    "if (isLimited || signal) this.#limit(call, isLimited ? wait : undefined, signal);",
-    ["isLimited || signal", "true"],
+    "if (hasTimeout || signal) this.#limit(call, hasTimeout ? wait : undefined, signal);",
+    ["hasTimeout || signal", "true"],
   ),
   ...same(SHORTCUT, "engine/engine", "if (signal) this.#limit(call, undefined, signal);", [
     "(signal)",

@@ -168,13 +168,13 @@ export const MUTANTS = {
   "undying-writer": () => [
     {
       script: "write/acquire",
-      from: "redis.call('ZADD', writers, now + patience, writer)",
-      to: "redis.call('ZADD', writers, now + 100 * patience, writer)",
+      from: "redis.call('ZADD', writers, now + aliveFor, writer)",
+      to: "redis.call('ZADD', writers, now + 100 * aliveFor, writer)",
     },
     {
       script: "write/acquire",
-      from: "raise_ttl(writers, patience)",
-      to: "raise_ttl(writers, 100 * patience)",
+      from: "raise_ttl(writers, aliveFor)",
+      to: "raise_ttl(writers, 100 * aliveFor)",
     },
   ],
 };

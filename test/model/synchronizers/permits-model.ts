@@ -35,8 +35,8 @@ export class PermitsModel extends Calls<PermitCall> {
   override get moments(): number[] {
     const held = this.held;
     // From its own deadline to the server's nobody can tell what a keeper that was away does.
-    const doubtful = (expires: number) => [expires - WATCHDOG / 100, expires - WATCHDOG / 200, expires];
-    const ends = held.flatMap(({ expires, kept }) => (kept ? doubtful(expires) : [expires]));
+    const unknown = (expires: number) => [expires - WATCHDOG / 100, expires - WATCHDOG / 200, expires];
+    const ends = held.flatMap(({ expires, kept }) => (kept ? unknown(expires) : [expires]));
     const renewals = held.flatMap(({ expires, kept }) => (kept ? [expires - (WATCHDOG * 2) / 3] : []));
     const known = this.permits.filter(({ announced }) => !announced).map(({ knownBy }) => knownBy);
     return [...super.moments, ...ends, ...renewals, ...known];

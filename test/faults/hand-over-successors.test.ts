@@ -73,7 +73,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     const theirs = await bed.lock.lock();
     bed.proxy.clear();
     const owner = bed.client.newOwner();
-    const heir = watch(bed.lock.lock({ owner }));
+    const successor = watch(bed.lock.lock({ owner }));
     const outside = watch(other.make(bed.name).lock());
     await parked(bed);
     expect(await channels(stage.server, bed.name)).toHaveLength(1);
@@ -82,7 +82,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     const unlocked = theirs.unlock();
     const tried = await bed.lock.tryLock(0, undefined, { owner });
     await unlocked;
-    const hold = await soon(heir);
+    const hold = await soon(successor);
     expect(tried?.ownerId).toBe(hold.ownerId);
     await expectHolder(bed, hold, 2);
     expect(outside.state).toBe("pending");
