@@ -48,7 +48,8 @@ function declaredIn(file: string, text: string): string[] {
       ts.isTypeElement(node) ||
       ts.isPropertyAssignment(node);
     const isValue = ts.isParameter(node) || ts.isVariableDeclaration(node) || ts.isBindingElement(node);
-    const name = isOne || isValue ? node.name?.getText() : undefined;
+    const isPattern = isValue && !ts.isIdentifier(node.name);
+    const name = (isOne || isValue) && !isPattern ? node.name?.getText() : undefined;
     if (name && !(isValue && OF_TEXT.has(name))) names.push(`${file}: ${name}`);
     ts.forEachChild(node, visit);
   };
