@@ -91,8 +91,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   hasTurn(ordered = false): boolean {
-    const { own, frame, backend, caller } = this;
-    if (backend.side === "write" && !admitsUpgrade({ backend, caller, own, ordered })) return false;
+    const { own, frame, backend } = this;
+    if (backend.side === "write" && !admitsUpgrade(this, ordered)) return false;
     return own.turns?.admits(frame, backend.accessMode) ?? true;
   }
 

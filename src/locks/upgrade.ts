@@ -10,16 +10,15 @@ export interface Upgrade {
   readonly backend: Backend;
   readonly caller: Frame | undefined;
   readonly own: OwnerLock;
-  /** It is its turn among the commands of its owner. */
-  readonly ordered: boolean;
 }
 
 /**
- * Of a call that wants the write side: false while it has to wait for sibling runs of its owner that read.
+ * Of a call that wants the write side: false while it has to wait for sibling runs of its owner that read. `ordered`: it
+ * is its turn among the commands of its owner.
  * @throws UPGRADE_REFUSED if it would wait for a read hold that can only end after it: a bare one, or one of a run that
  * it was called in
  */
-export function admitsUpgrade({ backend, caller, own, ordered }: Upgrade): boolean {
+export function admitsUpgrade({ backend, caller, own }: Upgrade, ordered: boolean): boolean {
   let reads = false;
   let blocked = false;
   for (const { isHeld, frame, side, state } of holdsOf(own)) {

@@ -51,12 +51,7 @@ async function version({ facts }: Patient): Promise<Finding> {
   const name = valkey ? `Valkey ${valkey}` : `Redis ${redis}`;
   const [major = 0, minor = 0] = redis.split(".").map(Number);
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return good(name);
-  return {
-    level: "bad",
-    finding: name,
-    why: "scripts use commands that came with Redis 6.2",
-    cure: "use Redis 6.2 or later, or Valkey",
-  };
+  return bad(name, "scripts use commands that came with Redis 6.2", "use Redis 6.2 or later, or Valkey");
 }
 
 async function rights({ client }: Patient): Promise<Finding> {
@@ -128,12 +123,11 @@ async function persistence({ facts }: Patient): Promise<Finding> {
 
 async function replicas({ facts }: Patient): Promise<Finding> {
   if ((await facts.info("role")) === "slave") {
-    return {
-      level: "bad",
-      finding: "this is a replica",
-      why: "it takes no writes, or forgets them",
-      cure: "connect to the master, or by --sentinel",
-    };
+    return bad(
+      "this is a replica",
+      "it takes no writes, or forgets them",
+      "connect to the master, or by --sentinel",
+    );
   }
   const [count, least] = [
     await facts.count("connected_slaves"),
@@ -159,12 +153,11 @@ async function cluster({ facts, server }: Patient): Promise<Finding> {
   const [, ok] = /cluster_state:(\w+)/.exec(state) ?? [];
   const [, slots] = /cluster_slots_ok:(\d+)/.exec(state) ?? [];
   if (ok === "ok") return server.isCluster ? good(`${slots} slots served`) : noteOfCluster();
-  return {
-    level: "bad",
-    finding: `cluster_state ${ok}, ${slots} of 16384 slots served`,
-    why: "locks of the other slots cannot be taken or given back",
-    cure: "redis-cli --cluster check, and --cluster fix",
-  };
+  return bad(
+    `cluster_state ${ok}, ${slots} of 16384 slots served`,
+    "locks of the other slots cannot be taken or given back",
+    "redis-cli --cluster check, and --cluster fix",
+  );
 }
 
 function noteOfCluster(): Finding {
