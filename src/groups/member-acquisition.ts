@@ -34,7 +34,6 @@ export class MemberAcquisition extends LockAcquisition {
   leave(taken: boolean): void {
     if (this.over) return;
     this.over = true;
-    if (!taken && this.inFlight) void this.undo();
     this.ended(taken);
   }
 

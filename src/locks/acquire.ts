@@ -116,17 +116,19 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   /** What a try leaves behind when it fails or is given up is settled before the owner's next command. */
   override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
-    const { own } = this;
-    if (!own.lastCommand && !own.firstHold) {
-      // Nobody else sends commands for a record without an owner.
+    const { own, successor } = this;
+    if (successor || (!own.lastCommand && !own.firstHold)) {
+      // Nobody else sends commands for a record without an owner; a successor has its place among them already.
       const outermost = () => this.#outermost(within, coWaiters);
-      const tried = own.owner ? inOrder(own, outermost) : outermost();
+      const tried = own.owner && !successor ? inOrder(own, outermost) : outermost();
       this.lastTry = tried;
       return tried;
     }
+    dropExpired(own);
     const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, async (reply) => {
       dropExpired(own);
-      if (this.over || !this.hasTurn(true)) return reply.resolve(AGAIN);
+      // Behind the release of what was dropped: until then the server counts more holds than a nested call expects.
+      if (this.over || own.drops || !this.hasTurn(true)) return reply.resolve(AGAIN);
       // Also a hold on its way back is re-entered: its unlock was called later than this call.
       if (own.firstHold) await reenter(this, reply);
       else reply.resolve(await this.#outermost(reply.left, coWaiters));
@@ -157,6 +159,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       if (lastTry) own.table.env.settle(lastTry);
       // Granted after all, while the call was being ended.
       if (grant) void quietly(release(grant));
+      else if (this.inFlight) void this.undo();
       else this.withdraw();
       endRun(own, frame);
     }

@@ -37,10 +37,18 @@ function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | und
     const giveBack = (rest: () => Rest) => letGo(own, backend, wireId, { rest, onSilence: noop });
     // With no hold left the wire id is over: nothing need wait for its release, and what the owner takes meanwhile is no rest of it.
     const release = own.firstHold
-      ? inOrder(own, () => giveBack(() => restOf(own, backend)))
+      ? dropInOrder(own, () => giveBack(() => restOf(own, backend)))
       : giveBack(() => NOTHING_LEFT);
     own.table.env.settle(release);
   }
+}
+
+function dropInOrder(own: OwnerLock, giveBack: () => Promise<number>): Promise<number> {
+  own.drops = (own.drops ?? 0) + 1;
+  return inOrder(own, () => {
+    own.drops = (own.drops ?? 0) - 1;
+    return giveBack();
+  });
 }
 
 /**

@@ -77,6 +77,8 @@ export class OwnerLock implements Item, TimerEntry, LockRecord {
   lastCommand: Promise<unknown> | undefined;
   /** Write the tombstones of commands that may arrive once more; for so many milliseconds at most. */
   declare unsure: ((ms: number) => Promise<void>)[] | undefined;
+  /** Releases of holds that were dropped which stand behind other commands: the server counts more than {@link firstHold}. */
+  declare drops?: number;
   /** Monotonic milliseconds, rounded down; {@link NEVER} while none is due. */
   renewAt: number = NEVER;
   /** Renewals on their way: if they are not answered, the likely cause, should the deadline pass. */

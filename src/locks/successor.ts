@@ -3,8 +3,9 @@ import { type Instant, instant } from "../base/clock.js";
 import type { RedisUnavailableError } from "../base/errors.js";
 import type { Passed, Successor } from "../engine/acquisition.js";
 import type { Acquired } from "./backend.js";
+import { inOrder } from "./commands.js";
 import type { OwnerLock } from "./owner-lock.js";
-import { noop } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 export interface LocalSuccessorOptions {
   /** What the call rejects with that got no answer. */
@@ -85,5 +86,8 @@ export function successorOf(call: WaitingCall, own: number | undefined): LocalSu
   const unavailable = () => env.runner.unavailable(lockName);
   const gone = () => call.over || call.number !== number;
   const [wireId, sent] = [env.wireId(number), instant(env.clock)];
-  return new LocalSuccessor({ unavailable, wireId, lease, own, gone, sent });
+  const successor = new LocalSuccessor({ unavailable, wireId, lease, own, gone, sent });
+  // What the owner calls from here on goes behind it, also if the call gives up before its try.
+  if (call.own.owner) void inOrder(call.own, () => quietly(successor.acquired));
+  return successor;
 }

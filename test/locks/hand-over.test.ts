@@ -66,6 +66,37 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
   });
   const testAlone = testIn(() => sceneOf(kind, { pollCap: NEVER }));
 
+  testAlone("calls of an owner that is being handed the lock re-enter", async ({ lock, a, settle }) => {
+    const owner = a.client.newOwner();
+    const giver = await lock.lock();
+    const successor = watch(lock.lock({ owner }));
+    await settle();
+    const given = giver.unlock();
+    const beside = [lock.tryLock(0, 60_000, { owner }), lock.lock({ owner, wait: 0 })].map(watch);
+    await given;
+    await settle();
+    const holds = [successor, ...beside].map(({ value }) => value);
+    expect(holds.map((hold) => hold?.ownerId)).toEqual(Array(3).fill(successor.value?.ownerId));
+    expect(await lock.getHoldCount({ owner })).toBe(3);
+    for (const hold of holds) await hold?.unlock();
+  });
+
+  testAlone("one that is being handed the lock and gives up does not hold up its owner", async (place) => {
+    const { lock, a, settle } = place;
+    const owner = a.client.newOwner();
+    const controller = new AbortController();
+    const giver = await lock.lock();
+    const successor = watch(lock.lock({ owner, signal: controller.signal }));
+    await settle();
+    const given = giver.unlock();
+    controller.abort("enough");
+    const other = watch(lock.lock({ owner }));
+    await given;
+    await settle();
+    expect([successor.outcome, other.value?.isHeld]).toEqual(["enough", true]);
+    await other.value?.unlock();
+  });
+
   test.with({ lease: 200_000 })("one command gives it back and grants it", async (place) => {
     const { giver, successor, server, settle, a } = place;
     await giver.unlock();

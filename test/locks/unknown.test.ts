@@ -450,6 +450,19 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.outcome).toBe("enough");
   });
 
+  test("one that is aborted with its try on its way is in nobody's way", async ({ lock, a, settle }) => {
+    const controller = new AbortController();
+    a.keep("requests");
+    const call = watch(lock.lock({ signal: controller.signal }));
+    await settle();
+    controller.abort("enough");
+    await settle();
+    const next = watch(lock.tryLock());
+    await a.letGo();
+    expect([call.outcome, next.value?.isHeld]).toEqual(["enough", true]);
+    await next.value?.unlock();
+  });
+
   test("calls that are refused leave no place behind on the server", async (place) => {
     const { lock, rival, advance, server } = place;
     const theirs = await rival.lock();
@@ -475,6 +488,25 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(error.cause).toMatchObject({ message: "its hold count was changed by others" });
     expect(outer.isHeld).toBe(true);
     server.delete();
+  });
+
+  test("a nested call that waited while other holds ran out goes behind their release", async (place) => {
+    const { lock, a, advance } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    const short = [
+      await lock.lock({ lease: 500, owner: outer }),
+      await lock.lock({ lease: 500, owner: outer }),
+    ];
+    a.keep("requests");
+    const extended = watch(outer.extend(60_000));
+    const nested = watch(lock.lock({ lease: 60_000, owner: outer }));
+    await advance(501);
+    expect(short.map(({ isHeld }) => isHeld)).toEqual([false, false]);
+    await a.letGo();
+    expect([extended.outcome, nested.state]).toEqual([undefined, "resolved"]);
+    expect(await lock.getHoldCount({ owner: outer })).toBe(2);
+    await nested.value?.unlock();
+    await outer.unlock();
   });
 
   test("an abort at any moment of a grant's arrival leaves the caller a hold, or nothing at all", async () => {
