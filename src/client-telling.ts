@@ -48,8 +48,8 @@ function holdsOf({ table, permits, clock }: TellingParts, numberOf: NumberOf): T
     if (!first) continue;
     const { backend, ownerId, acquiredAt: since, callSite } = first;
     const { key, kind } = backend;
-    const owner = numberOf(own.owner ?? own);
-    told.push({ key, kind, ownerId, since, owner, callSite: callSite && bounded(callSite.text) });
+    const owners = [numberOf(own.owner ?? own)];
+    told.push({ key, kind, ownerId, since, owners, callSite: callSite && bounded(callSite.text) });
   }
   for (const { number, id, held } of permits.live.all(MOST)) {
     told.push({
@@ -57,7 +57,7 @@ function holdsOf({ table, permits, clock }: TellingParts, numberOf: NumberOf): T
       kind: number.kind,
       ownerId: id,
       since: clock.wall() - held,
-      owner: undefined,
+      owners: [],
     });
   }
   return told;
@@ -68,13 +68,23 @@ function waitsOf({ engine, clock }: TellingParts, numberOf: NumberOf): Told[] {
     const since = Math.round(clock.wall() - (clock.mono() - call.waitsSince));
     if (call instanceof Request) {
       const { key, kind } = call.number;
-      return { key, kind, ownerId: undefined, since, owner: undefined };
+      return { key, kind, ownerId: undefined, since, owners: [] };
     }
     const wanted = call instanceof RedlockAttempt ? call.first : call;
     if (!(wanted instanceof LockAcquisition)) return [];
     const { own, backend, wireId } = wanted;
     const { key, kind } = backend;
     const mode = backend.side === "only" ? undefined : backend.side;
-    return { key, kind, ownerId: wireIdOf(own) ?? wireId, since, owner: numberOf(own.owner ?? own), mode };
+    const owners = [...new Set(ownersOf(wanted))].map(numberOf);
+    return { key, kind, ownerId: wireIdOf(own) ?? wireId, since, owners, mode };
   });
+}
+
+/** The owner of a call, and those of the scopes and runs that go on only when it ends. */
+function* ownersOf({ own, caller }: LockAcquisition): IterableIterator<object> {
+  yield own.owner ?? own;
+  for (let frame = caller; frame?.open; frame = frame.parent) {
+    yield frame.owner;
+    yield* frame.owner.actors?.values() ?? [];
+  }
 }

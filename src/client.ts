@@ -25,9 +25,8 @@ import { FairBackend, FairLock } from "./kinds/fair.js";
 import { FencedBackend, FencedLock } from "./kinds/fenced.js";
 import { type BackendParts, HashBackend } from "./kinds/hash.js";
 import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
-import { onForce } from "./locks/force.js";
+import { hearOfForce, onForce } from "./locks/force.js";
 import { Lock } from "./locks/lock.js";
-import { hearOfForce } from "./locks/loss.js";
 import { checkServer } from "./locks/ready-check.js";
 import { Owner } from "./owners/owner.js";
 import { connect } from "./redis/connect.js";
@@ -64,9 +63,7 @@ export class LockClient {
     this.#owned = OWNED.has(redis);
     this.#parts = makeParts(this.#connection, this.#options);
     const { table } = this.#parts;
-    this.#stopListening = onForce(async (backend) => {
-      await Promise.all(table.live.all().map((own) => hearOfForce(own, backend)));
-    });
+    this.#stopListening = onForce((backend) => hearOfForce(table, backend));
     this.#options.onMade((reason) => loseAll(this.#parts, reason));
   }
 

@@ -73,6 +73,11 @@ export class Engine {
     return this.#loop.calls().filter(({ announced }) => announced);
   }
 
+  /** The calls whose try is on its way. */
+  get trying(): Acquisition<unknown>[] {
+    return this.#loop.calls().filter(({ trying }) => trying);
+  }
+
   /** The calls of this process that want what has this queue name; undefined if there are none. */
   queue(name: string): WaitQueue | undefined {
     return this.#loop.queues.get(name);

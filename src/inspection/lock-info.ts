@@ -40,7 +40,7 @@ export interface WaiterInfo {
   readonly since: Date | null;
   /** Of a read-write lock: the side that it waits for. */
   readonly mode?: "read" | "write";
-  /** The names of what the same owner holds meanwhile: an edge of the wait-for graph each. */
+  /** The names of what its owner holds meanwhile, and the scopes and runs that it waits inside of: an edge of the wait-for graph each. */
   readonly holds: readonly string[];
 }
 

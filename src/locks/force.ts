@@ -1,6 +1,7 @@
 /** Giving a lock back by force, and telling this process: its holders are told at once why theirs is gone. */
+import { LockAcquisition } from "./acquire.js";
 import type { Backend } from "./backend.js";
-import { loseByForce, suspect, unsuspect, wireIdOn } from "./loss.js";
+import { askWhetherForced, loseByForce, suspect, unsuspect, wireIdOn } from "./loss.js";
 import type { LockTable } from "./owner-lock.js";
 import { quietly } from "./work.js";
 
@@ -19,6 +20,16 @@ export type ForceListener = (backend: Backend) => Promise<void>;
 export function onForce(listener: ForceListener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
+}
+
+/** This process gave a lock back by force: those who have it by this client find out, and those whose grant is on its way. */
+export async function hearOfForce({ env, live }: LockTable, forced: Backend): Promise<void> {
+  const arriving = env.engine.trying.map(async (call) => {
+    if (!(call instanceof LockAcquisition) || call.backend.key !== forced.key) return;
+    await quietly(call.lastTry as Promise<unknown>);
+    await askWhetherForced(call.own, forced);
+  });
+  await Promise.all([...live.all().map((own) => askWhetherForced(own, forced)), ...arriving]);
 }
 
 /** Gives a lock back whoever holds it; resolves with whether anybody did, when the holders in this process know. */

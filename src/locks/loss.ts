@@ -104,7 +104,7 @@ export function loseByForce(own: OwnerLock, backend: Backend, wireId: string): v
  * Another client of this process gave this side of a lock of this key back by force. Resolves when the owner's own server
  * has told whether it was this lock.
  */
-export async function hearOfForce(own: OwnerLock, forced: Backend): Promise<void> {
+export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise<void> {
   if (!holdOn(own, forced)) return;
   const { side } = forced;
   suspect(own, side);

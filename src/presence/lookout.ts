@@ -28,7 +28,7 @@ export class Presences {
       this.#clients.set(client.id, client);
       for (const told of holds) {
         if (told.ownerId !== undefined) this.#holds.set(`${told.ownerId} ${told.key}`, { ...told, client });
-        this.#add(this.#held, `${client.id} ${told.owner}`, told.key);
+        for (const owner of told.owners) this.#add(this.#held, `${client.id} ${owner}`, told.key);
       }
       for (const told of waits) this.#add(this.#waits, told.key, { ...told, client });
     }
@@ -49,8 +49,8 @@ export class Presences {
   }
 
   /** The keys that whoever waits so holds meanwhile. */
-  heldBy({ client, owner }: Seen): readonly string[] {
-    return owner === undefined ? [] : (this.#held.get(`${client.id} ${owner}`) ?? []);
+  heldBy({ client, owners }: Seen): readonly string[] {
+    return [...new Set(owners.flatMap((owner) => this.#held.get(`${client.id} ${owner}`) ?? []))];
   }
 
   #add<T>(lists: Map<string, T[]>, key: string, item: T): void {

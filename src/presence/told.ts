@@ -20,8 +20,8 @@ export interface Told {
   readonly ownerId: string | undefined;
   /** Epoch milliseconds by the client's clock. */
   readonly since: number;
-  /** The same number for what one owner has and wants. */
-  readonly owner: number | undefined;
+  /** The same number for what one owner has and wants. Behind that of a wait those whose runs it is made inside of. */
+  readonly owners: readonly number[];
   /** Of a read-write lock: the side. */
   readonly mode?: AccessSide | undefined;
   /** Of a hold that is traced: where it was taken, as {@link bounded} leaves it. */
@@ -65,12 +65,12 @@ export function write({ client, holds, waits }: ClientTold, since: number): Fiel
   const { label, host, pid } = client;
   const list = (told: readonly Told[]) =>
     JSON.stringify(
-      told.map(({ key, kind, ownerId, since: from, owner, mode, callSite }) => [
+      told.map(({ key, kind, ownerId, since: from, owners, mode, callSite }) => [
         key,
         kind,
         ownerId ?? 0,
         from,
-        owner ?? 0,
+        owners.length > 1 ? owners : (owners[0] ?? 0),
         ...(mode || callSite ? [mode ?? 0] : []),
         ...(callSite ? [callSite] : []),
       ]),
@@ -107,7 +107,7 @@ function readList(text: string | undefined): Told[] {
   if (!Array.isArray(list)) return [];
   return list.slice(0, MOST).flatMap((item: unknown) => {
     if (!Array.isArray(item)) return [];
-    const [key, kind, ownerId, since, owner, mode, callSite] = item as unknown[];
+    const [key, kind, ownerId, since, owners, mode, callSite] = item as unknown[];
     if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
     if (Math.abs(since) > LATEST) return [];
     return [
@@ -116,7 +116,7 @@ function readList(text: string | undefined): Told[] {
         kind: kind as LockKind,
         ownerId: typeof ownerId === "string" ? ownerId : undefined,
         since,
-        owner: typeof owner === "number" && owner > 0 ? owner : undefined,
+        owners: [owners].flat().filter((owner) => typeof owner === "number" && owner > 0) as number[],
         mode: mode === "read" || mode === "write" ? mode : undefined,
         callSite: typeof callSite === "string" ? bounded(callSite) : undefined,
       },

@@ -76,6 +76,27 @@ describe.each([5, 6])("ioredis %s", (version) => {
   });
 });
 
+test("a call that waits holds what it is made inside of, by whatever owner", async () => {
+  await using mine = new LockClient(server.connect());
+  await using theirs = new LockClient(server.connect(), { watchdogTimeout: QUICK });
+  const [outer, own, wanted] = ["outer", "own", "wanted"].map((name) => theirs.getLock(name));
+  const group = new MultiLock(theirs.getLock("of a group"), theirs.getLock("of a group too"));
+  const hold = await mine.getLock("wanted").lock();
+  const inner = () => wanted?.run(() => undefined);
+  const outside = inner();
+  const inside = outer?.run(() => theirs.scope(() => own?.run(() => group.run(inner))));
+  const waiting = await until("both are told", async () => {
+    const info = await mine.inspect("wanted");
+    return info?.waiting.length === 2 ? info.waiting : undefined;
+  });
+  expect(waiting?.map(({ holds }) => [...holds].sort())).toEqual([
+    [],
+    ["of a group", "of a group too", "outer", "own"],
+  ]);
+  await hold.unlock();
+  await Promise.all([outside, inside]);
+});
+
 test("short holds tell nothing, an idle client sends nothing, and close takes back what was told", async () => {
   const counter = await countCommands(server);
   const client = new LockClient(server.connect(), { watchdogTimeout: QUICK });

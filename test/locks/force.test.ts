@@ -59,6 +59,33 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await settle();
   });
 
+  test("tells another client of the process also of a grant that is on its way", async (place) => {
+    const { lock, twin, b, settle } = place;
+    await (await twin.lock()).unlock();
+    b.keep("replies");
+    const theirs = watch(twin.lock());
+    await settle();
+    const forced = watch(lock.forceUnlock());
+    await settle();
+    await b.letGo();
+    expect(forced.outcome).toBe(true);
+    expect(theirs.value?.signal.reason).toMatchObject(FORCED);
+  });
+
+  test("does not tell another client of the process whose try on its way comes after it", async (place) => {
+    const { lock, twin, b, settle } = place;
+    await (await twin.lock()).unlock();
+    await lock.lock();
+    b.keep("requests");
+    const theirs = watch(twin.lock());
+    await settle();
+    const forced = watch(lock.forceUnlock());
+    await settle();
+    await b.letGo();
+    expect([forced.outcome, theirs.value?.isHeld]).toEqual([true, true]);
+    await theirs.value?.unlock();
+  });
+
   test("means nothing to a lock of the same name on another server", async ({ lock }) => {
     const elsewhere = open();
     const other = await elsewhere.lock.lock();
