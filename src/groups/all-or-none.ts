@@ -15,6 +15,10 @@ import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
 import type { Members } from "./members.js";
 
+/** Of a lease that may be over when the last member is granted. */
+const SHARE_OF_LEASE = 1 / 100;
+/** A lease of so many `commandTimeout`s outlives what follows the first grant: the tries for the others, and a lease anew. */
+const LONG = 3;
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
 const LONGEST_PAUSE = 16;
 
@@ -29,6 +33,8 @@ export class AllOrNone {
   readonly #arbiter: Arbiter;
   readonly #contestant: Contestant;
   #taken: (readonly [request: MemberRequest, grant: Grant])[] = [];
+  /** With which members are taken; undefined where the watchdog is to keep them until the last one is granted. */
+  readonly #lease: number | undefined;
   /** Nobody takes what is granted from here on. */
   #over = false;
   #round = 0;
@@ -39,8 +45,10 @@ export class AllOrNone {
     this.#members = members;
     this.#requests = requests;
     this.#request = request;
-    const { clock } = members;
+    const { clock, envs } = members;
     this.#begun = clock.mono();
+    const isLong = envs.every(({ settings }) => (request.lease ?? 0) >= LONG * settings.commandTimeout);
+    this.#lease = isLong ? request.lease : undefined;
     // Time is measured out to each step: whoever waits inside an engine is told there what a time-out means.
     this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: request.signal });
     this.#arbiter = members.engine.arbiter;
@@ -148,7 +156,7 @@ export class AllOrNone {
     request: MemberRequest,
     acquire: (call: MemberAcquisition) => Promise<Grant | undefined>,
   ): Promise<Grant | undefined> {
-    const call = callFor(request, this.#request, { lease: undefined, onWaiting: () => this.#announce() });
+    const call = callFor(request, this.#request, { lease: this.#lease, onWaiting: () => this.#announce() });
     const grant = await acquire(call);
     if (!grant) return undefined;
     if (this.#over) void quietly(giveBack(request, grant));
@@ -204,6 +212,14 @@ export class AllOrNone {
     }
   }
 
+  /** Whether the lease that members were taken with is as good as whole. */
+  #isWhole(grants: readonly Grant[]): boolean {
+    const lease = this.#lease;
+    return (
+      lease !== undefined && grants.every(({ serverLeft }) => serverLeft >= lease * (1 - SHARE_OF_LEASE))
+    );
+  }
+
   /** The lease begins now that the last member is granted. */
   async #conclude(): Promise<GroupGrant | undefined> {
     const { all: members, name } = this.#members;
@@ -211,7 +227,8 @@ export class AllOrNone {
     const grants = members.map(
       (member) => this.#taken.find(([request]) => request.member === member)?.[1] as Grant,
     );
-    if (lease !== undefined && !(await this.#limit(grants, lease))) return undefined;
+    if (lease !== undefined && !this.#isWhole(grants) && !(await this.#limit(grants, lease)))
+      return undefined;
     const acting = actingOwner(this.#request.owner, this.#requests);
     const group = new GroupGrant(this.#members, acting, grants, (grants[0] as Grant).ownerId);
     group.check();

@@ -126,7 +126,7 @@ describe.concurrent("an error half-way", () => {
     await using it = await open();
     const { hall, multi } = it;
     hall.bed(1).proxy.delayReplies(60_000, script("extend"));
-    await expect(multi.lock({ lease: 20_000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(multi.lock({ lease: 5_000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
     await until("all are given back", async () => (await hall.held()).length === 0);
     hall.bed(1).proxy.restore();
     await hall.expectNothingLeft();

@@ -83,6 +83,37 @@ describe.concurrent("with a lease", () => {
     await hall.expectNothingLeft();
   });
 
+  test("a long one is asked for with each member, by one command", async () => {
+    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
+    const hold = await multi.lock({ lease: 600_000 });
+    for (const [i, word] of ["a", "b"].entries()) {
+      expect(await hall.ttl(i, word)).toBeGreaterThan(500_000);
+      expect(hall.scripts(i).map(({ command }) => script("acquire")(command))).toEqual([true]);
+    }
+    expect(hold.remaining).toBeGreaterThan(600_000 * 0.98 - 2);
+    await hold.unlock();
+    await hall.expectNothingLeft();
+  });
+
+  test("where the last member took long, a long one begins anew for all", async () => {
+    await using hall = await Hall.of(
+      stages(),
+      { commandTimeout: 6_000 },
+      { server: 1, commandTimeout: 6_000 },
+    );
+    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
+    hall.bed(1).proxy.delayReplies(1_000, script("acquire"));
+    const hold = await multi.lock({ lease: 20_000 });
+    for (const i of [0, 1]) {
+      const scripts = hall.scripts(i).map(({ command }) => script("extend")(command));
+      expect(scripts).toEqual([false, true]);
+    }
+    expect(hold.remaining).toBeGreaterThan(10_000);
+    await hold.unlock();
+    await hall.expectNothingLeft();
+  });
+
   test("waiting counts for nothing either: the lease begins after it", async () => {
     await using hall = await Hall.of(stages(), {}, {});
     const theirs = await hall.lock(1, "b").lock({ lease: 5_500 });
