@@ -5,8 +5,8 @@ import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/na
 import { clientIdOf, type Presences } from "../presence/lookout.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster } from "../redis/connection.js";
-import { counterState, lockInspect } from "../scripts/generated.js";
-import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo } from "./lock-info.js";
+import { counterInspect, lockInspect } from "../scripts/generated.js";
+import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo, readNumber } from "./lock-info.js";
 
 /** Of {@link LockClient.inspect}. */
 export interface InspectOptions {
@@ -137,19 +137,17 @@ export class Inspector {
 
   /** A semaphore, permits or a latch: a number, and what of it is out. */
   async #number(name: string, key: string): Promise<KeysInfo | null> {
-    const { runner } = this.#options;
-    if ((await runner.command("TYPE", key)) !== "string") return null;
-    const free = await runner.call(
-      { lockName: name, script: counterState, keys: { number: key }, args: {} },
-      Number,
-    );
-    const out = Number(await runner.command("ZCARD", permitLeases(key)));
+    const keys = { number: key, leases: permitLeases(key) };
+    const call = { lockName: name, script: counterInspect, keys, args: {} };
+    const found = await this.#options.runner.call(call, readNumber);
+    if (!found) return null;
+    const { permits, out, hasLeases } = found;
     const number = { name, holders: [], waiters: [], ttl: -1 };
-    const kind = out > 0 ? "permits" : this.#known.get(key);
-    if (kind === "permits") return { ...number, kind, permits: free, limit: free + out };
-    if (kind === "latch") return { ...number, kind, count: free };
-    const info = { ...number, kind: "semaphore", permits: free } as const;
-    return kind ? info : { ...info, count: free };
+    const kind = hasLeases ? "permits" : this.#known.get(key);
+    if (kind === "permits") return { ...number, kind, permits, limit: permits + out };
+    if (kind === "latch") return { ...number, kind, count: permits };
+    const info = { ...number, kind: "semaphore", permits } as const;
+    return kind ? info : { ...info, count: permits };
   }
 
   /** Adds what clients tell to what the keys show. */

@@ -22,7 +22,7 @@ export interface LockInfo {
   readonly waiting: readonly WaiterInfo[];
   /** Milliseconds until the lock lapses if nobody renews it; -1 of what has no lease. */
   readonly ttl: number;
-  /** Of a semaphore or permits: how many are free. */
+  /** Of a semaphore or permits: how many are free; those whose leases have ended are. */
   readonly permits?: number;
   /** Of permits: how many there are, free and out. */
   readonly limit?: number;
@@ -85,6 +85,25 @@ export function readLockInfo(name: string): Reader<KeysInfo | null> {
     const kind = waiters.length > 0 ? "fair" : Number(fenced) === 1 ? "fenced" : "lock";
     return { name, kind, holders, waiters, ttl };
   };
+}
+
+/** What the keys of a semaphore, permits or a latch show. */
+export interface NumberInfo {
+  /** Free ones; of a latch, its count. */
+  readonly permits: number;
+  /** Permits whose leases go on. */
+  readonly out: number;
+  /** Permits were taken under an id, as those with a lease are. */
+  readonly hasLeases: boolean;
+}
+
+/** Reads the reply of `counter/inspect`; null if there is no number. */
+export function readNumber(reply: unknown): NumberInfo | null {
+  const numbers = (reply as unknown[]).map(Number);
+  if (numbers.length === 0) return null;
+  const [free = 0, ended = 0, out = 0] = numbers;
+  // To the next call on them, those whose leases have ended are free.
+  return { permits: free + ended, out, hasLeases: ended + out > 0 };
 }
 
 /** `fields`: name, count and milliseconds of each. Readers whose holds have all lapsed hold nothing. */

@@ -372,6 +372,29 @@ ${sharedClockServerTime}
 enlist(index, server_time(), ttl, id)
 return 1`,
 );
+const counterInspectHeader = {
+  name: "counter/inspect",
+  keys: { number: "string", leases: "zset" },
+  args: {},
+  flags: "no-writes",
+} as const;
+/** What the keys of a semaphore, permits or a latch say. See lua/counter/inspect.lua. */
+export const counterInspect: ScriptOf<typeof counterInspectHeader> = defineScript(
+  counterInspectHeader,
+  `local number, leases = KEYS[1], KEYS[2]
+local value = redis.call('GET', number)
+if not value then
+return {}
+end
+local digits = value == '0' and value or string.match(value, '^%-?([1-9]%d*)$')
+if not digits or #digits > 19 or #digits == 19 and digits > '9223372036854775807' then
+error('ERR value is not an integer or out of range', 0)
+end
+local taken = redis.call('ZCARD', leases)
+${sharedClockServerTime}
+local ended = #redis.call('ZRANGE', leases, '-inf', server_time(), 'BYSCORE')
+return {value, ended, taken - ended}`,
+);
 const counterStateHeader = {
   name: "counter/state",
   keys: { number: "string" },

@@ -1,5 +1,6 @@
-import { lockInspect } from "../../src/scripts/generated.js";
-import { held, LOCK, left, type State, type States, text, useBench } from "./bench.js";
+import { counterInspect, lockInspect } from "../../src/scripts/generated.js";
+import { held, LOCK, left, type Scores, type State, type States, scored, text, useBench } from "./bench.js";
+import { ENDLESS, LEASES, NO_NUMBER, NUMBER, number, OTHER_DATA } from "./counts.js";
 import { each, scriptTable, WRONGTYPE } from "./table.js";
 
 const QUEUE = "redisson_lock_queue:{job}";
@@ -144,4 +145,53 @@ scriptTable(bench, lockInspect, {
       commands: "type hget hrandfield hgetall pttl exists lrange",
     },
   },
+});
+
+const counted = (n: number | string, out: Scores["members"] = {}): States => ({
+  [NUMBER]: number(n),
+  ...(Object.keys(out).length > 0 && { [LEASES]: scored(out) }),
+});
+const outside = String(2n ** 63n);
+
+scriptTable(bench, counterInspect, {
+  keys: { number: NUMBER, leases: LEASES },
+  args: {},
+  endless: ENDLESS,
+  rows: {
+    ...each(
+      "%s, by which nothing was taken under an id",
+      { 0: "0", 5: "5", "-3": "-3", "very many": "123456789012345678", "the most": String(2n ** 63n - 1n) },
+      (n) => ({ given: counted(n), reply: [n, 0, 0], even: ["out of memory"] }),
+    ),
+    "permits that are out, and those whose leases have ended, which stay as they are": {
+      given: counted(1, {
+        gone: -60_000,
+        "just now": 0,
+        soon: 20_000,
+        later: 60_000,
+        never: { at: 2 ** 60 },
+      }),
+      reply: ["1", 2, 3],
+      even: ["out of memory", "mute"],
+    },
+    "{}: there is no number": { reply: [] },
+    "{}: there are leases without a number": { given: { [LEASES]: scored({ soon: 20_000 }) }, reply: [] },
+    ...each("other data is refused: %s", OTHER_DATA, ([state, reply]) => ({
+      given: { [NUMBER]: state },
+      reply,
+    })),
+    ...each(
+      "more than Redis counts is refused: %s",
+      { "by one": outside, "below 0": `-${outside}1` },
+      (n) => ({
+        given: counted(n),
+        reply: NO_NUMBER,
+      }),
+    ),
+    "other data where the leases should be is refused": {
+      given: { [NUMBER]: number(5), [LEASES]: text("theirs", -1) },
+      reply: WRONGTYPE,
+    },
+  },
+  rights: { "a number": { given: counted(5), commands: "get zcard zrange time" } },
 });

@@ -53,14 +53,20 @@ function zincrby(keys: Keyspace, [key = "", by, member = ""]: readonly string[])
   return formatScore(sum);
 }
 
-/** ZRANGE and ZREVRANGE key start stop [WITHSCORES] */
+/** ZRANGE key start stop [WITHSCORES], ZRANGE key min max BYSCORE, ZREVRANGE key start stop [WITHSCORES] */
 function zrange(
   keys: Keyspace,
   [key = "", start, stop, option, more]: readonly string[],
   reversed: boolean,
 ): Reply {
-  if (more !== undefined || (option !== undefined && option.toUpperCase() !== "WITHSCORES"))
+  const word = option?.toUpperCase();
+  const byScore = word === "BYSCORE" && !reversed;
+  if (more !== undefined || (word !== undefined && word !== "WITHSCORES" && !byScore))
     throw new ReplyError(SYNTAX);
+  if (byScore) {
+    const isWithin = between(start, stop);
+    return ordered(keys, key).flatMap(([member, at]) => (isWithin(at) ? [member] : []));
+  }
   const [from, to] = [integer(start), integer(stop)];
   const members = ordered(keys, key);
   if (reversed) members.reverse();
@@ -85,11 +91,15 @@ function bound(text = ""): { readonly at: number; readonly isOpen: boolean } {
   return { at: number.value, isOpen };
 }
 
-function zremrangebyscore(keys: Keyspace, [key = "", least, most]: readonly string[]): Reply {
+/** Whether a score lies in this range. @throws ReplyError */
+function between(least: string | undefined, most: string | undefined): (at: number) => boolean {
   const [from, to] = [bound(least), bound(most)];
+  return (at) => (from.isOpen ? at > from.at : at >= from.at) && (to.isOpen ? at < to.at : at <= to.at);
+}
+
+function zremrangebyscore(keys: Keyspace, [key = "", least, most]: readonly string[]): Reply {
+  const isWithin = between(least, most);
   const zset = keys.get(key, "zset");
-  const isWithin = (at: number) =>
-    (from.isOpen ? at > from.at : at >= from.at) && (to.isOpen ? at < to.at : at <= to.at);
   const removed = [...(zset ?? [])].filter(([member, at]) => isWithin(at) && zset?.delete(member)).length;
   keys.deleteIfEmpty(key);
   return removed;

@@ -21,6 +21,8 @@ const OPTIONS = [
   "xx",
   "WITHSCORES",
   "withscores",
+  "BYSCORE",
+  "byscore",
   "WITHVALUES",
   "-inf",
   "inf",

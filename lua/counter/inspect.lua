@@ -1,0 +1,26 @@
+-- What the keys of a semaphore, permits or a latch say. It writes nothing, so permits whose leases have ended are still
+-- among those that were taken: the next call on them takes them back. Other data is refused in the words of Redis.
+--
+-- KEYS
+--   number  string  free permits, or a latch's count
+--   leases  zset    permit id (16 bytes) -> ms of the server's clock at which its lease ends
+-- REPLY
+--   {n, ended, out}  the number; permits whose leases have ended; permits that are out
+--   {}               there is no such key
+-- FLAGS no-writes
+-- INCLUDE shared/clock
+
+local number, leases = KEYS[1], KEYS[2]
+
+local value = redis.call('GET', number)
+if not value then
+  return {}
+end
+-- Redis has no command that tells how far it counts and writes nothing.
+local digits = value == '0' and value or string.match(value, '^%-?([1-9]%d*)$')
+if not digits or #digits > 19 or #digits == 19 and digits > '9223372036854775807' then
+  error('ERR value is not an integer or out of range', 0)
+end
+local taken = redis.call('ZCARD', leases)
+local ended = #redis.call('ZRANGE', leases, '-inf', server_time(), 'BYSCORE')
+return {value, ended, taken - ended}
