@@ -13,7 +13,8 @@
 
 local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 
-if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GET', lock), '^%-?%d+$') then
+-- A number has 20 characters at most. Somebody's text may be long.
+if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GETRANGE', lock, 0, 20), '^%-?%d+$') then
   return {}
 end
 -- First, so that not even a large hash of somebody's is read.

@@ -45,6 +45,9 @@ const MOST_KNOWN = 1_000;
 /** What a number can be. */
 export type NumberKind = "semaphore" | "permits" | "latch";
 
+/** What is made of an error; undefined where it is the caller's. */
+type Recover = (error: LockError) => null | undefined;
+
 /** Names whose locks are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
 
@@ -93,7 +96,7 @@ export class Inspector {
         for await (const keys of this.#scan(master, match, count, type)) {
           const candidates = keys.filter((key) => this.#canBeShown(key, type));
           for (let i = 0; i < candidates.length; i += TOGETHER) {
-            const page = await this.#lookAt(candidates.slice(i, i + TOGETHER), kinds, lookOut);
+            const page = await this.#lookAt(candidates.slice(i, i + TOGETHER), type, lookOut);
             // SCAN may name a key more than once.
             for (const info of page) {
               if (seen.has(info.name)) continue;
@@ -108,38 +111,37 @@ export class Inspector {
 
   async #lookAt(
     keys: readonly string[],
-    kinds: InspectOptions["kinds"],
+    type: string,
     lookOut: () => Promise<Presences>,
   ): Promise<LockInfo[]> {
-    const shown = await Promise.all(keys.map((key) => this.#shown(this.#nameOf(key), key, kinds, passOver)));
+    const look = (key: string) =>
+      type === "string"
+        ? this.#number(this.#nameOf(key), key, passOver)
+        : this.#lock(this.#nameOf(key), key, passOver);
+    const shown = await Promise.all(keys.map(look));
     if (shown.every((info) => info === null)) return [];
     const presences = await lookOut();
     return shown.flatMap((info, i) => (info ? [this.#told(info, keys[i] ?? "", presences)] : []));
   }
 
   /** What the keys show. */
-  async #shown(
-    name: string,
-    key: string,
-    kinds: InspectOptions["kinds"],
-    recover?: (error: LockError) => null | undefined,
-  ): Promise<KeysInfo | null> {
-    const { runner } = this.#options;
+  async #shown(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<KeysInfo | null> {
+    const lock = await this.#lock(name, key);
+    return lock || kinds !== "all" ? lock : this.#number(name, key);
+  }
+
+  /** A lock of any kind. */
+  #lock(name: string, key: string, recover?: Recover): Promise<KeysInfo | null> {
     const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
     const call = { lockName: name, script: lockInspect, keys, args: {} };
-    const info = await runner.call(call, readLockInfo(name), recover);
-    if (info || kinds !== "all") return info;
-    return this.#number(name, key).catch((error: LockError) => {
-      if (recover?.(error) === null) return null;
-      throw error;
-    });
+    return this.#options.runner.call(call, readLockInfo(name), recover);
   }
 
   /** A semaphore, permits or a latch: a number, and what of it is out. */
-  async #number(name: string, key: string): Promise<KeysInfo | null> {
+  async #number(name: string, key: string, recover?: Recover): Promise<KeysInfo | null> {
     const keys = { number: key, leases: permitLeases(key) };
     const call = { lockName: name, script: counterInspect, keys, args: {} };
-    const found = await this.#options.runner.call(call, readNumber);
+    const found = await this.#options.runner.call(call, readNumber, recover);
     if (!found) return null;
     const { permits, out, hasLeases } = found;
     const number = { name, holders: [], waiters: [], ttl: -1 };

@@ -382,10 +382,10 @@ const counterInspectHeader = {
 export const counterInspect: ScriptOf<typeof counterInspectHeader> = defineScript(
   counterInspectHeader,
   `local number, leases = KEYS[1], KEYS[2]
-local value = redis.call('GET', number)
-if not value then
+if redis.call('EXISTS', number) == 0 then
 return {}
 end
+local value = redis.call('GETRANGE', number, 0, 20)
 local digits = value == '0' and value or string.match(value, '^%-?([1-9]%d*)$')
 if not digits or #digits > 19 or #digits == 19 and digits > '9223372036854775807' then
 error('ERR value is not an integer or out of range', 0)
@@ -920,7 +920,7 @@ const lockInspectHeader = {
 export const lockInspect: ScriptOf<typeof lockInspectHeader> = defineScript(
   lockInspectHeader,
   `local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
-if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GET', lock), '^%-?%d+$') then
+if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GETRANGE', lock, 0, 20), '^%-?%d+$') then
 return {}
 end
 ${sharedForeignIsShared}
@@ -1748,6 +1748,7 @@ check('exists', redis.pcall('EXISTS', probe))
 check('type', redis.pcall('TYPE', probe))
 check('time', redis.pcall('TIME'))
 check('get', redis.pcall('GET', probe))
+check('getrange', redis.pcall('GETRANGE', probe, 0, 0))
 check('incr', redis.pcall('INCR', probe))
 check('incrby', redis.pcall('INCRBY', probe, 1))
 check('decrby', redis.pcall('DECRBY', probe, 1))

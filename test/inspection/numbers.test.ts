@@ -1,13 +1,26 @@
 /** `inspect` and `list` of semaphores, permits and latches: what they show of a number, and what that costs. */
 import { describe, expect, test } from "vitest";
-import { manyAtOnce, useStage } from "../faults/harness.js";
+import { manyAtOnce, Stage, useStage } from "../faults/harness.js";
 import { NO_LEASE, Site } from "../synchronizers/helpers.js";
-import { listed } from "./helpers.js";
+import { listed, namesOf } from "./helpers.js";
 
 manyAtOnce();
 const stage = useStage("standalone", "cluster");
 const ALL = { kinds: "all" } as const;
 const id = (i: number): string => i.toString(16).padStart(32, "0");
+
+test("of a text that is no number a few bytes are read, however long it is", async () => {
+  await using own = await Stage.start(["standalone"]);
+  await using site = await Site.of(own);
+  await site.redis.set("page", "x".repeat(5_000_000));
+  await site.redis.set("digits", "7".repeat(5_000_000));
+  await site.redis.set(site.name, 7);
+  await site.redis.config("RESETSTAT");
+  expect(await namesOf(site.client(0), ALL)).toEqual([site.name]);
+  await expect(site.client(0).inspect("page", ALL)).rejects.toMatchObject({ code: "WRONG_DATA" });
+  await expect(site.client(0).inspect("digits", ALL)).rejects.toMatchObject({ code: "WRONG_DATA" });
+  expect(await site.redis.info("commandstats")).not.toMatch(/^cmdstat_get:/m);
+});
 
 describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) => {
   test("permits whose leases have ended count as free, and are left as they are", async () => {

@@ -133,13 +133,14 @@ scriptTable(bench, lockInspect, {
       {
         text: text("paid", -1),
         "a fraction in a text": text("2.5", -1),
+        "what goes on behind the longest number": text(`-${"1".repeat(19)}x`, -1),
         "a list": { value: ["a"], ttl: -1 },
       } as Record<string, State>,
       (state) => ({ given: { [LOCK]: state }, reply: WRONGTYPE }),
     ),
   },
   rights: {
-    "a number": { given: { [LOCK]: text("3", 30_000) }, commands: "get" },
+    "a number": { given: { [LOCK]: text("3", 30_000) }, commands: "getrange" },
     "a lock with a queue": {
       given: { ...lock, ...waiting },
       commands: "type hget hrandfield hgetall pttl exists lrange",
@@ -160,7 +161,14 @@ scriptTable(bench, counterInspect, {
   rows: {
     ...each(
       "%s, by which nothing was taken under an id",
-      { 0: "0", 5: "5", "-3": "-3", "very many": "123456789012345678", "the most": String(2n ** 63n - 1n) },
+      {
+        0: "0",
+        5: "5",
+        95: "95",
+        "-3": "-3",
+        "very many": "123456789012345678",
+        "the most": String(2n ** 63n - 1n),
+      },
       (n) => ({ given: counted(n), reply: [n, 0, 0], even: ["out of memory"] }),
     ),
     "permits that are out, and those whose leases have ended, which stay as they are": {
@@ -175,6 +183,10 @@ scriptTable(bench, counterInspect, {
       even: ["out of memory", "mute"],
     },
     "{}: there is no number": { reply: [] },
+    "what goes on behind the longest number is none": {
+      given: counted(`-${"1".repeat(19)}x`),
+      reply: NO_NUMBER,
+    },
     "{}: there are leases without a number": { given: { [LEASES]: scored({ soon: 20_000 }) }, reply: [] },
     ...each("other data is refused: %s", OTHER_DATA, ([state, reply]) => ({
       given: { [NUMBER]: state },
@@ -193,5 +205,5 @@ scriptTable(bench, counterInspect, {
       reply: WRONGTYPE,
     },
   },
-  rights: { "a number": { given: counted(5), commands: "get zcard zrange time" } },
+  rights: { "a number": { given: counted(5), commands: "exists getrange zcard zrange time" } },
 });

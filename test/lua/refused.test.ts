@@ -7,7 +7,7 @@ const KEYS = { probe: "holdfast_probe:{job}" };
 
 /** By the words of their script: every command that any script calls, but those that announce. */
 const COMMANDS = (
-  "set pexpire pttl exists type time get incr incrby decrby hset hget hgetall hkeys hlen hexists hrandfield hdel " +
+  "set pexpire pttl exists type time get getrange incr incrby decrby hset hget hgetall hkeys hlen hexists hrandfield hdel " +
   "zadd zcard zscore zincrby zrange zrevrange zrem zremrangebyscore rpush lpop ltrim llen lindex lrange del"
 ).split(" ");
 

@@ -42,7 +42,7 @@ const HAS_LOCK = "if not again and (mode or redis.call('EXISTS', lock) == 1) the
 const INSPECTED =
   "local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}";
 const KIND =
-  "if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GET', lock), '^%-?%d+$') then";
+  "if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GETRANGE', lock, 0, 20), '^%-?%d+$') then";
 const IN_TIME = "return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest)";
 const REFUSED =
   "if string.find(why, \"can't run this command\", 1, true) or string.find(why, 'no permissions to run', 1, true) then";
@@ -221,6 +221,21 @@ const EQUIVALENT = new Map([
     "3",
   ]),
   ...same(PAIRS, "shared/foreign", "if #fields > 2 and not is_shared(mode) then", ["2", "3"]),
+
+  // numbers
+  ...same("21 characters are no number", "lock/inspect", KIND, ["20)", "21)"]),
+  ...same(
+    "21 characters are no number",
+    "counter/inspect",
+    "local value = redis.call('GETRANGE', number, 0, 20)",
+    ["20)", "21)"],
+  ),
+  ...same(
+    "where it stands goes before its text",
+    "counter/inspect",
+    "error('ERR value is not an integer or out of range', 0)",
+    ["0)", "1)"],
+  ),
 
   // fair
   ...same(ONLY_WHETHER, "*", "dropped = dropped + 1", GONE, ["1", "0"], ["1", "2"], ["+", "-"]),

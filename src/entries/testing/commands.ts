@@ -44,6 +44,15 @@ function subtract(keys: Keyspace, [key = "", amount]: readonly string[]): Reply 
   return add(keys, key, less);
 }
 
+function getRange(keys: Keyspace, [key = "", start, end]: readonly string[]): Reply {
+  const [from, to] = [integer(start), integer(end)];
+  const value = keys.get(key, "string") ?? "";
+  if (from < 0n && to < from) return "";
+  // An end that lies before the text is taken for its first byte.
+  const at = (index: bigint) => Math.max(0, Number(index < 0n ? BigInt(value.length) + index : index));
+  return value.slice(at(from), at(to) + 1);
+}
+
 /** SCAN cursor [MATCH pattern] [COUNT count] [TYPE type] */
 function scan(keys: Keyspace, [cursor = "", ...options]: readonly string[]): Reply {
   if (!/^\d+$/.test(cursor)) throw new ReplyError("ERR invalid cursor");
@@ -71,6 +80,7 @@ export const COMMANDS: Commands = {
   del: { arity: -2, run: (keys, names) => names.filter((key) => keys.delete(key)).length },
   exists: { arity: -2, run: (keys, names) => names.filter((key) => keys.typeOf(key)).length },
   get: { arity: 2, run: (keys, [key = ""]) => keys.get(key, "string") ?? null },
+  getrange: { arity: 4, run: getRange },
   incr: { arity: 2, run: (keys, [key = ""]) => add(keys, key, 1n) },
   incrby: { arity: 3, run: (keys, [key = "", amount]) => add(keys, key, integer(amount)) },
   pexpire: {
