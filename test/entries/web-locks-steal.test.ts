@@ -4,7 +4,7 @@ import { createLockManager, type LockManager } from "../../src/entries/web-locks
 import type { LockClient } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { startWorker, until } from "../support/index.js";
+import { startRedis, startWorker, until } from "../support/index.js";
 import { failureOf, hold, never, webLocksScene } from "./web-locks-scene.js";
 
 const scene = webLocksScene();
@@ -217,6 +217,25 @@ test("a process is told again and again, without more listeners each time", asyn
   await until("it does not any more", async () => (await holder()) === undefined);
   process.off("warning", note);
   expect(warnings).toEqual([]);
+});
+
+test("who had no answer of enough replicas listens as soon as there is one", async () => {
+  await using replica = await startRedis({ replicaOf: scene.server });
+  const client = scene.client({ replicas: 1 });
+  const looking = scene.client();
+  const getLock = client.getLock.bind(client);
+  let asked = 0;
+  client.getLock = (name) => {
+    if (name === noticeOf(client) && asked++ === 0) replica.pause();
+    return getLock(name);
+  };
+  const name = scene.name();
+  const { done } = await hold(createLockManager(client), name);
+  await until("it asks again", () => asked > 1);
+  replica.resume();
+  await until("it listens", () => looking.inspect(noticeOf(client)));
+  await createLockManager(looking).request(name, { steal }, () => {});
+  expect(await failureOf(done)).toBe("AbortError");
 });
 
 test("a lock of another kind that has the name is taken, too", async () => {

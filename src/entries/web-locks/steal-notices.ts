@@ -9,10 +9,13 @@
  */
 import { AsyncResource } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
-import { isLockError, type LockClient, type LockInfo, Owner } from "../../index.js";
+import { isLockError, type LockClient, type LockErrorCode, type LockInfo, Owner } from "../../index.js";
 
 /** Milliseconds: most locks are held for less, and need none of this. */
 const SHORT = 250;
+
+/** What the next try may be spared: Redis or its replicas gave no answer in time, or the grant came too late. */
+const PASSING: readonly LockErrorCode[] = ["UNAVAILABLE", "REPLICAS", "LOCK_LOST"];
 
 export interface StealNoticesOptions {
   readonly client: LockClient;
@@ -80,7 +83,9 @@ export class StealNotices {
   async #turn(stop: AbortController, granted: () => void): Promise<void> {
     const { client, check } = this.#options;
     const { signal } = stop;
+    let isHeld = false;
     const held = async () => {
+      isHeld = true;
       granted();
       check();
       await new Promise<void>((resolve) => {
@@ -96,9 +101,9 @@ export class StealNotices {
     try {
       await client.getLock(nameFor(client.id)).run(held, { owner: new Owner(), signal });
     } catch (error) {
-      // Lost by force, as it should be: the next turn goes on.
-      if (signal.aborted || isLockError(error, "LOCK_LOST")) return;
-      this.#isOff = !isLockError(error, "UNAVAILABLE");
+      // Held and lost by force, as it should be: the next turn goes on.
+      if (signal.aborted || isHeld) return;
+      this.#isOff = !PASSING.some((code) => isLockError(error, code));
       this.#disarm();
       if (this.#held > 0) this.#arm();
     }
