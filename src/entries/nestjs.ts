@@ -9,13 +9,14 @@ import {
   type ExceptionFilter,
   type FactoryProvider,
   Inject,
+  Logger,
   Module,
   type ModuleMetadata,
   type OnApplicationShutdown,
 } from "@nestjs/common";
 import { isLockError, LockClient, type LockClientOptions, type RedisConnection } from "../index.js";
 import { type LockedOptions, locked, type NameSource } from "./decorator.js";
-import { problemOf } from "./http.js";
+import { type LockProblem, problemOf } from "./http.js";
 
 /** What the application's LockClient is made of. */
 export interface LockModuleOptions extends LockClientOptions {
@@ -172,17 +173,29 @@ interface HttpResponse {
   send(body: string): unknown;
 }
 
+/** A client of a gateway, as Nest's own filter tells it of an error. */
+interface GatewayClient {
+  emit(event: "exception", problem: LockProblem): unknown;
+}
+
 /**
- * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify. Outside of HTTP it hands the
- * error back to Nest.
+ * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify. The client of a gateway gets the
+ * problem as the event `exception`, and Nest's log the error. A microservice leaves the error to Nest's own filter, which logs it and
+ * answers with an error. To others, as GraphQL, the error is handed back.
  * @example
  * (await NestFactory.create(AppModule)).useGlobalFilters(new LockExceptionFilter());
  */
 export class LockExceptionFilter implements ExceptionFilter {
+  readonly #logger = new Logger("LockExceptionFilter");
+
   /** Answers with the status and the problem of the error; Nest calls it. */
   catch(exception: unknown, host: ArgumentsHost): unknown {
     const problem = problemOf(exception);
-    if (!problem || host.getType() !== "http") return exception;
+    const type = host.getType<string>();
+    // Whatever is returned would be the answer, or none to those who sent an event: nothing has Nest's own filter called.
+    if (type === "rpc") return undefined;
+    if (problem && type === "ws") return this.#tell(host.switchToWs().getClient(), problem, exception);
+    if (!problem || type !== "http") return exception;
     const response = host.switchToHttp().getResponse<HttpResponse>();
     if (response.headersSent || response.sent) return exception;
     response
@@ -190,6 +203,12 @@ export class LockExceptionFilter implements ExceptionFilter {
       .header("content-type", "application/problem+json")
       .send(JSON.stringify(problem));
     return undefined;
+  }
+
+  /** Nest calls no other filter then, so this one does what Nest's own would. */
+  #tell(client: GatewayClient, problem: LockProblem, exception: unknown): void {
+    client.emit("exception", problem);
+    this.#logger.error(exception);
   }
 }
 

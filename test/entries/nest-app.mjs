@@ -7,7 +7,7 @@ import { Controller, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 
 /** Decorates as the compiler would: from the last to the first. */
-function method(Class, key, ...decorators) {
+export function decorateMethod(Class, key, ...decorators) {
   const { prototype } = Class;
   const before = Object.getOwnPropertyDescriptor(prototype, key);
   const after = decorators.reduceRight((given, decorate) => decorate(prototype, key, given) ?? given, before);
@@ -28,13 +28,13 @@ export async function startShop({ Locked, InjectLockClient, LockExceptionFilter 
     }
   }
   InjectLockClient()(Shop, undefined, 0);
-  method(
+  decorateMethod(
     Shop,
     "sell",
     Locked(() => "stock", { wait: 60_000 }),
     Post("/"),
   );
-  method(Shop, "try", Post("/try"), Locked("stock", { wait: 0 }));
+  decorateMethod(Shop, "try", Post("/try"), Locked("stock", { wait: 0 }));
   Controller()(Shop);
 
   class AppModule {}

@@ -5,6 +5,8 @@ import { LockClient } from "../../src/index.js";
 import { type RedisServer, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
 // @ts-expect-error: plain JavaScript
 import * as apps from "./nest-app.mjs";
+// @ts-expect-error: plain JavaScript
+import * as messages from "./nest-messages.mjs";
 
 interface Shop {
   client: LockClient;
@@ -21,6 +23,16 @@ const { startShop, configured } = apps as {
   startShop(lib: typeof nestjs, locks: object, sell: Sell): Promise<Started>;
   configured(url: string): never;
 };
+
+interface Messages {
+  /** What is logged as an error, by where. */
+  errors: [where: string, error: unknown][];
+  ask(pattern: string): Promise<unknown>;
+  tell(pattern: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+type StartMessages = (lib: typeof nestjs, locks: object) => Promise<Messages>;
+const { startService, startGateway } = messages as Record<"startService" | "startGateway", StartMessages>;
 
 let server: RedisServer;
 const ends: (() => unknown)[] = [];
@@ -90,6 +102,36 @@ test("applications in one process do not meet; the client ends with its applicat
   await expect(first.shop.sell()).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
   await second.shop.sell();
   expect(await redis.ping()).toBe("PONG");
+});
+
+/** An application without HTTP, and somebody else who has its lock. */
+async function startBehindRival(startMessages: StartMessages) {
+  const started = await startMessages(nestjs, nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
+  ends.push(() => started.close());
+  expect(await started.ask("sell")).toBe("sold");
+  const rival = new LockClient(server.connect(), UNHURRIED);
+  ends.push(() => rival.close({ timeout: 0 }));
+  return { ...started, hold: await rival.getLock("stock").lock() };
+}
+
+test("the answer of a microservice to a lock in use is an error, and an event that meets one is told to the log", async () => {
+  const { ask, tell, errors, hold } = await startBehindRival(startService);
+  const logged = ["RpcExceptionsHandler", expect.objectContaining({ code: "WAIT_TIMEOUT" })];
+  await expect(ask("sell")).rejects.toEqual({ status: "error", message: "Internal server error" });
+  expect(errors).toEqual([logged]);
+  await tell("note");
+  await until("it is logged", () => errors.length > 1);
+  expect(errors).toEqual([logged, logged]);
+  await hold.unlock();
+  expect(await ask("sell")).toBe("sold");
+});
+
+test("a gateway tells its client of a lock in use by an exception, and the log", async () => {
+  const { ask, errors, hold } = await startBehindRival(startGateway);
+  await expect(ask("sell")).rejects.toMatchObject({ status: 409, code: "WAIT_TIMEOUT", lockName: "stock" });
+  expect(errors).toEqual([["LockExceptionFilter", expect.objectContaining({ code: "WAIT_TIMEOUT" })]]);
+  await hold.unlock();
+  expect(await ask("sell")).toBe("sold");
 });
 
 test("an object that Nest did not make says so", async () => {
