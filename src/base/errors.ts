@@ -53,6 +53,7 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
 }
 
 const WAIT_CURE = "wait longer, hold it for shorter, or try again later";
+const RIGHTS_CURE = "give the user the rights in docs/guide.md#rights";
 
 interface TimeoutTexts {
   readonly what?: string;
@@ -134,7 +135,7 @@ export class QuorumError extends LockErrorBase<"QUORUM"> {
     super(
       "QUORUM",
       lockName,
-      `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour); \`errors\` says what each failed with`,
+      `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour); see \`errors\`; bring the masters back, or try again later`,
     );
     this.votes = votes;
     this.errors = errors;
@@ -185,8 +186,9 @@ export class ClientClosedError extends LockErrorBase<"CLIENT_CLOSED"> {
 
 /** The server is too old, or lacks or forbids a command; the text says which. */
 export class UnsupportedServerError extends LockErrorBase<"UNSUPPORTED"> {
-  constructor(lockName: string, what: string, cause?: unknown) {
-    super("UNSUPPORTED", lockName, `${about(lockName)}${what}`, cause);
+  /** `cure`: what to do; if absent, to allow what is forbidden. */
+  constructor(lockName: string, what: string, cause?: unknown, cure: string = RIGHTS_CURE) {
+    super("UNSUPPORTED", lockName, `${about(lockName)}${what}; ${cure}`, cause);
   }
 }
 

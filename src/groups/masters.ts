@@ -61,7 +61,9 @@ export class Masters {
     if (new Set(known).size === known.length) return;
     throw new UnsupportedServerError(
       this.#members.name,
-      "two members are on one server; each member of a RedLock needs a master of its own",
+      "two members are on one server",
+      undefined,
+      "give each member of a RedLock a master of its own",
     );
   }
 

@@ -100,7 +100,8 @@ export abstract class HoldRecord {
   assertUsable(): void {
     if (this.loss) throw this.loss;
     if (this.state === "live") return;
-    throw new LockNotOwnerError(this.lockName, `lock "${this.lockName}": this hold was given back`);
+    const message = `lock "${this.lockName}": this hold was given back; take the lock again`;
+    throw new LockNotOwnerError(this.lockName, message);
   }
 
   /** Marks it as lost; {@link tellLoss} is to follow, outside every scope. */

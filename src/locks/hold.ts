@@ -97,7 +97,7 @@ export class Hold {
   unlock(): Promise<void> {
     leaveAlone(this.#record);
     if (!this.#record.takenBack) return this.#verbs.release(this.#record).catch(tellCaller);
-    const message = `lock "${this.lockName}": this hold was given back by lock.unlock()`;
+    const message = `lock "${this.lockName}": this hold was given back by lock.unlock(); give each hold back once`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));
   }
 

@@ -65,10 +65,8 @@ async function checkVersion(runner: CommandRunner): Promise<void> {
   const [major, minor] = [Number(version[1]), Number(version[2])];
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
   const needed = OLDEST.join(".");
-  throw new UnsupportedServerError(
-    "",
-    `the server is Redis ${major}.${minor}; ${needed} is the oldest that works`,
-  );
+  const cure = `use Redis ${needed}, or later`;
+  throw new UnsupportedServerError("", `the server is Redis ${major}.${minor}`, undefined, cure);
 }
 
 /** Whether scripts may use the key; where they `must`, UNSUPPORTED says which key. */
@@ -101,7 +99,7 @@ function isRefusedName(error: unknown): boolean {
 /** Announces something on the channel, and listens to it once. */
 async function checkChannel(runner: CommandRunner, router: Router, channel: string): Promise<void> {
   const refusal = (verb: string, error: unknown) => {
-    const why = (error as Error).message;
+    const { message: why } = (isLockError(error) ? error.cause : error) as Error;
     const what = `the user of the connection may not ${verb} the channel "${channel}": ${why}`;
     return new UnsupportedServerError("", what, error);
   };

@@ -7,8 +7,8 @@ import { UnsupportedServerError } from "../base/errors.js";
 import { type Connection, isCluster, masterOf } from "./connection.js";
 
 const ENOUGH_NAMES = 100;
+const WHAT = "this ioredis takes no two locks at once on a cluster with enableAutoPipelining";
 const CURE =
-  "this ioredis takes no two locks at once on a cluster with enableAutoPipelining: " +
   'use ioredis 5.11 or later, or set its option autoPipeliningIgnoredCommands: ["eval", "evalsha"]';
 
 /** `name` starts the names of the keys that are asked with; they stay untouched. @throws UNSUPPORTED */
@@ -19,7 +19,7 @@ export async function checkAutoPipelining(connection: Connection, name: string):
   const mixed = asked.some(
     (result) => result.status === "rejected" && /should belong to the same slot/.test(String(result.reason)),
   );
-  if (mixed) throw new UnsupportedServerError("", CURE);
+  if (mixed) throw new UnsupportedServerError("", WHAT, undefined, CURE);
 }
 
 /** Two keys of different masters; undefined without a cluster, or if one master has it all. */

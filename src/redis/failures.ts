@@ -9,6 +9,8 @@ import {
   WrongDataError,
 } from "../base/errors.js";
 
+const LACK_CURE = "use Redis 6.2 or later, or Valkey, with all its commands";
+
 /** Replies that say "not now": the command was not executed, and the same one may succeed later. */
 const PASSING = new Set([
   "BUSY",
@@ -102,7 +104,8 @@ export function finalError(
   const { message } = cause;
   if (/^(NOAUTH|WRONGPASS)\b/.test(message)) {
     const what = "the server refuses the user name or password of the connection, or asks for one";
-    return new UnsupportedServerError(lockName, `${what}: ${message}`, cause);
+    const cure = "give the connection those of a user of the server";
+    return new UnsupportedServerError(lockName, `${what}: ${message}`, cause, cure);
   }
   if (lacksPermission(message)) {
     const keys = forbidden.map((key) => `"${key}"`).join(", ");
@@ -110,7 +113,7 @@ export function finalError(
     return new UnsupportedServerError(lockName, `${what}: ${message}`, cause);
   }
   if (/unknown (redis )?command/i.test(message)) {
-    return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause);
+    return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause, LACK_CURE);
   }
   const wrongData = /WRONGTYPE.*|value is not an integer.*/s.exec(message);
   if (wrongData) {

@@ -10,6 +10,7 @@ import {
   type LockError,
   PermitExpirableSemaphore,
   ReadWriteLock,
+  RedLock,
   Semaphore,
 } from "../../src/index.js";
 import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
@@ -29,6 +30,17 @@ afterAll(async () => {
 });
 afterEach(() => server.call("FLUSHALL"));
 
+/** Calls as a user who has these rights. */
+async function asUser(
+  rights: string[],
+  call: (client: LockClient) => Promise<unknown>,
+  password = "pw",
+): Promise<unknown> {
+  await server.call("ACL", "SETUSER", "poor", "reset", "on", ">pw", ...rights);
+  const poor = LockClient.connect({ port: server.port, username: "poor", password });
+  return call(poor).finally(() => poor.close({ timeout: 0 }));
+}
+
 describe("the text of an error", () => {
   const FAILURES: [code: string, fail: () => Promise<unknown>, cure: RegExp][] = [
     [
@@ -45,6 +57,25 @@ describe("the text of an error", () => {
       /semaphore "a" had too few free permits.*trySetPermits\(\)/,
     ],
     ["NOT_OWNER", () => client.getLock("a").unlock(), /hold\.unlock\(\)/],
+    [
+      "NOT_OWNER",
+      () =>
+        client.scope(async () => {
+          const hold = await client.getLock("a").lock();
+          await client.getLock("a").unlock();
+          await hold.unlock();
+        }),
+      /was given back by lock\.unlock\(\); give each hold back once/,
+    ],
+    [
+      "NOT_OWNER",
+      async () => {
+        const hold = await client.getLock("a").lock();
+        await hold.unlock();
+        await hold.extend(1_000);
+      },
+      /was given back; take the lock again/,
+    ],
     ["NOT_OWNER", () => client.getPermitExpirableSemaphore("a").release("0".repeat(32)), /longer lease/],
     [
       "LOCK_LOST",
@@ -62,6 +93,39 @@ describe("the text of an error", () => {
         return lock.readLock().run(() => lock.writeLock().lock());
       },
       /give the read side back first/,
+    ],
+    [
+      "QUORUM",
+      async () => {
+        const dead = [1, 2].map(() => LockClient.connect({ port: 1 }, { commandTimeout: 100 }));
+        await new RedLock(...[client, ...dead].map((each) => each.getLock("a")))
+          .lock()
+          .finally(() => Promise.all(dead.map((each) => each.close({ timeout: 0 }))));
+      },
+      /too few of the 3 masters.*`errors`.*; bring the masters back/,
+    ],
+    [
+      "UNSUPPORTED",
+      () => asUser(["~*", "&*", "+@all", "-evalsha", "-eval"], (poor) => poor.getLock("a").lock()),
+      /forbids a command: NOPERM.*; give the user the rights in docs\/guide\.md#rights/,
+    ],
+    [
+      "UNSUPPORTED",
+      () => asUser(["~b", "&*", "+@all"], (poor) => poor.getLock("a").lock()),
+      /may not use "a".*; give the user the rights in docs\/guide\.md#rights/,
+    ],
+    [
+      "UNSUPPORTED",
+      async () => {
+        await client.getLock("a").lock({ lease: 60_000 });
+        await asUser(["~*", "resetchannels", "+@all"], (poor) => poor.getLock("a").lock());
+      },
+      /forbids the channel.*; give the user the rights in docs\/guide\.md#rights/,
+    ],
+    [
+      "UNSUPPORTED",
+      () => asUser([], (poor) => poor.getLock("a").lock(), "wrong"),
+      /refuses the user name or password.*; give the connection those of a user of the server/,
     ],
     [
       "WRONG_DATA",
@@ -112,7 +176,7 @@ describe("the text of an error", () => {
   test.for(FAILURES)("%s: %s", async ([code, fail, cure]) => {
     const error = (await failure(fail)) as LockError;
     expect(error.code).toBe(code);
-    expect(error.message).toContain('"a"');
+    expect(error.message).toContain(`"${error.lockName}"`);
     expect(error.message).toMatch(cure);
     const anchor = `#${code.toLowerCase()}`;
     expect(error.message.endsWith(`. See docs/guide.md${anchor}`)).toBe(true);

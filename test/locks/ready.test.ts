@@ -53,7 +53,7 @@ test.for(["6.1.9", "5.0.14", "2.8.24", "6.0.16"])(
     const { a, server } = place;
     answering(server, info(version));
     const minor = version.split(".").slice(0, 2).join(".");
-    await expectUnsupported(a, `the server is Redis ${minor}; 6.2 is the oldest that works`);
+    await expectUnsupported(a, `the server is Redis ${minor}; use Redis 6.2, or later`);
     expect(server.took()).toEqual([]);
   },
 );
