@@ -9,7 +9,7 @@ import { renewalInterval } from "./watchdog/renewal-interval.js";
 export interface LockClientOptions {
   /** Milliseconds: the lease of a hold taken without one, renewed every third of it. Default 30 000, at least 300. */
   watchdogTimeout?: number | undefined;
-  /** Put before every name (`prefix:name`), to share a server. Default none. */
+  /** Put before every name, with a colon between them (`prefix:name`), to share a server. Default none. */
   prefix?: string | undefined;
   /** Milliseconds: the longest sleep of a waiter, should every wake-up be lost. Default 3 000. */
   pollCap?: number | undefined;
@@ -123,14 +123,6 @@ function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
   );
 }
 
-function checkPrefix(value: unknown): string {
-  const prefix = checkName(value, "prefix");
-  if (!prefix.endsWith(":")) return prefix;
-  throw new RangeError(
-    `prefix must not end with ":", which is put behind it by itself: not ${received(value)}`,
-  );
-}
-
 function checkLabel(value: unknown): string {
   if (typeof value !== "string") throw new TypeError(`label must be a string, not ${received(value)}`);
   if (value.length > 0 && value.length <= LONGEST_LABEL) return value;
@@ -138,7 +130,7 @@ function checkLabel(value: unknown): string {
 }
 
 function checkSetting(name: string, value: unknown): unknown {
-  if (name === "prefix") return checkPrefix(value);
+  if (name === "prefix") return checkName(value, "prefix");
   if (name === "label") return checkLabel(value);
   if (SWITCHES.includes(name)) {
     if (typeof value === "boolean") return value;

@@ -202,6 +202,17 @@ describe("prefix", () => {
     for (const key of await redis.keys("*")) expect(key).toContain("app:a");
   });
 
+  test("that ends with a colon is one like any other", async () => {
+    await using client = new LockClient(redis, { ...UNHURRIED, prefix: "app:" });
+    const hold = await client.getLock("order").lock();
+    expect(await redis.exists("app::order", "app:order")).toBe(1);
+    expect(await client.inspect("order")).toMatchObject({ name: "order" });
+    const names: string[] = [];
+    for await (const { name } of client.list()) names.push(name);
+    expect(names).toEqual(["order"]);
+    await hold.unlock();
+  });
+
   test("separates clients, and the same prefix joins them", async () => {
     await using one = new LockClient(redis, { ...UNHURRIED, prefix: "one" });
     await using two = new LockClient(redis, { ...UNHURRIED, prefix: "two" });

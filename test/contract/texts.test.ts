@@ -224,12 +224,6 @@ describe("wrong arguments", () => {
     ["an event of Object", () => client.once(as("toString"), () => {}), TypeError, /not "toString"/],
     ["an event that is taken off", () => client.off(as("errors"), () => {}), TypeError, /not "errors"/],
     ["a listener that is none", () => client.on("lost", as("log")), TypeError, /listener.*not "log"/],
-    [
-      "a prefix with its colon",
-      () => new LockClient(connectionLike(server.connect()), { prefix: "shop:" }),
-      RangeError,
-      /prefix.*not "shop:"/,
-    ],
     ["a long text", () => client.getLock("a").tryLock(as("5".repeat(99))), TypeError, /not a string/],
   ];
 
