@@ -25,8 +25,15 @@ export function checkOptions(value: unknown, known: readonly string[], where: st
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(`${where}: options must be an object, not ${received(value)}`);
   }
+  const entries = Object.entries(value);
+  // A signal, an Owner or a Map has no keys: it would pass for no options at all.
+  const { name } = value.constructor ?? Object;
+  if (entries.length === 0 && name !== "Object") {
+    const like = `{ ${known.join(", ")} }`;
+    throw new TypeError(`${where}: options must be an object like ${like}, not an instance of ${name}`);
+  }
   const options: Record<string, unknown> = Object.create(null);
-  for (const [key, setting] of Object.entries(value)) {
+  for (const [key, setting] of entries) {
     if (!known.includes(key)) {
       throw new TypeError(`${where}: unknown option "${key}"; it takes ${known.join(", ")}`);
     }

@@ -1,4 +1,5 @@
 /** Arguments that are refused wherever they are given, and by which error. */
+import { Owner } from "../../src/index.js";
 import type { Refusal } from "./helpers.js";
 
 export type Bad = readonly [title: string, value: unknown, type: Refusal];
@@ -67,6 +68,9 @@ export const OPTIONS: readonly Bad[] = [
   ["a boolean", true, TypeError],
   ["an array", [], TypeError],
   ["a function", () => {}, TypeError],
+  ["a signal where its option is meant", new AbortController().signal, TypeError],
+  ["an owner where its option is meant", new Owner(), TypeError],
+  ["a map", new Map([["wait", 5]]), TypeError],
   ["an unknown option", { timeout: 5 }, TypeError],
   ["an unknown option that is undefined", { leaseTime: undefined }, TypeError],
 ];

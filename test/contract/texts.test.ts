@@ -202,6 +202,12 @@ describe("wrong arguments", () => {
       /options.*not 500/,
     ],
     [
+      "a signal where its option is meant",
+      () => client.getLock("a").lock(as(new AbortController().signal)),
+      TypeError,
+      /options.*\{ wait, lease, signal, owner \}, not an instance of AbortSignal/,
+    ],
+    [
       "an unknown option",
       () => client.getLock("a").lock(as({ waitTime: 5 })),
       TypeError,
