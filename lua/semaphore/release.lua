@@ -27,7 +27,10 @@ end
 if not check_deadline(latest) then
   return answer(-1)
 end
-number_in(permits)
+-- Redis would refuse it too, but with the marker there: sent again, it would count as done.
+if number_in(permits) + count >= 2 ^ 63 then
+  error('ERR increment or decrement would overflow', 0)
+end
 write_marker(marker, '1', markerTtl)
 give_back(permits, count, publish, channel, message)
 return answer(1)

@@ -115,7 +115,9 @@ export function finalError(
   if (/unknown (redis )?command/i.test(message)) {
     return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause, LACK_CURE);
   }
-  const wrongData = /WRONGTYPE.*|value is not an integer.*/s.exec(message);
+  const wrongData = /WRONGTYPE.*|value is not an integer.*|increment or decrement would overflow.*/s.exec(
+    message,
+  );
   if (wrongData) {
     const [text] = wrongData;
     return new WrongDataError(lockName, Object.assign(new Error(text), { name: cause.name }));

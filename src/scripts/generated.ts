@@ -1695,7 +1695,9 @@ if not check_deadline(latest) then
 return answer(-1)
 end
 ${sharedCountsNumberIn}
-number_in(permits)
+if number_in(permits) + count >= 2 ^ 63 then
+error('ERR increment or decrement would overflow', 0)
+end
 ${sharedWriteMarker}
 write_marker(marker, '1', markerTtl)
 ${sharedCountsGiveBack}

@@ -78,7 +78,7 @@ export class Semaphore {
   /**
    * Gives permits back. Nobody checks who took them.
    * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated;
-   * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   * UNSUPPORTED, CLIENT_CLOSED; WRONG_DATA, also if they were more than Redis counts then (2^63-1): none is given back
    */
   async release(permits: number = 1): Promise<void> {
     await giveBack(this.#number, checkInteger(permits, "permits", 1));

@@ -18,7 +18,7 @@ import {
   PERMIT_CHANNEL,
   told,
 } from "./counts.js";
-import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
+import { each, OUT_OF_MEMORY, refusal, scriptTable, WRONGTYPE } from "./table.js";
 
 const bench = useBench(PERMIT_CHANNEL);
 
@@ -193,6 +193,21 @@ scriptTable(bench, semaphoreRelease, {
         heard: told(1),
       }),
     ),
+    ...each(
+      "what Redis does not count any more is refused, and nothing is written: %s",
+      {
+        "1 more than the most": ["9223372036854775807", 1],
+        "many more": ["9223372036854770000", 2 ** 53 - 1],
+      } as const,
+      ([permits, count]) => ({ given: free(permits), args: { count }, reply: refusal("would overflow") }),
+    ),
+    "nearly as many as Redis counts are added": {
+      given: free("9223372036854770000"),
+      args: { count: 2_000, message: "many" },
+      reply: answered(1),
+      after: free("9223372036854772000", marked(1)),
+      heard: told("many"),
+    },
     "large numbers are announced digit by digit": {
       given: free("9007199254740980"),
       args: { count: 9 },

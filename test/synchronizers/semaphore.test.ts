@@ -43,6 +43,23 @@ describe.concurrent("permits are counted", () => {
     await site.expectOnly("4");
   });
 
+  test("what Redis does not count any more is refused: nothing is given back, and nothing is lost", async () => {
+    await using site = await Site.of(stage);
+    const most = String(2n ** 63n - 1n);
+    await site.redis.set(site.name, most);
+    const refused = {
+      code: "WRONG_DATA",
+      lockName: site.name,
+      message: expect.stringContaining("would overflow"),
+    };
+    await expect(site.semaphore().release()).rejects.toMatchObject(refused);
+    await expect(site.semaphore().addPermits(7)).rejects.toMatchObject(refused);
+    expect(await site.value()).toBe(most);
+    await site.semaphore().acquire(2_000);
+    await site.semaphore().release(7);
+    expect(await site.value()).toBe(String(2n ** 63n - 1n - 1_993n));
+  });
+
   test("who asks for more than there are gets none of them", async () => {
     await using site = await Site.of(stage);
     await site.semaphore().trySetPermits(5);

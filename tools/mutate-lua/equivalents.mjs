@@ -236,6 +236,12 @@ const EQUIVALENT = new Map([
     "error('ERR value is not an integer or out of range', 0)",
     ["0)", "1)"],
   ),
+  ...same(
+    "where it stands goes before its text",
+    "semaphore/release",
+    "error('ERR increment or decrement would overflow', 0)",
+    ["0)", "1)"],
+  ),
 
   // fair
   ...same(ONLY_WHETHER, "*", "dropped = dropped + 1", GONE, ["1", "0"], ["1", "2"], ["+", "-"]),
