@@ -19,7 +19,10 @@ function listening(errors) {
 
 const sell = async () => "sold";
 
-/** `ask(pattern)` resolves with the answer to a message, or rejects with its error; `tell(pattern)` sends an event. */
+/**
+ * `ask(pattern)` resolves with the answer to a message, or rejects with its error; `tell(pattern)` sends an event.
+ * @public to the tests, which load this file late
+ */
 export async function startService({ Locked, LockExceptionFilter }, locks) {
   class Desk {}
   Object.assign(Desk.prototype, { sell, note: sell });
@@ -52,7 +55,10 @@ export async function startService({ Locked, LockExceptionFilter }, locks) {
   };
 }
 
-/** `ask(event)` resolves with what the gateway acknowledges, or rejects with its exception. */
+/**
+ * `ask(event)` resolves with what the gateway acknowledges, or rejects with its exception.
+ * @public to the tests, which load this file late
+ */
 export async function startGateway({ Locked, LockExceptionFilter }, locks) {
   class Gateway {}
   Object.assign(Gateway.prototype, { sell });
