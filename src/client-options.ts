@@ -2,8 +2,7 @@
 import { checkInteger, checkName, checkOptions, received } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
-import { driftThatLeaves } from "./locks/deadline.js";
-import { renewalInterval } from "./watchdog/renewal-interval.js";
+import { driftThatLeaves, renewalInterval } from "./base/lease.js";
 
 /** Of a client, for all its locks. What is absent or undefined has its default. */
 export interface LockClientOptions {

@@ -1,5 +1,6 @@
 /** What a client is made of: every part is made here, once, and given what it needs. */
 import { Events } from "./base/events.js";
+import { renewalInterval } from "./base/lease.js";
 import type { CheckedOptions } from "./client-options.js";
 import { describeSelf, lookOf } from "./client-telling.js";
 import { Engine } from "./engine/engine.js";
@@ -23,7 +24,6 @@ import { slotOf } from "./redis/slots.js";
 import { stayConnected } from "./redis/stay-connected.js";
 import { KeptPermits } from "./synchronizers/kept-permits.js";
 import { ServerClock } from "./synchronizers/server-clock.js";
-import { renewalInterval } from "./watchdog/renewal-interval.js";
 
 export interface ClientParts {
   /** What all locks and synchronizers share. */

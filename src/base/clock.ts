@@ -38,7 +38,12 @@ export function instant(clock: Clock): Instant {
  * clock a step back, and a lease that is believed to be longer than it is would be two holders.
  */
 export function elapsedSince(clock: Clock, start: Instant): number {
-  return Math.max(clock.mono() - start.mono, clock.wall() - start.wall);
+  return elapsed(start, instant(clock));
+}
+
+/** As {@link elapsedSince}, for who has read the clocks. */
+export function elapsed(start: Instant, now: Instant): number {
+  return Math.max(now.mono - start.mono, now.wall - start.wall);
 }
 
 /**
@@ -50,8 +55,8 @@ export function leastElapsedSince(clock: Clock, start: Instant): number {
 }
 
 /** An instant on the monotonic clock, earlier if the wall clock says that more time has passed since. */
-export function onMono(clock: Clock, moment: Instant): number {
-  return clock.mono() - elapsedSince(clock, moment);
+export function onMono(moment: Instant, now: Instant): number {
+  return now.mono - elapsed(moment, now);
 }
 
 /** Milliseconds by which a timer is late if the event loop stalled: what has arrived meanwhile is to be read first. */

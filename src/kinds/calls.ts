@@ -1,11 +1,13 @@
-/** What the calls of all kinds are made of: the keys and arguments that their scripts share. */
-import { countOf, type Rest, TOMBSTONE_TTL } from "../locks/backend.js";
+/** What the calls of all kinds are made of: the keys and arguments that their scripts share, and how replies are read. */
+import type { LockError } from "../base/errors.js";
+import { countOf, type Rest, TAKEN, TOMBSTONE_TTL } from "../locks/backend.js";
 import type { Call } from "../redis/call.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
 /** A call of some script, whose keys and arguments were checked against each other where it was made. */
 export interface AnyCall extends Call<KeyValues, ArgumentValues> {
   within?: number;
+  vital?: boolean;
 }
 
 /** What ends a hold, or a call for one. */
@@ -35,6 +37,26 @@ export interface RemainingArguments {
   readonly publish: string;
 }
 
+/** Of all scripts that give a lock back by force. */
+export function forceArguments(publish: string): { readonly tombstoneTtl: number; readonly publish: string } {
+  return { tombstoneTtl: TOMBSTONE_TTL, publish };
+}
+
 export function remaining(rest: Rest, publish: string): RemainingArguments {
   return { count: countOf(rest), left: rest.left, tombstoneTtl: TOMBSTONE_TTL, publish };
+}
+
+/** The server's word on a hold. */
+export function word(reply: unknown): number {
+  return Number(reply);
+}
+
+/** All numbers of a reply. */
+export function words(reply: unknown): number[] {
+  return (reply as unknown[]).map(Number);
+}
+
+/** A key that holds other data by now was taken from its holder. */
+export function takenByOthers(error: LockError): number | undefined {
+  return error.code === "WRONG_DATA" ? TAKEN : undefined;
 }

@@ -9,7 +9,7 @@ import type { Try } from "../locks/backend.js";
 import { Lock } from "../locks/lock.js";
 import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
 import { aliveFor } from "./alive-for.js";
-import { type AnyCall, type Ending, type ReleaseKeys, remaining } from "./calls.js";
+import { type AnyCall, type Ending, forceArguments, type ReleaseKeys, remaining } from "./calls.js";
 import { type BackendParts, HashBackend } from "./hash.js";
 import type { Undoing } from "./undoing.js";
 
@@ -67,7 +67,7 @@ export class FairBackend extends HashBackend {
   }
 
   protected override forcing(over: string): AnyCall {
-    const args = { ...this.forceArguments, grace: this.#grace };
+    const args = { ...forceArguments(this.publish), grace: this.#grace };
     return this.call(fairForce, this.keysWith(over), args);
   }
 

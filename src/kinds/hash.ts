@@ -13,7 +13,6 @@ import {
   type LockState,
   type Rest,
   type Side,
-  TOMBSTONE_TTL,
   type Try,
 } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
@@ -31,9 +30,18 @@ import {
 } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-import { type AnyCall, type Ending, type EndingArguments, type ReleaseKeys, remaining } from "./calls.js";
+import {
+  type AnyCall,
+  type Ending,
+  type EndingArguments,
+  forceArguments,
+  type ReleaseKeys,
+  remaining,
+  takenByOthers,
+  word,
+  words,
+} from "./calls.js";
 import { passArguments, passKeys, readPassed } from "./passing.js";
-import { takenByOthers, word, words } from "./replies.js";
 import { type Undoing, undoSoon } from "./undoing.js";
 
 export interface BackendParts {
@@ -99,6 +107,8 @@ export class HashBackend implements Backend {
   acquire(attempt: Try): Promise<Acquired> {
     const call = this.acquiring(attempt);
     call.within = attempt.within;
+    // Whether there is room for it was asked before its wire id was made.
+    call.vital = true;
     const read = (reply: unknown) => this.readAcquired(reply, attempt);
     const { runner, replicas } = this.env;
     return replicas ? replicas.call(this.key, call, read, ({ granted }) => granted) : runner.call(call, read);
@@ -112,11 +122,8 @@ export class HashBackend implements Backend {
     return runner.call(call, word, takenByOthers);
   }
 
-  release(
-    wireId: string,
-    callId: string | undefined,
-    { rest, onSilence, successor }: Giving,
-  ): Promise<number> {
+  release(wireId: string, callId: string | undefined, giving: Giving): Promise<number> {
+    const { rest, onSilence, successor } = giving;
     const call = () => {
       const left = rest();
       if (successor && !successor.gone) return this.passing(wireId, successor);
@@ -201,7 +208,7 @@ export class HashBackend implements Backend {
   }
 
   protected forcing(over: string): AnyCall {
-    return this.call(lockForce, this.keysWith(over), this.forceArguments);
+    return this.call(lockForce, this.keysWith(over), forceArguments(this.publish));
   }
 
   protected stating(wireId: string): AnyCall {
@@ -231,10 +238,6 @@ export class HashBackend implements Backend {
 
   protected get publish(): string {
     return this.env.runner.publishCommand;
-  }
-
-  protected get forceArguments(): { readonly tombstoneTtl: number; readonly publish: string } {
-    return { tombstoneTtl: TOMBSTONE_TTL, publish: this.publish };
   }
 
   /** The arguments of an ending that all kinds share. */

@@ -12,7 +12,7 @@ import {
   readUndo,
 } from "../scripts/generated.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-import type { AnyCall, Ending } from "./calls.js";
+import { type AnyCall, type Ending, forceArguments } from "./calls.js";
 import type { BackendParts } from "./hash.js";
 import { type Readers, type Reading, readAnswers, readersCall } from "./readers.js";
 import { ReadWriteBackend } from "./side.js";
@@ -84,7 +84,7 @@ export class ReadBackend extends ReadWriteBackend {
   }
 
   protected override forcing(over: string): AnyCall {
-    return this.call(readForce, this.keysWith(over), this.forceArguments);
+    return this.call(readForce, this.keysWith(over), forceArguments(this.publish));
   }
 
   protected override stating(wireId: string): AnyCall {

@@ -11,7 +11,7 @@ import {
   writeUndo,
 } from "../scripts/generated.js";
 import { aliveFor } from "./alive-for.js";
-import type { AnyCall, Ending } from "./calls.js";
+import { type AnyCall, type Ending, forceArguments } from "./calls.js";
 import type { BackendParts } from "./hash.js";
 import { passArguments, passKeys } from "./passing.js";
 import { ReadWriteBackend } from "./side.js";
@@ -77,7 +77,7 @@ export class WriteBackend extends ReadWriteBackend {
   }
 
   protected override forcing(over: string): AnyCall {
-    return this.call(writeForce, this.keysWith(over), this.forceArguments);
+    return this.call(writeForce, this.keysWith(over), forceArguments(this.publish));
   }
 
   protected override stating(wireId: string): AnyCall {

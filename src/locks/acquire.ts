@@ -12,12 +12,12 @@ import {
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import type { Acquired, Backend } from "./backend.js";
-import { awhile, dropTurns, endRun, endWireId, inOrder, inOrderWithin, turnsOf } from "./commands.js";
-import { closeCall, openCall } from "./holds.js";
+import { awhile, changed, dropTurns, endRun, endWireId, inOrder, inOrderWithin, turnsOf } from "./commands.js";
+import { addHold, openCall } from "./holds.js";
 import { dropExpired, holds, wireIdOf } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { AGAIN, reenter } from "./reenter.js";
-import { register } from "./register.js";
+import { scheduleRenewal } from "./renewal.js";
 import { release } from "./release.js";
 import { type LocalSuccessor, successorOf } from "./successor.js";
 import { tellWaiting } from "./telling.js";
@@ -34,7 +34,6 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   readonly isBare: boolean;
   readonly isMember: boolean;
   readonly lease: number;
-  /** Whether the watchdog renews what it is granted. */
   readonly renewed: boolean;
   readonly frame: Frame | undefined;
   readonly caller: Frame | undefined;
@@ -80,7 +79,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override begun(): void {
-    openCall(this.own, this);
+    if (this.own.owner) openCall(this.own, this);
   }
 
   override admitted(): boolean {
@@ -153,7 +152,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   override ended(taken: boolean): void {
     const { own, lastTry, grant, frame } = this;
-    if (own.calls) closeCall(own, this);
+    if (own.calls?.delete(this) && own.calls.size === 0) own.calls = undefined;
     own.turns?.settle(this);
     if (!taken) {
       if (lastTry) own.table.env.settle(lastTry);
@@ -170,35 +169,36 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   /** Registers a hold everywhere before the call that wanted it resolves. `number`: of its wire id. */
   accept(number: number, sent: Instant, token: bigint | undefined): Grant | undefined {
     const { own, backend, lease, renewed, frame } = this;
-    const grant = new Grant({ own, backend, number, frame, sent, lease, renewed, token });
-    if (this.over || grant.remaining <= 0) return undefined;
+    const now = instant(own.table.env.clock);
+    const grant = new Grant({ own, backend, number, frame, sent, now, lease, renewed, token });
+    if (this.over || grant.remainingAt(now) <= 0) return undefined;
     trace('lock "%s": granted to %s', this.lockName, grant);
     this.grant = grant;
     // A nested call needs nothing of its outermost tries any more.
     if (number !== this.number) this.withdraw();
     own.turns?.settle(this);
-    const resent = this.outcomeUnknown;
+    if (frame) turnsOf(own).begin(frame, backend.accessMode);
+    addHold(grant, this.outcomeUnknown, this.isBare);
     this.outcomeUnknown = false;
-    register(grant, { sent, resent, isBare: this.isBare });
+    if (renewed) scheduleRenewal(own, sent, now);
+    changed(own);
     return grant;
   }
 
   #outermost(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
-    const { runner } = this.own.table.env;
-    if (runner.prepared) return this.#ask(within, coWaiters);
-    const prepared = runner.prepare(this.lockName, within);
-    return prepared.then((left) => (this.over ? AGAIN : this.#ask(left, coWaiters)));
-  }
-
-  #ask(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { backend, lease, lockName, successor, outcomeUnknown: again } = this;
     const { env } = this.own.table;
+    if (!env.runner.prepared) {
+      const prepared = env.runner.prepare(lockName, within);
+      return prepared.then((left) => (this.over ? AGAIN : this.#outermost(left, coWaiters)));
+    }
     const full = successor ? undefined : env.runner.backlog.refusal(lockName);
     if (full) return Promise.reject(full);
     const number = this.number ?? env.mint();
-    const { connectionEpoch } = env.runner;
-    const [wireId, sent] = [env.wireId(number), this.since ?? successor?.sent ?? instant(env.clock)];
     this.number = number;
+    const { connectionEpoch } = env.runner;
+    const wireId = env.wireId(number);
+    const sent = this.since ?? successor?.sent ?? instant(env.clock);
     if (successor) this.successor = undefined;
     this.inFlight = true;
     const acquired = successor?.acquired ?? backend.acquire({ wireId, lease, within, coWaiters, again });

@@ -88,7 +88,7 @@ export interface OwnedRequest extends LockRequest {
 export function checkRequest(options: Options, lockKey: string, begun: number, isBare: boolean): LockRequest {
   const { wait, lease, signal, named } = options === NO_OPTIONS ? UNLIMITED : checkLimits(options);
   const caller = currentFrame();
-  const owner = named ? actorOf(named, lockKey) : ownerInside(caller, lockKey);
+  const owner = named ? actorOf(named, lockKey) : caller && ownerInside(caller, lockKey);
   return { wait, lease, signal, named, owner, caller, begun, isBare };
 }
 

@@ -66,7 +66,7 @@ export class BareCalls {
    * bare hold of its own async tree that it may have to wait for.
    */
   begin(call: WatchedCall, lockKey: string, called: Called): HoldRecord | undefined {
-    const own = ownHold(lockKey);
+    const own = noting > 0 ? ownHold(lockKey) : undefined;
     if (call.isBare && (this.#left > 0 || call.begun - this.#notedSince >= NOTED_AGAIN)) {
       call.noted = this.#note(call.begun, lockKey, called);
     }

@@ -1,5 +1,5 @@
 /** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
-import { elapsedSince, instant } from "../base/clock.js";
+import { elapsed, elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
 import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
@@ -50,17 +50,16 @@ export function inOrderWithin<T>(
   let settled!: Promise<void>;
   const answer = new Promise<T>((resolve, reject) => {
     const { clock } = own.table.env;
-    const begun = instant(clock);
+    const begun = own.lastCommand && instant(clock);
     let isLate = false;
     const expire = () => {
       isLate = true;
       reject(own.table.env.runner.unavailable(lockName));
     };
-    const waits = own.lastCommand !== undefined;
-    const cancel = waits ? clock.after(within, expire) : noop;
+    const cancel = begun ? clock.after(within, expire) : noop;
     settled = inOrder(own, async () => {
       cancel();
-      const left = waits ? leftOf(within, elapsedSince(clock, begun)) : within;
+      const left = begun ? leftOf(within, elapsedSince(clock, begun)) : within;
       if (!isLate) await task({ resolve, reject, left });
     });
     settled.catch(reject);
@@ -88,14 +87,15 @@ export async function once<T>(
 ): Promise<T> {
   const { runner, clock } = own.table.env;
   const called = instant(clock);
+  let begun = called;
   let left = within;
   for (const settle of own.unsure?.splice(0) ?? []) {
     await settle(left);
-    left = leftOf(within, elapsedSince(clock, called));
+    begun = instant(clock);
+    left = leftOf(within, elapsed(called, begun));
   }
   const wireId = own.firstHold?.wireId;
   const { connectionEpoch } = runner;
-  const begun = instant(clock);
   let isUnsure = true;
   try {
     const result = await command(left);
@@ -112,9 +112,15 @@ export async function once<T>(
   }
 }
 
-/** Releases all holds of a side but the rest: the wire id lives on while any hold does. */
-export function letGo(own: OwnerLock, backend: Backend, wireId: string, giving: Giving): Promise<number> {
-  if (giving.rest().left === 0) {
+/** Releases all holds of a side but the rest, which has `left` milliseconds to go: the wire id lives on while any hold does. */
+export function letGo(
+  own: OwnerLock,
+  backend: Backend,
+  wireId: string,
+  left: number,
+  giving: Giving,
+): Promise<number> {
+  if (left === 0) {
     const released = backend.release(wireId, undefined, giving);
     return own.troubles?.resent ? undoIfLost(own, backend, wireId, released) : released;
   }

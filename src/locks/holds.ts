@@ -1,4 +1,5 @@
 /** The holds that one owner has on one lock: the list, and what a command is to leave of them. */
+import { type Instant, instant } from "../base/clock.js";
 import { type Backend, NOTHING_LEFT, type Rest, type Side } from "./backend.js";
 import type { Grant, OpenCall, OwnerLock } from "./owner-lock.js";
 
@@ -31,10 +32,10 @@ export function hasAnother(own: OwnerLock, grant: Grant): boolean {
 }
 
 /** Live ones whose time is over by the clock. */
-export function expiredHolds(own: OwnerLock): readonly Grant[] {
+export function expiredHolds(own: OwnerLock, now: Instant): readonly Grant[] {
   let expired = NONE;
   for (let grant = own.firstHold; grant; grant = grant.next) {
-    if (grant.state === "live" && grant.remaining <= 0) expired = [...expired, grant];
+    if (grant.state === "live" && grant.remainingAt(now) <= 0) expired = [...expired, grant];
   }
   return expired;
 }
@@ -68,8 +69,10 @@ export function isKnown(own: OwnerLock, grant: Grant): boolean {
   return false;
 }
 
-/** `resent`: its acquire may arrive once more. */
-export function addHold(own: OwnerLock, grant: Grant, resent: boolean): void {
+/** A hold was granted. `resent`: its acquire may arrive once more; `isBare`: `lock.unlock()` gives it back. */
+export function addHold(grant: Grant, resent: boolean, isBare: boolean): void {
+  const { own } = grant;
+  if (isBare) pushOpen(own, grant);
   let last = own.firstHold;
   if (!last) {
     if (resent || own.troubles) own.troubles = resent ? { resent } : undefined;
@@ -120,7 +123,6 @@ export function hasOpenHold(own: OwnerLock, { key, side }: Backend): boolean {
 
 /** The call is under way. A record without an owner has one call, and nobody asks for it. */
 export function openCall(own: OwnerLock, call: OpenCall): void {
-  if (!own.owner) return;
   if (!own.calls) {
     own.calls = new Set();
     own.held = anyLive(own);
@@ -128,37 +130,39 @@ export function openCall(own: OwnerLock, call: OpenCall): void {
   own.calls.add(call);
 }
 
-export function closeCall(own: OwnerLock, call: OpenCall): void {
-  if (own.calls?.delete(call) && own.calls.size === 0) own.calls = undefined;
-}
-
 // What a command leaves
 
 /** The holds but for one, as a command on this side is to leave them. */
 export function restOf(own: OwnerLock, backend: Backend, without?: Grant): Rest {
   if (own.firstHold === without && !without?.next) return NOTHING_LEFT;
-  return terms(own, backend, (grant) => (grant === without ? undefined : leftOf(own, grant)));
+  return terms(own, backend, (grant, now) => (grant === without ? undefined : leftOf(own, grant, now)));
 }
 
 /** The holds with `term` milliseconds for one of them, and no less than it has for each other. */
 export function extendedRest(own: OwnerLock, extended: Grant, term: number): Rest {
-  return terms(own, extended.backend, (grant) => (grant === extended ? term : leftOf(own, grant)));
+  return terms(own, extended.backend, (grant, now) => (grant === extended ? term : leftOf(own, grant, now)));
 }
 
 /**
  * What a command grants a hold that it leaves. One that is renewed gets its full lease: a renewal may have been
  * executed that we have not heard of yet, and a TTL below what it will make us believe would let another in.
  */
-function leftOf(own: OwnerLock, { renewed, serverLeft }: Grant): number {
+function leftOf(own: OwnerLock, grant: Grant, now: Instant): number {
   const { watchdogTimeout } = own.table.env.settings;
-  return renewed && serverLeft > 0 ? Math.max(serverLeft, watchdogTimeout) : serverLeft;
+  const serverLeft = grant.serverLeftAt(now);
+  return grant.renewed && serverLeft > 0 ? Math.max(serverLeft, watchdogTimeout) : serverLeft;
 }
 
-function terms(own: OwnerLock, { side }: Backend, termOf: (grant: Grant) => number | undefined): Rest {
+function terms(
+  own: OwnerLock,
+  { side }: Backend,
+  termOf: (grant: Grant, now: Instant) => number | undefined,
+): Rest {
   const rest: number[] = [];
+  const now = instant(own.table.env.clock);
   let left = 0;
   for (let grant = own.firstHold; grant; grant = grant.next) {
-    const term = termOf(grant);
+    const term = termOf(grant, now);
     if (term === undefined) continue;
     if (grant.side === side) rest.push(term);
     left = Math.max(left, term);

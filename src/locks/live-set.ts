@@ -17,8 +17,7 @@ export class LiveSet<T extends Item> {
   }
 
   add(item: T): void {
-    this.#live.add(item);
-    this.#onAdd();
+    if (this.#live.add(item)) this.#onAdd();
   }
 
   remove(item: T): void {

@@ -1,6 +1,6 @@
 /** The face that every lock has, a group of locks too: what does not depend on how it is acquired. */
 
-import { checkFunction, checkOptions, checkWait, type Options } from "../base/arguments.js";
+import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { CallSite } from "../base/call-site.js";
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
@@ -62,7 +62,8 @@ export abstract class LockFace<H extends Hold = Hold> {
    * UPGRADE_REFUSED (of a write side)
    */
   async lock(options?: LockOptions): Promise<H> {
-    const request = this.#request(checkOptions(options, LOCK_OPTIONS, "lock"), true);
+    const checked = checkOptions(options, LOCK_OPTIONS, "lock");
+    const request = checkRequest(checked, this.#key, this.#clock.mono(), true);
     return (await this.#take(request, this.lock)) ?? this.#timedOut(request);
   }
 
@@ -74,7 +75,8 @@ export abstract class LockFace<H extends Hold = Hold> {
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
     if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
-    const request = this.#request({ wait: checkWait(wait) ?? 0, lease, signal, owner }, true);
+    const checked = { wait: checkWait(wait) ?? 0, lease, signal, owner };
+    const request = checkRequest(checked, this.#key, this.#clock.mono(), true);
     return (await this.#take(request, this.tryLock)) ?? null;
   }
 
@@ -85,7 +87,8 @@ export abstract class LockFace<H extends Hold = Hold> {
    */
   async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {
     checkFunction(fn, "fn");
-    const request = owned(this.#request(checkOptions(options, LOCK_OPTIONS, "run"), false));
+    const checked = checkOptions(options, LOCK_OPTIONS, "run");
+    const request = owned(checkRequest(checked, this.#key, this.#clock.mono(), false));
     // An owner that is named is the ambient one for fn.
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrame(request, scope);
@@ -176,10 +179,6 @@ export abstract class LockFace<H extends Hold = Hold> {
   protected handOut(hold: H, request: LockRequest): H {
     if (request.isBare) this.#bareCalls.granted(request, hold, partsOfHold(hold));
     return hold;
-  }
-
-  #request(options: Options, isBare: boolean): LockRequest {
-    return checkRequest(options, this.#key, this.#clock.mono(), isBare);
   }
 
   #take(request: LockRequest, called: Called): Promise<H | undefined> {

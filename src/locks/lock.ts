@@ -1,6 +1,7 @@
 /** One lock. Turns a call into one acquisition; how each step looks on the wire is its backend's business. */
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
+import type { LockEvent } from "../base/events.js";
 import { ambientOwner, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { LockAcquisition } from "./acquire.js";
 import {
@@ -19,7 +20,7 @@ import type { HoldVerbs } from "./hold-record.js";
 import { hasOpenHold, innermostOn } from "./holds.js";
 import { LockFace } from "./lock-face.js";
 import { dropExpired, wireIdOf } from "./loss.js";
-import { type Grant, knownLockOf, type LockTable, ownerLockOf } from "./owner-lock.js";
+import { type Grant, knownLockOf, type LockTable, type OwnerLock, ownerLockOf } from "./owner-lock.js";
 import { extend, release, releaseInnermost } from "./release.js";
 import { tellGrant } from "./telling.js";
 
@@ -167,23 +168,28 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const call = new LockAcquisition({ own, backend, origin, lease, frame, caller });
     const number = env.mint();
     call.number = number;
-    const told = () => ({ ...eventOf(backend), ownerId: wireIdOf(own) ?? env.wireId(number) });
     let grant: Grant | undefined;
     try {
       grant = await env.engine.acquire(call, wait, signal);
     } catch (error) {
-      env.events.tellEnd(told(), request, env.clock.mono() - begun, error);
+      env.events.tellEnd(this.#told(own, number), request, env.clock.mono() - begun, error);
       return tellCaller(error);
     }
     const waited = env.clock.mono() - begun;
     if (!grant) {
-      env.events.tellEnd(told(), request, waited);
+      env.events.tellEnd(this.#told(own, number), request, waited);
       return undefined;
     }
     tellGrant(env, backend, grant, waited, request.callSite);
     const hold = this.makeHold(grant);
     if (owner) grant.view = hold;
     return this.handOut(hold, request);
+  }
+
+  /** What is told of a call that is not granted; `number`: of its first wire id. */
+  #told(own: OwnerLock, number: number): LockEvent {
+    const { env } = this.#table;
+    return { ...eventOf(this.#backend), ownerId: wireIdOf(own) ?? env.wireId(number) };
   }
 
   /** @internal */

@@ -1,4 +1,5 @@
 /** How the holds of one owner on one lock are lost: by the clock, the server's word, force, or the end of the client. */
+import { instant } from "../base/clock.js";
 import type { LockLostError, LossReason } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
@@ -10,8 +11,8 @@ import { noop, quietly } from "./work.js";
 
 /** What the clock says is over is lost. */
 export function dropExpired(own: OwnerLock): void {
-  const expired = expiredHolds(own);
-  if (expired.length > 0) drop(own, expired, undefined);
+  const expired = own.firstHold && expiredHolds(own, instant(own.table.env.clock));
+  if (expired && expired.length > 0) drop(own, expired, undefined);
 }
 
 /** Whether the owner has a live hold, so that a further call re-enters. */
@@ -34,7 +35,8 @@ function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | und
   }
   forgetLost(own);
   for (const backend of new Map(grants.map(({ backend }) => [backend.side, backend])).values()) {
-    const giveBack = (rest: () => Rest) => letGo(own, backend, wireId, { rest, onSilence: noop });
+    const giveBack = (rest: () => Rest) =>
+      letGo(own, backend, wireId, rest().left, { rest, onSilence: noop });
     // With no hold left the wire id is over: nothing need wait for its release, and what the owner takes meanwhile is no rest of it.
     const release = own.firstHold
       ? dropInOrder(own, () => giveBack(() => restOf(own, backend)))

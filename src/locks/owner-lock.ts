@@ -3,7 +3,8 @@
  * renewal. The modules beside this one are functions over it.
  */
 import type { CallSite } from "../base/call-site.js";
-import { type Clock, elapsedSince, type Instant } from "../base/clock.js";
+import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
+import { untilDeadline } from "../base/lease.js";
 import type { Item } from "../base/list.js";
 import { wallTime } from "../base/platform.js";
 import { type Frame, type LockRecord, OwnerRecord } from "../owners/context.js";
@@ -11,7 +12,6 @@ import type { TimerEntry } from "../watchdog/timer-heap.js";
 import type { Watchdog } from "../watchdog/watchdog.js";
 import type { Backend, Side } from "./backend.js";
 import type { BareCalls } from "./bare-calls.js";
-import { untilDeadline } from "./deadline.js";
 import type { Env } from "./env.js";
 import { HoldRecord } from "./hold-record.js";
 import type { LiveSet } from "./live-set.js";
@@ -124,6 +124,7 @@ export interface GrantOptions {
   readonly frame: Frame | undefined;
   /** When the command that took it was sent. */
   readonly sent: Instant;
+  readonly now: Instant;
   /** Milliseconds. */
   readonly lease: number;
   /** Whether the watchdog renews it. */
@@ -156,7 +157,7 @@ export class Grant extends HoldRecord {
   #mono: number;
   #wall: number;
 
-  constructor({ own, backend, number, frame, sent, lease, renewed, token }: GrantOptions) {
+  constructor({ own, backend, number, frame, sent, now, lease, renewed, token }: GrantOptions) {
     super();
     this.own = own;
     this.backend = backend;
@@ -167,7 +168,7 @@ export class Grant extends HoldRecord {
     this.#lease = lease;
     this.#mono = Math.floor(sent.mono);
     this.#wall = Math.floor(sent.wall) - EPOCH;
-    this.#acquired = own.table.env.clock.wall() - EPOCH;
+    this.#acquired = now.wall - EPOCH;
   }
 
   get lockName(): string {
@@ -208,12 +209,17 @@ export class Grant extends HoldRecord {
 
   /** The local deadline lies before the server's by the drift. */
   get remaining(): number {
-    return untilDeadline(this.clock, this.own.table.env.settings.drift, this.sent, this.#lease);
+    return this.remainingAt(instant(this.clock));
+  }
+
+  /** As {@link remaining}, for who has read the clocks. */
+  remainingAt(now: Instant): number {
+    return untilDeadline(this.#lease, this.own.table.env.settings.drift, this.#elapsed(now));
   }
 
   /** Milliseconds for which the server keeps the key on account of this hold. */
-  get serverLeft(): number {
-    return Math.max(0, Math.ceil(this.#lease - elapsedSince(this.clock, this.sent)));
+  serverLeftAt(now: Instant): number {
+    return Math.max(0, Math.ceil(this.#lease - this.#elapsed(now)));
   }
 
   /** Sets the deadline to `lease` milliseconds after `sent`. */
@@ -234,14 +240,16 @@ export class Grant extends HoldRecord {
   }
 
   #laterBy(sent: Instant, lease: number): number {
-    return lease - elapsedSince(this.clock, sent) - (this.#lease - elapsedSince(this.clock, this.sent));
+    const now = instant(this.clock);
+    return lease - elapsed(sent, now) - (this.#lease - this.#elapsed(now));
+  }
+
+  /** Milliseconds since the command that set its term was sent. */
+  #elapsed({ mono, wall }: Instant): number {
+    return Math.max(mono - this.#mono, wall - EPOCH - this.#wall);
   }
 
   protected get clock(): Clock {
     return this.own.table.env.clock;
-  }
-
-  private get sent(): Instant {
-    return { mono: this.#mono, wall: this.#wall + EPOCH };
   }
 }

@@ -4,7 +4,7 @@ import { isLockError, LockLostError, RedisUnavailableError } from "../base/error
 import type { Attempt } from "../engine/acquisition.js";
 import { type Backend, DONE, OVER, SIDE_GONE } from "./backend.js";
 import { type Answer, awhile, once } from "./commands.js";
-import { restOf } from "./holds.js";
+import { countOn, restOf } from "./holds.js";
 import { loseAll, whyNotHeld } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { quietly } from "./work.js";
@@ -29,11 +29,10 @@ export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Pro
   const { env } = own.table;
   const { number, token, wireId } = own.firstHold as Grant;
   const callId = env.callId(wireId);
-  const others = () => restOf(own, backend);
-  const undo = () => quietly(backend.undo(wireId, callId, others));
+  const undo = () => quietly(backend.undo(wireId, callId, () => restOf(own, backend)));
   const sent = call.since ?? instant(env.clock);
   try {
-    const send = (left: number) => backend.reenter(wireId, callId, others().terms.length + 1, lease, left);
+    const send = (left: number) => backend.reenter(wireId, callId, countOn(own, backend.side) + 1, lease, left);
     const word = await once(own, backend, callId, send, answer.left);
     if (word === OVER) {
       throw new RedisUnavailableError(lockName, new Error("its hold count was changed by others"));

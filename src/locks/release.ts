@@ -107,7 +107,7 @@ async function reportLoss(grant: Grant): Promise<void> {
   if (grant.loss && grant.loss.reason !== "closed") throw grant.loss;
 }
 
-function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor): Promise<void> {
+async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor): Promise<void> {
   const { own, backend, wireId } = grant;
   const { env } = own.table;
   const begun = instant(env.clock);
@@ -119,26 +119,16 @@ function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor)
     onSilence();
     successor?.silent();
   };
-  const done = () => {
+  try {
+    const word = await letGo(own, backend, wireId, left, { rest, onSilence: silence, successor });
+    confirm(grant, word, begun, left);
+  } finally {
     keepHolds(own, (other) => other !== grant);
     changed(own);
     concludeHandoff(env, handoff);
     commandDone(own, grant.outcome);
     env.workDone();
-  };
-  return letGo(own, backend, wireId, { rest, onSilence: silence, successor }).then(
-    (word) => {
-      try {
-        confirm(grant, word, begun, left);
-      } finally {
-        done();
-      }
-    },
-    (error: unknown) => {
-      done();
-      throw error;
-    },
-  );
+  }
 }
 
 /** The server has answered to a release that was sent at `begun`, and left the owner `left` milliseconds by other holds. */

@@ -1,7 +1,7 @@
 /** When an owner's holds on a lock are to be renewed or have ended, and what the watchdog's news mean for them. */
-import { type Instant, onMono } from "../base/clock.js";
+import { type Instant, instant, onMono } from "../base/clock.js";
+import { renewalInterval, retryInterval } from "../base/lease.js";
 import { trace } from "../base/trace.js";
-import { renewalInterval, retryInterval } from "../watchdog/renewal-interval.js";
 import type { Renewal, RenewalRules } from "../watchdog/watchdog.js";
 import { DONE, eventOf } from "./backend.js";
 import { countOn, holdUnder } from "./holds.js";
@@ -10,21 +10,20 @@ import { type Grant, NEVER, type OwnerLock } from "./owner-lock.js";
 
 const NOTHING: readonly Renewal<OwnerLock>[] = [];
 
-/** A renewed hold was granted by a command sent at `sent`. */
-export function scheduleRenewal(own: OwnerLock, sent: Instant): void {
+/** A renewed hold was granted, at `now`, by a command sent at `sent`. */
+export function scheduleRenewal(own: OwnerLock, sent: Instant, now: Instant): void {
   if (!own.firstHold?.next) own.renewAt = NEVER;
-  const { clock, settings } = own.table.env;
-  renewBy(own, onMono(clock, sent) + renewalInterval(settings.watchdogTimeout));
+  renewBy(own, onMono(sent, now) + renewalInterval(own.table.env.settings.watchdogTimeout));
 }
 
 export const renewal: RenewalRules<OwnerLock> = {
   nextDue(own) {
     let next = Number.POSITIVE_INFINITY;
-    if (!own.firstHold) return next;
-    const now = own.table.env.clock.mono();
-    for (let grant: Grant | undefined = own.firstHold; grant; grant = grant.next) {
+    let now: Instant | undefined;
+    for (let grant = own.firstHold; grant; grant = grant.next) {
       if (grant.state !== "live") continue;
-      next = Math.min(next, now + grant.remaining);
+      now ??= instant(own.table.env.clock);
+      next = Math.min(next, now.mono + grant.remainingAt(now));
       if (grant.renewed && own.renewing === 0 && own.renewAt !== NEVER) next = Math.min(next, own.renewAt);
     }
     return next;
@@ -61,7 +60,7 @@ export const renewal: RenewalRules<OwnerLock> = {
     for (let grant: Grant | undefined = first; grant; grant = grant.next) {
       if (grant.state === "live" && grant.renewed && grant.side === side) grant.raiseTerm(sent, lease);
     }
-    renewBy(own, onMono(env.clock, sent) + renewalInterval(lease));
+    renewBy(own, onMono(sent, instant(env.clock)) + renewalInterval(lease));
     if (env.events.heard("renewed")) {
       env.events.emit("renewed", { ...eventOf(first.backend), ownerId: first.wireId });
     } else env.events.figures.renewed();

@@ -1,12 +1,11 @@
 /** Permits that were taken without a lease: the watchdog renews them until they are given back, or tells that they are lost. */
-import { elapsedSince, type Instant, onMono } from "../base/clock.js";
+import { elapsedSince, type Instant, instant, onMono } from "../base/clock.js";
 import type { LossReason } from "../base/errors.js";
+import { renewalInterval, retryInterval, untilDeadline } from "../base/lease.js";
 import type { Item } from "../base/list.js";
-import { untilDeadline } from "../locks/deadline.js";
 import type { Env } from "../locks/env.js";
 import { LiveSet } from "../locks/live-set.js";
 import { permitsRenew } from "../scripts/generated.js";
-import { renewalInterval, retryInterval } from "../watchdog/renewal-interval.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
 import type { TimerEntry } from "../watchdog/timer-heap.js";
 import {
@@ -67,7 +66,7 @@ export class KeptPermit implements TimerEntry, Live {
     this.#env = options.number.env;
     this.#since = options.sent;
     this.#sent = options.sent;
-    this.#renewAt = onMono(this.#env.clock, options.sent) + this.#interval;
+    this.#renewAt = onMono(options.sent, instant(this.#env.clock)) + this.#interval;
   }
 
   /** Milliseconds since it was taken. */
@@ -77,7 +76,7 @@ export class KeptPermit implements TimerEntry, Live {
 
   get remaining(): number {
     const { drift, watchdogTimeout } = this.#env.settings;
-    return untilDeadline(this.#env.clock, drift, this.#sent, watchdogTimeout);
+    return untilDeadline(watchdogTimeout, drift, elapsedSince(this.#env.clock, this.#sent));
   }
 
   watch(): void {
@@ -116,7 +115,7 @@ export class KeptPermit implements TimerEntry, Live {
     if (word !== 1) return this.lose("expired");
     this.#suspended = false;
     this.#sent = sent;
-    this.#renewAt = onMono(this.#env.clock, sent) + this.#interval;
+    this.#renewAt = onMono(sent, instant(this.#env.clock)) + this.#interval;
     this.number.emit("renewed", { permitId: this.id });
     this.#options.permits.watchdog.watch(this);
   }

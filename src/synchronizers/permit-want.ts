@@ -1,10 +1,10 @@
 /** One permit with a lease: how it is taken and ended on the wire. */
-import { type Instant, instant } from "../base/clock.js";
+import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
 import { permitId } from "../base/ids.js";
+import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
 import type { Attempt } from "../engine/acquisition.js";
-import { untilDeadline } from "../locks/deadline.js";
 import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber, type Step } from "./number.js";
 import type { Want } from "./request.js";
@@ -55,7 +55,7 @@ export class TakePermit implements Want<Permit> {
     };
     const step = { script: permitsAcquire, keys, args };
     const attempt = await number.take(step, within, read, ({ granted }) => granted);
-    if (attempt.granted && untilDeadline(clock, settings.drift, sent, this.#lease) === 0) {
+    if (attempt.granted && untilDeadline(this.#lease, settings.drift, elapsedSince(clock, sent)) === 0) {
       throw new LockLostError(number.name, "expired", clock.wall());
     }
     return attempt;

@@ -66,7 +66,7 @@ export class Watchdog<T extends TimerEntry> {
       return;
     }
     this.#heap.put(watched, dueAt);
-    this.#arm();
+    if (dueAt < this.#armedFor) this.#arm();
   }
 
   close(): void {

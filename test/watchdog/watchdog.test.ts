@@ -1,7 +1,7 @@
 /** The watchdog in virtual time, with rules and renewers that the test answers for. */
 import { describe, expect, test } from "vitest";
 import type { Instant } from "../../src/base/clock.js";
-import { renewalInterval, retryInterval } from "../../src/watchdog/renewal-interval.js";
+import { renewalInterval, retryInterval } from "../../src/base/lease.js";
 import type { TimerEntry } from "../../src/watchdog/timer-heap.js";
 import { type Renewal, type RenewalRules, type Renewer, Watchdog } from "../../src/watchdog/watchdog.js";
 import { settled, VirtualClock } from "../support/virtual-clock.js";
