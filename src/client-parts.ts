@@ -52,7 +52,12 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
   const groupOf = isCluster(connection) ? slotOf : () => 0;
   const client = describeSelf(options.label);
   const events = new Events(outside);
-  const stir = () => presence.stir();
+  const round = renewalInterval(watchdogTimeout);
+  const presence = new Presence(
+    { runner, clock, events, client, round, look: () => look(), outside },
+    options.presence,
+  );
+  const { stir } = presence;
   const env = new Env({
     clientId: client.id,
     settings: options,
@@ -73,10 +78,6 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
   const table = makeLockTable(env, watchdog);
   const permits = new KeptPermits(env, watchdog);
   const look = lookOf({ table, permits, engine: env.engine, clock });
-  const presence = new Presence(
-    { runner, clock, events, client, round: renewalInterval(watchdogTimeout), look, outside },
-    options.presence,
-  );
   const inspector = new Inspector({
     runner,
     prefix,

@@ -140,15 +140,17 @@ export class Events {
   }
 
   /** Tells of a hold that was granted, `waited` milliseconds after it was asked for. No event is built that nobody hears. */
-  tellGrant({ lockName, kind }: LockEvent, hold: ToldHold, waited: number, nested: boolean): void {
+  tellGrant(about: LockEvent, hold: ToldHold, waited: number, nested: boolean): void {
     if (!this.heard("acquired")) return this.figures.acquired(waited, nested);
+    const { lockName, kind } = about;
     this.emit("acquired", { lockName, kind, ownerId: hold.ownerId, waited, nested });
   }
 
   /** Tells that such a hold was given back, likewise. */
-  tellRelease({ lockName, kind }: LockEvent, hold: ToldHold): void {
+  tellRelease(about: LockEvent, hold: ToldHold): void {
     const { heldFor: held } = hold;
     if (!this.heard("released")) return this.figures.released(held);
+    const { lockName, kind } = about;
     this.emit("released", { lockName, kind, ownerId: hold.ownerId, held });
   }
 

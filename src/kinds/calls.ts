@@ -1,6 +1,6 @@
 /** What the calls of all kinds are made of: the keys and arguments that their scripts share, and how replies are read. */
 import type { LockError } from "../base/errors.js";
-import { countOf, type Rest, TAKEN, TOMBSTONE_TTL } from "../locks/backend.js";
+import { type Rest, TAKEN, TOMBSTONE_TTL } from "../locks/backend.js";
 import type { Call } from "../redis/call.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 
@@ -42,8 +42,10 @@ export function forceArguments(publish: string): { readonly tombstoneTtl: number
   return { tombstoneTtl: TOMBSTONE_TTL, publish };
 }
 
-export function remaining(rest: Rest, publish: string): RemainingArguments {
-  return { count: countOf(rest), left: rest.left, tombstoneTtl: TOMBSTONE_TTL, publish };
+export function remaining({ terms, left }: Rest, publish: string): RemainingArguments {
+  // None stay on the side if the server has let go of all.
+  const count = terms.some((term) => term > 0) ? terms.length : 0;
+  return { count, left, tombstoneTtl: TOMBSTONE_TTL, publish };
 }
 
 /** The server's word on a hold. */

@@ -67,11 +67,6 @@ export interface Giving {
   readonly successor?: Successor | undefined;
 }
 
-/** How many holds stay on the side: none if the server has let go of all. */
-export function countOf({ terms }: Rest): number {
-  return terms.some((term) => term > 0) ? terms.length : 0;
-}
-
 /** A read-write lock has two, all others one. Holds of both share the owner's wire id. */
 export type Side = "only" | "read" | "write";
 

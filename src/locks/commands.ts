@@ -26,7 +26,7 @@ export function queueCommand<T>(own: OwnerLock, task: () => Promise<T>): Promise
 export function commandDone(own: OwnerLock, work: Promise<unknown> | undefined): void {
   if (own.lastCommand !== work) return;
   own.lastCommand = undefined;
-  forgetIfIdle(own);
+  if (own.owner) forgetIfIdle(own);
 }
 
 /** The promise of a task: it may be answered before what the task leaves behind is settled. */
@@ -94,7 +94,7 @@ export async function once<T>(
     begun = instant(clock);
     left = leftOf(within, elapsed(called, begun));
   }
-  const wireId = own.firstHold?.wireId;
+  const { firstHold } = own;
   const { connectionEpoch } = runner;
   let isUnsure = true;
   try {
@@ -103,13 +103,17 @@ export async function once<T>(
       runner.connectionEpoch !== connectionEpoch || elapsedSince(clock, begun) > runner.commandTimeout;
     return result;
   } finally {
-    // By the state of that moment there is nothing to undo, so this only leaves the tombstone.
-    const rest = () => restOf(own, backend);
-    if (isUnsure && wireId !== undefined) {
-      own.unsure ??= [];
-      own.unsure.push((ms) => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest), ms)));
-    }
+    if (isUnsure && firstHold) leaveUnsure(own, backend, firstHold.wireId, callId);
   }
+}
+
+/** A command may arrive once more: the next one writes its tombstone first. */
+function leaveUnsure(own: OwnerLock, backend: Backend, wireId: string, callId: string): void {
+  const { runner } = own.table.env;
+  // By the state of that moment there is nothing to undo, so this only leaves the tombstone.
+  const rest = () => restOf(own, backend);
+  own.unsure ??= [];
+  own.unsure.push((ms) => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest), ms)));
 }
 
 /** Releases all holds of a side but the rest, which has `left` milliseconds to go: the wire id lives on while any hold does. */

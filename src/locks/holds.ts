@@ -3,9 +3,6 @@ import { type Instant, instant } from "../base/clock.js";
 import { type Backend, NOTHING_LEFT, type Rest, type Side } from "./backend.js";
 import type { Grant, OpenCall, OwnerLock } from "./owner-lock.js";
 
-/** Asked for at each call, and nearly always so. */
-const NONE: readonly Grant[] = [];
-
 /** In the order of their grants; those on their way back included. */
 export function* holdsOf(own: OwnerLock): IterableIterator<Grant> {
   for (let grant = own.firstHold; grant; grant = grant.next) yield grant;
@@ -29,15 +26,6 @@ export function hasAnother(own: OwnerLock, grant: Grant): boolean {
     if (other.state === "live" && other !== grant) return true;
   }
   return false;
-}
-
-/** Live ones whose time is over by the clock. */
-export function expiredHolds(own: OwnerLock, now: Instant): readonly Grant[] {
-  let expired = NONE;
-  for (let grant = own.firstHold; grant; grant = grant.next) {
-    if (grant.state === "live" && grant.remainingAt(now) <= 0) expired = [...expired, grant];
-  }
-  return expired;
 }
 
 /** The innermost live hold on this side. */

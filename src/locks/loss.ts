@@ -1,18 +1,26 @@
 /** How the holds of one owner on one lock are lost: by the clock, the server's word, force, or the end of the client. */
-import { instant } from "../base/clock.js";
+import { type Instant, instant } from "../base/clock.js";
 import type { LockLostError, LossReason } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
 import { changed, inOrder, letGo } from "./commands.js";
-import { anyLive, expiredHolds, keepHolds, liveHolds, restOf } from "./holds.js";
+import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { noop, quietly } from "./work.js";
 
 /** What the clock says is over is lost. */
 export function dropExpired(own: OwnerLock): void {
-  const expired = own.firstHold && expiredHolds(own, instant(own.table.env.clock));
-  if (expired && expired.length > 0) drop(own, expired, undefined);
+  let now: Instant | undefined;
+  let expired: Grant[] | undefined;
+  for (let grant = own.firstHold; grant; grant = grant.next) {
+    if (grant.state !== "live") continue;
+    now ??= instant(own.table.env.clock);
+    if (grant.remainingAt(now) > 0) continue;
+    expired ??= [];
+    expired.push(grant);
+  }
+  if (expired) drop(own, expired, undefined);
 }
 
 /** Whether the owner has a live hold, so that a further call re-enters. */

@@ -56,9 +56,9 @@ export class Presence {
   }
 
   /** Something is held or awaited from now on. */
-  stir(): void {
+  readonly stir = (): void => {
     if (!this.#armed && !this.#isOff) this.#arm(LOOK);
-  }
+  };
 
   /** The client ends: there is nothing to tell any more. */
   async close(): Promise<void> {

@@ -112,7 +112,12 @@ export class RetryingCommand<T> implements AnyCommand {
     const { call: first, again } = this.#work.spec;
     this.#inFlight = true;
     const health = this.#host.servers.of(first.keys);
-    if (health !== this.#health) this.#address(health);
+    if (health !== this.#health) {
+      // Another server than before owes the answer.
+      this.#health?.callEnded();
+      this.#health = health;
+      health.callBegun();
+    }
     try {
       const call = this.#sent++ > 0 && again ? again() : first;
       const answer =
@@ -167,13 +172,6 @@ export class RetryingCommand<T> implements AnyCommand {
       const strange = new Error("the reply is none that this script gives");
       ended.reject(isLockError(error) ? error : this.#host.unavailable(ended.spec.call.lockName, strange));
     }
-  }
-
-  /** Another server than before owes the answer. */
-  #address(health: ServerHealth): void {
-    this.#health?.callEnded();
-    this.#health = health;
-    health.callBegun();
   }
 
   #failed(error: unknown): void {
