@@ -12,13 +12,13 @@ import {
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import type { Acquired, Backend } from "./backend.js";
-import { awhile, changed, dropTurns, endRun, endWireId, inOrder, inOrderWithin, turnsOf } from "./commands.js";
+import { awhile, dropTurns, endRun, endWireId, inOrder, inOrderWithin, turnsOf } from "./commands.js";
 import { addHold, openCall } from "./holds.js";
 import { dropExpired, holds, wireIdOf } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { AGAIN, reenter } from "./reenter.js";
-import { scheduleRenewal } from "./renewal.js";
 import { release } from "./release.js";
+import { register } from "./renewal.js";
 import { type LocalSuccessor, successorOf } from "./successor.js";
 import { tellWaiting } from "./telling.js";
 import { admitsUpgrade } from "./upgrade.js";
@@ -177,11 +177,9 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     // A nested call needs nothing of its outermost tries any more.
     if (number !== this.number) this.withdraw();
     own.turns?.settle(this);
-    if (frame) turnsOf(own).begin(frame, backend.accessMode);
     addHold(grant, this.outcomeUnknown, this.isBare);
     this.outcomeUnknown = false;
-    if (renewed) scheduleRenewal(own, sent, now);
-    changed(own);
+    register(grant, sent, now);
     return grant;
   }
 

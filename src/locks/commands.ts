@@ -5,7 +5,7 @@ import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
 import { forgetIfIdle, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
-import { noop, quietly } from "./work.js";
+import { quietly } from "./work.js";
 
 /** Runs a task when those that were handed in before it have settled. */
 export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
@@ -49,22 +49,32 @@ export function inOrderWithin<T>(
 ): { readonly answer: Promise<T>; readonly settled: Promise<void> } {
   let settled!: Promise<void>;
   const answer = new Promise<T>((resolve, reject) => {
-    const { clock } = own.table.env;
-    const begun = own.lastCommand && instant(clock);
-    let isLate = false;
-    const expire = () => {
-      isLate = true;
-      reject(own.table.env.runner.unavailable(lockName));
-    };
-    const cancel = begun ? clock.after(within, expire) : noop;
-    settled = inOrder(own, async () => {
-      cancel();
-      const left = begun ? leftOf(within, elapsedSince(clock, begun)) : within;
-      if (!isLate) await task({ resolve, reject, left });
-    });
+    const begin = (left: number) => task({ resolve, reject, left });
+    const expire = () => reject(own.table.env.runner.unavailable(lockName));
+    settled = inOrder(own, own.lastCommand ? inTime(own, within, begin, expire) : () => begin(within));
     settled.catch(reject);
   });
   return { answer, settled };
+}
+
+/** A task behind others, which does not begin once `within` milliseconds are over. */
+function inTime(
+  own: OwnerLock,
+  within: number,
+  begin: (left: number) => Promise<void>,
+  expire: () => void,
+): () => Promise<void> {
+  const { clock } = own.table.env;
+  const called = instant(clock);
+  let isLate = false;
+  const cancel = clock.after(within, () => {
+    isLate = true;
+    expire();
+  });
+  return async () => {
+    cancel();
+    if (!isLate) await begin(leftOf(within, elapsedSince(clock, called)));
+  };
 }
 
 /** At least so much that a command can be sent with it. */

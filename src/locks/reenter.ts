@@ -32,7 +32,8 @@ export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Pro
   const undo = () => quietly(backend.undo(wireId, callId, () => restOf(own, backend)));
   const sent = call.since ?? instant(env.clock);
   try {
-    const send = (left: number) => backend.reenter(wireId, callId, countOn(own, backend.side) + 1, lease, left);
+    const send = (left: number) =>
+      backend.reenter(wireId, callId, countOn(own, backend.side) + 1, lease, left);
     const word = await once(own, backend, callId, send, answer.left);
     if (word === OVER) {
       throw new RedisUnavailableError(lockName, new Error("its hold count was changed by others"));

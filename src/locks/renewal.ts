@@ -4,16 +4,21 @@ import { renewalInterval, retryInterval } from "../base/lease.js";
 import { trace } from "../base/trace.js";
 import type { Renewal, RenewalRules } from "../watchdog/watchdog.js";
 import { DONE, eventOf } from "./backend.js";
+import { changed, turnsOf } from "./commands.js";
 import { countOn, holdUnder } from "./holds.js";
 import { dropExpired, loseAll, whyNotHeld } from "./loss.js";
 import { type Grant, NEVER, type OwnerLock } from "./owner-lock.js";
 
 const NOTHING: readonly Renewal<OwnerLock>[] = [];
 
-/** A renewed hold was granted, at `now`, by a command sent at `sent`. */
-export function scheduleRenewal(own: OwnerLock, sent: Instant, now: Instant): void {
-  if (!own.firstHold?.next) own.renewAt = NEVER;
-  renewBy(own, onMono(sent, now) + renewalInterval(own.table.env.settings.watchdogTimeout));
+/** A hold was granted at `now`, by a command sent at `sent`: it has its turn, and something is due for it. */
+export function register({ own, backend, frame, renewed }: Grant, sent: Instant, now: Instant): void {
+  if (frame) turnsOf(own).begin(frame, backend.accessMode);
+  if (renewed) {
+    if (!own.firstHold?.next) own.renewAt = NEVER;
+    renewBy(own, onMono(sent, now) + renewalInterval(own.table.env.settings.watchdogTimeout));
+  }
+  changed(own);
 }
 
 export const renewal: RenewalRules<OwnerLock> = {
