@@ -3,6 +3,7 @@
  * and tries the others once it has that one. Refused one of them, it gives back what it took and waits for that one. Since
  * nobody waits while holding, no orders of members can dead-lock.
  */
+import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
 import type { Arbiter, Contestant } from "../engine/arbiter.js";
 import { Wait } from "../engine/wait.js";
@@ -215,9 +216,9 @@ export class AllOrNone {
   /** Whether the lease that members were taken with is as good as whole. */
   #isWhole(grants: readonly Grant[]): boolean {
     const lease = this.#lease;
-    return (
-      lease !== undefined && grants.every(({ serverLeft }) => serverLeft >= lease * (1 - SHARE_OF_LEASE))
-    );
+    if (lease === undefined) return false;
+    const now = instant(this.#members.clock);
+    return grants.every((grant) => grant.serverLeftAt(now) >= lease * (1 - SHARE_OF_LEASE));
   }
 
   /** The lease begins now that the last member is granted. */

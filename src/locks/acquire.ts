@@ -124,13 +124,13 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       return tried;
     }
     dropExpired(own);
-    const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, async (reply) => {
+    const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, (reply) => {
       dropExpired(own);
       // Behind the release of what was dropped: until then the server counts more holds than a nested call expects.
-      if (this.over || own.drops || !this.hasTurn(true)) return reply.resolve(AGAIN);
+      if (this.over || own.drops || !this.hasTurn(true)) return Promise.resolve(reply.resolve(AGAIN));
       // Also a hold on its way back is re-entered: its unlock was called later than this call.
-      if (own.firstHold) await reenter(this, reply);
-      else reply.resolve(await this.#outermost(reply.left, coWaiters));
+      if (own.firstHold) return reenter(this, reply);
+      return this.#outermost(reply.left, coWaiters).then(reply.resolve);
     });
     this.lastTry = settled;
     return answer;

@@ -39,20 +39,25 @@ export interface Answer<T> {
 
 /**
  * As {@link inOrder}. Behind a command that Redis does not answer the task would wait without end: the answer is
- * UNAVAILABLE when it has not begun within `within` milliseconds, and then it does not begin.
+ * UNAVAILABLE when it has not begun within `within` milliseconds, and then it does not begin. Nothing is to be settled, nor
+ * waited for, if it throws at once.
  */
 export function inOrderWithin<T>(
   own: OwnerLock,
   lockName: string,
   within: number,
   task: (answer: Answer<T>) => Promise<void>,
-): { readonly answer: Promise<T>; readonly settled: Promise<void> } {
-  let settled!: Promise<void>;
+): { readonly answer: Promise<T>; readonly settled: Promise<void> | undefined } {
+  let settled: Promise<void> | undefined;
   const answer = new Promise<T>((resolve, reject) => {
     const begin = (left: number) => task({ resolve, reject, left });
     const expire = () => reject(own.table.env.runner.unavailable(lockName));
-    settled = inOrder(own, own.lastCommand ? inTime(own, within, begin, expire) : () => begin(within));
-    settled.catch(reject);
+    settled = queueCommand(own, own.lastCommand ? inTime(own, within, begin, expire) : () => begin(within));
+    const done = () => commandDone(own, settled);
+    settled.then(done, (error: unknown) => {
+      done();
+      reject(error);
+    });
   });
   return { answer, settled };
 }

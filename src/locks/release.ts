@@ -107,7 +107,7 @@ async function reportLoss(grant: Grant): Promise<void> {
   if (grant.loss && grant.loss.reason !== "closed") throw grant.loss;
 }
 
-async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor): Promise<void> {
+function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor): Promise<void> {
   const { own, backend, wireId } = grant;
   const { env } = own.table;
   const begun = instant(env.clock);
@@ -119,16 +119,26 @@ async function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSucc
     onSilence();
     successor?.silent();
   };
-  try {
-    const word = await letGo(own, backend, wireId, left, { rest, onSilence: silence, successor });
-    confirm(grant, word, begun, left);
-  } finally {
+  const done = () => {
     keepHolds(own, (other) => other !== grant);
     changed(own);
     concludeHandoff(env, handoff);
     commandDone(own, grant.outcome);
     env.workDone();
-  }
+  };
+  return letGo(own, backend, wireId, left, { rest, onSilence: silence, successor }).then(
+    (word) => {
+      try {
+        confirm(grant, word, begun, left);
+      } finally {
+        done();
+      }
+    },
+    (error: unknown) => {
+      done();
+      throw error;
+    },
+  );
 }
 
 /** The server has answered to a release that was sent at `begun`, and left the owner `left` milliseconds by other holds. */
