@@ -160,13 +160,33 @@ const EQUIVALENT = new Map([
     'return this.own.table.env.router.subscribe(this.backend.wakesOn(this.wireId ?? ""), listener);',
     ['""', '"Stryker was here!"'],
   ),
-  ...same(SHORTCUT, "locks/acquire", "if (own.calls) closeCall(own, this);", ["(own.calls)", "(true)"]),
-  ...same(SHORTCUT, "locks/acquire", "if (own.owner) dropTurns(own);", ["(own.owner)", "(true)"]),
-  ...same(MEMORY, "locks/acquire", "if (own.owner) dropTurns(own);", ["(own.owner)", "(false)"]),
-  ...same(SHORTCUT, "locks/acquire", "if (runner.prepared) return this.#ask(within, coWaiters);", [
-    "runner.prepared",
+  ...same(
+    "its one call is told of nothing",
+    "locks/acquire",
+    "if (this.own.owner) openCall(this.own, this);",
+    ["(this.own.owner)", "(true)"],
+  ),
+  ...same("what it refuses would be refused again, unless it is undone", "kinds/hash", "call.vital = true;", [
+    "true",
     "false",
   ]),
+  ...same(
+    SHORTCUT,
+    "locks/acquisition-options",
+    "const owner = named ? actorOf(named, lockKey) : caller && ownerInside(caller, lockKey);",
+    ["caller &&", "true &&"],
+  ),
+  ...same(SHORTCUT, "locks/bare-calls", "const own = noting > 0 ? ownHold(lockKey) : undefined;", [
+    "noting > 0",
+    "true",
+  ]),
+  ...same(SHORTCUT, "locks/commands", "if (own.owner) forgetIfIdle(own);", ["(own.owner)", "(true)"]),
+  ...same(SHORTCUT, "watchdog/watchdog", "if (dueAt < this.#armedFor) this.#arm();", [
+    "dueAt < this.#armedFor",
+    "true",
+  ]),
+  ...same(SHORTCUT, "locks/acquire", "if (own.owner) dropTurns(own);", ["(own.owner)", "(true)"]),
+  ...same(MEMORY, "locks/acquire", "if (own.owner) dropTurns(own);", ["(own.owner)", "(false)"]),
   ...same(UNDEFINED, "locks/acquire", "if (successor) this.successor = undefined;", [
     "(successor)",
     "(true)",
@@ -216,13 +236,6 @@ const EQUIVALENT = new Map([
   ...same(
     SHORTCUT,
     "locks/loss",
-    "if (expired.length > 0) drop(own, expired, undefined);",
-    ["expired.length > 0", "true"],
-    [">", ">="],
-  ),
-  ...same(
-    SHORTCUT,
-    "locks/loss",
     "if (live.length > 0) drop(own, live, reason);",
     ["live.length > 0", "true"],
     [">", ">="],
@@ -263,7 +276,6 @@ const EQUIVALENT = new Map([
     "if (isQueued) return env.runner.withTimeout(grant.lockName, grant.outcome);",
     ["(isQueued)", "(true)"],
   ),
-  ...same(SHORTCUT, "locks/renewal", "if (!own.firstHold) return next;", ["!own.firstHold", "false"]),
   ...same(
     "says the same as none",
     "locks/renewal",
@@ -277,10 +289,12 @@ const EQUIVALENT = new Map([
     [/this.*#next/, "false"],
     ["!this.#next", "this.#next"],
   ),
-  ...same(SHORTCUT, "locks/commands", "const waits = own.lastCommand !== undefined;", [
-    /= own.*;/,
-    "= true;",
-  ]),
+  ...same(
+    SHORTCUT,
+    "locks/commands",
+    "settled = queueCommand(own, own.lastCommand ? inTime(own, within, begin, expire) : () => begin(within));",
+    ["own.lastCommand", "true"],
+  ),
   ...same(
     "its failure is told to nobody",
     "locks/commands",
@@ -449,16 +463,6 @@ const EQUIVALENT = new Map([
     "locks/holds",
     "if (resent || own.troubles) own.troubles = resent ? { resent } : undefined;",
     ["resent || own.troubles", "true"],
-  ),
-  ...same("its one call is told of nothing", "locks/holds", "if (!own.owner) return;", [
-    "!own.owner",
-    "false",
-  ]),
-  ...same(
-    THERE,
-    "locks/holds",
-    "if (own.calls?.delete(call) && own.calls.size === 0) own.calls = undefined;",
-    ["?.", "."],
   ),
   ...same(NOBODY, "locks/loss", "return own.troubles?.forced?.filter((other) => other !== side) ?? [];", [
     "?? []",
