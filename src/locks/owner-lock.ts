@@ -119,15 +119,12 @@ const EPOCH = wallTime();
 export interface GrantOptions {
   readonly own: OwnerLock;
   readonly backend: Backend;
-  /** Of its wire id. */
   readonly number: number;
   readonly frame: Frame | undefined;
   /** When the command that took it was sent. */
   readonly sent: Instant;
   readonly now: Instant;
-  /** Milliseconds. */
   readonly lease: number;
-  /** Whether the watchdog renews it. */
   readonly renewed: boolean;
   readonly token: bigint | undefined;
 }
@@ -144,18 +141,18 @@ export class Grant extends HoldRecord {
   declare callSite?: CallSite;
   /** What its owner got; there only where the owner can ask for it again. */
   declare view?: object;
+  /** Of its wire id. */
   readonly number: number;
   readonly #acquired: number;
   /** Whether the watchdog renews it. */
   renewed: boolean;
   /** The next one of its owner, in the order of the grants. */
   next: Grant | undefined;
-  /** See {@link OwnerLock.openHold}. */
   below: Grant | undefined;
-  #lease: number;
+  #lease = 0;
   /** When the command that set its term was sent, in whole milliseconds; see {@link EPOCH}. */
-  #mono: number;
-  #wall: number;
+  #mono = 0;
+  #wall = 0;
 
   constructor({ own, backend, number, frame, sent, now, lease, renewed, token }: GrantOptions) {
     super();
@@ -165,9 +162,7 @@ export class Grant extends HoldRecord {
     this.renewed = renewed;
     if (token !== undefined) this.token = token;
     if (frame) this.frame = frame;
-    this.#lease = lease;
-    this.#mono = Math.floor(sent.mono);
-    this.#wall = Math.floor(sent.wall) - EPOCH;
+    this.setTerm(sent, lease);
     this.#acquired = now.wall - EPOCH;
   }
 
