@@ -60,7 +60,6 @@ async function takeBack(call: MemberAcquisition, vote: Promise<unknown>): Promis
   const { own } = call;
   const { overdue } = own.table.env.masters;
   overdue.set(own.key, (overdue.get(own.key) ?? 0) + 1);
-  const undone = call.inFlight ? call.undo() : undefined;
   call.leave(false);
   try {
     await vote;
@@ -69,6 +68,6 @@ async function takeBack(call: MemberAcquisition, vote: Promise<unknown>): Promis
     if (left > 0) overdue.set(own.key, left);
     else overdue.delete(own.key);
   }
-  await undone;
+  await call.behind?.done;
   if (!call.granted) throw NOTHING_GRANTED;
 }

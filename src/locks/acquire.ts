@@ -1,7 +1,6 @@
 /** One call that wants a hold of a lock: how it tries, and what becomes of a try that nobody waits for any more. */
 import { type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
-import { trace } from "../base/trace.js";
 import {
   Acquisition,
   type Attempt,
@@ -12,15 +11,16 @@ import {
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import type { Acquired, Backend } from "./backend.js";
-import { awhile, dropTurns, endRun, endWireId, inOrder, inOrderWithin, turnsOf } from "./commands.js";
+import { awhile, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
 import { addHold, openCall } from "./holds.js";
-import { dropExpired, holds, wireIdOf } from "./loss.js";
+import { dropExpired, holds } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { AGAIN, reenter } from "./reenter.js";
 import { release } from "./release.js";
 import { register } from "./renewal.js";
 import { type LocalSuccessor, successorOf } from "./successor.js";
 import { tellWaiting } from "./telling.js";
+import { endWireId, type Undo, undoBehind, undoneBy } from "./undo.js";
 import { admitsUpgrade } from "./upgrade.js";
 import { quietly } from "./work.js";
 
@@ -48,6 +48,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   /** Its last try, and what had to be settled after it. */
   lastTry: Promise<unknown> | undefined;
   grant: Grant | undefined;
+  /** What undoes the try that it was given up with, by a command right behind it. */
+  declare behind: Undo | undefined;
   /** Its next try is the command by which another gives the lock back. */
   declare successor: LocalSuccessor | undefined;
 
@@ -108,9 +110,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override waiting(): void {
-    const { env } = this.own.table;
-    this.number ??= env.mint();
-    tellWaiting(env, this.backend, wireIdOf(this.own) ?? env.wireId(this.number));
+    this.number ??= this.own.table.env.mint();
+    tellWaiting(this.own, this.backend, this.number);
   }
 
   /** What a try leaves behind when it fails or is given up is settled before the owner's next command. */
@@ -125,7 +126,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     }
     dropExpired(own);
     const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, (reply) => {
-      dropExpired(own);
+      if (reply.waited) dropExpired(own);
       // Behind the release of what was dropped: until then the server counts more holds than a nested call expects.
       if (this.over || own.drops || !this.hasTurn(true)) return Promise.resolve(reply.resolve(AGAIN));
       // Also a hold on its way back is re-entered: its unlock was called later than this call.
@@ -158,7 +159,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       if (lastTry) own.table.env.settle(lastTry);
       // Granted after all, while the call was being ended.
       if (grant) void quietly(release(grant));
-      else if (this.inFlight) void this.undo();
+      else if (this.inFlight) this.behind = undoBehind(own, this.backend, this.wireId as string);
       else this.withdraw();
       endRun(own, frame);
     }
@@ -172,7 +173,6 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     const now = instant(own.table.env.clock);
     const grant = new Grant({ own, backend, number, frame, sent, now, lease, renewed, token });
     if (this.over || grant.remainingAt(now) <= 0) return undefined;
-    trace('lock "%s": granted to %s', this.lockName, grant);
     this.grant = grant;
     // A nested call needs nothing of its outermost tries any more.
     if (number !== this.number) this.withdraw();
@@ -230,13 +230,15 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
 
   /** Granted, but past its deadline, or for nobody. */
   async #tooLate(): Promise<Attempt<Grant>> {
+    // Of a group's late call: there was something to take back.
     this.granted = this.over;
-    await awhile(this.own, this.undo());
+    const undone = this.outcomeUnknown ? undefined : undoneBy(this.own, this.behind);
+    await awhile(this.own, undone ?? this.undo());
     if (!this.over) throw new LockLostError(this.lockName, "expired", this.own.table.env.clock.wall());
     return AGAIN;
   }
 
-  /** In the background: gives back what an outermost try got or may still get, one in flight by a command right behind it. */
+  /** In the background: gives back what an outermost try got or may still get. */
   undo(): Promise<unknown> {
     const { wireId } = this;
     // A wire id that was undone has a tombstone; a further try needs a fresh one.

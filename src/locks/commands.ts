@@ -1,10 +1,11 @@
 /** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
 import { elapsed, elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
-import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
+import { type Backend, DONE, type Giving } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
 import { forgetIfIdle, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
+import { endWireId } from "./undo.js";
 import { quietly } from "./work.js";
 
 /** Runs a task when those that were handed in before it have settled. */
@@ -35,6 +36,8 @@ export interface Answer<T> {
   reject(error: unknown): void;
   /** Milliseconds that are left for it as its task begins. */
   readonly left: number;
+  /** Others went before it. */
+  readonly waited: boolean;
 }
 
 /**
@@ -50,9 +53,10 @@ export function inOrderWithin<T>(
 ): { readonly answer: Promise<T>; readonly settled: Promise<void> | undefined } {
   let settled: Promise<void> | undefined;
   const answer = new Promise<T>((resolve, reject) => {
-    const begin = (left: number) => task({ resolve, reject, left });
+    const waited = own.lastCommand !== undefined;
+    const begin = (left: number) => task({ resolve, reject, left, waited });
     const expire = () => reject(own.table.env.runner.unavailable(lockName));
-    settled = queueCommand(own, own.lastCommand ? inTime(own, within, begin, expire) : () => begin(within));
+    settled = queueCommand(own, waited ? inTime(own, within, begin, expire) : () => begin(within));
     const done = () => commandDone(own, settled);
     settled.then(done, (error: unknown) => {
       done();
@@ -157,13 +161,6 @@ async function undoIfLost(
   const word = await released;
   if (word !== DONE) void endWireId(own, backend, wireId);
   return word;
-}
-
-/** In the background: whatever the server has of a wire id, or may still get, is nobody's. */
-export function endWireId(own: OwnerLock, backend: Backend, wireId: string): Promise<unknown> {
-  const undone = quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT));
-  own.table.env.settle(undone);
-  return undone;
 }
 
 /** Waits for work to settle, as long as one command may take. */

@@ -22,11 +22,14 @@ export function onForce(listener: ForceListener): () => void {
   return () => listeners.delete(listener);
 }
 
-/** This process gave a lock back by force: those who have it by this client find out, and those whose grant is on its way. */
+/**
+ * This process gave a lock back by force: those who have it by this client find out, and those whose grant is on its way, but
+ * for members of a RedLock, which find out by their next renewal.
+ */
 export async function hearOfForce({ env, live }: LockTable, forced: Backend): Promise<void> {
   const arriving = env.engine.trying.map(async (call) => {
     if (!(call instanceof LockAcquisition) || call.backend.key !== forced.key) return;
-    await quietly(call.lastTry as Promise<unknown>);
+    await quietly(Promise.resolve(call.lastTry));
     await askWhetherForced(call.own, forced);
   });
   await Promise.all([...live.all().map((own) => askWhetherForced(own, forced)), ...arriving]);

@@ -7,6 +7,7 @@ import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from
 import { changed, inOrder, letGo } from "./commands.js";
 import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
+import { endWireId } from "./undo.js";
 import { noop, quietly } from "./work.js";
 
 /** What the clock says is over is lost. */
@@ -66,8 +67,12 @@ function dropInOrder(own: OwnerLock, giveBack: () => Promise<number>): Promise<n
  * way back will be told so.
  */
 export function loseAll(own: OwnerLock, reason: LossReason, side?: Side): void {
-  for (const grant of liveHolds(own)) if (side === undefined || grant.side === side) lose(grant, reason);
+  const lost = liveHolds(own).filter((grant) => side === undefined || grant.side === side);
+  for (const grant of lost) lose(grant, reason);
   forgetLost(own);
+  // Nothing is given back, so nothing else leaves the tombstone that refuses a late copy of the acquire.
+  if (!own.troubles?.resent || own.firstHold) return;
+  for (const { backend, wireId } of lost) void endWireId(own, backend, wireId);
 }
 
 function forgetLost(own: OwnerLock): void {

@@ -12,7 +12,9 @@ import { type Grant, NEVER, type OwnerLock } from "./owner-lock.js";
 const NOTHING: readonly Renewal<OwnerLock>[] = [];
 
 /** A hold was granted at `now`, by a command sent at `sent`: it has its turn, and something is due for it. */
-export function register({ own, backend, frame, renewed }: Grant, sent: Instant, now: Instant): void {
+export function register(grant: Grant, sent: Instant, now: Instant): void {
+  const { own, backend, frame, renewed } = grant;
+  trace('lock "%s": granted to %s', grant.lockName, grant);
   if (frame) turnsOf(own).begin(frame, backend.accessMode);
   if (renewed) {
     if (!own.firstHold?.next) own.renewAt = NEVER;

@@ -7,10 +7,14 @@ import { type Backend, eventOf } from "./backend.js";
 import type { Env } from "./env.js";
 import type { HoldRecord } from "./hold-record.js";
 import { hasAnother } from "./holds.js";
-import type { Grant } from "./owner-lock.js";
+import { wireIdOf } from "./loss.js";
+import type { Grant, OwnerLock } from "./owner-lock.js";
 
-/** A call waits from now on, for a hold under this id. */
-export function tellWaiting({ events }: Env, backend: Backend, ownerId: string): void {
+/** A call waits from now on, for a hold under the wire id of this number unless its owner has one. */
+export function tellWaiting(own: OwnerLock, backend: Backend, number: number): void {
+  const { env } = own.table;
+  const { events } = env;
+  const ownerId = wireIdOf(own) ?? env.wireId(number);
   trace('lock "%s": %s waits', backend.lockName, ownerId);
   if (events.heard("waiting")) events.emit("waiting", { ...eventOf(backend), ownerId });
 }

@@ -256,6 +256,46 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await call.value?.unlock();
   });
 
+  test("what was given up is undone before the next command of its owner, whichever connection is slow", async (place) => {
+    const { a, lock, settle, grants } = place;
+    const owner = a.client.newOwner();
+    const controller = new AbortController();
+    a.keep("replies", grants);
+    const call = watch(lock.lock({ owner, signal: controller.signal }));
+    await settle();
+    a.keep("requests");
+    controller.abort("enough");
+    const next = watch(lock.tryLock(0, undefined, { owner }));
+    await settle();
+    for (let i = 0; i < 2; i++) await a.letOneGo();
+    await a.letGo();
+    expect([call.outcome, next.value?.isHeld]).toEqual(["enough", true]);
+    await next.value?.unlock();
+  });
+
+  test("a hold that runs out between two looks at the clock is given back before a nested call is sent", async (place) => {
+    const { a, lock, advance, settle, server } = place;
+    const { clock } = server;
+    const [mono, wall] = [clock.mono.bind(clock), clock.wall.bind(clock)];
+    for (let reads = 1; reads < 20; reads++) {
+      const outer = await lock.lock({ lease: 5_000 });
+      const short = await lock.lock({ lease: 500, owner: outer });
+      await advance(492);
+      a.keep("requests");
+      let left = reads;
+      clock.mono = () => mono() + (--left < 0 ? 1 : 0);
+      clock.wall = () => wall() + (left < 0 ? 1 : 0);
+      const nested = watch(lock.lock({ owner: outer, lease: 60_000 }));
+      Object.assign(clock, { mono, wall });
+      await settle();
+      await a.letGo();
+      const held = [outer, short, nested.value].filter((hold) => hold?.isHeld).length;
+      expect(await lock.getHoldCount({ owner: outer })).toBe(held);
+      expect(server.ttl()).toBeGreaterThan(nested.value?.remaining ?? 0);
+      for (const hold of [nested.value, short, outer]) if (hold?.isHeld) await hold.unlock();
+    }
+  });
+
   test("a call that has ended unanswered is undone at once, whatever comes late", async (place) => {
     const { a, lock, advance, grants, server } = place;
     a.keep("requests", grants);

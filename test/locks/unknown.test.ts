@@ -3,6 +3,7 @@
  * is undone, alone, and nothing else is. In virtual time.
  */
 import { describe, expect } from "vitest";
+import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, Lock } from "../../src/index.js";
 import { checkOwner } from "../../src/owners/owner.js";
 import { byName, KINDS } from "../contract/kinds.js";
@@ -463,6 +464,36 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await next.value?.unlock();
   });
 
+  test.with({ commandTimeout: 30_000 })(
+    "one whose try is granted when its tombstone has lapsed leaves nothing either",
+    async ({ lock, advance, server }) => {
+      let isFull = true;
+      server.instead = ({ name }) => {
+        if (isFull && name.endsWith("/acquire")) throw new ReplyError("OOM command not allowed");
+        return undefined;
+      };
+      const controller = new AbortController();
+      const call = watch(lock.lock({ signal: controller.signal, lease: 600_000 }));
+      await advance(100);
+      controller.abort("enough");
+      await advance(21_000);
+      isFull = false;
+      await advance(5_000);
+      expect([call.outcome, server.hash()]).toEqual(["enough", {}]);
+    },
+  );
+
+  test("a hold that was forced leaves nothing, though its acquire arrives once more", async (place) => {
+    const { lock, twin, a, settle, server } = place;
+    a.keep("requests");
+    const call = watch(lock.lock({ lease: 600_000 }));
+    await settle();
+    await a.reconnect();
+    expect(await twin.forceUnlock()).toBe(true);
+    await a.letGo();
+    expect([call.value?.isHeld, server.hash()]).toEqual([false, {}]);
+  });
+
   test("calls that are refused leave no place behind on the server", async (place) => {
     const { lock, rival, advance, server } = place;
     const theirs = await rival.lock();
@@ -502,6 +533,24 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const nested = watch(lock.lock({ lease: 60_000, owner: outer }));
     await advance(501);
     expect(short.map(({ isHeld }) => isHeld)).toEqual([false, false]);
+    await a.letGo();
+    expect([extended.outcome, nested.state]).toEqual([undefined, "resolved"]);
+    expect(await lock.getHoldCount({ owner: outer })).toBe(2);
+    await nested.value?.unlock();
+    await outer.unlock();
+  });
+
+  test("nor does it matter that they run out while it waits for the tombstone of a command before it", async (place) => {
+    const { lock, a, advance, settle } = place;
+    const outer = await lock.lock({ lease: 60_000 });
+    for (let i = 0; i < 2; i++) await lock.lock({ lease: 500, owner: outer });
+    a.keep("requests");
+    const extended = watch(outer.extend(60_000));
+    await settle();
+    await a.reconnect();
+    a.keep("requests");
+    const nested = watch(lock.lock({ lease: 60_000, owner: outer }));
+    await advance(501);
     await a.letGo();
     expect([extended.outcome, nested.state]).toEqual([undefined, "resolved"]);
     expect(await lock.getHoldCount({ owner: outer })).toBe(2);
