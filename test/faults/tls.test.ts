@@ -5,9 +5,11 @@ import { LockClient } from "../../src/index.js";
 import { failure, untilWaiting } from "../contract/helpers.js";
 import {
   type Certificates,
+  findRedis,
   freePort,
   makeCertificates,
   noCertificates,
+  noTlsOf,
   type RedisServer,
   releasePort,
   startRedis,
@@ -20,7 +22,9 @@ const PASSWORD = "pa55-w0rd";
 
 failOnUnhandledRejections();
 
-describe.skipIf(noCertificates)(`with TLS${noCertificates ? `: skipped, ${noCertificates}` : ""}`, () => {
+const noTls = noCertificates ?? noTlsOf(await findRedis());
+
+describe.skipIf(noTls)(`with TLS${noTls ? `: skipped, ${noTls}` : ""}`, () => {
   let certificates: Certificates;
   const servers: Partial<Record<"good" | "expired", { server: RedisServer; port: number }>> = {};
 

@@ -19,7 +19,7 @@ export * from "./orders.js";
 export * from "./outcome.js";
 export * from "./patience.js";
 export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
-export { findRedis, hasFeaturesOf, isAtLeast } from "./redis-binary.js";
+export { findRedis, hasFeaturesOf, isAtLeast, noTlsOf } from "./redis-binary.js";
 export { type Endpoint, redisCall } from "./redis-call.js";
 export * from "./redis-cluster.js";
 export * from "./redis-sentinel.js";

@@ -1,7 +1,7 @@
 /**
  * Which redis-server or valkey-server the tests run on, and what it can do.
  */
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { promisify } from "node:util";
 
 export interface RedisBinary {
@@ -48,6 +48,13 @@ async function askVersion(path: string): Promise<RedisBinary> {
 export function hasFeaturesOf(server: Pick<RedisBinary, "engine" | "version">, version: string): boolean {
   const own = server.engine === "valkey" ? "7.2.4" : server.version;
   return isAtLeast(own, version);
+}
+
+/** Why this server speaks no TLS, for `test.skipIf`; undefined if it does. */
+export function noTlsOf({ path, engine, version }: RedisBinary): string | undefined {
+  // It ends at once: one with TLS misses its certificate.
+  const { stdout } = spawnSync(path, ["--port", "0", "--tls-port", "1"], { encoding: "utf8" });
+  return stdout.includes("tls-cert-file") ? undefined : `${engine} ${version} was built without TLS`;
 }
 
 /** True if `version` ("7.0.15") is `least` ("7.0") or later. */
