@@ -6,8 +6,8 @@ import { LockClient, type LockClientOptions } from "../../src/index.js";
 import {
   type CommandCounter,
   countCommands,
+  forFile,
   type RedisCluster,
-  type RedisServer,
   startCluster,
   startRedis,
 } from "../support/index.js";
@@ -15,20 +15,10 @@ import { NAMES } from "./bad-values.js";
 import { as, connectionsOf, connectionsSince, failure, type Refusal, warmUp } from "./helpers.js";
 import { KINDS } from "./kinds.js";
 
-let server: RedisServer;
-let redis: ReturnType<RedisServer["connect"]>;
-let counter: CommandCounter;
-
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.connect();
-  await redis.ping();
-  counter = await countCommands(server);
-});
-afterAll(async () => {
-  counter?.stop();
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const redis = server.connect();
+await redis.ping();
+const counter = await forFile(countCommands(server));
 beforeEach(() => counter.reset());
 
 async function nothingSent(): Promise<void> {

@@ -1,30 +1,13 @@
 /** Contract section 6: wrong arguments of the calls of an open client are refused before anything is sent. */
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { describe, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import {
-  type CommandCounter,
-  connectionLike,
-  countCommands,
-  type RedisServer,
-  startRedis,
-} from "../support/index.js";
+import { connectionLike, countCommands, forFile, startRedis } from "../support/index.js";
 import { as, type Refusal, refused, rejects, sendNothing, warmUp } from "./helpers.js";
 
-let server: RedisServer;
-let client: LockClient;
-let counter: CommandCounter;
-
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(connectionLike(server.connect()));
-  await warmUp(client.getLock("a"));
-  counter = await countCommands(server);
-});
-afterAll(async () => {
-  counter?.stop();
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(connectionLike(server.connect())));
+await warmUp(client.getLock("a"));
+const counter = await forFile(countCommands(server));
 sendNothing(() => counter);
 
 test.each([

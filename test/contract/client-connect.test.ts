@@ -1,17 +1,9 @@
 /** Contract section 1: connect, ready, prefix, the one subscriber connection, and what is the user's. */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { isLockError, LockClient } from "../../src/index.js";
-import {
-  allKeys,
-  type RedisServer,
-  startProxy,
-  startRedis,
-  UNHURRIED,
-  until,
-  untilGone,
-} from "../support/index.js";
+import { allKeys, forFile, startProxy, startRedis, UNHURRIED, until, untilGone } from "../support/index.js";
 import {
   type Connection,
   connectionsOf,
@@ -25,15 +17,9 @@ import {
   warmUp,
 } from "./helpers.js";
 
-let server: RedisServer;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await startRedis();
-  redis = server.connect();
-  await redis.ping();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
+const redis = server.connect();
+await redis.ping();
 beforeEach(() => redis.flushall());
 
 /** Resolves when the server has no other clients than these. */

@@ -1,9 +1,9 @@
 /** Contract section 1: the subscriber connection goes with the one it was made from, and comes with it again. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
+  forFile,
   needSharded,
-  type RedisCluster,
   type RedisServer,
   startCluster,
   startProxy,
@@ -12,15 +12,7 @@ import {
 } from "../support/index.js";
 import { connectionsOf, connectionsSince, untilWaiting } from "./helpers.js";
 
-let server: RedisServer;
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  [server, cluster] = await Promise.all([startRedis(), startCluster()]);
-});
-afterAll(async () => {
-  await Promise.all([server?.stop(), cluster?.stop()]);
-});
+const [server, cluster] = await Promise.all([forFile(startRedis()), forFile(startCluster())]);
 
 /** Resolves when as many connections of these servers listen to a channel. */
 async function untilListening(servers: readonly RedisServer[], count: number): Promise<void> {

@@ -1,6 +1,7 @@
 /** Contract section 1: the events of a client, each with its payload. */
-import { afterAll, beforeAll, describe, expect } from "vitest";
+import { describe, expect } from "vitest";
 import { type Lock, LockClient, type LockEventName, type LockKind } from "../../src/index.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   connectionLike,
   type FaultProxy,
@@ -22,16 +23,7 @@ import {
 import { eachSingleKind } from "./scene.js";
 import type { Wire } from "./wire.js";
 
-const unhandled: unknown[] = [];
-const onUnhandled = (reason: unknown) => void unhandled.push(reason);
-
-beforeAll(() => {
-  process.on("unhandledRejection", onUnhandled);
-});
-afterAll(() => {
-  process.off("unhandledRejection", onUnhandled);
-  expect(unhandled).toEqual([]);
-});
+failOnUnhandledRejections();
 
 interface More {
   proxy: FaultProxy;

@@ -1,15 +1,10 @@
 /** Contract section 6: no timer of ours keeps an idle process alive, and no internal promise rejects unhandled. */
 import { execFile } from "node:child_process";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { describe, expect, test } from "vitest";
+import { forFile, startRedis } from "../support/index.js";
 import { distUrl, isBuilt } from "./helpers.js";
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 interface Ended {
   readonly code: number;

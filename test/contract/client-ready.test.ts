@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
-import { allKeys, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { allKeys, forFile, forTest, startRedis, UNHURRIED, until } from "../support/index.js";
 import { connectionsOf, failure } from "./helpers.js";
 
 const LUA = fileURLToPath(new URL("../../lua", import.meta.url));
@@ -38,17 +38,8 @@ const KEYS = [
   ...CHANNELS,
 ];
 
-let server: RedisServer;
-let client: LockClient;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
+const server = await forFile(startRedis());
 beforeEach(() => server.call("FLUSHALL"));
-afterEach(async () => {
-  await client.close({ timeout: 0 });
-});
-afterAll(() => server?.stop());
 
 interface Rights {
   readonly commands?: readonly string[];
@@ -61,9 +52,11 @@ async function connect(rights: Rights, options: LockClientOptions = { prefix: "s
   const { commands = [], keys = KEYS, channels = CHANNELS } = rights;
   const names = [...keys.map((key) => `~${key}*`), "resetchannels", ...channels.map((name) => `&${name}*`)];
   await server.call("ACL", "SETUSER", "shop", "reset", "on", ">secret", ...names, "+@all", ...commands);
-  client = LockClient.connect(
-    { port: server.port, username: "shop", password: "secret" },
-    { ...UNHURRIED, ...options },
+  const client = forTest(
+    LockClient.connect(
+      { port: server.port, username: "shop", password: "secret" },
+      { ...UNHURRIED, ...options },
+    ),
   );
   client.on("error", () => {});
   return client;

@@ -1,36 +1,22 @@
 /** Contract section 6: what an error of the server or the connection tells: its cause, the address, the key, the caller. */
 import { once } from "node:events";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions, type LockError, MultiLock, RedLock } from "../../src/index.js";
-import { freePort, type RedisServer, releasePort, startRedis, until } from "../support/index.js";
+import { forFile, forTest, freePort, releasePort, startRedis, until } from "../support/index.js";
 import { failure, setUser } from "./helpers.js";
 
-let server: RedisServer;
-const clients: LockClient[] = [];
-const connections: Redis[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
-afterEach(async () => {
-  await server.call("FLUSHALL");
-  await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
-  for (const connection of connections.splice(0)) connection.disconnect();
-});
+const server = await forFile(startRedis());
+afterEach(() => server.call("FLUSHALL"));
 
 function connect(port: number, options: object = {}): Redis {
-  const redis = new Redis({ host: "127.0.0.1", port, ...options });
+  const redis = forTest(new Redis({ host: "127.0.0.1", port, ...options }));
   redis.on("error", () => {});
-  connections.push(redis);
   return redis;
 }
 
 function clientOn(redis: Redis, options: LockClientOptions = { commandTimeout: 800 }): LockClient {
-  const client = new LockClient(redis, options);
-  clients.push(client);
-  return client;
+  return forTest(new LockClient(redis, options));
 }
 
 /** Gives ports at which nobody listens, for as long as `use` takes. */

@@ -1,9 +1,9 @@
 /** The first call of a client has to find things out; abort, wait and close end it like any other. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
   allKeys,
-  type ClusterProxy,
+  forFile,
   type RedisCluster,
   type RedisServer,
   SLACK,
@@ -16,19 +16,8 @@ import {
 import { failure, watch } from "./helpers.js";
 import { KINDS } from "./kinds.js";
 
-let server: RedisServer;
-let cluster: RedisCluster;
-let proxy: ClusterProxy;
-
-beforeAll(async () => {
-  [server, cluster] = await Promise.all([startRedis(), startCluster()]);
-  proxy = await startClusterProxy(cluster);
-});
-afterAll(async () => {
-  await proxy?.stop();
-  await cluster?.stop();
-  await server?.stop();
-});
+const [server, cluster] = await Promise.all([forFile(startRedis()), forFile(startCluster())]);
+const proxy = await forFile(startClusterProxy(cluster));
 beforeEach(() => Promise.all([server, ...cluster.nodes].map((node) => node.call("FLUSHALL"))));
 
 const topologies: [

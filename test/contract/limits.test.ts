@@ -1,23 +1,13 @@
 /** Contract section 6: there is no upper limit below 2^53 for a lease, and what setTimeout cannot carry still works. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect } from "vitest";
+import { describe, expect } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { connectionLike } from "../support/index.js";
+import { connectionLike, recordWarnings } from "../support/index.js";
 import { failure, untilWaiting } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
-const warnings: Error[] = [];
-const onWarning = (warning: Error) => {
-  warnings.push(warning);
-};
-
-beforeAll(() => {
-  process.on("warning", onWarning);
-});
-afterAll(() => {
-  process.off("warning", onWarning);
-});
+const warnings = recordWarnings();
 
 eachKind("what setTimeout cannot carry", (test, kind) => {
   const LEASES = [2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 53 - 1];

@@ -1,22 +1,14 @@
 /** Options are what the caller wrote: nothing that Object.prototype was polluted with, or that an object inherits. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { connectionLike, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { connectionLike, forFile, startRedis, UNHURRIED, until } from "../support/index.js";
 import { untilWaiting, warmUp } from "./helpers.js";
 
-let server: RedisServer;
-let client: LockClient;
 let names = 0;
 
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(connectionLike(server.connect()), UNHURRIED);
-  await warmUp(client.getLock("warm"));
-});
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(connectionLike(server.connect()), UNHURRIED));
+await warmUp(client.getLock("warm"));
 
 const fresh = () => `own-${++names}`;
 

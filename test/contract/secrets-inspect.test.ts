@@ -1,27 +1,20 @@
 /** Contract section 6: whatever the library hands out can be printed, however deep, without a password. */
 import { inspect } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as holdfast from "../../src/index.js";
 import { LockClient, MultiLock, RedLock } from "../../src/index.js";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { forFile, type RedisServer, startRedis } from "../support/index.js";
 import { failure } from "./helpers.js";
 import { PASSWORD, url } from "./secrets.js";
 
-const servers: RedisServer[] = [];
-const clients: LockClient[] = [];
-
-beforeAll(async () => {
-  servers.push(...(await Promise.all(Array.from({ length: 3 }, () => startRedis({ password: PASSWORD })))));
-  clients.push(
-    ...servers.map(({ port }) => LockClient.connect(url("", PASSWORD, port))),
-    new LockClient((servers[0] as RedisServer).connect()),
-  );
-  await Promise.all(clients.map((client) => client.ready()));
-});
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
-  await Promise.all(servers.map((server) => server.stop()));
-});
+const servers = await Promise.all(
+  Array.from({ length: 3 }, () => forFile(startRedis({ password: PASSWORD }))),
+);
+const clients = await Promise.all([
+  ...servers.map(({ port }) => forFile(LockClient.connect(url("", PASSWORD, port)))),
+  forFile(new LockClient((servers[0] as RedisServer).connect())),
+]);
+await Promise.all(clients.map((client) => client.ready()));
 
 /** Every way to look at it. */
 function prints(what: unknown): string[] {

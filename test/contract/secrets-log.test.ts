@@ -1,17 +1,12 @@
 /** Contract section 6: no log carries a password, a URL or script arguments. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { expect, test } from "vitest";
+import { forFile, startRedis } from "../support/index.js";
 import { distUrl, isBuilt, setUser } from "./helpers.js";
 import { expectClean, LEASE, PASSWORD, USER_PASSWORD, url } from "./secrets.js";
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startRedis({ password: PASSWORD });
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis({ password: PASSWORD }));
 
 test.skipIf(!isBuilt)("NODE_DEBUG=holdfast", async () => {
   await setUser(server, "deaf", `>${USER_PASSWORD} ~* resetchannels +@all`);

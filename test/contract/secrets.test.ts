@@ -1,11 +1,12 @@
 /** Contract section 6: no error text, event or log carries a password, a URL or script arguments. */
 import { inspect } from "node:util";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import {
   type FaultProxy,
+  forFile,
+  forTest,
   named,
-  type RedisServer,
   startProxy,
   startRedis,
   UNHURRIED,
@@ -14,21 +15,14 @@ import {
 import { failure, recordEvents, runAtLast, type SeenEvent, setUser, warmUpAtLast } from "./helpers.js";
 import { expectClean, LEASE, PASSWORD, USER_PASSWORD, url } from "./secrets.js";
 
-let server: RedisServer;
 let proxy: FaultProxy;
-const clients: LockClient[] = [];
 
-beforeAll(async () => {
-  server = await startRedis({ password: PASSWORD });
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis({ password: PASSWORD }));
 beforeEach(async () => {
-  proxy = await startProxy(server);
+  proxy = forTest(await startProxy(server));
 });
 afterEach(async () => {
   proxy.restore();
-  await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
-  await proxy.stop();
   await server.call("FLUSHALL");
 });
 
@@ -39,8 +33,7 @@ interface Subject {
 }
 
 function subjectOn(target: string, options: LockClientOptions): Subject {
-  const client = LockClient.connect(target, options);
-  clients.push(client);
+  const client = forTest(LockClient.connect(target, options));
   return { client, lock: client.getLock("a"), events: recordEvents(client) };
 }
 

@@ -1,6 +1,6 @@
 /** Contract section 6: a text names the lock, what happened and what to do, and ends with the guide's anchor of its code. */
 import { readFile } from "node:fs/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import {
   CountDownLatch,
   FairLock,
@@ -13,21 +13,12 @@ import {
   RedLock,
   Semaphore,
 } from "../../src/index.js";
-import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
+import { connectionLike, forFile, startRedis, until } from "../support/index.js";
 import { as, failure } from "./helpers.js";
 
-let server: RedisServer;
-let client: LockClient;
-
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(connectionLike(server.connect()));
-  await client.ready();
-});
-afterAll(async () => {
-  await client.close({ timeout: 0 });
-  await server.stop();
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(connectionLike(server.connect())));
+await client.ready();
 afterEach(() => server.call("FLUSHALL"));
 
 /** Calls as a user who has these rights. */

@@ -1,11 +1,19 @@
 /** Contract section 8, warnings, and what NOT_OWNER says of a bare hold. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { afterEach, beforeEach, describe, expect, test as plain } from "vitest";
+import { beforeEach, describe, expect, test as plain } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Hold, type Lock, LockClient, MultiLock } from "../../src/index.js";
-import { connectionLike, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import {
+  connectionLike,
+  forTest,
+  type RedisServer,
+  recordWarnings,
+  startRedis,
+  UNHURRIED,
+  until,
+} from "../support/index.js";
 import { letGo } from "../support/kept-holds.js";
 import { deferred, failure } from "./helpers.js";
 import { eachKind } from "./scene.js";
@@ -14,19 +22,10 @@ letGo();
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-type Warning = Error & { code?: string };
-const warnings: Warning[] = [];
-const onWarning = (warning: Warning) => void warnings.push(warning);
+const warnings = recordWarnings();
+beforeEach(() => void warnings.splice(0));
 
-beforeEach(() => {
-  warnings.length = 0;
-  process.on("warning", onWarning);
-});
-afterEach(() => {
-  process.off("warning", onWarning);
-});
-
-function ofCode(code: string): Warning[] {
+function ofCode(code: string): typeof warnings {
   return warnings.filter((warning) => warning.code === code);
 }
 
@@ -72,14 +71,9 @@ eachKind("a bare hold without a lease that is garbage before its unlock", (test)
 
 describe("with a server", () => {
   let server: RedisServer;
-  const clients: LockClient[] = [];
 
   beforeEach(async () => {
-    server = await startRedis();
-  });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
-    await server.stop();
+    server = forTest(await startRedis());
   });
 
   /** Its calls are warned of after 50 ms instead of 10 s. */
@@ -90,9 +84,7 @@ describe("with a server", () => {
       watchdogTimeout: 60_000,
       [INTERNALS]: { clock: { ...systemClock, after } },
     };
-    const client = new LockClient(connectionLike(server.connect()), options);
-    clients.push(client);
-    return client;
+    return forTest(new LockClient(connectionLike(server.connect()), options));
   }
 
   plain("a dropped hold is warned of once per place", async () => {

@@ -7,9 +7,9 @@ import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { type RedisServer, startRedis, startWorker } from "../support/index.js";
+import { forFile, startRedis, startWorker } from "../support/index.js";
 import { PATIENCE } from "../support/patience.js";
 import type { Figures, Mistake, Part } from "./cost-worker.js";
 import type { Told } from "./cycle-worker.js";
@@ -32,14 +32,9 @@ const ROOM = ["--min-semi-space-size=64", "--max-semi-space-size=64"];
 
 const bundle = bundledWorker(fileURLToPath(new URL("cost-worker.ts", import.meta.url)));
 const cycleBundle = bundledWorker(fileURLToPath(new URL("cycle-worker.ts", import.meta.url)));
-let server: RedisServer;
-let committed: Figures;
 
-beforeAll(async () => {
-  server = await startRedis();
-  committed = JSON.parse(await readFile(FIGURES, "utf8")) as Figures;
-});
-afterAll(() => server.stop());
+const server = await forFile(startRedis());
+const committed = JSON.parse(await readFile(FIGURES, "utf8")) as Figures;
 
 /** Counts in a process of its own. */
 async function count(part: Part, mistake?: Mistake): Promise<Figures> {

@@ -1,10 +1,10 @@
 /** The user of docs/guide.md: made exactly as the page says, on a real server, it can do all that the library does. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
 import { atLast } from "../faults/harness.js";
-import { type RedisServer, startCluster, startRedis, UNHURRIED, until } from "../support/index.js";
+import { forFile, type RedisServer, startCluster, startRedis, UNHURRIED, until } from "../support/index.js";
 import { allPages, blocksOf, ROOT } from "./pages.js";
 import { commandsOf } from "./runner.js";
 
@@ -23,22 +23,8 @@ const SENT = ["eval", "evalsha", "publish", "subscribe", "unsubscribe", "ping", 
 /** Milliseconds. It is renewed soon enough also if this process stands still for four seconds. */
 const WATCHDOG = 6_500;
 
-let server: RedisServer;
-let client: LockClient;
 /** What the client could report to no call. */
 const errors: unknown[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  await server.call(...acl);
-  client = connect("shop");
-  client.on("error", ({ cause }) => errors.push(cause));
-});
-
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
 
 const USER = { username: "shop", password: "secret" };
 
@@ -48,6 +34,11 @@ function connect(prefix: string): LockClient {
     { ...UNHURRIED, prefix, watchdogTimeout: WATCHDOG },
   );
 }
+
+const server = await forFile(startRedis());
+await server.call(...acl);
+const client = await forFile(connect("shop"));
+client.on("error", ({ cause }) => errors.push(cause));
 
 /** Ends what a call waits for once it listens for that, and resolves with what came of it. */
 async function handedOver<T>(waiter: Promise<T>, release: () => Promise<unknown>): Promise<T> {

@@ -1,24 +1,14 @@
 /** Decorated methods, compiled with standard and with experimental decorators. */
 import { readFile } from "node:fs/promises";
 import ts from "typescript";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type LockedKind, locked } from "../../src/entries/decorator.js";
 import { LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { forFile, startRedis, UNHURRIED } from "../support/index.js";
 import type { shopOf } from "./decorated.js";
 
-let server: RedisServer;
-let client: LockClient;
-
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(server.connect(), UNHURRIED);
-});
-
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(server.connect(), UNHURRIED));
 
 async function compiled(experimentalDecorators: boolean): Promise<{ shopOf: typeof shopOf }> {
   const source = await readFile(new URL("decorated.ts", import.meta.url), "utf8");

@@ -1,7 +1,7 @@
 /** The scopes of HTTP requests and the answers to errors, on the real frameworks. */
 import { once } from "node:events";
 import { request } from "node:http";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import * as http from "../../src/entries/http.js";
 import {
   isLockError,
@@ -10,14 +10,7 @@ import {
   LockTimeoutError,
   RedisUnavailableError,
 } from "../../src/index.js";
-import {
-  type RedisServer,
-  startRedis,
-  startWorker,
-  UNHURRIED,
-  until,
-  type Worker,
-} from "../support/index.js";
+import { forFile, forTest, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
 // @ts-expect-error: plain JavaScript
 import { APPS } from "./http-apps.mjs";
 
@@ -29,25 +22,10 @@ interface App {
 }
 const apps = Object.entries(APPS as Record<string, Start>).map(([name, start]) => ({ name, start }));
 
-let server: RedisServer;
-const ends: (() => unknown)[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-});
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = await forFile(startRedis());
 
 function newClient(): LockClient {
-  const client = new LockClient(server.connect(), UNHURRIED);
-  ends.push(() => client.close({ timeout: 0 }));
-  return client;
+  return forTest(new LockClient(server.connect(), UNHURRIED));
 }
 
 function post(port: number, body: object = {}): Promise<Response> {
@@ -58,7 +36,7 @@ function post(port: number, body: object = {}): Promise<Response> {
 describe.each(apps)("$name", ({ name, start }) => {
   async function serve(client: LockClient, handle: Handle): Promise<number> {
     const app = await start(http, client, handle);
-    ends.push(() => app.close());
+    onTestFinished(() => app.close());
     return app.port;
   }
 
@@ -128,10 +106,9 @@ describe.each(apps)("$name", ({ name, start }) => {
   test("two instances under load sell each piece once, and leave nothing locked when they are terminated", async () => {
     await server.call("FLUSHALL");
     await server.call("SET", "left", 30);
-    const start = () =>
-      startWorker(new URL("http-worker.mjs", import.meta.url), { args: [name, String(server.port)] });
-    const workers: Worker[] = await Promise.all([start(), start()]);
-    ends.push(() => Promise.all(workers.map((worker) => worker.kill())));
+    const file = new URL("http-worker.mjs", import.meta.url);
+    const start = async () => forTest(await startWorker(file, { args: [name, String(server.port)] }));
+    const workers = await Promise.all([start(), start()]);
     const ports = await Promise.all(workers.map((worker) => worker.request<number>("port")));
     const buyers = Array.from({ length: 40 }, (_, n) => post(ports[n % 2] as number));
     const sales = await Promise.all(

@@ -1,21 +1,16 @@
 /** iovalkey goes in as it is: the core of the contract on its clients. */
 import { Cluster, Redis } from "iovalkey";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll } from "vitest";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../support/index.js";
+import { forFile, startCluster, startRedis } from "../support/index.js";
 import { coreOfTheContract } from "../topology/core.js";
 
-let server: RedisServer;
-let cluster: RedisCluster;
-const clients: (Redis | Cluster)[] = [];
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  [server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 3 })]);
-});
-afterAll(async () => {
+const [server, cluster] = await Promise.all([forFile(startRedis()), forFile(startCluster({ masters: 3 }))]);
+
+const clients: (Redis | Cluster)[] = [];
+afterAll(() => {
   for (const client of clients) client.disconnect();
-  await Promise.all([server?.stop(), cluster?.stop()]);
 });
 
 function kept<T extends Redis | Cluster>(client: T): T {

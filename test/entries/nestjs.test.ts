@@ -1,8 +1,8 @@
 /** The module for Nest, in real applications. */
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import * as nestjs from "../../src/entries/nestjs.js";
 import { LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
+import { forFile, forTest, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
 // @ts-expect-error: plain JavaScript
 import * as apps from "./nest-app.mjs";
 // @ts-expect-error: plain JavaScript
@@ -34,24 +34,11 @@ interface Messages {
 type StartMessages = (lib: typeof nestjs, locks: object) => Promise<Messages>;
 const { startService, startGateway } = messages as Record<"startService" | "startGateway", StartMessages>;
 
-let server: RedisServer;
-const ends: (() => unknown)[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-});
-
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = await forFile(startRedis());
 
 async function start(locks: object, sell: Sell = async () => ({})): Promise<Started> {
   const started = await startShop(nestjs, locks, sell);
-  ends.push(() => started.app.close());
+  onTestFinished(() => started.app.close());
   return started;
 }
 
@@ -71,8 +58,7 @@ test("a decorated route runs under its lock, whichever decorator stands first, a
   expect(await post(port).then((response) => response.json())).toEqual({ sold: true });
   expect((await post(port, "try")).status).toBe(201);
   expect(held).toEqual([true]);
-  const rival = new LockClient(server.connect(), UNHURRIED);
-  ends.push(() => rival.close({ timeout: 0 }));
+  const rival = forTest(new LockClient(server.connect(), UNHURRIED));
   const hold = await rival.getLock("stock").lock();
   const conflict = await post(port, "try");
   expect(conflict.status).toBe(409);
@@ -107,10 +93,10 @@ test("applications in one process do not meet; the client ends with its applicat
 /** An application without HTTP, and somebody else who has its lock. */
 async function startBehindRival(startMessages: StartMessages) {
   const started = await startMessages(nestjs, nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
-  ends.push(() => started.close());
+  onTestFinished(() => started.close());
   expect(await started.ask("sell")).toBe("sold");
   const rival = new LockClient(server.connect(), UNHURRIED);
-  ends.push(() => rival.close({ timeout: 0 }));
+  onTestFinished(() => rival.close({ timeout: 0 }));
   return { ...started, hold: await rival.getLock("stock").lock() };
 }
 
@@ -136,17 +122,15 @@ test("a gateway tells its client of a lock in use by an exception, and the log",
 
 test("an object that Nest did not make says so", async () => {
   const { Shop } = await start(nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
-  const client = new LockClient(server.connect());
-  ends.push(() => client.close());
+  const client = forTest(new LockClient(server.connect()));
   await expect(new Shop(client).sell()).rejects.toThrow(/Nest has not made this Shop/);
 });
 
 test("two instances under load sell each piece once, and leave nothing locked when they are terminated", async () => {
   await server.call("SET", "left", 30);
-  const launch = () =>
-    startWorker(new URL("nest-worker.mjs", import.meta.url), { args: [String(server.port)] });
+  const file = new URL("nest-worker.mjs", import.meta.url);
+  const launch = async () => forTest(await startWorker(file, { args: [String(server.port)] }));
   const workers = await Promise.all([launch(), launch()]);
-  ends.push(() => Promise.all(workers.map((worker) => worker.kill())));
   const ports = await Promise.all(workers.map((worker) => worker.request<number>("port")));
   const sell = async (n: number) => (await post(ports[n % 2] as number)).json() as Promise<{ sold: boolean }>;
   const sales = await Promise.all(Array.from({ length: 40 }, (_, n) => sell(n)));

@@ -1,14 +1,14 @@
 /** Locks on clients of node-redis for a cluster. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient } from "../../src/index.js";
 import { failure, untilWaiting } from "../contract/helpers.js";
 import { PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
+  forFile,
   moveSlot,
   PATIENCE,
-  type RedisCluster,
   startCluster,
   type TestClient,
   UNHURRIED,
@@ -17,14 +17,10 @@ import {
 import { coreOfTheContract } from "../topology/core.js";
 import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 
-let cluster: RedisCluster;
 const clients = new Clients();
 
 failOnUnhandledRejections();
-beforeAll(async () => {
-  cluster = await startCluster({ masters: 3, replicas: 1 });
-});
-afterAll(() => cluster?.stop());
+const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
 
 describe.each(VERSIONS)("%s", (version, redis) => {
   const make = (options: object = {}): TestClient =>

@@ -1,7 +1,7 @@
 /** Faults on the way of node-redis to one server: replies and connections that are lost. */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
 import type { SubscriberConnection } from "../../src/redis/connection.js";
@@ -10,8 +10,8 @@ import { byName, KINDS } from "../contract/kinds.js";
 import { failOnUnhandledRejections, script } from "../faults/harness.js";
 import {
   type FaultProxy,
+  forFile,
   named,
-  type RedisServer,
   startProxy,
   startRedis,
   type TestClient,
@@ -20,15 +20,11 @@ import {
 } from "../support/index.js";
 import { Clients, VERSIONS } from "./node-redis-support.js";
 
-let server: RedisServer;
 const clients = new Clients();
 let names = 0;
 
 failOnUnhandledRejections();
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 /** As the core sees it. */
 const connectionOf = (user: TestClient) => fromNodeRedis(user) as unknown as SubscriberConnection;

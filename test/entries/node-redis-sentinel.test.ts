@@ -1,10 +1,11 @@
 /** Locks on clients of node-redis for a master that sentinels watch. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
+  forFile,
   PATIENCE,
   type RedisSentinel,
   type RedisServer,
@@ -17,15 +18,11 @@ import { coreOfTheContract } from "../topology/core.js";
 import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 
 const LONG = { timeout: 2 * PATIENCE };
-let all: RedisSentinel;
 const clients = new Clients();
 
 failOnUnhandledRejections();
-beforeAll(async () => {
-  // The sentinels are patient: a busy machine must not make them replace a master that is well.
-  all = await startSentinel({ password: "se:cret", downAfter: 15_000 });
-});
-afterAll(() => all?.stop());
+// The sentinels are patient: a busy machine must not make them replace a master that is well.
+const all = await forFile(startSentinel({ password: "se:cret", downAfter: 15_000 }));
 
 function optionsFor({ sentinels, name, servers }: RedisSentinel): object {
   return {

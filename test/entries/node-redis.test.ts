@@ -1,22 +1,18 @@
 /** Locks on clients of node-redis for one server. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient, MultiLock, RedLock } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
 import { PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisServer, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
+import { forFile, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
 import { coreOfTheContract } from "../topology/core.js";
 import { Clients, VERSIONS } from "./node-redis-support.js";
 
-let server: RedisServer;
 const clients = new Clients();
 
 failOnUnhandledRejections();
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 describe.each(VERSIONS)("%s", (version, redis) => {
   const make = (options: object = {}): TestClient =>

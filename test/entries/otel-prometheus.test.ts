@@ -5,17 +5,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
 import { MeterProvider } from "@opentelemetry/sdk-metrics";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { instrument } from "../../src/entries/otel.js";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { forFile, startRedis } from "../support/index.js";
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -11,17 +11,13 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type InstrumentOptions, instrument } from "../../src/entries/otel.js";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { forFile, startRedis, UNHURRIED } from "../support/index.js";
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 /** A client, what it is instrumented with, and what was exported. */
 class Observed implements AsyncDisposable {

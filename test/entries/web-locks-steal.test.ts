@@ -4,7 +4,7 @@ import { createLockManager, type LockManager } from "../../src/entries/web-locks
 import type { LockClient } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { startRedis, startWorker, until } from "../support/index.js";
+import { recordWarnings, startRedis, startWorker, until } from "../support/index.js";
 import { failureOf, hold, never, webLocksScene } from "./web-locks-scene.js";
 
 const scene = webLocksScene();
@@ -197,9 +197,7 @@ describe("from another process", () => {
 test("a process is told again and again, without more listeners each time", async () => {
   const [victim, thief] = [scene.client(), scene.client()];
   const [manager, other] = [createLockManager(victim), createLockManager(thief)];
-  const warnings: string[] = [];
-  const note = ({ message }: Error) => warnings.push(message);
-  process.on("warning", note);
+  const warnings = recordWarnings();
   const holder = async () => (await thief.inspect(noticeOf(victim)))?.holders[0]?.ownerId;
   const kept = await hold(manager, scene.name());
   let last = await until("it listens", holder);
@@ -215,7 +213,6 @@ test("a process is told again and again, without more listeners each time", asyn
   }
   await kept.release();
   await until("it does not any more", async () => (await holder()) === undefined);
-  process.off("warning", note);
   expect(warnings).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createLockManager, type LockMode, type LockOptions } from "../../src/entries/web-locks.js";
 import type { LockClient } from "../../src/index.js";
 import { as, deferred, watch } from "../contract/helpers.js";
-import { until } from "../support/index.js";
+import { recordWarnings, until } from "../support/index.js";
 import { failureOf, hold, never, webLocksScene } from "./web-locks-scene.js";
 
 const scene = webLocksScene();
@@ -444,9 +444,7 @@ describe("signal", () => {
     const manager = scene.manager();
     const name = scene.name();
     const first = await hold(manager, name);
-    const warnings: Error[] = [];
-    const note = (warning: Error) => warnings.push(warning);
-    process.on("warning", note);
+    const warnings = recordWarnings();
     const controller = new AbortController();
     const { signal } = controller;
     const requests = Array.from({ length: 50 }, () => manager.request(name, { signal }, () => never));
@@ -457,7 +455,6 @@ describe("signal", () => {
     expect(states.every(({ state }) => state === "rejected")).toBe(true);
     expect((await manager.query()).pending).toEqual([]);
     await first.release();
-    process.off("warning", note);
     expect(warnings).toEqual([]);
   });
 });

@@ -1,16 +1,11 @@
 /** Groups of locks under load: random members in random orders, by several processes; no count is lost and all finish. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { type RedisServer, startRedis, startWorker } from "../support/index.js";
+import { forFile, startRedis, startWorker } from "../support/index.js";
 import type { Figures, Start } from "./multi-worker.js";
 
 const bundle = bundledWorker("../exclusion/multi-worker.ts");
-let servers: readonly RedisServer[] = [];
-
-beforeAll(async () => {
-  servers = await Promise.all([startRedis(), startRedis()]);
-});
-afterAll(() => Promise.all(servers.map((server) => server.stop())));
+const servers = await Promise.all([forFile(startRedis()), forFile(startRedis())]);
 
 /** A process for each of these; resolves when all have finished, which a dead-lock prevents. */
 async function work(...parts: readonly Omit<Start, "ports">[]): Promise<Figures[]> {

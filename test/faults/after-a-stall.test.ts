@@ -1,18 +1,9 @@
 /** A stalled event loop reads what has arrived before its timers speak, and what is over by then stays over. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
-import { connectionLike, type RedisServer, startRedis, until } from "../support/index.js";
+import { connectionLike, forFile, forTest, type RedisServer, startRedis, until } from "../support/index.js";
 
-let servers: RedisServer[] = [];
-const clients: LockClient[] = [];
-
-beforeAll(async () => {
-  servers = await Promise.all(Array.from({ length: 3 }, () => startRedis()));
-});
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
-  await Promise.all(servers.map((server) => server.stop()));
-});
+const servers = await Promise.all(Array.from({ length: 3 }, () => forFile(startRedis())));
 
 const never = new Int32Array(new SharedArrayBuffer(4));
 
@@ -29,8 +20,7 @@ function stall(enough: () => boolean): void {
 test("a hold whose deadline has passed stays lost, whatever answer to a renewal is read then", async () => {
   const server = servers[0] as RedisServer;
   const redis = server.connect();
-  const client = new LockClient(redis, { watchdogTimeout: 4_500 });
-  clients.push(client);
+  const client = forTest(new LockClient(redis, { watchdogTimeout: 4_500 }));
   // ioredis makes a new queue when it connects.
   const unanswered = () => (redis as unknown as { commandQueue: { length: number } }).commandQueue.length;
   const hold = await client.getLock("revived").lock();
@@ -46,8 +36,7 @@ test("a hold whose deadline has passed stays lost, whatever answer to a renewal 
 });
 
 test("answers that have arrived during a stall count, however short their time was", async () => {
-  const own = servers.map((server) => new LockClient(connectionLike(server.connect())));
-  clients.push(...own);
+  const own = servers.map((server) => forTest(new LockClient(connectionLike(server.connect()))));
   const lock = new RedLock(...own.map((client) => client.getLock("stalled")));
   await (await lock.lock()).unlock();
   for (let i = 0; i < 5; i++) {

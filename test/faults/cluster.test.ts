@@ -8,7 +8,7 @@ const NEVER = 60_000;
 const SOON = 6_000;
 const topology = "cluster";
 
-const stage = useStage("cluster");
+const stage = await useStage("cluster");
 
 /** The nodes where somebody listens to the lock's channel, a sharded or a classic one. */
 async function listening(own: Stage, name: string, sharded: boolean): Promise<number[]> {

@@ -1,26 +1,18 @@
 /** The library corks the user's socket behind the first command of a tick, so that the others travel together; it is never left so. */
 import type { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { forFile, forTest, startRedis } from "../support/index.js";
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 let redis: Redis;
 let client: LockClient;
 beforeEach(async () => {
-  redis = server.connect();
-  client = new LockClient(redis);
+  redis = forTest(server.connect());
+  client = forTest(new LockClient(redis));
   // From now on scripts are sent by EVALSHA, corked.
   for (const name of ["a", "b"]) await client.getLock(name).run(() => {});
-});
-afterEach(async () => {
-  await client.close({ timeout: 0 });
-  redis.disconnect();
 });
 
 const corked = (): number => redis.stream.writableCorked;

@@ -25,7 +25,7 @@ import {
 import { byTopology } from "./ways.js";
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 function hold(bed: Bed, operation: ScriptName): HeldRequest {
   return bed.proxy.holdRequest(script(operation, bed.name));

@@ -21,7 +21,7 @@ const FOREVER = 60_000;
 
 manyAtOnce();
 
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 describe.concurrent.each(byTopology)("%s, %s", (_kind, topology, kind) => {
   test("black hole: tryLock(200) rejects UNAVAILABLE in time and leaves nothing when it is over", async () => {

@@ -14,7 +14,7 @@ import {
 } from "./harness.js";
 import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft, ttlOf } from "./remains.js";
 
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 interface Row {
   readonly redis?: ClientOptions;

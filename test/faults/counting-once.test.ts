@@ -8,7 +8,7 @@ import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft, ttlOf } from "
 import { EVERYWHERE } from "./ways.js";
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 type Strike = (bed: Bed, name: ScriptName) => Fault;
 const arm: Record<string, (bed: Bed, match: Matcher) => Fault> = {

@@ -14,7 +14,7 @@ const FOREVER = 60_000;
 const IMPATIENT = { commandTimeout: 3_000, pollCap: 5_000 };
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 /** Where the command is when the successor's call ends. */
 const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>>> = {

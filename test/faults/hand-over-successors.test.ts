@@ -9,7 +9,7 @@ import { channels, expectNothingLeft, expectNothingLeftSoon, listeners, untilFre
 const PATIENT = { pollCap: NEVER };
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s", (_, kind) => {
   test("waiting runs have it one after the other, each by the command that ends the one before", async () => {

@@ -13,7 +13,7 @@ const WAITERS = 12;
 const PATIENT = { pollCap: NEVER };
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 const table = PASSED.flatMap((kind) =>
   EVERYWHERE.map(([topology, version]) => [kind.name, topology, version, kind] as const),

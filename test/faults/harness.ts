@@ -4,7 +4,7 @@
  */
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
-import { afterAll, beforeAll, expect, vi } from "vitest";
+import { afterAll, expect, vi } from "vitest";
 import { isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
@@ -14,6 +14,7 @@ import {
   type ClusterClientOptions,
   type ClusterProxy,
   type FaultProxy,
+  forFile,
   isNodeRedisWanted,
   isPresence,
   type KeyState,
@@ -120,22 +121,17 @@ export class Stage implements AsyncDisposable {
 
   static async start(topologies: readonly Topology[], args: readonly string[] = []): Promise<Stage> {
     const stage = new Stage();
-    await stage.open(topologies, args);
-    return stage;
-  }
-
-  /** Starts its servers. */
-  async open(topologies: readonly Topology[], args: readonly string[] = []): Promise<void> {
-    [this.#server, this.#cluster] = await Promise.all([
+    [stage.#server, stage.#cluster] = await Promise.all([
       topologies.includes("standalone") ? startRedis({ args }) : undefined,
       topologies.includes("cluster") ? startCluster({ masters: 3, args }) : undefined,
     ]);
     // A late EVALSHA must not fail for a script that its node has never seen.
-    for (const node of [this.#server, ...(this.#cluster?.nodes ?? [])]) {
+    for (const node of [stage.#server, ...(stage.#cluster?.nodes ?? [])]) {
       for (const { modern, legacy } of scripts.filter((each) => each.modern)) {
         await node?.call("SCRIPT", "LOAD", (node.hasFeaturesOf("7.0") ? modern : legacy).text);
       }
     }
+    return stage;
   }
 
   get server(): RedisServer {
@@ -294,12 +290,9 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** Servers for the tests of one file. The file fails if any promise rejected with nobody to hear it. */
-export function useStage(...topologies: readonly Topology[]): Stage {
+export function useStage(...topologies: readonly Topology[]): Promise<Stage> {
   failOnUnhandledRejections();
-  const stage = new Stage();
-  beforeAll(() => stage.open(topologies));
-  afterAll(() => stage[Symbol.asyncDispose]());
-  return stage;
+  return forFile(Stage.start(topologies));
 }
 
 /** For tests that run on every kind of lock: they wait most of the time, so more of them go side by side. */
@@ -310,15 +303,9 @@ export function manyAtOnce(): void {
 /** Fails the file if any promise rejected with nobody to hear it. */
 export function failOnUnhandledRejections(): void {
   const seen: unknown[] = [];
-  const note = (reason: unknown): void => {
-    seen.push(reason);
-  };
-  beforeAll(() => {
-    process.on("unhandledRejection", note);
-  });
+  process.on("unhandledRejection", (reason) => seen.push(reason));
   afterAll(async () => {
     await turn();
-    process.off("unhandledRejection", note);
     expect(seen).toEqual([]);
   });
 }

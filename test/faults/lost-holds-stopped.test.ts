@@ -10,7 +10,7 @@ import { untilFree } from "./remains.js";
 const worker = bundledWorker("./holder-worker.ts");
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 /** A process that holds the lock of a bed. */
 async function holder(kind: Kind, watchdogTimeout: number) {

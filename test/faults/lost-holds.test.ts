@@ -13,7 +13,7 @@ const LEASE = 3_000;
 const WATCHED = { watchdogTimeout: STEADY / 2 };
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 /** All ways to see that a hold is lost agree, and its unlock says so once. */
 async function expectLost(bed: Bed, hold: Hold, reason: string): Promise<void> {

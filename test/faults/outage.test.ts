@@ -16,7 +16,7 @@ const LONG = 8 * COMMAND_TIMEOUT;
 
 const worker = bundledWorker("./outage-worker.ts");
 
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const OUTAGES: [string, (bed: Bed) => void][] = [
   ["stalled", (bed) => bed.proxy.stall()],

@@ -1,10 +1,10 @@
 /** The ways a process can end while it holds a lock and waits for another: what it leaves lapses, or is given back by close(). */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
   connectionLike,
+  forFile,
   PATIENCE,
-  type RedisServer,
   startRedis,
   startWorker,
   UNHURRIED,
@@ -14,11 +14,7 @@ import { bundledWorker } from "./build-worker.js";
 import { freshName } from "./harness.js";
 
 const bundle = bundledWorker("./process-ends-worker.ts");
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 interface Way {
   readonly way: string;

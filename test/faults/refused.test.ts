@@ -1,15 +1,11 @@
 /** What servers and proxies refuse for a while is done when they take it: a release or an undo is never dropped for it. */
 import { type Redis, ReplyError } from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { type Matcher, type RedisServer, startRedis, until } from "../support/index.js";
+import { forFile, type Matcher, startRedis, until } from "../support/index.js";
 import { freshName, script } from "./harness.js";
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 /** A way to the server that answers some commands by an error for a while. */
 class Refusal {

@@ -1,26 +1,14 @@
 /** Frames in pieces: a network that brings one byte at a time, both ways, changes nothing. */
 import { createServer, type Socket, connect as tcp } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { KINDS } from "../contract/kinds.js";
-import {
-  type Endpoint,
-  freePort,
-  type RedisServer,
-  releasePort,
-  startRedis,
-  UNHURRIED,
-} from "../support/index.js";
+import { type Endpoint, forFile, freePort, releasePort, startRedis, UNHURRIED } from "../support/index.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
-let server: RedisServer;
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 /** Passes on what comes, a byte in each turn of the event loop, each in a packet of its own. */
 function drip(from: Socket, to: Socket): void {

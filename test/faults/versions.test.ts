@@ -1,21 +1,17 @@
 /** Clients of several versions on one lock: the sources, the builds for both module systems, ioredis 5 and 6, node-redis 5 and 6. */
 import { Redis as Redis5 } from "ioredis5";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { type Lock, LockClient } from "../../src/index.js";
 import { failure, isBuilt, loadCjs, loadEsm } from "../contract/helpers.js";
 import { byName } from "../contract/kinds.js";
-import { nodeRedis, type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { forFile, nodeRedis, startRedis, UNHURRIED } from "../support/index.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
 const ROUNDS = 15;
 
-let server: RedisServer;
 failOnUnhandledRejections();
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 describe.concurrent.each(byName())("%s", (_, kind) => {
   test("clients of several versions lose no update, and wake each other", async () => {

@@ -10,7 +10,7 @@ import { type Bed, manyAtOnce, ownCommand, pause, script, useStage, watch } from
 import { listeners } from "./remains.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const sent = (bed: Bed): string[] => bed.proxy.commands.map(({ command }) => command[0] ?? "");
 

@@ -6,7 +6,7 @@ import { atLast, type Bed, manyAtOnce, pause, Stage, script, useStage } from "./
 import { expectHeld, expectNothingLeft, ttlOf, untilFree } from "./remains.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 /** Watches the keys of a bed's lock all the time; one whose TTL was ever missing fails the test. */
 function sampleTtls(bed: Bed): { readonly samples: () => number; stop(): Promise<void> } {

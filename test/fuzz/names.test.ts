@@ -1,18 +1,14 @@
 /** Names of all sorts: each is refused before anything is sent, or is the key of one lock, and nothing else is touched. */
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { forFile, startRedis, UNHURRIED } from "../support/index.js";
 import { AGAIN, RUNS, SEED } from "./runs.js";
 
 /** How many are held at a time. */
 const BATCH = 1_000;
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 const HOSTILE = [
   "{",

@@ -4,21 +4,17 @@
  */
 import fc from "fast-check";
 import { type Redis, ReplyError } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { isLockError, type Lock, LockClient } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { forFile, startRedis } from "../support/index.js";
 import { AGAIN, RUNS, SEED } from "./runs.js";
 
 const AT_ONCE = 250;
 
-let server: RedisServer;
 failOnUnhandledRejections();
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 const CODES = [
   "ERR",

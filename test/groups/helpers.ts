@@ -1,12 +1,12 @@
 /** What the tests of groups of locks share: clients on several servers, locks of one test, what is there of them. */
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import { type Lock, type LockClientOptions, MultiLock } from "../../src/index.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { Beds } from "../faults/beds.js";
 import { failOnUnhandledRejections, freshName, Stage, type Watched, watch } from "../faults/harness.js";
-import { isPresence, PATIENCE, type RecordedCommand, until } from "../support/index.js";
+import { forFile, isPresence, PATIENCE, type RecordedCommand, until } from "../support/index.js";
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 30_000;
@@ -14,16 +14,9 @@ export const NEVER = 30_000;
 export const SOON: number = PATIENCE;
 
 /** Two servers for the tests of one file. The file fails if any promise rejected with nobody to hear it. */
-export function useStages(): () => readonly Stage[] {
-  let stages: readonly Stage[] = [];
-  beforeAll(async () => {
-    stages = await Promise.all([Stage.start(["standalone"]), Stage.start(["standalone"])]);
-  });
-  afterAll(async () => {
-    await Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
-  });
+export function useStages(): Promise<readonly Stage[]> {
   failOnUnhandledRejections();
-  return () => stages;
+  return Promise.all([forFile(Stage.start(["standalone"])), forFile(Stage.start(["standalone"]))]);
 }
 
 export interface Place extends LockClientOptions {

@@ -1,18 +1,11 @@
 /** No timer is asked for a time that is over already: Node 21 and later tell the user of each such timer. */
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { freshName, script, watch } from "../faults/harness.js";
-import { type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+import { forFile, startProxy, startRedis, until } from "../support/index.js";
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(async () => {
-  vi.unstubAllGlobals();
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+afterAll(() => vi.unstubAllGlobals());
 
 test("a group whose time ends while a member is refused", async () => {
   const delays: (number | undefined)[] = [];

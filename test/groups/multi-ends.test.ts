@@ -5,7 +5,7 @@ import { script, soon, type Watched, watch } from "../faults/harness.js";
 import { SLACK, STEADY, until } from "../support/index.js";
 import { Hall, NEVER, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 const patient = { pollCap: NEVER };
 const enough = new Error("enough");
@@ -15,7 +15,7 @@ const FOREVER = 60_000;
 /** Members `a` and `c` on one server, `b` on another; a third client is somebody else on both. */
 async function open(): Promise<{ hall: Hall; multi: MultiLock } & AsyncDisposable> {
   const hall = await Hall.of(
-    stages(),
+    stages,
     { ...patient, watchdogTimeout: STEADY },
     { ...patient, watchdogTimeout: STEADY, server: 1 },
     {},

@@ -6,7 +6,7 @@ import { soon } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Hall, NEVER, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 const patient = { pollCap: NEVER };
 
@@ -19,7 +19,7 @@ interface Told extends AsyncDisposable {
 
 /** A fair member of one client and a write side of another, on two servers; a third client is somebody else. */
 async function open(): Promise<Told> {
-  const hall = await Hall.of(stages(), patient, { ...patient, server: 1 }, {}, { server: 1 });
+  const hall = await Hall.of(stages, patient, { ...patient, server: 1 }, {}, { server: 1 });
   const multi = new MultiLock(hall.client(0).getFairLock(hall.name("a")), hall.write(1, "b"));
   const seen = [hall.client(0), hall.client(1)].map((client: LockClient) => recordEvents(client));
   const of: Told["of"] = (name) =>
@@ -113,7 +113,7 @@ test("lost: of the member on its client, of the group on both, and the rest is r
 });
 
 test("released, when a release that got no answer comes through in the background", async () => {
-  await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 });
+  await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 3_000 });
   const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
   const events = recordEvents(hall.client(0));
   const hold = await multi.lock({ lease: 60_000 });

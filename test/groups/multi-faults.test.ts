@@ -6,14 +6,14 @@ import { failsSoon, script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Hall, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 /** Milliseconds: what a busy machine needs for an answer is less, and what never comes is waited for no longer. */
 const TIME = 3_000;
 const impatient = { commandTimeout: TIME };
 
 async function open(): Promise<{ hall: Hall; multi: MultiLock } & AsyncDisposable> {
-  const hall = await Hall.of(stages(), impatient, { ...impatient, server: 1 }, {}, { server: 1 });
+  const hall = await Hall.of(stages, impatient, { ...impatient, server: 1 }, {}, { server: 1 });
   const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
   return { hall, multi, [Symbol.asyncDispose]: () => hall[Symbol.asyncDispose]() };
 }
@@ -38,7 +38,7 @@ describe.concurrent("an error half-way", () => {
   });
 
   test("one's grant is not acknowledged by its replicas", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     // Of a server that has none.
     await using strict = new LockClient(hall.bed(1).proxy.connect(), { replicas: 1, replicasTimeout: 150 });
     const multi = new MultiLock(hall.lock(0, "a"), strict.getLock(hall.name("b")), hall.lock(0, "c"));
@@ -69,7 +69,7 @@ describe.concurrent("an error half-way", () => {
 
   for (const kind of KINDS) {
     test(`a ${kind.name} was granted, but the answer never came: all are given back`, async () => {
-      await using hall = await Hall.of(stages(), impatient, { ...impatient, server: 1 });
+      await using hall = await Hall.of(stages, impatient, { ...impatient, server: 1 });
       const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b", kind), hall.lock(0, "c"));
       await multi.run(() => {});
       const { proxy } = hall.bed(1);
@@ -105,7 +105,7 @@ describe.concurrent("an error half-way", () => {
   );
 
   test("a nested call without a known outcome is undone alone", async () => {
-    await using hall = await Hall.of(stages(), impatient, { ...impatient, server: 1 });
+    await using hall = await Hall.of(stages, impatient, { ...impatient, server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
     const outer = await multi.lock({ lease: 60_000 });
     hall.bed(1).proxy.delayReplies(60_000, script("reenter"));
@@ -160,7 +160,7 @@ describe.concurrent("a call that already waits survives an outage", () => {
   });
 
   test("the answer about the read side is missing, of a lock whose write side it has", async () => {
-    await using hall = await Hall.of(stages(), impatient, {});
+    await using hall = await Hall.of(stages, impatient, {});
     const theirs = await hall.lock(1, "a").lock();
     const multi = new MultiLock(hall.lock(0, "a"), hall.read(0, "b"), hall.write(0, "b"));
     const call = await hall.parked("a", () => multi.lock());
@@ -210,7 +210,7 @@ describe.concurrent("a call that already waits survives an outage", () => {
   test("its time is over while Redis is well: WAIT_TIMEOUT, however slow the last try was", async () => {
     // A server counts as silent after a tenth of that.
     const calm = { commandTimeout: 200_000 };
-    await using hall = await Hall.of(stages(), calm, { ...calm, server: 1 }, {});
+    await using hall = await Hall.of(stages, calm, { ...calm, server: 1 }, {});
     hall.bed(1).proxy.delayReplies(10_000, script("acquire"));
     const theirs = await hall.lock(2, "a").lock();
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));

@@ -6,11 +6,11 @@ import { failsSoon, script, soon, watch } from "../faults/harness.js";
 import { SLACK, until } from "../support/index.js";
 import { Hall, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 describe.concurrent("without a lease", () => {
   test("the watchdog of each member's client keeps it, and the least deadline counts", async () => {
-    await using hall = await Hall.of(stages(), { watchdogTimeout: 4_500 }, { server: 1 });
+    await using hall = await Hall.of(stages, { watchdogTimeout: 4_500 }, { server: 1 });
     const hold = await new MultiLock(hall.lock(1, "a"), hall.lock(0, "b")).lock();
     expect(hold.remaining).toBeLessThanOrEqual(4_500);
     expect(hold.members.map(({ remaining }) => remaining > 4_500)).toEqual([true, false]);
@@ -28,7 +28,7 @@ describe.concurrent("without a lease", () => {
 describe.concurrent("with a lease", () => {
   for (const kind of KINDS) {
     test(`all keys have it, and nobody renews it: two of kind ${kind.name}`, async () => {
-      await using hall = await Hall.of(stages(), { watchdogTimeout: 4_500 }, { server: 1 });
+      await using hall = await Hall.of(stages, { watchdogTimeout: 4_500 }, { server: 1 });
       const multi = new MultiLock(hall.lock(0, "a", kind), hall.lock(1, "b", kind));
       const hold = await multi.lock({ lease: 20_000 });
       for (const [i, word] of [[0, "a"] as const, [1, "b"] as const]) {
@@ -51,7 +51,7 @@ describe.concurrent("with a lease", () => {
 
   test("a wait that ends while the members get it is over without the lock, if Redis answers", async () => {
     // Silent for a tenth of that, and Redis would count as away.
-    await using hall = await Hall.of(stages(), { commandTimeout: 600_000 }, {});
+    await using hall = await Hall.of(stages, { commandTimeout: 600_000 }, {});
     const multi = hall.multi(0, "a", "b");
     hall.bed(0).proxy.delayReplies(60_000, script("extend"));
     const theirs = await hall.lock(1, "b").lock();
@@ -65,7 +65,7 @@ describe.concurrent("with a lease", () => {
   });
 
   test("it begins when the last member is granted, and until then the watchdog keeps the others", async () => {
-    await using hall = await Hall.of(stages(), { watchdogTimeout: 4_500 }, { server: 1 });
+    await using hall = await Hall.of(stages, { watchdogTimeout: 4_500 }, { server: 1 });
     hall.bed(1).proxy.delayReplies(4_000, script("acquire"));
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
     const call = watch(multi.lock({ lease: 3_500 }));
@@ -115,7 +115,7 @@ describe.concurrent("with a lease", () => {
   });
 
   test("waiting counts for nothing either: the lease begins after it", async () => {
-    await using hall = await Hall.of(stages(), {}, {});
+    await using hall = await Hall.of(stages, {}, {});
     const theirs = await hall.lock(1, "b").lock({ lease: 5_500 });
     const call = await hall.parked("b", () => hall.multi(0, "a", "b").lock({ lease: 6_000 }));
     await until("it lapses", () => theirs.signal.aborted);
@@ -126,7 +126,7 @@ describe.concurrent("with a lease", () => {
   });
 
   test("a lease that is over when it begins: LOCK_LOST, and nothing is left", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     await expect(multi.lock({ lease: 1 })).rejects.toMatchObject({ code: "LOCK_LOST" });
     await expect(multi.tryLock(0, 1)).rejects.toMatchObject({ code: "LOCK_LOST" });
@@ -139,7 +139,7 @@ describe.concurrent("with a lease", () => {
   });
 
   test("the call is over within its wait, also when the lease is slow to begin", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     await multi.run(() => {});
     hall.bed(1).proxy.delayReplies(8_000, script("extend"));
@@ -153,7 +153,7 @@ describe.concurrent("with a lease", () => {
 
 describe.concurrent("extend", () => {
   test("sets all members' deadlines, up or down", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const hold = await new MultiLock(hall.lock(0, "a"), hall.lock(1, "b")).lock({ lease: 10_000 });
     await hold.extend(60_000);
     expect(hold.remaining).toBeGreaterThan(40_000);
@@ -168,7 +168,7 @@ describe.concurrent("extend", () => {
   });
 
   test("LOCK_LOST if a member is gone, and the others are given back", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
     const hold = await multi.lock({ lease: 30_000 });
     await hall.del(1, "b");

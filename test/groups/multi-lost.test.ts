@@ -6,7 +6,7 @@ import { failsSoon, script, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Hall, type Place, SOON, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 interface Loss {
   readonly title: string;
@@ -77,7 +77,7 @@ const LOSSES: readonly Loss[] = [
 
 /** Members `a` and `c` of one client, `b` of another on another server. */
 async function open(options: Place = {}): Promise<[Hall, MultiLock]> {
-  const hall = await Hall.of(stages(), {}, { ...options, server: 1 }, { server: 1 });
+  const hall = await Hall.of(stages, {}, { ...options, server: 1 }, { server: 1 });
   return [hall, new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"))];
 }
 

@@ -5,11 +5,11 @@ import { failure } from "../contract/helpers.js";
 import { KINDS } from "../contract/kinds.js";
 import { Hall, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 describe("who may be a member", () => {
   const refused = async (members: (hall: Hall) => unknown[]): Promise<void> => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const error = await failure(() => new MultiLock(...(members(hall) as never[])));
     expect(error).toBeInstanceOf(TypeError);
     expect(error.message).not.toBe("");
@@ -37,14 +37,14 @@ describe("who may be a member", () => {
   ])("not %s", ([_, members]) => refused(members));
 
   test("two sides of one lock may, and one name of two clients", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     await new MultiLock(hall.read(0, "a"), hall.write(0, "a")).run(() => {});
     await new MultiLock(hall.lock(0, "b"), hall.lock(1, "b")).run(() => {});
     await hall.expectNothingLeft();
   });
 
   test("one member is enough", async () => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const multi = hall.multi(0, "a");
     expect(multi.name).toBe(hall.name("a"));
     const hold = await multi.lock();
@@ -57,7 +57,7 @@ describe("who may be a member", () => {
 
 describe("names", () => {
   test("the lock has its members' names as they were given, and so have its holds", async () => {
-    await using hall = await Hall.of(stages(), { prefix: "app" });
+    await using hall = await Hall.of(stages, { prefix: "app" });
     const multi = hall.multi(0, "c", "a", "b");
     expect(multi.name).toBe(["c", "a", "b"].map((word) => hall.name(word)).join(","));
     const hold = await multi.lock();
@@ -71,7 +71,7 @@ describe("names", () => {
   });
 
   test("a hold has the owner id of its first member, and each member its own", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const before = Date.now();
     const hold = await new MultiLock(hall.lock(1, "b"), hall.lock(0, "a"), hall.lock(0, "c")).lock();
     const [b, a, c] = hold.members;
@@ -89,7 +89,7 @@ describe("members of every kind, of clients on two servers", () => {
     KINDS.flatMap((kind, i) => [0, 1].map((by) => hall.lock(by, `${i}${by}`, kind)));
 
   test("all are held, and all are given back", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const multi = new MultiLock(...members(hall));
     const hold = await multi.lock();
     const words = KINDS.flatMap((_, i) => [`${i}0`, `${i}1`]);
@@ -105,7 +105,7 @@ describe("members of every kind, of clients on two servers", () => {
   });
 
   test("or none: with any one of them held by somebody, tryLock gives null and leaves nothing", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 }, {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 }, {}, { server: 1 });
     const multi = new MultiLock(...members(hall));
     for (const [i, kind] of KINDS.entries()) {
       for (const by of [0, 1]) {
@@ -120,7 +120,7 @@ describe("members of every kind, of clients on two servers", () => {
   });
 
   test("a fenced member's hold has its token, which rises", async () => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const multi = new MultiLock(hall.lock(0, "a"), hall.client(0).getFencedLock(hall.name("b")));
     const tokens: bigint[] = [];
     for (let n = 0; n < 3; n++)
@@ -136,7 +136,7 @@ describe("members of every kind, of clients on two servers", () => {
 
 describe("what it says of itself", () => {
   test("it is locked when all members are, whoever has them, and its time is the least", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const [a, b] = [hall.lock(0, "a"), hall.lock(1, "b")];
     const multi = new MultiLock(a, b);
     expect(await multi.isLocked()).toBe(false);
@@ -155,7 +155,7 @@ describe("what it says of itself", () => {
   });
 
   test("an owner's count is the least of the members', and asks nothing for one that has none", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const [a, b] = [hall.lock(0, "a"), hall.lock(1, "b")];
     const multi = new MultiLock(a, b);
     expect(await multi.getHoldCount()).toBe(0);
@@ -184,7 +184,7 @@ describe("what it says of itself", () => {
   });
 
   test("forceUnlock gives all back, and tells whether anybody had any", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 }, {});
+    await using hall = await Hall.of(stages, {}, { server: 1 }, {});
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     expect(await multi.forceUnlock()).toBe(false);
     const one = await hall.lock(2, "a").lock();

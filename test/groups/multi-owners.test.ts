@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import { type Hold, type Lock, MultiLock } from "../../src/index.js";
 import { Hall, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 /** Members on two servers, and the same by another client of the first. */
 async function open(): Promise<{ hall: Hall; a: Lock; b: Lock; multi: MultiLock } & AsyncDisposable> {
-  const hall = await Hall.of(stages(), {}, { server: 1 }, {});
+  const hall = await Hall.of(stages, {}, { server: 1 }, {});
   const [a, b] = [hall.lock(0, "a"), hall.lock(1, "b")];
   return { hall, a, b, multi: new MultiLock(a, b), [Symbol.asyncDispose]: () => hall[Symbol.asyncDispose]() };
 }

@@ -1,19 +1,10 @@
 /** The turns of MultiLocks that have tried in vain: the oldest goes first, and nobody is held up by those who wait for him. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Lock, LockClient, type MultiHold, MultiLock } from "../../src/index.js";
-import { PATIENCE, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { forFile, PATIENCE, startRedis, UNHURRIED, until } from "../support/index.js";
 
-let server: RedisServer;
-let client: LockClient;
-
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(server.connect(), UNHURRIED);
-});
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(server.connect(), UNHURRIED));
 
 let names = 0;
 

@@ -6,14 +6,14 @@ import { script } from "../faults/harness.js";
 import { countCommands, isPresence, until } from "../support/index.js";
 import { Hall, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 /** Of an error that stands for several. */
 const errorsOf = (error: Error): LockError[] => [...((error as LockError).errors ?? [])] as LockError[];
 
 /** The words of the locks that the server was asked to release, in its own order. */
 async function released(hall: Hall, act: () => Promise<unknown>): Promise<string[]> {
-  const [first] = stages();
+  const [first] = stages;
   if (!first) throw new Error("there is no server");
   await using counter = await countCommands(first.server, { leavesOut: isPresence });
   await act();
@@ -27,7 +27,7 @@ async function released(hall: Hall, act: () => Promise<unknown>): Promise<string
 
 describe.concurrent("the reverse order", () => {
   test("of the full names, whatever the order they are given in", async () => {
-    await using hall = await Hall.of(stages(), {}, {});
+    await using hall = await Hall.of(stages, {}, {});
     const multi = new MultiLock(hall.lock(0, "c"), hall.lock(0, "a"), hall.lock(0, "d"), hall.lock(0, "b"));
     const hold = await multi.lock();
     expect(await released(hall, () => hold.unlock())).toEqual(["d", "c", "b", "a"]);
@@ -37,7 +37,7 @@ describe.concurrent("the reverse order", () => {
   });
 
   test("of both sides of one lock: the write side last", async () => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const bodies: unknown[] = [];
     hall.bed(0).proxy.onCommand(({ command }) => script("release")(command) && bodies.push(command[1]));
     // Once more, since the first time a script is sent as a whole.
@@ -55,7 +55,7 @@ describe.concurrent("the reverse order", () => {
   });
 
   test("what a call gives back before it waits, too: the last that it took first", async () => {
-    await using hall = await Hall.of(stages(), {}, {});
+    await using hall = await Hall.of(stages, {}, {});
     const theirs = await hall.lock(1, "c").lock();
     const words = await released(hall, () => hall.multi(0, "a", "b", "c", "d").tryLock());
     expect(words.at(-1)).toBe("a");
@@ -66,7 +66,7 @@ describe.concurrent("the reverse order", () => {
 
 describe.concurrent("unlock", () => {
   test("isHeld is false from the call on", async () => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const hold = await hall.multi(0, "a", "b").lock();
     const done = hold.unlock();
     expect([hold, ...hold.members].map(({ isHeld }) => isHeld)).toEqual([false, false, false]);
@@ -74,7 +74,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("a member's hold can be given back by itself; the rest follows", async () => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const hold = await hall.multi(0, "a", "b").lock();
     await hold.members[1]?.unlock();
     expect(await hall.held()).toEqual(["a"]);
@@ -85,7 +85,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("one member's server is silent: the others are given back, and a further call asks again", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 }, {});
+    await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 3_000 }, {});
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
     const hold = await multi.lock({ lease: 60_000 });
     hall.bed(1).proxy.blackhole();
@@ -103,7 +103,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("one member is lost: the others are given back, LOCK_LOST", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"));
     for (const [i, word] of [[0, "a"] as const, [1, "b"] as const, [0, "c"] as const]) {
       const hold = await multi.lock();
@@ -118,7 +118,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("several fail: the first LockError, with all of them in errors", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 });
+    await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 3_000 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"), hall.lock(0, "d"));
     const hold = await multi.lock();
     await hall.del(0, "a");
@@ -139,7 +139,7 @@ describe.concurrent("unlock", () => {
   });
 
   test("of a run: what fn throws wins, a silent member is told by an error event only", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1, commandTimeout: 3_000 });
+    await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 3_000 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     const errors: unknown[] = [];
     for (const i of [0, 1]) hall.client(i).on("error", (event) => void errors.push(event));

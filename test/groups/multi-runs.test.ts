@@ -5,11 +5,11 @@ import { soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Hall, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 /** Members on two servers, and somebody else's clients of both. */
 async function open(): Promise<{ hall: Hall; a: Lock; b: Lock; multi: MultiLock } & AsyncDisposable> {
-  const hall = await Hall.of(stages(), {}, { server: 1 }, {}, { server: 1 });
+  const hall = await Hall.of(stages, {}, { server: 1 }, {}, { server: 1 });
   const [a, b] = [hall.lock(0, "a"), hall.lock(1, "b")];
   return { hall, a, b, multi: new MultiLock(a, b), [Symbol.asyncDispose]: () => hall[Symbol.asyncDispose]() };
 }
@@ -127,7 +127,7 @@ describe("runs", () => {
 
 describe("read-write members", () => {
   test("UPGRADE_REFUSED at once, and what was taken is given back", async () => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const [read, write] = [hall.read(0, "b"), hall.write(0, "b")];
     const refused = { code: "UPGRADE_REFUSED", lockName: hall.name("b") };
     await hall.client(0).scope(async () => {
@@ -149,7 +149,7 @@ describe("read-write members", () => {
   });
 
   test("the holder of the write side takes a group with the read side", async () => {
-    await using hall = await Hall.of(stages(), {}, {});
+    await using hall = await Hall.of(stages, {}, {});
     const [read, write] = [hall.read(0, "b"), hall.write(0, "b")];
     await write.run(async (hold) => {
       const multi = new MultiLock(read, hall.lock(0, "c"));
@@ -164,7 +164,7 @@ describe("read-write members", () => {
   });
 
   test("sibling runs that read share", async () => {
-    await using hall = await Hall.of(stages(), {});
+    await using hall = await Hall.of(stages, {});
     const multi = new MultiLock(hall.read(0, "a"), hall.read(0, "b"));
     let inside = 0;
     const both = () =>

@@ -5,7 +5,7 @@ import { soon, type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Hall, NEVER, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 const LOSERS = 12;
 const words = Array.from({ length: LOSERS }, (_, i) => `b${10 + i}`);
@@ -32,7 +32,7 @@ async function allHaveTheirTurn(losers: readonly Watched<Hold>[]): Promise<void>
 }
 
 test("a call whose owner holds a member is not held up", async () => {
-  await using hall = await Hall.of(stages(), { pollCap: NEVER }, {});
+  await using hall = await Hall.of(stages, { pollCap: NEVER }, {});
   const { group, hold, losers } = await contested(hall);
   const nested = watch(group.lock({ owner: hold }));
   const other = watch(hall.multi(0, "a", "d").lock({ owner: hold }));
@@ -46,7 +46,7 @@ test("a call whose owner holds a member is not held up", async () => {
 });
 
 test("a call that is held up can be given up, by its signal, its time and the end of its client", async () => {
-  await using hall = await Hall.of(stages(), { pollCap: NEVER }, {}, {});
+  await using hall = await Hall.of(stages, { pollCap: NEVER }, {}, {});
   const { group, hold, losers } = await contested(hall);
   const controller = new AbortController();
   const aborted = watch(group.lock({ signal: controller.signal }));
@@ -64,7 +64,7 @@ test("a call that is held up can be given up, by its signal, its time and the en
 });
 
 test("groups of other locks, and single locks, are not held up", async () => {
-  await using hall = await Hall.of(stages(), { pollCap: NEVER }, {});
+  await using hall = await Hall.of(stages, { pollCap: NEVER }, {});
   const { hold, losers } = await contested(hall);
   const begun = performance.now();
   await hall.multi(0, "d", "e").run(() => {});

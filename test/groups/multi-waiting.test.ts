@@ -6,7 +6,7 @@ import { failsSoon, script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Hall, NEVER, useStages } from "./helpers.js";
 
-const stages = useStages();
+const stages = await useStages();
 
 const patient = { pollCap: NEVER };
 const WORDS = ["a", "b", "c", "d"];
@@ -24,7 +24,7 @@ function asked(hall: Hall, i: number): string[] {
 
 describe.concurrent("it never waits while it holds", () => {
   test.for(WORDS)("%s is held for long: all others can be had", async (word) => {
-    await using hall = await Hall.of(stages(), patient, {});
+    await using hall = await Hall.of(stages, patient, {});
     const theirs = await hall.lock(1, word).lock();
     const call = await hall.parked(word, () => hall.multi(0, ...WORDS).lock());
     expect(await hall.held()).toEqual([word]);
@@ -50,7 +50,7 @@ describe.concurrent("it never waits while it holds", () => {
 
   for (const kind of KINDS) {
     test(`for a ${kind.name} among others of every kind`, async () => {
-      await using hall = await Hall.of(stages(), patient, { ...patient, server: 1 }, {});
+      await using hall = await Hall.of(stages, patient, { ...patient, server: 1 }, {});
       const words = KINDS.map((_, i) => `k${i}`);
       const members = KINDS.map((each, i) => hall.lock(each === kind ? 0 : i % 2, words[i] ?? "", each));
       const word = words[KINDS.indexOf(kind)] ?? "";
@@ -64,7 +64,7 @@ describe.concurrent("it never waits while it holds", () => {
   }
 
   test("two are held: it waits for one after the other, and holds neither", async () => {
-    await using hall = await Hall.of(stages(), patient, {});
+    await using hall = await Hall.of(stages, patient, {});
     const [b, d] = await Promise.all([hall.lock(1, "b").lock(), hall.lock(1, "d").lock()]);
     const call = await hall.parked("b", () => hall.multi(0, ...WORDS).lock());
     await b.unlock();
@@ -76,7 +76,7 @@ describe.concurrent("it never waits while it holds", () => {
   });
 
   test("opposite orders do not dead-lock, and each gets its turn", async () => {
-    await using hall = await Hall.of(stages(), patient, patient);
+    await using hall = await Hall.of(stages, patient, patient);
     let inside = 0;
     const visit = async (multi: MultiLock): Promise<void> => {
       for (let n = 0; n < 15; n++) {
@@ -98,13 +98,13 @@ describe.concurrent("it never waits while it holds", () => {
 
 describe.concurrent("the order in which members are asked for", () => {
   test("by full name, whatever the order they are given in", async () => {
-    await using hall = await Hall.of(stages(), { prefix: "app" });
+    await using hall = await Hall.of(stages, { prefix: "app" });
     await (await hall.multi(0, "c", "b", "d", "a").lock()).unlock();
     expect(asked(hall, 0)).toEqual(["app:a", "app:b", "app:c", "app:d"]);
   });
 
   test("the prefix counts: two clients of one server", async () => {
-    await using hall = await Hall.of(stages(), { prefix: "z" }, { prefix: "a" }, {});
+    await using hall = await Hall.of(stages, { prefix: "z" }, { prefix: "a" }, {});
     const theirs = await hall
       .client(2)
       .getLock(`a:${hall.name("y")}`)
@@ -121,7 +121,7 @@ describe.concurrent("the order in which members are asked for", () => {
     ["write, read", (hall) => [hall.write(0, "a"), hall.read(0, "a")]],
     ["read, a lock before it, write", (hall) => [hall.read(0, "b"), hall.lock(0, "a"), hall.write(0, "b")]],
   ])("both sides of one lock, given as %s: the write side first", async ([_, members], { expect }) => {
-    await using hall = await Hall.of(stages(), patient, patient);
+    await using hall = await Hall.of(stages, patient, patient);
     const multi = new MultiLock(...members(hall));
     for (const lock of [hall.read(1, members(hall).length === 3 ? "b" : "a"), undefined]) {
       const theirs: Hold | undefined = await lock?.lock();
@@ -138,7 +138,7 @@ describe.concurrent("the order in which members are asked for", () => {
 
 describe.concurrent("a call that is not granted", () => {
   test("tryLock gives null at once, and after its wait", async () => {
-    await using hall = await Hall.of(stages(), patient, {});
+    await using hall = await Hall.of(stages, patient, {});
     for (const word of WORDS) {
       const theirs = await hall.lock(1, word).lock();
       expect(await hall.multi(0, ...WORDS).tryLock()).toBeNull();
@@ -153,7 +153,7 @@ describe.concurrent("a call that is not granted", () => {
   });
 
   test("one try asks for each member once, and for none when the first is refused", async () => {
-    await using hall = await Hall.of(stages(), patient, {});
+    await using hall = await Hall.of(stages, patient, {});
     const multi = hall.multi(0, ...WORDS);
     for (const [word, expected] of [["c", WORDS] as const, ["a", ["a"]] as const]) {
       const theirs = await hall.lock(1, word).lock();
@@ -165,7 +165,7 @@ describe.concurrent("a call that is not granted", () => {
   });
 
   test("its wait is for all members together", async () => {
-    await using hall = await Hall.of(stages(), patient, {});
+    await using hall = await Hall.of(stages, patient, {});
     const [a, b] = [await hall.lock(1, "a").lock({ lease: 4_000 }), await hall.lock(1, "b").lock()];
     const call = watch(hall.multi(0, "a", "b").lock({ wait: 4_500 }));
     await until("it waits for b", async () => (await hall.channels()).join().includes(hall.name("b")));
@@ -177,7 +177,7 @@ describe.concurrent("a call that is not granted", () => {
   });
 
   test("a wait of almost nothing ends, also behind others of the process", async () => {
-    await using hall = await Hall.of(stages(), patient, {});
+    await using hall = await Hall.of(stages, patient, {});
     const theirs = await hall.lock(1, "a").lock();
     const first = await hall.parked("a", () => hall.lock(0, "a").lock());
     const call = watch(hall.multi(0, "a", "b").lock({ wait: Number.MIN_VALUE }));

@@ -1,8 +1,16 @@
 /** At most one holder, counted on a server beside the masters: calm, with masters that die and stop, with a minority away. */
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { PATIENCE, type RedisServer, startRedis, startWorker, until, type Worker } from "../support/index.js";
+import { afterEach, expect, test } from "vitest";
+import {
+  forFile,
+  PATIENCE,
+  type RedisServer,
+  startRedis,
+  startWorker,
+  until,
+  type Worker,
+} from "../support/index.js";
 import { useMasters } from "./red-helpers.js";
 
 /** What a master has granted it remembers, whenever it dies. */
@@ -21,19 +29,14 @@ interface Figures {
   readonly errors: readonly string[];
 }
 
-let witness: RedisServer;
 let workers: Worker[] = [];
 
-beforeAll(async () => {
-  witness = await startRedis();
-});
+const witness = await forFile(startRedis());
 
 afterEach(async () => {
   await Promise.all(workers.map((worker) => worker.kill()));
   workers = [];
 });
-
-afterAll(() => witness?.stop());
 
 /** Four processes go at the lock until `during` is over; resolves with what they did and what the witness says. */
 async function contend(

@@ -1,31 +1,21 @@
 /** Readers who come without a pause keep no writer out, of a group either. */
-import { afterAll, beforeAll, test } from "vitest";
+import { test } from "vitest";
 import { type Lock, LockClient, MultiLock, RedLock } from "../../src/index.js";
-import { PATIENCE, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { forFile, forTest, PATIENCE, startRedis, UNHURRIED, until } from "../support/index.js";
 
 const MASTERS = 3;
 const READERS = 4;
 /** Milliseconds of a reader's section. */
 const SECTION = 20;
 
-let servers: RedisServer[] = [];
-const clients: LockClient[] = [];
-
-beforeAll(async () => {
-  servers = await Promise.all(Array.from({ length: MASTERS }, () => startRedis()));
-});
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
-  await Promise.all(servers.map((server) => server.stop()));
-});
+const servers = await Promise.all(Array.from({ length: MASTERS }, () => forFile(startRedis())));
 
 type Group = typeof MultiLock | typeof RedLock;
 type Side = "readLock" | "writeLock";
 
 /** One side of a read-write lock on every master, by clients of its own. */
 function connect(make: Group, name: string): (side: Side) => MultiLock {
-  const own = servers.map((server) => new LockClient(server.connect(), UNHURRIED));
-  clients.push(...own);
+  const own = servers.map((server) => forTest(new LockClient(server.connect(), UNHURRIED)));
   return (side) => {
     const locks: Lock[] = own.map((client) => client.getReadWriteLock(name)[side]());
     return new make(...locks);

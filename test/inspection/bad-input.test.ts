@@ -1,25 +1,14 @@
 /** Wrong arguments of `inspect` and `list` are refused before anything is sent. */
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { describe, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { type Bad, NAMES } from "../contract/bad-values.js";
 import { as, refused, sendNothing } from "../contract/helpers.js";
-import { type CommandCounter, countCommands, type RedisServer, startRedis } from "../support/index.js";
+import { countCommands, forFile, startRedis } from "../support/index.js";
 
-let server: RedisServer;
-let counter: CommandCounter;
-let client: LockClient;
-
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(server.connect());
-  await client.ready();
-  counter = await countCommands(server);
-});
-afterAll(async () => {
-  counter?.stop();
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(server.connect()));
+await client.ready();
+const counter = await forFile(countCommands(server));
 sendNothing(() => counter);
 
 test.each(NAMES)("inspect: a name that is %s", (_, name, type) =>

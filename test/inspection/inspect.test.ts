@@ -5,7 +5,7 @@ import { until } from "../support/index.js";
 import { NEVER, Site } from "../synchronizers/helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const THEIRS = "b0e5b1a2-0000-4000-8000-000000000000";
 /** A TTL that was set to this a short while ago. */

@@ -1,40 +1,22 @@
-/** `list` on a server of a million other keys keeps nobody waiting. */
-import type { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
-import {
-  findRedis,
-  hasFeaturesOf,
-  PATIENCE,
-  type RedisServer,
-  startRedis,
-  UNHURRIED,
-} from "../support/index.js";
+import { findRedis, forFile, hasFeaturesOf, PATIENCE, startRedis, UNHURRIED } from "../support/index.js";
 import { namesOf } from "./helpers.js";
 
 const KEYS = 1_000_000;
 const STEP = 50_000;
 const ATTEMPTS = 5;
 
-let server: RedisServer;
-let redis: Redis;
-let client: LockClient;
 const holds: Hold[] = [];
 
-beforeAll(async () => {
-  const guarded = hasFeaturesOf(await findRedis(), "7.0.0"); // DEBUG has to be permitted there
-  server = await startRedis({ args: guarded ? ["--enable-debug-command", "yes"] : [] });
-  redis = server.connect();
-  for (let i = 0; i < KEYS / STEP; i++) await redis.call("DEBUG", "POPULATE", STEP, `key:${i}`);
-  client = new LockClient(redis, UNHURRIED);
-  // A process that is busy with a million keys is late to renew anything.
-  const lease = 60 * PATIENCE;
-  for (const name of ["first", "second", "third"]) holds.push(await client.getLock(name).lock({ lease }));
-});
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
+const guarded = hasFeaturesOf(await findRedis(), "7.0.0"); // DEBUG has to be permitted there
+const server = await forFile(startRedis({ args: guarded ? ["--enable-debug-command", "yes"] : [] }));
+const redis = server.connect();
+for (let i = 0; i < KEYS / STEP; i++) await redis.call("DEBUG", "POPULATE", STEP, `key:${i}`);
+const client = await forFile(new LockClient(redis, UNHURRIED));
+// A process that is busy with a million keys is late to renew anything.
+const lease = 60 * PATIENCE;
+for (const name of ["first", "second", "third"]) holds.push(await client.getLock(name).lock({ lease }));
 
 /** The longest that one command took the server meanwhile, in ms; and how often somebody else was answered. */
 async function longestStep(work: () => Promise<unknown>): Promise<{ longest: number; answered: number }> {

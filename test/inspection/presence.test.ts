@@ -2,13 +2,14 @@
 import { hostname } from "node:os";
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LockClient, type LockInfo, MultiLock } from "../../src/index.js";
 import { failure, untilWaiting } from "../contract/helpers.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import {
   countCommands,
-  type RedisServer,
+  forFile,
+  forTest,
   startCluster,
   startRedis,
   startWorker,
@@ -18,27 +19,14 @@ import {
 /** A round is a third of it. */
 const QUICK = 4_500;
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 const bundle = bundledWorker("../inspection/presence-worker.ts");
 
 const keyOf = ({ id }: LockClient) => `holdfast_client:${id}`;
 
-const opened: { disconnect(): void }[] = [];
-afterAll(() => {
-  for (const redis of opened) redis.disconnect();
-});
-
 describe.each([5, 6])("ioredis %s", (version) => {
-  const connect = () => {
-    const redis = version === 5 ? new Redis5(server.port) : new Redis(server.port);
-    opened.push(redis);
-    return redis;
-  };
+  const connect = () => forTest(version === 5 ? new Redis5(server.port) : new Redis(server.port));
 
   test("a hold and a wait are seen from elsewhere, with label, host, pid and since", async () => {
     await using mine = new LockClient(connect(), { label: "orders-1", watchdogTimeout: QUICK });

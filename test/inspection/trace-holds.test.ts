@@ -1,21 +1,17 @@
 /** The option `traceHolds`: what `inspect` tells of where a hold was taken. */
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { locked } from "../../src/entries/decorator.js";
 import { type Hold, LockClient, type LockClientOptions, MultiLock, RedLock } from "../../src/index.js";
 import { byName, WITH_GROUP } from "../contract/kinds.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { type RedisServer, startRedis, startWorker, until } from "../support/index.js";
+import { forFile, startRedis, startWorker, until } from "../support/index.js";
 
 const QUICK = 4_500;
 const TRACED = { traceHolds: true };
 const HERE = fileURLToPath(import.meta.url);
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 const bundle = bundledWorker("../inspection/presence-worker.ts");
 

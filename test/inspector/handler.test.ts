@@ -1,31 +1,24 @@
 /** The inspector as a function of Requests: who may look and unlock, and what is answered. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createInspector, type Inspector, type InspectorOptions } from "../../src/entries/inspector.js";
 import { type Hold, LockClient } from "../../src/index.js";
-import { countCommands, PATIENCE, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import {
+  countCommands,
+  forFile,
+  PATIENCE,
+  recordWarnings,
+  startRedis,
+  UNHURRIED,
+  until,
+} from "../support/index.js";
 import { EventReader } from "./event-reader.js";
 
 const HERE = "http://localhost:3000/";
 
-let server: RedisServer;
-let client: LockClient;
 /** Another process. */
-let other: LockClient;
-const ends: (() => unknown)[] = [];
-
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(server.connect(), UNHURRIED);
-  other = new LockClient(server.connect(), UNHURRIED);
-});
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-afterAll(async () => {
-  await Promise.all([client?.close({ timeout: 0 }), other?.close({ timeout: 0 })]);
-  await server?.stop();
-});
-
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(server.connect(), UNHURRIED));
+const other = await forFile(new LockClient(server.connect(), UNHURRIED));
 const inspect = (options?: InspectorOptions): Inspector => createInspector(client, options);
 const allow = () => true;
 
@@ -56,7 +49,7 @@ async function post(inspector: Inspector, { body = "{}", headers = {} }: Post): 
 
 async function hold(name: string, by = other): Promise<Hold> {
   const held = await by.getLock(name).lock();
-  ends.push(() => held.unlock().catch(() => {}));
+  onTestFinished(() => held.unlock().catch(() => {}));
   return held;
 }
 
@@ -298,7 +291,7 @@ describe("api/events", () => {
     const response = await get(inspector, "api/events");
     expect(response.headers.get("content-type")).toMatch(/^text\/event-stream/);
     const reader = new EventReader(response);
-    ends.push(() => reader.stop());
+    onTestFinished(() => reader.stop());
     return reader;
   }
 
@@ -352,7 +345,7 @@ describe("api/events", () => {
 
   test("many viewers cost Redis what one does, and nobody costs nothing", async () => {
     const counter = await countCommands(server);
-    ends.push(() => counter.stop());
+    onTestFinished(() => counter.stop());
     const patient = inspect({ every: 10 * PATIENCE });
     const readers = await Promise.all(Array.from({ length: 20 }, () => open(patient)));
     for (const reader of readers) await reader.find("locks");
@@ -371,10 +364,7 @@ describe("api/events", () => {
   });
 
   test("weeks between two looks, or none after the first, are as long as Node's timers can be", async () => {
-    const warnings: Error[] = [];
-    const onWarning = (warning: Error) => void warnings.push(warning);
-    process.on("warning", onWarning);
-    ends.push(() => process.off("warning", onWarning));
+    const warnings = recordWarnings();
     const readers = await Promise.all(
       [30 * 86_400_000, Number.POSITIVE_INFINITY].map((every) => open(inspect({ every }))),
     );
@@ -388,13 +378,13 @@ describe("api/events", () => {
 
   test("Redis that is away is trouble, and then well again", async () => {
     const own = await startRedis();
-    ends.push(() => own.stop());
+    onTestFinished(() => own.stop());
     const away = new LockClient(own.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 300 });
-    ends.push(() => away.close({ timeout: 0 }));
+    onTestFinished(() => away.close({ timeout: 0 }));
     const reader = new EventReader(
       await createInspector(away, { every: 100 })(new Request(`${HERE}api/events`)),
     );
-    ends.push(() => reader.stop());
+    onTestFinished(() => reader.stop());
     await reader.find("locks");
     await own.kill();
     expect(await reader.find("trouble")).toMatchObject({ code: "UNAVAILABLE" });

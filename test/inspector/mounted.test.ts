@@ -2,26 +2,18 @@
 import { request as httpRequest } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { createInspector, type InspectorOptions } from "../../src/entries/inspector.js";
 import { LockClient } from "../../src/index.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { forFile, startRedis, UNHURRIED } from "../support/index.js";
 import { type App, MOUNTS } from "./apps.js";
 import { EventReader } from "./event-reader.js";
 
-let server: RedisServer;
-let client: LockClient;
 let app: App | undefined;
 
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(server.connect(), UNHURRIED);
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(server.connect(), UNHURRIED));
 afterEach(() => app?.close());
-afterAll(async () => {
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
 
 describe.each(Object.entries(MOUNTS))("%s", (name, { start, path, bare }) => {
   async function open(options: InspectorOptions): Promise<App> {

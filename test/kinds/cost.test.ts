@@ -1,18 +1,13 @@
 /** What each kind costs the server, counted where the commands arrive. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Lock } from "../../src/index.js";
-import { failOnUnhandledRejections, pause, soon } from "../faults/harness.js";
-import { type CommandCounter, countCommands, isPresence } from "../support/index.js";
-import { NEVER, Scene, useStage } from "./helpers.js";
+import { pause, soon, useStage } from "../faults/harness.js";
+import { countCommands, forFile, isPresence } from "../support/index.js";
+import { NEVER, Scene } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
-let counter: CommandCounter;
-beforeAll(async () => {
-  counter = await countCommands(stage().server, { leavesOut: isPresence });
-});
-afterAll(() => counter.stop());
+const counter = await forFile(countCommands(stage.server, { leavesOut: isPresence }));
 
 /** What came of all clients while `work` ran: the names of the commands. */
 async function during(work: () => Promise<unknown>): Promise<string[]> {
@@ -44,7 +39,7 @@ async function warmUp(lock: Lock): Promise<void> {
 }
 
 test("a downgrade costs one command for each of its steps", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   const [read, write] = [scene.read(0), scene.write(0)];
   for (const side of [read, write]) await warmUp(side);
   await scene.client(0).scope(async () => {
@@ -54,7 +49,7 @@ test("a downgrade costs one command for each of its steps", async () => {
 });
 
 test("an upgrade that is refused costs none", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   const owner = await scene.read(0).lock();
   expect(
     await during(() =>
@@ -80,7 +75,7 @@ const HANDOVERS = [
 test.each(HANDOVERS)(
   "from %s to %s: an idle waiter costs nothing, a hand-over a handful",
   async (from, to) => {
-    await using scene = await Scene.of(stage(), patient, patient);
+    await using scene = await Scene.of(stage, patient, patient);
     for (const [kind, i] of [
       [from, 0],
       [to, 1],
@@ -102,7 +97,7 @@ test.each(HANDOVERS)(
 );
 
 test("fifty waiting readers of one client cost a command each when they enter, and one subscription", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   for (const side of [scene.write(0), scene.read(1)]) await warmUp(side);
   const hold = await scene.write(0).lock();
   const read = scene.read(1);

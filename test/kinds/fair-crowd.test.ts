@@ -1,9 +1,9 @@
 /** Many waiters of one fair lock that leave together: what that costs Redis, and who has to wait for it. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { KINDS, PLAIN } from "../contract/kinds.js";
 import { type Bed, failOnUnhandledRejections, Stage, script, soon, watch } from "../faults/harness.js";
 import { expectNothingLeft } from "../faults/remains.js";
-import { until } from "../support/index.js";
+import { forFile, until } from "../support/index.js";
 import { keysOf } from "./helpers.js";
 
 /** `HOLDFAST_CROWD=10000` for more. */
@@ -13,12 +13,8 @@ const AT_A_TIME = 32;
 
 const FAIR = KINDS.find(({ name }) => name.startsWith("fair")) ?? PLAIN;
 
-let stage: Stage;
 failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await forFile(Stage.start(["standalone"]));
 
 const places = (bed: Bed): Promise<number> =>
   stage.server.call("LLEN", keysOf.queue(bed.name)) as Promise<number>;

@@ -1,16 +1,15 @@
 /** Fair locks when connections break and servers forget. */
 import { expect, test } from "vitest";
-import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
+import { SOON, Stage, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 
 test("a wait through a lost connection keeps its place", async () => {
-  await using scene = await Scene.of(stage(), {}, patient, patient);
+  await using scene = await Scene.of(stage, {}, patient, patient);
   const hold = await scene.fair(0).lock();
   const first = await scene.parked(1, () => scene.fair(1).lock());
   const second = await scene.parked(2, () => scene.fair(2).lock());
@@ -29,7 +28,7 @@ test("a wait through a lost connection keeps its place", async () => {
 });
 
 test("a try whose reply is lost has one place, and none when its call ends", async () => {
-  await using scene = await Scene.of(stage(), {}, patient, patient);
+  await using scene = await Scene.of(stage, {}, patient, patient);
   const hold = await scene.fair(0).lock();
   const cut = scene.bed(1).proxy.cutReplyOf(scene.own);
   const controller = new AbortController();
@@ -62,7 +61,7 @@ test("waiters that a server has forgotten by a restart queue again, and each get
 });
 
 test("waiters whose queue was deleted beneath a holder come back to it with their next look", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap: 300 });
+  await using scene = await Scene.of(stage, {}, { pollCap: 300 });
   const hold = await scene.fair(0).lock();
   const calls = Array.from({ length: 5 }, () => watch(scene.fair(1).run(() => {})));
   await scene.untilQueued(5);

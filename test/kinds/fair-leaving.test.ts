@@ -1,14 +1,13 @@
 /** Waiters that leave the queue, by their own will or by death, hold nobody up and leave nothing behind. */
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, SOON, soon, type Watched, watch } from "../faults/harness.js";
+import { SOON, soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { SLACK, startWorker, until, type Worker } from "../support/index.js";
-import { keysOf, NEVER, Scene, serverTime, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, serverTime } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
-const stage = useStage();
+const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
-failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
 /** Of a test in which somebody dies: who stands still for three of them counts as dead, too. */
@@ -27,7 +26,7 @@ async function queueKeys(scene: Scene): Promise<string[]> {
 async function waitingProcess(scene: Scene, place: number): Promise<Worker> {
   const worker = await startWorker(bundle());
   await worker.request("start", {
-    port: stage().server.port,
+    port: stage.server.port,
     name: scene.name,
     side: "fair",
     options: { pollCap, fairWaitTimeout },
@@ -65,7 +64,7 @@ async function leaving(scene: Scene, way: keyof typeof WAYS): Promise<Leaving> {
 for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[]) {
   describe(`a waiter that ${way}`, () => {
     test("leaves no entry, and the lock goes on to the one behind it", async () => {
-      await using scene = await Scene.of(stage(), patient, patient, patient);
+      await using scene = await Scene.of(stage, patient, patient, patient);
       const hold = await scene.fair(0).lock();
       const { leave } = await leaving(scene, way);
       const behind = watch(scene.fair(2).lock());
@@ -81,7 +80,7 @@ for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[]) {
     });
 
     test("and was the last leaves no queue", async () => {
-      await using scene = await Scene.of(stage(), patient, patient);
+      await using scene = await Scene.of(stage, patient, patient);
       const hold = await scene.fair(0).lock();
       const { leave } = await leaving(scene, way);
       expect(await queueKeys(scene)).toEqual(["list", "zset", "zset"]);
@@ -96,7 +95,7 @@ for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[]) {
 
 for (const way of ["is aborted", "is ended by the close of its client"] as const) {
   test(`a head that ${way} while the lock is free wakes the next one at once`, async () => {
-    await using scene = await Scene.of(stage(), patient, patient, patient);
+    await using scene = await Scene.of(stage, patient, patient, patient);
     const hold = await scene.fair(0).lock();
     const { leave } = await leaving(scene, way);
     const next = await scene.parked(2, () => scene.fair(2).lock());
@@ -113,7 +112,7 @@ for (const way of ["is aborted", "is ended by the close of its client"] as const
 }
 
 test("a head that is killed is skipped after three poll caps, not after Redisson's minutes, before 49 others", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap, fairWaitTimeout }, { pollCap, fairWaitTimeout });
+  await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout }, { pollCap, fairWaitTimeout });
   const hold = await scene.fair(0).lock();
   const worker = await waitingProcess(scene, 1);
   let first: number | undefined;
@@ -135,7 +134,7 @@ test("a head that is killed is skipped after three poll caps, not after Redisson
 });
 
 test("a paused head keeps its turn until three poll caps are over, and after that has to queue again", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap, fairWaitTimeout });
+  await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout });
   const hold = await scene.fair(0).lock();
   await using worker = await waitingProcess(scene, 1);
   const granted = worker.next("granted");
@@ -158,7 +157,7 @@ test("a paused head keeps its turn until three poll caps are over, and after tha
 });
 
 test("dead waiters in the middle cost those behind them nothing once they are known to be dead", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap, fairWaitTimeout });
+  await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout });
   const hold = await scene.fair(0).lock();
   const first = watch(scene.fair(1).lock());
   await scene.untilQueued(1);
@@ -175,7 +174,7 @@ test("dead waiters in the middle cost those behind them nothing once they are kn
 });
 
 test("of many waiters some give up, some run out of time, and the others are served in their order", async () => {
-  await using scene = await Scene.of(stage(), patient, patient, patient, patient);
+  await using scene = await Scene.of(stage, patient, patient, patient, patient);
   const hold = await scene.fair(3).lock();
   const controller = new AbortController();
   const served: number[] = [];
@@ -199,10 +198,10 @@ test("of many waiters some give up, some run out of time, and the others are ser
 });
 
 test("a holder that is killed is followed by the head when its lease ends, by message of nobody", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const worker = await startWorker(bundle());
   await worker.request("start", {
-    port: stage().server.port,
+    port: stage.server.port,
     name: scene.name,
     side: "fair",
     options: { watchdogTimeout: 4_500 },

@@ -4,14 +4,13 @@ import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { LockClientOptions } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, SOON, soon, type Watched, watch } from "../faults/harness.js";
+import { SOON, soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, serverTime, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, serverTime } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
-const stage = useStage();
+const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
-failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
 
@@ -32,12 +31,12 @@ async function queueUp(
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
 test("twelve waiters of three processes have the lock in the order in which they came", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   await using a = await startWorker(bundle());
   await using b = await startWorker(bundle());
   await using c = await startWorker(bundle());
   const processes = [a, b, c];
-  const start: Start = { port: stage().server.port, name: scene.name, side: "fair", options: patient };
+  const start: Start = { port: stage.server.port, name: scene.name, side: "fair", options: patient };
   await Promise.all(processes.map((worker) => worker.request("start", start)));
   const log = `log of ${scene.name}`;
   const hold = await scene.fair(0).lock();
@@ -57,7 +56,7 @@ test("twelve waiters of three processes have the lock in the order in which they
 });
 
 test("waiters of one process and of others keep one order among them", async () => {
-  await using scene = await Scene.of(stage(), patient, patient, patient);
+  await using scene = await Scene.of(stage, patient, patient, patient);
   const hold = await scene.fair(0).lock();
   const { calls, order } = await queueUp(scene, [0, 0, 1, 2, 1, 0, 2, 2, 1, 0]);
   await hold.unlock();
@@ -74,7 +73,7 @@ test("clients whose clocks are hours apart keep the order, and no clock but the 
       fairWaitTimeout: 2_000,
       [INTERNALS]: { clock: { ...systemClock, wall: () => Date.now() + ms } },
     }) as LockClientOptions;
-  await using scene = await Scene.of(stage(), skewed(0), skewed(hour), skewed(-hour));
+  await using scene = await Scene.of(stage, skewed(0), skewed(hour), skewed(-hour));
   const hold = await scene.fair(1).lock();
   const { calls, order } = await queueUp(scene, [1, 2, 0, 2, 1, 0]);
   for (const i of [0, 1, 2]) expect(await scene.fair(i).tryLock()).toBeNull();
@@ -91,7 +90,7 @@ test("clients whose clocks are hours apart keep the order, and no clock but the 
 });
 
 test("a try that does not wait takes no place, and does not overtake a queue whose lock is free", async () => {
-  await using scene = await Scene.of(stage(), patient, patient, patient);
+  await using scene = await Scene.of(stage, patient, patient, patient);
   const hold = await scene.fair(0).lock();
   expect(await scene.fair(1).tryLock()).toBeNull();
   expect(await scene.queue()).toEqual([]);
@@ -116,7 +115,7 @@ test("a try that does not wait takes no place, and does not overtake a queue who
 });
 
 test("an owner re-enters while others queue, by one command, and keeps its place nowhere", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   await scene.client(0).scope(async () => {
     const fair = scene.fair(0);
     await fair.lock();
@@ -137,7 +136,7 @@ test("an owner re-enters while others queue, by one command, and keeps its place
 });
 
 test("sibling runs inside a run take turns while others queue, and wait in no queue of their own", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const order: string[] = [];
   const fair = scene.fair(0);
   let other: Watched<void> | undefined;
@@ -159,7 +158,7 @@ test("sibling runs inside a run take turns while others queue, and wait in no qu
 });
 
 test("sibling runs of a scope that holds nothing come one after the other, behind those who queued before", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const order: string[] = [];
   const fair = scene.fair(0);
   await scene.client(0).scope(async () => {
@@ -178,7 +177,7 @@ test("sibling runs of a scope that holds nothing come one after the other, behin
 });
 
 test("parallel calls of one scope are granted together, and the places they do not need are given up", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const hold = await scene.fair(1).lock();
   const fair = scene.fair(0);
   await scene.client(0).scope(async () => {
@@ -196,7 +195,7 @@ test("parallel calls of one scope are granted together, and the places they do n
 });
 
 test("a hold that nobody gives back lapses, and the head's own look finds that out", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap: 200 }, patient);
+  await using scene = await Scene.of(stage, {}, { pollCap: 200 }, patient);
   const hold = await scene.fair(0).lock({ lease: 60_000 });
   const first = watch(scene.fair(1).lock({ wait: 2 * SOON }));
   await scene.untilQueued(1);

@@ -1,12 +1,11 @@
 /** The queue on the server: who counts as alive, beside Redisson's waiters, and what keeping a place costs. */
 import { expect, test } from "vitest";
 import { recordEvents } from "../contract/helpers.js";
-import { failOnUnhandledRejections, pause, SOON, soon, watch } from "../faults/harness.js";
+import { pause, SOON, soon, useStage, watch } from "../faults/harness.js";
 import { countCommands, until } from "../support/index.js";
-import { keysOf, NEVER, Scene, serverTime, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, serverTime } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 
@@ -21,7 +20,7 @@ async function scores(scene: Scene, key: (name: string) => string): Promise<numb
 }
 
 test("a head without a time is nobody: the lock is free at once", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   await enqueue(scene, "java:1");
   const hold = await scene.fair(0).tryLock();
   expect(hold).not.toBeNull();
@@ -31,7 +30,7 @@ test("a head without a time is nobody: the lock is free at once", async () => {
 });
 
 test("entries without a time between waiters hold nobody up", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const hold = await scene.fair(0).lock();
   const first = await scene.parked(0, () => scene.fair(0).lock());
   await enqueue(scene, "java:1");
@@ -45,7 +44,7 @@ test("entries without a time between waiters hold nobody up", async () => {
 });
 
 test("a waiter of Redisson is respected until its time is over, and skipped then", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const over = (await serverTime(scene)) + 1_500;
   await enqueue(scene, "java:1", over);
   expect(await scene.fair(0).tryLock()).toBeNull();
@@ -63,10 +62,10 @@ test("a waiter of Redisson is respected until its time is over, and skipped then
 });
 
 test("a release wakes a waiter of Redisson that is the head on its own channel", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   const hold = await scene.fair(0).lock();
   await enqueue(scene, "java:1", (await serverTime(scene)) + 60_000);
-  const subscriber = stage().server.connect();
+  const subscriber = stage.server.connect();
   const messages: string[][] = [];
   subscriber.on("message", (...message: string[]) => messages.push(message));
   const channel = `redisson_lock__channel:{${scene.name}}:java:1`;
@@ -81,7 +80,7 @@ test("a release wakes a waiter of Redisson that is the head on its own channel",
 test("live waiters keep their places while a holder renews for much longer than the grace of each", async () => {
   const options = { fairWaitTimeout: 2_000, pollCap: 1_500 };
   await using scene = await Scene.of(
-    stage(),
+    stage,
     { watchdogTimeout: 4_500, ...options },
     options,
     options,
@@ -114,13 +113,13 @@ test("live waiters keep their places while a holder renews for much longer than 
 
 test("fifty idle waiters of one process keep their places by one command for each poll", async () => {
   const pollCap = 600;
-  await using scene = await Scene.of(stage(), {}, { pollCap });
+  await using scene = await Scene.of(stage, {}, { pollCap });
   const hold = await scene.fair(0).lock({ lease: 120_000 });
   const calls = Array.from({ length: 50 }, () => watch(scene.fair(1).run(() => {})));
   await scene.untilQueued(50);
   await until("all listen", async () => (await scene.listeners()) === 50);
   await until("all have asked twice", () => scene.scripts(1) >= 100);
-  await using counter = await countCommands(stage().server);
+  await using counter = await countCommands(stage.server);
   const before = await scores(scene, keysOf.alive);
   await counter.reset();
   await pause(3 * pollCap);
@@ -138,7 +137,7 @@ test("fifty idle waiters of one process keep their places by one command for eac
 });
 
 test("the word on who is alive lapses by itself, and with the last waiter no queue is left", async () => {
-  await using scene = await Scene.of(stage(), patient, { ...patient, fairWaitTimeout: 1_000 });
+  await using scene = await Scene.of(stage, patient, { ...patient, fairWaitTimeout: 1_000 });
   const hold = await scene.fair(0).lock();
   const call = await scene.parked(1, () => scene.fair(1).lock());
   const [queue, timeouts, alive] = await Promise.all(
@@ -160,7 +159,7 @@ test("the word on who is alive lapses by itself, and with the last waiter no que
 
 test("the times of waiters are Redisson's: each has its grace on top of the one before, and gets nearer by it", async () => {
   const grace = 60_000;
-  await using scene = await Scene.of(stage(), { ...patient, fairWaitTimeout: grace });
+  await using scene = await Scene.of(stage, { ...patient, fairWaitTimeout: grace });
   const hold = await scene.fair(0).lock({ lease: 30_000 });
   const controller = new AbortController();
   const calls = [watch(scene.fair(0).lock())];

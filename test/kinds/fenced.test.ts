@@ -2,14 +2,13 @@
 import { expect, test } from "vitest";
 import type { FencedHold, FencedLock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
+import { SOON, Stage, soon, useStage, watch } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { keysOf, Scene, useStage } from "./helpers.js";
+import { keysOf, Scene } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
-const stage = useStage();
+const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
-failOnUnhandledRejections();
 
 const fenced = (scene: Scene, i = 0): FencedLock => scene.client(i).getFencedLock(scene.name);
 
@@ -36,7 +35,7 @@ function expectRising(tokens: readonly bigint[]): void {
 }
 
 test("waiters draw their tokens in the order in which they are granted", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const tokens: bigint[] = [];
   const calls = Array.from({ length: 20 }, (_, n) =>
     fenced(scene, n % 2).run(({ token }) => void tokens.push(token)),
@@ -47,7 +46,7 @@ test("waiters draw their tokens in the order in which they are granted", async (
 });
 
 test("a nested hold has the token of the outermost one, in all forms, and draws none", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const lock = fenced(scene);
   await scene.client(0).scope(async () => {
     const outer = await lock.lock();
@@ -67,13 +66,13 @@ test("a nested hold has the token of the outermost one, in all forms, and draws 
 });
 
 test("tokens rise over a client's end, and over the death of a process", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const tokens = [await draw(scene)];
   await scene.client(0).close();
   tokens.push(await draw(scene, 1));
   const worker = await startWorker(bundle());
   const start: Start = {
-    port: stage().server.port,
+    port: stage.server.port,
     name: scene.name,
     side: "fenced",
     options: { watchdogTimeout: 3_000 },
@@ -104,7 +103,7 @@ test("tokens rise over a server that has forgotten everything", async () => {
 });
 
 test("a hold's token stays what it is when the server has forgotten it", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const lock = fenced(scene);
   const hold = await lock.lock();
   await scene.call("DEL", keysOf.counter(scene.name));
@@ -116,7 +115,7 @@ test("a hold's token stays what it is when the server has forgotten it", async (
 });
 
 test("tokens rise over draws of Redisson, which counts by one", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const tokens = [await draw(scene)];
   for (let n = 0; n < 5; n++) {
     const theirs = BigInt((await scene.call("INCR", keysOf.counter(scene.name))) as number);
@@ -128,7 +127,7 @@ test("tokens rise over draws of Redisson, which counts by one", async () => {
 });
 
 test("a counter that Redisson began is taken over, far below the clock", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   await scene.call("SET", keysOf.counter(scene.name), "41");
   const tokens = [41n, await draw(scene), await draw(scene)];
   expectRising(tokens);
@@ -136,7 +135,7 @@ test("a counter that Redisson began is taken over, far below the clock", async (
 
 for (const before of ["9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775800"]) {
   test(`tokens are exact beyond what a number can tell: after ${before}`, async () => {
-    await using scene = await Scene.of(stage(), {});
+    await using scene = await Scene.of(stage, {});
     await scene.call("SET", keysOf.counter(scene.name), before);
     const hold = await fenced(scene).lock();
     expect(hold.token).toBe(BigInt(before) + 1n);
@@ -150,7 +149,7 @@ for (const before of ["9007199254740991", "9007199254740992", "9007199254740993"
 }
 
 test("a grant whose reply is lost draws one token, and that is the hold's", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const before = await draw(scene);
   await scene.call("SET", keysOf.counter(scene.name), String(before + 1_000_000_000_000n));
   for (let n = 1n; n <= 5n; n++) {
@@ -166,7 +165,7 @@ test("a grant whose reply is lost draws one token, and that is the hold's", asyn
 });
 
 test("a call that is given up draws a token at most, and later ones are higher", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const hold = await fenced(scene).lock();
   await expect(fenced(scene, 1).lock({ wait: 2_500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
   expect(await fenced(scene, 1).tryLock()).toBeNull();

@@ -1,11 +1,10 @@
 /** Calls that are given up at the worst moments: while a try is on its way, and just when the lock becomes theirs. */
 import { expect, test } from "vitest";
-import { failOnUnhandledRejections, soon, type Watched, watch } from "../faults/harness.js";
+import { soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 const ROUNDS = 12;
@@ -26,7 +25,7 @@ async function turns(count: number): Promise<void> {
 
 for (const kind of ["fair", "write"] as const) {
   test(`${kind}: a call that is aborted at any moment of its first tries leaves no place behind`, async () => {
-    await using scene = await Scene.of(stage(), {}, patient);
+    await using scene = await Scene.of(stage, {}, patient);
     const hold = await scene[kind](0).lock();
     for (let round = 0; round < 2 * ROUNDS; round++) {
       const controller = new AbortController();
@@ -41,7 +40,7 @@ for (const kind of ["fair", "write"] as const) {
   });
 
   test(`${kind}: a call whose time is over at any moment of its tries leaves no place behind`, async () => {
-    await using scene = await Scene.of(stage(), {}, patient);
+    await using scene = await Scene.of(stage, {}, patient);
     const hold = await scene[kind](0).lock();
     const calls = Array.from({ length: 2 * ROUNDS }, (_, n) => watch(scene[kind](1).tryLock(1 + 4 * n)));
     await until("all are over", () => calls.every(({ state }) => state !== "pending"));
@@ -67,7 +66,7 @@ const RACES: readonly (readonly [held: Waiting, leaving: Waiting, next: Waiting]
 test.each(RACES)(
   "%s is given back just when the %s that waits is given up: the next %s gets it at once",
   async (held, leaving, next) => {
-    await using scene = await Scene.of(stage(), {}, patient, patient);
+    await using scene = await Scene.of(stage, {}, patient, patient);
     for (let round = 0; round < ROUNDS; round++) {
       const hold = await scene[held](0).lock();
       const controller = new AbortController();
@@ -92,7 +91,7 @@ test.each(RACES)(
   "%s is given back just when the client of the %s that waits is closed: the next %s gets it at once",
   async (held, leaving, next) => {
     for (let round = 0; round < 3; round++) {
-      await using scene = await Scene.of(stage(), {}, patient, patient);
+      await using scene = await Scene.of(stage, {}, patient, patient);
       const hold = await scene[held](0).lock();
       const head = await scene.parked(1, () => scene[leaving](1).lock());
       const behind: Watched<{ unlock(): Promise<void> }> = await scene.parked(2, () => scene[next](2).lock());

@@ -3,14 +3,14 @@
  * number of hand-overs, whoever that is; and over several processes nobody comes off badly.
  */
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { lockChannel, readWriteChannel } from "../../src/base/names.js";
 import type { Lock } from "../../src/index.js";
 import type { Kind } from "../contract/kinds.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections, Stage, script } from "../faults/harness.js";
 import { PASS, PASSED } from "../faults/passing.js";
-import { needSharded, startWorker, until } from "../support/index.js";
+import { forFile, needSharded, startWorker, until } from "../support/index.js";
 import type { Loops } from "./hand-over-worker.js";
 import { NEVER, Scene } from "./helpers.js";
 
@@ -27,14 +27,10 @@ const REPEATS = 40;
 /** Milliseconds within which the lock is released to everybody more than once. */
 const POLLING = 15_000;
 
-let stage: Stage;
 const workerFile = bundledWorker("../kinds/hand-over-worker.ts");
 
 failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone", "cluster"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await forFile(Stage.start(["standalone", "cluster"]));
 
 /** Tasks of one process that take a lock and give it back again and again. */
 class Crowd implements AsyncDisposable {

@@ -1,5 +1,5 @@
 /** What the tests of the kinds share: clients on one server, what the server has of a lock, and who waits for it. */
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import {
   fairAlive,
   fairQueue,
@@ -10,7 +10,7 @@ import {
 } from "../../src/base/names.js";
 import type { Hold, Lock, LockClientOptions } from "../../src/index.js";
 import { Beds } from "../faults/beds.js";
-import { type Bed, SOON, Stage, turn, type Watched, watch } from "../faults/harness.js";
+import { type Bed, SOON, type Stage, turn, type Watched, watch } from "../faults/harness.js";
 import { isPresence, type KeyState, keyState, type Matcher, until } from "../support/index.js";
 
 /** Names of keys. */
@@ -27,19 +27,6 @@ export const keysOf: Readonly<
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 30_000;
-
-/** A server for the tests of one file. */
-export function useStage(): () => Stage {
-  let stage: Stage | undefined;
-  beforeAll(async () => {
-    stage = await Stage.start(["standalone"]);
-  });
-  afterAll(() => stage?.[Symbol.asyncDispose]());
-  return () => {
-    if (stage === undefined) throw new Error("the server is not up yet");
-    return stage;
-  };
-}
 
 /** Clients on one server, all of which use the lock that is named after the first one's bed. */
 export class Scene extends Beds {

@@ -1,5 +1,5 @@
 /** Interleavings that once went wrong: answers on their way, copies that come late, clocks that say more than timers. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { waitingWriters, writeField } from "../../src/base/names.js";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { lockRelease, lockRenew, readRenew, writeAcquire } from "../../src/scripts/generated.js";
@@ -9,6 +9,8 @@ import { atLast } from "../faults/harness.js";
 import {
   connectionLike,
   type FaultProxy,
+  forFile,
+  forTest,
   type RedisServer,
   startProxy,
   startRedis,
@@ -16,25 +18,13 @@ import {
   until,
 } from "../support/index.js";
 
-let server: RedisServer;
-let proxy: FaultProxy;
-const clients: LockClient[] = [];
 let names = 0;
 
-beforeAll(async () => {
-  server = await startRedis();
-  proxy = await startProxy(server);
-});
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
-  await proxy?.stop();
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const proxy = await forFile(startProxy(server));
 
 function connect(options: LockClientOptions = {}, through: RedisServer | FaultProxy = server): LockClient {
-  const client = new LockClient(connectionLike(through.connect()), { ...UNHURRIED, ...options });
-  clients.push(client);
-  return client;
+  return forTest(new LockClient(connectionLike(through.connect()), { ...UNHURRIED, ...options }));
 }
 
 /** Commands that run this script. */
@@ -150,12 +140,9 @@ test("a read lock whose counts say more than there is costs no more to look at t
 
 test("waiters keep their order through a stall of Redis while the lock is held", async () => {
   const name = freshName();
-  const own = await startRedis();
-  const [first, second, holder] = [1, 2, 3].map(() => {
-    const client = new LockClient(connectionLike(own.connect()), { ...UNHURRIED, pollCap: 200 });
-    clients.push(client);
-    return client;
-  }) as [LockClient, LockClient, LockClient];
+  const own = forTest(await startRedis());
+  const another = () => connect({ pollCap: 200 }, own);
+  const [first, second, holder] = [another(), another(), another()];
   const hold = await holder.getFairLock(name).lock();
   const order: string[] = [];
   const wait = (client: LockClient, letter: string) =>
@@ -176,7 +163,6 @@ test("waiters keep their order through a stall of Redis while the lock is held",
   await Promise.all([a.done, b.done]);
   expect(order).toEqual(["a", "b"]);
   await Promise.all([first, second, holder].map((client) => client.close({ timeout: 0 })));
-  await own.stop();
 });
 
 test("a read hold that is over by the clock stands in nobody's way to write", async () => {

@@ -1,13 +1,12 @@
 /** What the names `a` and `{a}` share: all keys and channels beside the lock's own, since Redisson braces `a` there. */
 import { expect, test } from "vitest";
-import { failOnUnhandledRejections, watch } from "../faults/harness.js";
-import { keysOf, NEVER, Scene, useStage } from "./helpers.js";
+import { useStage, watch } from "../faults/harness.js";
+import { keysOf, NEVER, Scene } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 test("plain locks of both names are two, and their fencing tokens come from one counter", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const [bare, braced] = [scene.name, `{${scene.name}}`].map((name) => scene.client(0).getFencedLock(name));
   const one = await bare?.lock();
   const two = await braced?.lock();
@@ -21,7 +20,7 @@ test("plain locks of both names are two, and their fencing tokens come from one 
 });
 
 test("fair locks of both names have one queue: a waiter of one goes before a later call for the other", async () => {
-  await using scene = await Scene.of(stage(), { pollCap: NEVER }, { pollCap: NEVER });
+  await using scene = await Scene.of(stage, { pollCap: NEVER }, { pollCap: NEVER });
   const bare = (i: number) => scene.client(i).getFairLock(scene.name);
   const braced = scene.client(1).getFairLock(`{${scene.name}}`);
   const held = await bare(0).lock();
@@ -35,7 +34,7 @@ test("fair locks of both names have one queue: a waiter of one goes before a lat
 });
 
 test("permits of both names are two numbers with one set of leases", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const [bare, braced] = [scene.name, `{${scene.name}}`].map((name) =>
     scene.client(0).getPermitExpirableSemaphore(name),
   );

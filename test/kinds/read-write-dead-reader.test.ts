@@ -1,22 +1,21 @@
 /** A reader whose process dies lapses by its own lease: nobody's renewal keeps it alive, and nobody waits for longer. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, SOON, soon } from "../faults/harness.js";
+import { SOON, soon, useStage } from "../faults/harness.js";
 import { SLACK, startWorker, until, type Worker } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const LEASE = 4_500;
 
-const stage = useStage();
+const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
-failOnUnhandledRejections();
 
 /** A process that reads, and how the server knows it. */
 async function readingProcess(scene: Scene): Promise<{ worker: Worker; ownerId: string }> {
   const worker = await startWorker(bundle());
   await worker.request("start", {
-    port: stage().server.port,
+    port: stage.server.port,
     name: scene.name,
     side: "read",
     options: { watchdogTimeout: LEASE },
@@ -26,7 +25,7 @@ async function readingProcess(scene: Scene): Promise<{ worker: Worker; ownerId: 
 
 test("one of twenty readers is killed: it lapses within its lease, and the writer gets in when the live ones leave", async () => {
   await using scene = await Scene.of(
-    stage(),
+    stage,
     { watchdogTimeout: LEASE },
     { watchdogTimeout: LEASE },
     { pollCap: NEVER },
@@ -58,7 +57,7 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
 });
 
 test("the live readers leave before the dead one lapses: the writer gets in once it has, at the next look", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap: 500 });
+  await using scene = await Scene.of(stage, {}, { pollCap: 500 });
   const live = await scene.read(0).lock({ lease: 60_000 });
   const { worker } = await readingProcess(scene);
   const writer = await scene.parked(1, () => scene.write(1).lock());
@@ -70,7 +69,7 @@ test("the live readers leave before the dead one lapses: the writer gets in once
 });
 
 test("a reader that dies while it waits keeps nobody out", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap: NEVER });
+  await using scene = await Scene.of(stage, {}, { pollCap: NEVER });
   const write = await scene.write(0).lock();
   await using worker = await startWorker(bundle());
   await worker.request("start", {

@@ -1,19 +1,18 @@
 /** A writer goes on as a reader without a gap: waiting readers come in at once, writers stay out. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, SOON, soon } from "../faults/harness.js";
+import { SOON, soon, useStage } from "../faults/harness.js";
 import { startWorker, until } from "../support/index.js";
-import { expectStillWaiting, NEVER, Scene, useStage } from "./helpers.js";
+import { expectStillWaiting, NEVER, Scene } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
-const stage = useStage();
+const stage = await useStage("standalone");
 const worker = bundledWorker("../kinds/lock-worker.ts");
-failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
 
 test("a downgrade wakes the readers of another process at once", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   await using reader = await startWorker(worker());
   await reader.request("start", {
     port: scene.bed(0).proxy.port,
@@ -43,7 +42,7 @@ test("a downgrade wakes the readers of another process at once", async () => {
 });
 
 test("a waiting writer stays out for as long as the downgraded owner reads, and comes in by message then", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const write = await scene.write(0).lock();
   const preferred = await scene.parked(1, () => scene.write(1).lock());
   const read = await scene.read(0).lock({ owner: write });
@@ -60,7 +59,7 @@ test("a waiting writer stays out for as long as the downgraded owner reads, and 
 });
 
 test("a downgrade inside a scope follows Redisson's idiom: lock both, unlock the write side, read on", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const [read, write] = [scene.read(0), scene.write(0)];
   await scene.client(0).scope(async () => {
     await write.lock();
@@ -78,7 +77,7 @@ test("a downgrade inside a scope follows Redisson's idiom: lock both, unlock the
 });
 
 test("the hash changes from the one mode to the other in one step, and the hold goes on", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const write = await scene.write(0).lock({ lease: 60_000 });
   const read = await scene.read(0).lock({ lease: 20_000, owner: write });
   expect((await scene.hash()).value).toEqual({

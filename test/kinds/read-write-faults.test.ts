@@ -1,17 +1,16 @@
 /** Both sides when replies are lost, connections drop, calls run beside each other and servers forget. */
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
-import { atLast, failOnUnhandledRejections, SOON, Stage, soon, watch } from "../faults/harness.js";
+import { atLast, SOON, Stage, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
+import { keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 
 test("each step of a life on both sides counts once, though the reply to every one of them is lost", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   const owner = scene.client(0).newOwner();
   const [read, write] = [scene.read(0), scene.write(0)];
   const holds: Hold[] = [];
@@ -46,7 +45,7 @@ test("each step of a life on both sides counts once, though the reply to every o
 });
 
 test("a reader whose grant is sent again after a writer has begun to wait is not refused in its favour", async () => {
-  await using scene = await Scene.of(stage(), { commandTimeout: 10_000 }, patient);
+  await using scene = await Scene.of(stage, { commandTimeout: 10_000 }, patient);
   await (await scene.read(0).lock()).unlock();
   const cut = scene.bed(0).proxy.cutReplyOf(scene.own);
   const reader = watch(scene.read(0).lock());
@@ -62,7 +61,7 @@ test("a reader whose grant is sent again after a writer has begun to wait is not
 });
 
 test("a reader whose grant was not heard of does not stand behind a writer of its process, which waits for it", async () => {
-  await using scene = await Scene.of(stage(), {}, { ...patient, commandTimeout: 3_000, split: true });
+  await using scene = await Scene.of(stage, {}, { ...patient, commandTimeout: 3_000, split: true });
   const hold = await scene.write(0).lock();
   const reader = await scene.parked(1, () => scene.read(1).lock());
   const cut = scene.bed(1).proxy.cutReplyOf(scene.own);
@@ -78,7 +77,7 @@ test("a reader whose grant was not heard of does not stand behind a writer of it
 });
 
 test("a reader whose grant is not heard of before it gives up leaves no hold", async () => {
-  await using scene = await Scene.of(stage(), { commandTimeout: 300 }, patient);
+  await using scene = await Scene.of(stage, { commandTimeout: 300 }, patient);
   await atLast(async () => (await scene.read(0).lock()).unlock());
   scene.bed(0).proxy.delayReplies(NEVER, scene.own);
   await expect(scene.read(0).lock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
@@ -88,7 +87,7 @@ test("a reader whose grant is not heard of before it gives up leaves no hold", a
 });
 
 test("a waiting writer whose tries are not answered while it is aborted leaves no mark", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap: 200 });
+  await using scene = await Scene.of(stage, {}, { pollCap: 200 });
   const reading = await scene.read(0).lock();
   const controller = new AbortController();
   const writer = await scene.parked(1, () => scene.write(1).lock({ signal: controller.signal }));
@@ -121,7 +120,7 @@ test("waiters of both sides outlive a server that restarts empty, and each gets 
 });
 
 test("a scope that waits for both sides in parallel is granted the write side and re-enters by the read side", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   for (const first of ["read", "write"] as const) {
     const hold = await scene.write(1).lock();
     const [early, late] =
@@ -143,7 +142,7 @@ test("a scope that waits for both sides in parallel is granted the write side an
 });
 
 test("of two waits of one scope without preference, neither hangs: the write side is granted or refused", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const hold = await scene.write(1).lock();
   await scene.client(0).scope(async () => {
     const reading = await scene.parked(0, () => scene.read(0, false).lock());
@@ -161,7 +160,7 @@ test("of two waits of one scope without preference, neither hangs: the write sid
 });
 
 test("a release that comes while the answer to a try is on its way wakes the try's call, though its channel is known", async () => {
-  await using scene = await Scene.of(stage(), {}, { ...patient, split: true });
+  await using scene = await Scene.of(stage, {}, { ...patient, split: true });
   const hold = await scene.write(0).lock();
   const reader = await scene.parked(1, () => scene.read(1).lock());
   // The refusal of the writer arrives after the message of the release, on another connection.
@@ -177,7 +176,7 @@ test("a release that comes while the answer to a try is on its way wakes the try
 });
 
 test("waiting readers get in when a writer's lease ends that nobody gives back", async () => {
-  await using scene = await Scene.of(stage(), {}, patient);
+  await using scene = await Scene.of(stage, {}, patient);
   const hold = await scene.write(0).lock({ lease: 3_000 });
   const readers = [watch(scene.read(1).lock()), watch(scene.read(1).lock())];
   const holds = await Promise.all(readers.map((reader) => soon(reader)));

@@ -2,12 +2,11 @@
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { recordEvents, type SeenEvent } from "../contract/helpers.js";
-import { failOnUnhandledRejections, SOON, soon, watch } from "../faults/harness.js";
+import { SOON, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 /** Renewed every third of it: a process may stand still for two thirds. */
 const WATCHDOG = 4_500;
@@ -32,7 +31,7 @@ async function expectRenewed(scene: Scene, hold: Hold, seen: readonly SeenEvent[
 
 for (const side of ["read", "write"] as const) {
   test(`nested ${side} leases neither add up nor shorten, and an unlock leaves the latest one left`, async () => {
-    await using scene = await Scene.of(stage(), {});
+    await using scene = await Scene.of(stage, {});
     const owner = scene.client(0).newOwner();
     const take = (lease: number): Promise<Hold> => scene[side](0).lock({ lease, owner });
     const [middle, long, short] = [await take(60_000), await take(100_000), await take(20_000)];
@@ -54,7 +53,7 @@ for (const side of ["read", "write"] as const) {
 }
 
 test("each read hold has a key of its own, numbered without gaps, with the leases that are left", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const owner = scene.client(0).newOwner();
   const read = scene.read(0);
   const first = await read.lock({ lease: 40_000, owner });
@@ -74,7 +73,7 @@ test("each read hold has a key of its own, numbered without gaps, with the lease
 });
 
 test("extend moves one hold's end, to either side, and no other's", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const other = await scene.read(1).lock({ lease: 80_000 });
   const mine = await scene.read(0).lock({ lease: 60_000 });
   const nested = await scene.read(0).lock({ lease: 40_000, owner: mine });
@@ -103,7 +102,7 @@ test("extend moves one hold's end, to either side, and no other's", async () => 
 });
 
 test("a short reader neither cuts nor stretches a long one's lease, whoever leaves first", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const long = await scene.read(0).lock({ lease: 100_000 });
   const short = await scene.read(1).lock({ lease: 20_000 });
   await expectTtl(scene, 100_000);
@@ -118,7 +117,7 @@ test("a short reader neither cuts nor stretches a long one's lease, whoever leav
 });
 
 test("a writer's lease is never cut by what it reads, and its read lease never by its write unlock", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const write = await scene.write(0).lock({ lease: 100_000 });
   const short = await scene.read(0).lock({ lease: 20_000, owner: write });
   await expectTtl(scene, 100_000);
@@ -141,7 +140,7 @@ for (const [given, kept] of [
   ["write", "read"],
 ] as const) {
   test.concurrent(`giving back the ${given} side leaves the watchdog to the ${kept} side`, async () => {
-    await using scene = await Scene.of(stage(), { watchdogTimeout: WATCHDOG });
+    await using scene = await Scene.of(stage, { watchdogTimeout: WATCHDOG });
     const seen = recordEvents(scene.client(0));
     const write = await scene.write(0).lock();
     const holds = { write, read: await scene.read(0).lock({ owner: write }) };
@@ -155,7 +154,7 @@ for (const [given, kept] of [
 }
 
 test.concurrent("a leased read beside a watched write lapses by itself, and the write goes on", async () => {
-  await using scene = await Scene.of(stage(), { watchdogTimeout: WATCHDOG });
+  await using scene = await Scene.of(stage, { watchdogTimeout: WATCHDOG });
   const seen = recordEvents(scene.client(0));
   const write = await scene.write(0).lock();
   const read = await scene.read(0).lock({ lease: 3_000, owner: write });
@@ -168,7 +167,7 @@ test.concurrent("a leased read beside a watched write lapses by itself, and the 
 });
 
 test.concurrent("a renewal never lowers the TTL that a longer lease of another reader has given the lock", async () => {
-  await using scene = await Scene.of(stage(), { watchdogTimeout: WATCHDOG }, {});
+  await using scene = await Scene.of(stage, { watchdogTimeout: WATCHDOG }, {});
   const seen = recordEvents(scene.client(0));
   const long = await scene.read(1).lock({ lease: 100_000 });
   const watched = await scene.read(0).lock();
@@ -178,7 +177,7 @@ test.concurrent("a renewal never lowers the TTL that a longer lease of another r
 });
 
 test.concurrent("a reader whose hold key vanished is told that it is lost at the next renewal", async () => {
-  await using scene = await Scene.of(stage(), { watchdogTimeout: WATCHDOG }, { pollCap: NEVER });
+  await using scene = await Scene.of(stage, { watchdogTimeout: WATCHDOG }, { pollCap: NEVER });
   const seen = recordEvents(scene.client(0));
   const read = await scene.read(0).lock();
   const others = await scene.read(0).lock();
@@ -197,7 +196,7 @@ test.concurrent("a reader whose hold key vanished is told that it is lost at the
 });
 
 test.concurrent("the only reader, whose hold key vanished, is told that it is over and not that others took it", async () => {
-  await using scene = await Scene.of(stage(), { watchdogTimeout: WATCHDOG });
+  await using scene = await Scene.of(stage, { watchdogTimeout: WATCHDOG });
   const read = await scene.read(0).lock();
   await scene.call("DEL", keysOf.hold(scene.name, read.ownerId, 1));
   await until("it is told", () => read.signal.aborted, { timeout: SOON });
@@ -206,7 +205,7 @@ test.concurrent("the only reader, whose hold key vanished, is told that it is ov
 });
 
 test("a lock in mode read whose readers have all lapsed keeps no writer out, and counts as free", async () => {
-  await using scene = await Scene.of(stage(), { pollCap: NEVER });
+  await using scene = await Scene.of(stage, { pollCap: NEVER });
   await scene.call(
     "HSET",
     scene.name,
@@ -228,7 +227,7 @@ test("a lock in mode read whose readers have all lapsed keeps no writer out, and
 });
 
 test("a reader that is leased for less than another leaves by itself, and the writer waits for the other only", async () => {
-  await using scene = await Scene.of(stage(), {}, { pollCap: NEVER });
+  await using scene = await Scene.of(stage, {}, { pollCap: NEVER });
   const long = await scene.read(0).lock({ lease: 60_000 });
   const short = await scene.read(0).lock({ lease: 20_000 });
   const writer = await scene.parked(1, () => scene.write(1).lock());

@@ -2,14 +2,13 @@
 import { expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { failOnUnhandledRejections, pause, SOON, soon, watch } from "../faults/harness.js";
+import { pause, SOON, soon, useStage, watch } from "../faults/harness.js";
 import { SLACK, startWorker, until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, serverTime, unlockAll, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Scene, serverTime, unlockAll } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
-const stage = useStage();
+const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
-failOnUnhandledRejections();
 
 const patient = { pollCap: NEVER };
 /** The longest that a reader of these tests stays. */
@@ -39,7 +38,7 @@ async function readerStream(scene: Scene): Promise<{ end: () => Promise<void>; r
 }
 
 test("twenty readers that come again and again cannot keep a writer out", async () => {
-  await using scene = await Scene.of(stage(), {}, {}, {});
+  await using scene = await Scene.of(stage, {}, {}, {});
   const stream = await readerStream(scene);
   const waits: number[] = [];
   for (let round = 0; round < 10; round++) {
@@ -58,7 +57,7 @@ test("twenty readers that come again and again cannot keep a writer out", async 
 });
 
 test("while a writer waits no new reader gets in, and with preferWriters: false every one does", async () => {
-  await using scene = await Scene.of(stage(), patient, patient, patient);
+  await using scene = await Scene.of(stage, patient, patient, patient);
   const reading = await scene.read(0).lock();
   const writer = await scene.parked(1, () => scene.write(1).lock());
   expect(await scene.read(0).tryLock()).toBeNull();
@@ -81,7 +80,7 @@ test("while a writer waits no new reader gets in, and with preferWriters: false 
 });
 
 test("an owner that reads already re-enters past waiting writers", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const read = scene.read(0);
   await scene.client(0).scope(async () => {
     await read.lock();
@@ -98,7 +97,7 @@ test("an owner that reads already re-enters past waiting writers", async () => {
 });
 
 test("a try for the write side that does not wait keeps no reader out", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const reading = await scene.read(0).lock();
   expect(await scene.write(1).tryLock()).toBeNull();
   const beside = await scene.read(0).tryLock();
@@ -108,7 +107,7 @@ test("a try for the write side that does not wait keeps no reader out", async ()
 
 for (const way of ["is aborted", "times out", "is ended by the close of its client"] as const) {
   test(`a waiting writer that ${way} lets the waiting readers in at once`, async () => {
-    await using scene = await Scene.of(stage(), patient, patient, patient);
+    await using scene = await Scene.of(stage, patient, patient, patient);
     const reading = await scene.read(0).lock();
     const controller = new AbortController();
     const wait = way === "times out" ? { wait: 5_500 } : {};
@@ -135,7 +134,7 @@ for (const [where, client] of [
   ["another process", 2],
 ] as const) {
   test(`of two waiting writers the first gives up: the second, of ${where}, keeps the readers out`, async () => {
-    await using scene = await Scene.of(stage(), patient, patient, patient);
+    await using scene = await Scene.of(stage, patient, patient, patient);
     const reading = await scene.read(0).lock();
     const controller = new AbortController();
     const leaving = await scene.parked(1, () => scene.write(1).lock({ signal: controller.signal }));
@@ -156,7 +155,7 @@ for (const [where, client] of [
 }
 
 test("all writers of a process that wait go before readers that came later, whatever their turns", async () => {
-  await using scene = await Scene.of(stage(), patient, patient, patient);
+  await using scene = await Scene.of(stage, patient, patient, patient);
   const order: string[] = [];
   const hold = await scene.write(0).lock();
   const write = async (n: number): Promise<void> => {
@@ -179,7 +178,7 @@ test("all writers of a process that wait go before readers that came later, what
 
 test("writers that wait for longer than they count as alive unheard of stay preferred", async () => {
   const pollCap = 1_500;
-  await using scene = await Scene.of(stage(), {}, { pollCap }, {});
+  await using scene = await Scene.of(stage, {}, { pollCap }, {});
   const reading = await scene.read(0).lock();
   const writing = [1, 2, 3].map(() => watch(scene.write(1).lock()));
   await until("one is marked", async () => (await marked(scene)).length > 0);
@@ -197,7 +196,7 @@ test("writers that wait for longer than they count as alive unheard of stay pref
 
 test("a writer whose process stood still until its mark lapsed goes before the readers of that process all the same", async () => {
   const pollCap = 100;
-  await using scene = await Scene.of(stage(), {}, { pollCap });
+  await using scene = await Scene.of(stage, {}, { pollCap });
   const order: string[] = [];
   const reading = await scene.read(0).lock();
   const writer = await scene.parked(1, () => scene.write(1).run(() => void order.push("write")));
@@ -219,10 +218,10 @@ test("a writer whose process stood still until its mark lapsed goes before the r
 
 test("a writer whose process stands still counts as dead after three poll caps; awake, it goes first again", async () => {
   const pollCap = 300;
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   await using worker = await startWorker(bundle());
   const { name } = scene;
-  const start: Start = { port: stage().server.port, name, side: "write", options: { pollCap } };
+  const start: Start = { port: stage.server.port, name, side: "write", options: { pollCap } };
   await worker.request("start", start);
   const isMarked = async () => (await scene.key(keysOf.writers(name))).type === "zset";
   const reading = await scene.read(0).lock();
@@ -246,10 +245,10 @@ test("a writer whose process stands still counts as dead after three poll caps; 
 
 test("a waiting writer that is killed keeps readers out for three poll caps, and no longer", async () => {
   const pollCap = 300;
-  await using scene = await Scene.of(stage(), { pollCap });
+  await using scene = await Scene.of(stage, { pollCap });
   await using worker = await startWorker(bundle());
   await worker.request("start", {
-    port: stage().server.port,
+    port: stage.server.port,
     name: scene.name,
     side: "write",
     options: { pollCap },

@@ -2,17 +2,16 @@
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { recordEvents } from "../contract/helpers.js";
-import { failOnUnhandledRejections, SOON, soon, type Watched, watch } from "../faults/harness.js";
+import { SOON, soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Room, Scene, unlockAll, useStage } from "./helpers.js";
+import { expectStillWaiting, keysOf, NEVER, Room, Scene, unlockAll } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 
 test("any number of owners read at once, through any number of clients", async () => {
-  await using scene = await Scene.of(stage(), {}, {}, {});
+  await using scene = await Scene.of(stage, {}, {}, {});
   const readers = await Promise.all(
     Array.from({ length: 30 }, (_, i) => scene.read(i % 3).lock({ wait: SOON })),
   );
@@ -24,7 +23,7 @@ test("any number of owners read at once, through any number of clients", async (
 });
 
 test("a writer keeps everybody else out of both sides, until its release lets them in by message", async () => {
-  await using scene = await Scene.of(stage(), patient, patient, patient);
+  await using scene = await Scene.of(stage, patient, patient, patient);
   const writer = await scene.write(0).lock();
   expect(await scene.read(0).tryLock()).toBeNull();
   expect(await scene.write(0).tryLock()).toBeNull();
@@ -41,7 +40,7 @@ test("a writer keeps everybody else out of both sides, until its release lets th
 });
 
 test("the last of several readers lets the waiting writer in by message, the others do not", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const readers = await Promise.all([0, 0, 0].map((i) => scene.read(i).lock()));
   const writer = await scene.parked(1, () => scene.write(1).lock());
   for (const reader of readers) {
@@ -52,7 +51,7 @@ test("the last of several readers lets the waiting writer in by message, the oth
 });
 
 test("fifty readers that wait in three processes' worth of clients all enter together after a write", async () => {
-  await using scene = await Scene.of(stage(), patient, patient, patient, patient);
+  await using scene = await Scene.of(stage, patient, patient, patient, patient);
   const writer = await scene.write(3).lock();
   const room = new Room();
   const full = (): Promise<unknown> => until("all are inside", () => room.most === 50, { timeout: SOON });
@@ -69,7 +68,7 @@ test("fifty readers that wait in three processes' worth of clients all enter tog
 });
 
 test("both sides are reentrant, and a writer reads and writes in any order", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const [read, write] = [scene.read(0), scene.write(0)];
   await scene.client(0).scope(async () => {
     const steps = [write, read, write, read];
@@ -96,7 +95,7 @@ test("both sides are reentrant, and a writer reads and writes in any order", asy
 });
 
 test("both sides share one wire id until the last unlock of either, and then it is not used again", async () => {
-  await using scene = await Scene.of(stage(), {});
+  await using scene = await Scene.of(stage, {});
   const owner = scene.client(0).newOwner();
   const [read, write] = [scene.read(0), scene.write(0)];
   const writing = await write.lock({ owner });
@@ -113,7 +112,7 @@ test("both sides share one wire id until the last unlock of either, and then it 
 });
 
 test("each side answers for itself whether it is locked, by whom, how often and for how long", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const { client, read, write } = { client: scene.client(0), read: scene.read(0), write: scene.write(0) };
   const look = async (by: typeof read) => ({
     locked: await by.isLocked(),
@@ -142,7 +141,7 @@ test("each side answers for itself whether it is locked, by whom, how often and 
 });
 
 test("forcing the read side drops all readers and leaves a writer who reads its write side", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const readers = await Promise.all([scene.read(0).lock(), scene.read(0).lock()]);
   expect(await scene.write(1).forceUnlock()).toBe(false);
   const writer = await scene.parked(1, () => scene.write(1).lock());
@@ -162,7 +161,7 @@ test("forcing the read side drops all readers and leaves a writer who reads its 
 test.each(["read", "write"] as const)(
   "who holds both sides and is forced from the %s side by another client learns it by the unlock of that side",
   async (side) => {
-    await using scene = await Scene.of(stage(), {}, {});
+    await using scene = await Scene.of(stage, {}, {});
     const write = await scene.write(0).lock();
     const read = await scene.read(0).lock({ owner: write });
     const [forced, kept] = side === "read" ? [read, write] : [write, read];
@@ -175,7 +174,7 @@ test.each(["read", "write"] as const)(
 );
 
 test("who is forced from both sides by another client learns it by the unlock of each", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const write = await scene.write(0).lock();
   const read = await scene.read(0).lock({ owner: write });
   expect(await scene.write(1).forceUnlock()).toBe(true);
@@ -186,7 +185,7 @@ test("who is forced from both sides by another client learns it by the unlock of
 });
 
 test("forcing the write side leaves the writer its read side, and lets waiting readers in at once", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const write = await scene.write(0).lock();
   const read = await scene.read(0).lock({ owner: write });
   expect((await scene.hash()).value).toMatchObject({ mode: "write" });
@@ -203,7 +202,7 @@ test("forcing the write side leaves the writer its read side, and lets waiting r
 });
 
 test("all events of both sides are of the kind readwrite", async () => {
-  await using scene = await Scene.of(stage(), { watchdogTimeout: 4_500 }, {});
+  await using scene = await Scene.of(stage, { watchdogTimeout: 4_500 }, {});
   const seen = recordEvents(scene.client(0));
   const write = await scene.write(0).lock();
   const read = await scene.read(0).lock({ owner: write });

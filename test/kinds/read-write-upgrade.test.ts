@@ -2,12 +2,11 @@
 import { expect, test } from "vitest";
 import { type Hold, isLockError, type Lock } from "../../src/index.js";
 import { deferred, failure } from "../contract/helpers.js";
-import { failOnUnhandledRejections, pause, soon, watch } from "../faults/harness.js";
+import { pause, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { expectStillWaiting, NEVER, Room, Scene, useStage } from "./helpers.js";
+import { expectStillWaiting, NEVER, Room, Scene } from "./helpers.js";
 
-const stage = useStage();
-failOnUnhandledRejections();
+const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 
@@ -43,7 +42,7 @@ async function expectUnharmed(scene: Scene, reading: Hold): Promise<void> {
 }
 
 test("an owner that holds the read side in its scope is refused the write side", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   await scene.client(0).scope(async () => {
     const reading = await scene.read(0).lock();
     await expectRefused(scene);
@@ -56,7 +55,7 @@ test("an owner that holds the read side in its scope is refused the write side",
 });
 
 test("a run of the read side refuses the write side to all that it encloses, however deep", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const other = scene.client(0).getLock(`${scene.name}other`);
   await scene.read(0).run(async (reading) => {
     await expectRefused(scene);
@@ -68,7 +67,7 @@ test("a run of the read side refuses the write side to all that it encloses, how
 });
 
 test("naming a bare read hold as owner is refused from anywhere, until that hold is given back", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const owner = await scene.read(0).lock();
   await expectRefused(scene, { owner });
   await scene.client(0).scope(() => expectRefused(scene, { owner }));
@@ -79,7 +78,7 @@ test("naming a bare read hold as owner is refused from anywhere, until that hold
 });
 
 test("who writes may read and write further; after the last write unlock it only reads, and is refused", async () => {
-  await using scene = await Scene.of(stage(), {}, {});
+  await using scene = await Scene.of(stage, {}, {});
   const write = await scene.write(0).lock();
   const read = await scene.read(0).lock({ owner: write });
   const again = await scene.write(0).lock({ owner: write });
@@ -94,7 +93,7 @@ test("who writes may read and write further; after the last write unlock it only
 });
 
 test("other owners' reads, in the same process or not, are waited for and not refused", async () => {
-  await using scene = await Scene.of(stage(), patient, patient);
+  await using scene = await Scene.of(stage, patient, patient);
   const reading = await scene.read(0).lock();
   const writer = await scene.parked(0, () => scene.write(0).lock());
   await scene.client(0).scope(async () => {
@@ -132,7 +131,7 @@ interface Sibling {
 const inside = (runs: readonly Sibling[]): boolean[] => runs.map((run) => run.inside);
 
 test("sibling runs of the read side share their turn, and a sibling write waits for the last of them", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   const [read, write] = [scene.read(0), scene.write(0)];
   await siblings(scene, [read, read, write], async (runs) => {
     await until("both read", () => inside(runs).join() === "true,true,false");
@@ -148,7 +147,7 @@ test("sibling runs of the read side share their turn, and a sibling write waits 
 });
 
 test("a sibling read never waits behind a write that waits for its turn, only for one that has it", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   const [read, write] = [scene.read(0), scene.write(0)];
   await siblings(scene, [read, write, read], async (runs) => {
     await until("both read", () => inside(runs).join() === "true,false,true");
@@ -163,7 +162,7 @@ test("a sibling read never waits behind a write that waits for its turn, only fo
 });
 
 test("inside a write, sibling reads share, sibling writes take turns, and neither overlaps the other", async () => {
-  await using scene = await Scene.of(stage(), patient, {});
+  await using scene = await Scene.of(stage, patient, {});
   const [read, write] = [scene.read(0), scene.write(0)];
   const [readers, writers] = [new Room(), new Room()];
   await write.run(async () => {
@@ -182,7 +181,7 @@ test("inside a write, sibling reads share, sibling writes take turns, and neithe
 });
 
 test("a bare write of a scope waits for the scope's sibling read run instead of being refused", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   const gate = deferred();
   await scene.client(0).scope(async () => {
     const reading = scene.read(0).run(() => gate.promise);
@@ -197,7 +196,7 @@ test("a bare write of a scope waits for the scope's sibling read run instead of 
 });
 
 test("a write that was called while its owner wrote re-enters, though a read is granted and the write given back before it", async () => {
-  await using scene = await Scene.of(stage(), patient);
+  await using scene = await Scene.of(stage, patient);
   await scene.client(0).scope(async () => {
     const writing = await scene.write(0).lock();
     const reading = scene.read(0).lock();

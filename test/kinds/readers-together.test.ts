@@ -1,5 +1,5 @@
 /** Readers who wait behind a writer are let in together, by few scripts; each has a hold and a lease of its own. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
 import {
@@ -12,7 +12,7 @@ import {
   watch,
 } from "../faults/harness.js";
 import { expectNothingLeft, expectNothingLeftSoon } from "../faults/remains.js";
-import { type KeyState, until } from "../support/index.js";
+import { forFile, type KeyState, until } from "../support/index.js";
 import { keysOf, NEVER } from "./helpers.js";
 
 const READERS = 250;
@@ -20,13 +20,8 @@ const kind = KINDS.find(({ name }) => name === "read side") as Kind;
 /** The first try of one that is let in tells the others. */
 const MOST_SCRIPTS = 8;
 
-let stage: Stage;
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  stage = await Stage.start(["standalone"]);
-});
-afterAll(() => stage[Symbol.asyncDispose]());
+const stage = await forFile(Stage.start(["standalone"]));
 
 interface Wait extends AsyncDisposable {
   readonly bed: Bed;

@@ -3,13 +3,14 @@
  * for tests, and by itself when a server refuses such a script.
  */
 import type { Cluster, Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import {
   allKeys,
   type CommandCounter,
   countCommands,
+  forTest,
   type RedisCluster,
   type RedisServer,
   startCluster,
@@ -17,15 +18,8 @@ import {
   until,
 } from "../support/index.js";
 
-const clients: LockClient[] = [];
-afterEach(async () => {
-  await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
-});
-
 function connect(redis: Redis | Cluster, options: LockClientOptions = {}): LockClient {
-  const client = new LockClient(redis, { ...options, [INTERNALS]: { legacyServer: true } } as never);
-  clients.push(client);
-  return client;
+  return forTest(new LockClient(redis, { ...options, [INTERNALS]: { legacyServer: true } } as never));
 }
 
 /** What was sent to these servers from here on. */
@@ -180,8 +174,7 @@ describe("a single server", () => {
     }
 
     test("gets the other text at once, and from then on", async () => {
-      const client = new LockClient(old());
-      clients.push(client);
+      const client = forTest(new LockClient(old()));
       const wire = await Wire.tap([master]);
       const isModern = (words: readonly string[]) => words.some((word) => word.includes("#!lua"));
       // `run` would not tell of a release that fails.
@@ -202,8 +195,7 @@ describe("a single server", () => {
     });
 
     test("a grant with a WAIT goes through as well", async () => {
-      const client = new LockClient(old(), { replicas: 1 });
-      clients.push(client);
+      const client = forTest(new LockClient(old(), { replicas: 1 }));
       const hold = await client.getLock("waited").lock();
       await hold.unlock();
       expect(await master.call("EXISTS", "waited")).toBe(0);
@@ -222,8 +214,7 @@ describe("a single server", () => {
         return send(broken, ...rest);
       };
       redis.eval = breaking as typeof redis.eval;
-      const client = new LockClient(redis, { commandTimeout: 2_000 });
-      clients.push(client);
+      const client = forTest(new LockClient(redis, { commandTimeout: 2_000 }));
       const hold = await client.getLock(`broken ${tried}`).lock();
       await expect(hold.unlock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
       expect(texts[0]).toMatch(/^#!lua/);

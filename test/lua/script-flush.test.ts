@@ -1,27 +1,12 @@
 /** The scripts as the server keeps them: under the digest that was generated, and sent again when they are forgotten. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { LockClient } from "../../src/index.js";
 import * as scripts from "../../src/scripts/generated.js";
-import {
-  allKeys,
-  type CommandCounter,
-  countCommands,
-  type RedisServer,
-  startRedis,
-  UNHURRIED,
-} from "../support/index.js";
+import { allKeys, countCommands, forFile, startRedis, UNHURRIED } from "../support/index.js";
 
-let server: RedisServer;
-let counter: CommandCounter;
-beforeAll(async () => {
-  server = await startRedis();
-  counter = await countCommands(server);
-});
-afterAll(async () => {
-  counter?.stop();
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const counter = await forFile(countCommands(server));
 beforeEach(() => server.call("FLUSHALL"));
 
 const forget = () => server.call("SCRIPT", "FLUSH");

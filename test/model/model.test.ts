@@ -3,8 +3,8 @@
  *
  * `HOLDFAST_MODEL_RUNS` sets how many histories each kind gets; a failure prints how to run its history again.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { describe, expect, test } from "vitest";
+import { forFile, startRedis } from "../support/index.js";
 import { checkKind } from "./check.js";
 import { kinds } from "./kinds.js";
 
@@ -30,11 +30,7 @@ const USUAL = [
   "lost, closed",
 ];
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 describe.concurrent("random histories", () => {
   test.each(kinds.map((kind, db) => ({ kind, db, title: kind.name })))(

@@ -1,6 +1,6 @@
 /** The test of the test: mistakes that are planted into the library are found by the model. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { expect, test } from "vitest";
+import { forFile, startRedis } from "../support/index.js";
 import { checkKind } from "./check.js";
 import { kinds } from "./kinds.js";
 import { mistakes } from "./planted.js";
@@ -9,11 +9,7 @@ const RUNS = 500;
 /** The same histories each time, of which the rarest mistake takes some seventy. */
 const SEED = 1;
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 test.each(mistakes)(
   "$title",

@@ -1,6 +1,6 @@
 /** The test of the test: mistakes that are planted into semaphores and latches are found by the model. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { expect, test } from "vitest";
+import { forFile, startRedis } from "../support/index.js";
 import { kinds } from "./synchronizers/kinds.js";
 import { mistakes } from "./synchronizers/mistakes.js";
 
@@ -8,11 +8,7 @@ const RUNS = 500;
 /** The same histories each time. */
 const SEED = 1;
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 test.each(mistakes)(
   "$kind: $title",

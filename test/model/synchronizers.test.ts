@@ -4,8 +4,8 @@
  *
  * `HOLDFAST_MODEL_RUNS` sets how many histories each gets; a failure prints how to run its history again.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/index.js";
+import { describe, expect, test } from "vitest";
+import { forFile, startRedis } from "../support/index.js";
 import { kinds } from "./synchronizers/kinds.js";
 
 const { HOLDFAST_MODEL_RUNS, HOLDFAST_MODEL_SEED, HOLDFAST_MODEL_PATH: path } = process.env;
@@ -21,11 +21,7 @@ const SPECIAL: Record<string, readonly string[]> = {
   latch: ["opened"],
 };
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 describe.concurrent("random histories", () => {
   test.each(kinds.map((kind, db) => ({ kind, db, title: kind.name })))(

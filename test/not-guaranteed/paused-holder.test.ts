@@ -2,21 +2,17 @@
  * What is not guaranteed, produced: a holder checks its lock, is paused for longer than its lease, and writes when it goes
  * on. No lock can stop that write; a resource that compares tokens does.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections, freshName } from "../faults/harness.js";
-import { PATIENCE, type RedisServer, startRedis, startWorker, UNHURRIED } from "../support/index.js";
+import { forFile, PATIENCE, startRedis, startWorker, UNHURRIED } from "../support/index.js";
 import { Resource } from "./resource.js";
 
 const bundle = bundledWorker("../not-guaranteed/paused-holder-worker.ts");
-let server: RedisServer;
 
 failOnUnhandledRejections();
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server?.stop());
+const server = await forFile(startRedis());
 
 test("the late write of a paused holder arrives; the fence refuses it, and the holder is told", async () => {
   await using client = new LockClient(server.connect(), UNHURRIED);

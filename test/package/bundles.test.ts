@@ -1,23 +1,13 @@
 /** What bundlers make of the package, run on a server. `npm run test:consumers` has webpack and Next beside these. */
 import { build as esbuild, type Format } from "esbuild";
 import { rollup } from "rollup";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/index.js";
-import { type Consumer, PackedPackage } from "./consumer.js";
+import { describe, expect, test } from "vitest";
+import { forFile, startRedis } from "../support/index.js";
+import { PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
 
-let redis: RedisServer;
-let packed: PackedPackage;
-let consumer: Consumer;
-
-beforeAll(async () => {
-  [redis, packed] = await Promise.all([startRedis(), PackedPackage.create()]);
-  consumer = await packed.install("ioredis");
-});
-
-afterAll(async () => {
-  await Promise.all([redis?.stop(), packed?.remove()]);
-});
+const [redis, packed] = await Promise.all([forFile(startRedis()), forFile(PackedPackage.create())]);
+const consumer = await packed.install("ioredis");
 
 describe("bundling", () => {
   const esbuildCases: [string, string, Format, string][] = [

@@ -84,7 +84,7 @@ export class PackedPackage {
     return consumer;
   }
 
-  async remove(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,6 +1,6 @@
 /** A table of consumers. `npm run test:consumers` runs all its rows; else those run that need no more than is installed. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { PATIENCE, type RedisServer, startRedis } from "../support/index.js";
+import { expect, test } from "vitest";
+import { forFile, PATIENCE, startRedis } from "../support/index.js";
 import { PackedPackage } from "./consumer.js";
 import { isLocal, runRow, Unavailable } from "./consumers/run.js";
 import { ROWS } from "./consumers/table.js";
@@ -9,17 +9,11 @@ import { installVersions } from "./versions/install.js";
 const ALL = process.env.HOLDFAST_CONSUMERS === "all";
 const rows = ROWS.filter((row) => ALL || (isLocal(row) && !row.long));
 
-let redis: RedisServer;
-let packed: PackedPackage;
-let missing: string | undefined;
-
-beforeAll(async () => {
-  [redis, packed, missing] = await Promise.all([startRedis(), PackedPackage.create(), installVersions()]);
-}, 300_000);
-
-afterAll(async () => {
-  await Promise.all([redis?.stop(), packed?.remove()]);
-});
+const [redis, packed, missing] = await Promise.all([
+  forFile(startRedis()),
+  forFile(PackedPackage.create()),
+  installVersions(),
+]);
 
 test.for(rows.map((row) => [row.name, row] as const))(
   "%s",

@@ -1,9 +1,9 @@
 /** Each line of ioredis that the peer dependency allows, from its floor on. */
 import { createRequire } from "node:module";
 import type * as ioredis from "ioredis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { type RedisCluster, type RedisServer, startCluster, startRedis } from "../support/index.js";
+import { forFile, forTest, startCluster, startRedis } from "../support/index.js";
 import { installVersions, versionFolder } from "./versions/install.js";
 
 const VERSIONS = ["5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.11", "6.0"].map((version) => ({
@@ -16,25 +16,15 @@ const MIXING = VERSIONS.slice(
 );
 
 const load = createRequire(import.meta.url);
-let server: RedisServer;
-let cluster: RedisCluster;
-let missing: string | undefined;
-const ends: (() => unknown)[] = [];
 
-beforeAll(async () => {
-  [server, cluster, missing] = await Promise.all([startRedis(), startCluster(), installVersions()]);
-}, 300_000);
+const [server, cluster, missing] = await Promise.all([
+  forFile(startRedis()),
+  forFile(startCluster()),
+  installVersions(),
+]);
 
 beforeEach(({ skip }) => {
   if (missing) skip(missing);
-});
-
-afterEach(async () => {
-  for (const end of ends.splice(0)) await end();
-});
-
-afterAll(async () => {
-  await Promise.all([server?.stop(), cluster?.stop()]);
 });
 
 type Connect = (lib: typeof ioredis, options?: ioredis.ClusterOptions) => ioredis.Redis | ioredis.Cluster;
@@ -42,13 +32,10 @@ const standalone: Connect = ({ Redis }, options) => new Redis({ ...options, port
 const onCluster: Connect = ({ Cluster }, options) => new Cluster(cluster.startupNodes, options as object);
 
 function connect(version: string, make: Connect, options?: ioredis.ClusterOptions): LockClient {
-  const redis = make(load(versionFolder(`ioredis${version}`)) as typeof ioredis, options);
+  const redis = forTest(make(load(versionFolder(`ioredis${version}`)) as typeof ioredis, options));
   redis.on("error", () => {});
   // So far away that only a message can wake anybody.
-  const client = new LockClient(redis, { pollCap: 60_000 });
-  ends.unshift(() => client.close({ timeout: 0 }));
-  ends.push(() => redis.disconnect());
-  return client;
+  return forTest(new LockClient(redis, { pollCap: 60_000 }));
 }
 
 /** Many locks at once, on all masters; and one that somebody waits for. */

@@ -1,10 +1,10 @@
 /** The package as its users get it: packed, unpacked elsewhere, and loaded in every way that is promised. */
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { allPages, linksOf } from "../docs/pages.js";
-import { type RedisServer, startRedis } from "../support/index.js";
-import { type Consumer, PackedPackage } from "./consumer.js";
+import { forFile, startRedis } from "../support/index.js";
+import { PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
 
 /** What `exports` lists beside the root. */
@@ -21,19 +21,10 @@ const NEEDED: Readonly<Record<string, string>> = { nestjs: "@nestjs/common", ote
 /** Files that only who works on the library asks for. */
 const OF_REPOSITORY = /^(bench|test)\/|^(ARCHITECTURE|CONTRIBUTING)\.md$/;
 
-let redis: RedisServer;
-let packed: PackedPackage;
 /** A project with ioredis and what entries need; each test has files of its own in it. */
-let consumer: Consumer;
 
-beforeAll(async () => {
-  [redis, packed] = await Promise.all([startRedis(), PackedPackage.create()]);
-  consumer = await packed.install("ioredis", ...Object.values(NEEDED));
-});
-
-afterAll(async () => {
-  await Promise.all([redis?.stop(), packed?.remove()]);
-});
+const [redis, packed] = await Promise.all([forFile(startRedis()), forFile(PackedPackage.create())]);
+const consumer = await packed.install("ioredis", ...Object.values(NEEDED));
 
 describe("what is in the package", () => {
   test("both forms with types and maps, their sources, the scripts, pages, examples and the license, and nothing else", () => {

@@ -1,5 +1,5 @@
 /** Slots that move and masters that change, as the other tests rely on them. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   closeMove,
   hardFailover,
@@ -7,18 +7,13 @@ import {
   moveSlot,
   openMove,
   politeFailover,
-  type RedisCluster,
   rejoin,
   slotOfKey,
   startCluster,
 } from "./index.js";
+import { forFile } from "./lasting.js";
 
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  cluster = await startCluster({ masters: 3, replicas: 1 });
-});
-afterAll(() => cluster?.stop());
+const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
 
 test("a slot moves with its keys and their TTLs, and back", async () => {
   const client = cluster.connect();

@@ -1,26 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import {
-  anyCommand,
-  type FaultProxy,
-  named,
-  type RedisServer,
-  startProxy,
-  startRedis,
-  until,
-} from "./index.js";
+import { beforeEach, expect, test } from "vitest";
+import { anyCommand, type FaultProxy, named, startProxy, startRedis, until } from "./index.js";
+import { forFile, forTest } from "./lasting.js";
 
-let server: RedisServer;
 let proxy: FaultProxy;
 
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server.stop());
+const server = await forFile(startRedis());
 beforeEach(async () => {
   await server.call("FLUSHALL");
-  proxy = await startProxy(server);
+  proxy = forTest(await startProxy(server));
 });
-afterEach(() => proxy.stop());
 
 test("frames survive every split, and pipelines and large values come through", async () => {
   const client = proxy.connect();

@@ -1,20 +1,16 @@
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type FaultProxy, named, type RedisServer, startProxy, startRedis, until } from "./index.js";
+import { beforeEach, describe, expect, test } from "vitest";
+import { type FaultProxy, named, startProxy, startRedis, until } from "./index.js";
+import { forFile, forTest } from "./lasting.js";
 
-let server: RedisServer;
 let proxy: FaultProxy;
 
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server.stop());
+const server = await forFile(startRedis());
 beforeEach(async () => {
   await server.call("FLUSHALL");
-  proxy = await startProxy(server);
+  proxy = forTest(await startProxy(server));
 });
-afterEach(() => proxy.stop());
 
 /** What both ioredis versions have in common, as far as these tests use it. */
 interface Client {
@@ -35,18 +31,11 @@ const versions: [name: string, create: (port: number) => Client][] = [
 ];
 
 describe.each(versions)("%s", (_, create) => {
-  const clients: Client[] = [];
-
   function connect(): Client {
-    const client = create(proxy.port);
+    const client = forTest(create(proxy.port));
     client.on("error", () => {});
-    clients.push(client);
     return client;
   }
-
-  afterEach(() => {
-    for (const client of clients.splice(0)) client.disconnect();
-  });
 
   test("a command whose reply is cut is executed, and again when the client sends it again", async () => {
     const fault = proxy.cutReplyOf(named("HINCRBY"));

@@ -12,6 +12,7 @@ export type { RecordedCommand } from "./command-record.js";
 export * from "./fault-proxy.js";
 export { freePort, releasePort } from "./free-port.js";
 export * from "./key-state.js";
+export * from "./lasting.js";
 export * from "./memory-redis.js";
 export * from "./movable-clock.js";
 export * from "./node-redis.js";

@@ -1,27 +1,10 @@
 import { Cluster as Cluster5 } from "ioredis5";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import {
-  allKeys,
-  type ClusterProxy,
-  keyState,
-  named,
-  type RedisCluster,
-  startCluster,
-  startClusterProxy,
-  until,
-} from "./index.js";
+import { beforeEach, expect, test } from "vitest";
+import { allKeys, keyState, named, startCluster, startClusterProxy, until } from "./index.js";
+import { forFile } from "./lasting.js";
 
-let cluster: RedisCluster;
-let proxies: ClusterProxy;
-
-beforeAll(async () => {
-  cluster = await startCluster({ masters: 3, replicas: 1 });
-  proxies = await startClusterProxy(cluster);
-});
-afterAll(async () => {
-  await proxies?.stop();
-  await cluster?.stop();
-});
+const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
+const proxies = await forFile(startClusterProxy(cluster));
 beforeEach(() => Promise.all(cluster.nodes.slice(0, 3).map((node) => node.call("FLUSHALL"))));
 
 test("keys are routed to their masters, which masterFor names", async () => {

@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import {
   allKeys,
   countCommands,
   hasFeaturesOf,
   keyState,
-  type RedisServer,
   redisCall,
   startRedis,
   until,
   untilGone,
 } from "./index.js";
+import { forFile } from "./lasting.js";
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await startRedis();
-});
-afterAll(() => server.stop());
+const server = await forFile(startRedis());
 beforeEach(() => server.call("FLUSHALL"));
 
 describe("startRedis", () => {

@@ -1,46 +1,21 @@
 /** Wrong arguments of semaphores and latches are refused before anything is sent. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type CountDownLatch,
-  LockClient,
-  type PermitExpirableSemaphore,
-  type Semaphore,
-} from "../../src/index.js";
+import { describe, expect, test } from "vitest";
+import { LockClient } from "../../src/index.js";
 import { type Bad, LEASES, NAMES, OPTIONS, SIGNALS, WAITS } from "../contract/bad-values.js";
 import { as, failure, refused, rejects, sendNothing } from "../contract/helpers.js";
-import {
-  type CommandCounter,
-  countCommands,
-  isPresence,
-  type RedisServer,
-  startRedis,
-} from "../support/index.js";
+import { countCommands, forFile, isPresence, startRedis } from "../support/index.js";
 import { UNKNOWN } from "./helpers.js";
 
-let server: RedisServer;
-let counter: CommandCounter;
-let client: LockClient;
-let semaphore: Semaphore;
-let permits: PermitExpirableSemaphore;
-let latch: CountDownLatch;
-
-beforeAll(async () => {
-  server = await startRedis();
-  client = new LockClient(server.connect());
-  await client.ready();
-  semaphore = client.getSemaphore("semaphore");
-  permits = client.getPermitExpirableSemaphore("permits");
-  latch = client.getCountDownLatch("latch");
-  await semaphore.trySetPermits(5);
-  await permits.trySetPermits(5);
-  await latch.trySetCount(5);
-  counter = await countCommands(server, { leavesOut: isPresence });
-});
-afterAll(async () => {
-  counter?.stop();
-  await client?.close({ timeout: 0 });
-  await server?.stop();
-});
+const server = await forFile(startRedis());
+const client = await forFile(new LockClient(server.connect()));
+await client.ready();
+const semaphore = client.getSemaphore("semaphore");
+const permits = client.getPermitExpirableSemaphore("permits");
+const latch = client.getCountDownLatch("latch");
+await semaphore.trySetPermits(5);
+await permits.trySetPermits(5);
+await latch.trySetCount(5);
+const counter = await forFile(countCommands(server, { leavesOut: isPresence }));
 sendNothing(() => counter);
 
 const never = (): never => {

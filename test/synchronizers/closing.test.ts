@@ -6,7 +6,7 @@ import { calls } from "./calls.js";
 import { NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const closed = (site: Site): object => ({ code: "CLIENT_CLOSED", lockName: site.name });
 

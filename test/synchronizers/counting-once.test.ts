@@ -7,7 +7,7 @@ import { latchChannel, permitChannel, type Setting, Site } from "./helpers.js";
 import { expectAsIs, operations, prepare } from "./operations.js";
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 const faults: Record<string, (proxy: FaultProxy, match: Matcher) => Fault> = {
   "its reply is lost": (proxy, match) => proxy.cutReplyOf(match),

@@ -5,7 +5,7 @@ import { until } from "../support/index.js";
 import { Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 describe.concurrent("a semaphore tells", () => {
   test("acquired and released, of each call, with its name and kind", async () => {

@@ -4,7 +4,7 @@ import { manyAtOnce, pause, Stage, soon, turn, useStage, watch } from "../faults
 import { asleep, latchChannel, NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 describe.concurrent("await", () => {
   test("gives true at once of a latch that is missing", async () => {

@@ -4,7 +4,7 @@ import { hear } from "./hear.js";
 import { latchChannel, Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 describe.concurrent("a latch", () => {
   test("trySetCount sets the count once, and announces it", async () => {

@@ -6,7 +6,7 @@ import { soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { NEVER, UNKNOWN } from "./helpers.js";
 
-const stage = useStage("cluster");
+const stage = await useStage("cluster");
 
 let names = 0;
 

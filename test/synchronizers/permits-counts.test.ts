@@ -5,7 +5,7 @@ import { hear } from "./hear.js";
 import { permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 describe.concurrent("the counts", () => {
   test("trySetPermits sets once, and announces", async () => {

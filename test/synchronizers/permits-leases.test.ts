@@ -9,7 +9,7 @@ import { hear } from "./hear.js";
 import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 /** Renewed every 1.5 seconds: a process may stand still for three. */
 const BRISK = 4_500;

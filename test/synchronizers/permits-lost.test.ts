@@ -6,7 +6,7 @@ import { SLACK, startWorker, until } from "../support/index.js";
 import { NEVER, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 const worker = bundledWorker("../synchronizers/permit-worker.ts");
 
 const BRISK = 4_500;

@@ -5,7 +5,7 @@ import { SLACK, until } from "../support/index.js";
 import { asleep, NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 describe.concurrent("a waiter for an expirable permit", () => {
   test("is woken by the end of somebody's lease, without any message", async () => {

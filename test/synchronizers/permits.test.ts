@@ -6,7 +6,7 @@ import { hear } from "./hear.js";
 import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const notOwner = (site: Site): object => ({ code: "NOT_OWNER", lockName: site.name });
 

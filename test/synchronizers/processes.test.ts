@@ -5,7 +5,7 @@ import { SOON, soon, useStage, watch } from "../faults/harness.js";
 import { startWorker, until, type Worker } from "../support/index.js";
 import { NEVER, Site } from "./helpers.js";
 
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 const file = bundledWorker("../synchronizers/permit-worker.ts");
 
 async function workers(site: Site, count: number): Promise<Worker[]> {

@@ -5,7 +5,7 @@ import { hear } from "./hear.js";
 import { asleep, latchChannel, NO_LEASE, permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const THEIRS = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 

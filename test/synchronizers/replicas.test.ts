@@ -1,27 +1,15 @@
 /** The option `replicas`: a permit that too few replicas have is given back, and the call rejects. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { type FaultProxy, type RedisServer, startProxy, startRedis, until } from "../support/index.js";
+import { forFile, startProxy, startRedis, until } from "../support/index.js";
 import { timeoutsOf } from "./helpers.js";
 
-let master: RedisServer;
-let link: FaultProxy;
-let replica: RedisServer;
-let client: LockClient;
-
-beforeAll(async () => {
-  master = await startRedis();
-  link = await startProxy(master, { record: false });
-  replica = await startRedis({ replicaOf: link });
-  client = new LockClient(master.connect(), { replicas: 1, replicasTimeout: 400 });
-  await until("the replica keeps up", () => client.ready().then(() => true));
-});
-afterAll(async () => {
-  link?.restore();
-  await client?.close({ timeout: 0 });
-  await link?.stop();
-  await Promise.all([replica?.stop(), master?.stop()]);
-});
+const master = await forFile(startRedis());
+const link = await forFile(startProxy(master, { record: false }));
+const replica = await forFile(startRedis({ replicaOf: link }));
+const client = await forFile(new LockClient(master.connect(), { replicas: 1, replicasTimeout: 400 }));
+await until("the replica keeps up", () => client.ready().then(() => true));
+afterAll(() => link.restore());
 
 const short = { code: "REPLICAS", acknowledged: 0, required: 1 };
 

@@ -5,7 +5,7 @@ import { SLACK, until } from "../support/index.js";
 import { NEVER, Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const mine = (): never => {
   throw new Error("mine");

@@ -17,7 +17,7 @@ import { until } from "../support/index.js";
 import { asleep, Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const over = (calls: readonly Watched<unknown>[]): number =>
   calls.filter(({ state }) => state !== "pending").length;

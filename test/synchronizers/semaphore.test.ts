@@ -5,7 +5,7 @@ import { hear } from "./hear.js";
 import { permitChannel, Site } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 describe.concurrent("permits are counted", () => {
   test("trySetPermits sets the number once and announces it", async () => {

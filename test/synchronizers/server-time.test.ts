@@ -9,7 +9,7 @@ import { hear } from "./hear.js";
 import { permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 const HOUR = 3_600_000;
 /** Within which a marker has not lapsed yet, and the server's clock is told in whole seconds. */

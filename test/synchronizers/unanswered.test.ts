@@ -10,7 +10,7 @@ import { Site } from "./helpers.js";
 import { expectAsIs, isAsIs, type Operation, operations, prepare } from "./operations.js";
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 
 const all = Object.entries(operations);
 const isGiver = (name: string): boolean => /release|countDown/i.test(name) && !name.includes("unknown");

@@ -16,7 +16,7 @@ import { SLACK, until } from "../support/index.js";
 import { asleep, latchChannel, NEVER, NO_LEASE, Site, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 interface Signal {
   readonly signal?: AbortSignal;

@@ -8,7 +8,7 @@ import { hear } from "./hear.js";
 import { latchChannel, permitChannel, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone");
+const stage = await useStage("standalone");
 
 const DATA: [type: string, write: (redis: Redis, key: string) => Promise<unknown>][] = [
   ["text", (redis, key) => redis.set(key, "paid")],

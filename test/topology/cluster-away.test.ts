@@ -1,15 +1,9 @@
 /** A master of a cluster that is silent says nothing about the others, nor they about it. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { failure, untilWaiting, warmUpAtLast } from "../contract/helpers.js";
 import { failOnUnhandledRejections, watch } from "../faults/harness.js";
-import {
-  type ClusterProxy,
-  type RedisCluster,
-  type RedisServer,
-  startCluster,
-  startClusterProxy,
-} from "../support/index.js";
+import { forFile, type RedisServer, startCluster, startClusterProxy } from "../support/index.js";
 import { namesOn } from "./cluster-crew.js";
 
 /** An owner that no client here knows. */
@@ -19,18 +13,9 @@ const LONG = 600_000;
 /** Milliseconds: a busy machine has answered by then. */
 const ANSWERED = 4_500;
 
-let cluster: RedisCluster;
-let proxies: ClusterProxy;
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  cluster = await startCluster();
-  proxies = await startClusterProxy(cluster);
-});
-afterAll(async () => {
-  await proxies?.stop();
-  await cluster?.stop();
-});
+const cluster = await forFile(startCluster());
+const proxies = await forFile(startClusterProxy(cluster));
 
 interface Scene extends AsyncDisposable {
   readonly client: LockClient;

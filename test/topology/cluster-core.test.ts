@@ -1,15 +1,10 @@
 /** The core of the contract on a real cluster, whose masters all have some of the locks and a replica each. */
-import { afterAll, beforeAll, beforeEach, describe } from "vitest";
+import { beforeEach, describe } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
-import { needSharded, type RedisCluster, startCluster } from "../support/index.js";
+import { forFile, needSharded, startCluster } from "../support/index.js";
 import { coreOfTheContract } from "./core.js";
 
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  cluster = await startCluster({ masters: 3, replicas: 1 });
-});
-afterAll(() => cluster?.stop());
+const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
 
 const SHARDED: LockClientOptions["shardedPubSub"][] = ["auto", true, false];
 /** With blanks, with braces, and not in ASCII: all keys of a lock share a slot, and its messages arrive. */

@@ -1,17 +1,17 @@
 /** Slots that move while locks are held, awaited and worked under: nothing is lost but time. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   allKeys,
   closeMove,
+  forFile,
   moveKeys,
   moveSlot,
   named,
   needSharded,
   openMove,
-  type RedisCluster,
   startCluster,
   startClusterProxy,
   UNHURRIED,
@@ -25,15 +25,9 @@ const NEVER = 60_000;
 const SOON = 10_000;
 const ROUNDS = 6;
 
-let cluster: RedisCluster;
-let looker: ReturnType<RedisCluster["connect"]>;
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  cluster = await startCluster({ masters: 3 });
-  looker = cluster.connect();
-});
-afterAll(() => cluster?.stop());
+const cluster = await forFile(startCluster({ masters: 3 }));
+const looker = cluster.connect();
 
 /** A fresh name for each kind, all over the masters. */
 async function freshNames(title: string): Promise<string[]> {

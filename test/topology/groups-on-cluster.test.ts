@@ -1,23 +1,13 @@
 /** A MultiLock whose members are in slots of all masters: taken and given back member by member. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Lock, LockClient, MultiLock } from "../../src/index.js";
-import { type RedisCluster, type RedisServer, startCluster, UNHURRIED } from "../support/index.js";
+import { forFile, type RedisServer, startCluster, UNHURRIED } from "../support/index.js";
 
 const NAMES = ["apple", "birch", "cedar", "date", "elm", "fig"];
 
-let cluster: RedisCluster;
-let ours: LockClient;
-let theirs: LockClient;
-
-beforeAll(async () => {
-  cluster = await startCluster();
-  ours = new LockClient(cluster.connect(), UNHURRIED);
-  theirs = new LockClient(cluster.connect(), UNHURRIED);
-});
-afterAll(async () => {
-  await Promise.all([ours, theirs].map((client) => client?.close({ timeout: 0 })));
-  await cluster?.stop();
-});
+const cluster = await forFile(startCluster());
+const ours = await forFile(new LockClient(cluster.connect(), UNHURRIED));
+const theirs = await forFile(new LockClient(cluster.connect(), UNHURRIED));
 
 /** One of each kind, and two more. */
 function membersOf(client: LockClient): Lock[] {

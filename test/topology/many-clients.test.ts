@@ -1,31 +1,18 @@
 /** Many clients on one connection of the user: its emitter has no more listeners than one client needs. */
 import { type EventEmitter, errorMonitor } from "node:events";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
 import { failOnUnhandledRejections, freshName, Stage, turn } from "../faults/harness.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
+import { forFile, recordWarnings, startRedis, UNHURRIED } from "../support/index.js";
 
 failOnUnhandledRejections();
 
 /** Node warns of the eleventh. */
 const MANY = 25;
 
-let stage: Stage;
-let others: RedisServer[];
-const warnings: Error[] = [];
-const onWarning = (warning: Error): void => {
-  warnings.push(warning);
-};
-
-beforeAll(async () => {
-  process.on("warning", onWarning);
-  stage = await Stage.start(["standalone", "cluster"]);
-  others = await Promise.all([startRedis(), startRedis()]);
-});
-afterAll(async () => {
-  process.off("warning", onWarning);
-  await Promise.all([stage?.[Symbol.asyncDispose](), ...(others ?? []).map((server) => server.stop())]);
-});
+const warnings = recordWarnings();
+const stage = await forFile(Stage.start(["standalone", "cluster"]));
+const others = await Promise.all([forFile(startRedis()), forFile(startRedis())]);
 
 /** How many listen to the events that clients listen to. */
 function counts(emitter: EventEmitter): number[] {

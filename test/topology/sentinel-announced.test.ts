@@ -4,20 +4,15 @@
  */
 import type { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisSentinel, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { forFile, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { CALM } from "./sentinel-haste.js";
 
-let all: RedisSentinel;
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  all = await startSentinel({ downAfter: CALM });
-});
-afterAll(() => all?.stop());
+const all = await forFile(startSentinel({ downAfter: CALM }));
 
 /** What ioredis does when a sentinel tells of a new master. */
 interface Detecting {

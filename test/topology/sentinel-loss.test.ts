@@ -3,12 +3,12 @@
  * A grant is forgotten, so there are two holders until the first one asks; a release is forgotten, so a lock stays
  * locked until its lease is over. What had reached the replica is kept.
  */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { FencedHold, type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { lost, nextEvent } from "../contract/helpers.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
 import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisSentinel, STEADY, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { forFile, forTest, STEADY, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { CALM, makeHasty } from "./sentinel-haste.js";
 
 /** Nothing is renewed within the test. */
@@ -17,22 +17,11 @@ const FAR: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 60_000 };
 const RENEWED: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 3 * STEADY };
 const PATIENCE = { timeout: 20_000 };
 
-let all: RedisSentinel;
-const clients: LockClient[] = [];
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  all = await startSentinel({ password: "se:cret", downAfter: CALM });
-});
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
-  await all?.stop();
-});
+const all = await forFile(startSentinel({ password: "se:cret", downAfter: CALM }));
 
 function connect(options: LockClientOptions): LockClient {
-  const client = new LockClient(all.connect({ db: 2 }), options);
-  clients.push(client);
-  return client;
+  return forTest(new LockClient(all.connect({ db: 2 }), options));
 }
 
 interface Taken {

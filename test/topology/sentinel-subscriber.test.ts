@@ -1,20 +1,15 @@
 /** Where the subscriber of a client goes when a sentinel has not yet heard of the failover. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { type RedisSentinel, type RedisServer, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { forFile, type RedisServer, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { CALM } from "./sentinel-haste.js";
 
-let all: RedisSentinel;
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  all = await startSentinel({ password: "se:cret", downAfter: CALM });
-});
-afterAll(() => all?.stop());
+const all = await forFile(startSentinel({ password: "se:cret", downAfter: CALM }));
 
 /** How many clients subscribe there, the sentinels left out. */
 async function subscribers(server: RedisServer): Promise<number> {

@@ -1,19 +1,14 @@
 /** The core of the contract through Sentinel: servers with a password, and a database that is not the first one. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { allKeys, type RedisSentinel, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { allKeys, forFile, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { coreOfTheContract } from "./core.js";
 import { CALM } from "./sentinel-haste.js";
 
-let all: RedisSentinel;
-
 failOnUnhandledRejections();
-beforeAll(async () => {
-  // The sentinels are patient: a busy machine must not make them replace a master that is well.
-  all = await startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: CALM });
-});
-afterAll(() => all?.stop());
+// The sentinels are patient: a busy machine must not make them replace a master that is well.
+const all = await forFile(startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: CALM }));
 
 coreOfTheContract("through Sentinel", { connect: () => all.connect({ db: 2 }) });
 

@@ -1,5 +1,5 @@
 /** A thousand locks by eight processes over three masters; where their keys are; and how many connections listen. */
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
@@ -7,9 +7,9 @@ import { isMarker } from "../contract/wire.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
+  forFile,
   isSharded,
   needSharded,
-  type RedisCluster,
   startCluster,
   startWorker,
   until,
@@ -27,20 +27,15 @@ const WATCHDOG = 6_000;
 /** Renewals that every hold must have lived through. */
 const RENEWALS = 2;
 
-let cluster: RedisCluster;
-let looker: ReturnType<RedisCluster["connect"]>;
 const workers: Worker[] = [];
 const bundle = bundledWorker("../topology/sizes-worker.js");
 
 failOnUnhandledRejections();
-beforeAll(async () => {
-  cluster = await startCluster({ masters: 3 });
-  looker = cluster.connect();
-});
+const cluster = await forFile(startCluster({ masters: 3 }));
+const looker = cluster.connect();
 afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.kill()));
 });
-afterAll(() => cluster?.stop());
 
 /** Names as people give them; a cluster takes what is in the braces for the whole. */
 const STYLES: readonly ((id: string) => string)[] = [
