@@ -11,6 +11,8 @@ export interface Operation {
   readonly value: readonly [before: string | null, after: string | null];
   /** The permits in use before and after it, of an expirable semaphore. */
   readonly used?: readonly [before: number, after: number];
+  /** What is announced. */
+  readonly heard?: readonly string[];
   /** Takes permits: a call that failed has taken none. The others take effect in the end, once. */
   readonly takes?: true;
 }
@@ -21,6 +23,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "semaphore trySetPermits": {
     call: (site) => site.semaphore().trySetPermits(5),
     gives: true,
+    heard: ["5"],
     value: [null, "5"],
   },
   "semaphore trySetPermits, too late": {
@@ -41,9 +44,13 @@ export const operations: Readonly<Record<string, Operation>> = {
     value: ["5", "5"],
     takes: true,
   },
-  "semaphore release": { call: (site) => site.semaphore().release(2), value: ["5", "7"] },
-  "semaphore release that makes it": { call: (site) => site.semaphore().release(2), value: [null, "2"] },
-  "semaphore addPermits": { call: (site) => site.semaphore().addPermits(3), value: ["5", "8"] },
+  "semaphore release": { call: (site) => site.semaphore().release(2), heard: ["7"], value: ["5", "7"] },
+  "semaphore release that makes it": {
+    call: (site) => site.semaphore().release(2),
+    heard: ["2"],
+    value: [null, "2"],
+  },
+  "semaphore addPermits": { call: (site) => site.semaphore().addPermits(3), heard: ["8"], value: ["5", "8"] },
   "semaphore drainPermits": {
     call: (site) => site.semaphore().drainPermits(),
     gives: 5,
@@ -53,6 +60,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "permits trySetPermits": {
     call: (site) => site.permits().trySetPermits(5),
     gives: true,
+    heard: ["5"],
     value: [null, "5"],
     used: [0, 0],
   },
@@ -84,10 +92,16 @@ export const operations: Readonly<Record<string, Operation>> = {
     used: [0, 0],
     takes: true,
   },
-  "permits release": { call: (site, id) => site.permits().release(id), value: ["4", "5"], used: [1, 0] },
+  "permits release": {
+    call: (site, id) => site.permits().release(id),
+    heard: ["5"],
+    value: ["4", "5"],
+    used: [1, 0],
+  },
   "permits tryRelease": {
     call: (site, id) => site.permits().tryRelease(id),
     gives: true,
+    heard: ["5"],
     value: ["4", "5"],
     used: [1, 0],
   },
@@ -103,16 +117,32 @@ export const operations: Readonly<Record<string, Operation>> = {
     value: ["4", "4"],
     used: [1, 1],
   },
-  "permits setPermits": { call: (site) => site.permits().setPermits(8), value: ["4", "7"], used: [1, 1] },
-  "permits addPermits": { call: (site) => site.permits().addPermits(3), value: ["4", "7"], used: [1, 1] },
-  "latch trySetCount": { call: (site) => site.latch().trySetCount(3), gives: true, value: [null, "3"] },
+  "permits setPermits": {
+    call: (site) => site.permits().setPermits(8),
+    heard: ["8"],
+    value: ["4", "7"],
+    used: [1, 1],
+  },
+  "permits addPermits": {
+    call: (site) => site.permits().addPermits(3),
+    heard: ["3"],
+    value: ["4", "7"],
+    used: [1, 1],
+  },
+  "latch trySetCount": {
+    call: (site) => site.latch().trySetCount(3),
+    gives: true,
+    heard: ["1"],
+    value: [null, "3"],
+  },
   "latch trySetCount, too late": {
     call: (site) => site.latch().trySetCount(3),
     gives: false,
     value: ["3", "3"],
   },
   "latch countDown": { call: (site) => site.latch().countDown(), value: ["3", "2"] },
-  "latch countDown, the last": { call: (site) => site.latch().countDown(), value: ["1", null] },
+  "latch countDown, missing": { call: (site) => site.latch().countDown(), value: [null, null] },
+  "latch countDown, the last": { call: (site) => site.latch().countDown(), heard: ["0"], value: ["1", null] },
 };
 
 /** Puts there what the operation finds before it; gives the id of the permit that is in use, if one is. */

@@ -1,9 +1,9 @@
 /** A semaphore of expirable permits: what its permits are on the wire, and who may give them back. */
 import { describe, expect, test } from "vitest";
 import { manyAtOnce, useStage } from "../faults/harness.js";
-import { isPresence, keyState } from "../support/index.js";
+import { keyState } from "../support/index.js";
 import { hear } from "./hear.js";
-import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
+import { NO_LEASE, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
 const stage = await useStage("standalone");
@@ -61,22 +61,6 @@ describe.concurrent("a permit", () => {
     await site.expectPermits(2, 0);
   });
 
-  test("is given back by release, and by tryRelease", async () => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(3);
-    const [a, b, c] = [
-      await site.permits().acquire(),
-      await site.permits().acquire({ lease: 60_000 }),
-      await site.permits().tryAcquire(0, 60_000),
-    ];
-    expect(await site.permits().release(a)).toBeUndefined();
-    await site.expectPermits(1, 2);
-    expect(await site.permits().tryRelease(b)).toBe(true);
-    await site.expectPermits(2, 1);
-    await site.permits().release(c ?? "");
-    await site.expectPermits(3, 0);
-  });
-
   test("is given back once", async () => {
     await using site = await Site.of(stage);
     await site.permits().trySetPermits(1);
@@ -115,15 +99,6 @@ describe.concurrent("a permit", () => {
     });
     await site.expectPermits(2, 1);
   });
-
-  test("is announced with the number of free permits when it is given back", async () => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(3);
-    const ids = [await site.permits().acquire(), await site.permits().acquire()];
-    await using heard = await hear(stage, permitChannel(site.name));
-    for (const id of ids) await site.permits().release(id);
-    expect(await heard.messages()).toEqual(["2", "3"]);
-  });
 });
 
 describe.concurrent("Redisson's permits", () => {
@@ -148,34 +123,5 @@ describe.concurrent("Redisson's permits", () => {
     expect(state.type).toBe("zset");
     await permits.release(id);
     expect(await heard.messages()).toEqual(["2", "2"]);
-  });
-});
-
-describe.concurrent("what it costs", () => {
-  test("one command for each call", async () => {
-    await using site = await Site.of(stage, { split: true });
-    const permits = site.permits();
-    const ids: string[] = [];
-    const take = async (id: Promise<string | null>): Promise<void> => void ids.push((await id) ?? "");
-    const calls: (() => Promise<unknown>)[] = [
-      () => permits.trySetPermits(9),
-      () => take(permits.acquire()),
-      () => take(permits.acquire({ lease: 60_000 })),
-      () => take(permits.tryAcquire(0, 60_000)),
-      () => permits.updateLeaseTime(ids[1] ?? "", 90_000),
-      () => permits.release(ids[0] ?? ""),
-      () => permits.tryRelease(ids[1] ?? ""),
-      () => permits.availablePermits(),
-      () => permits.acquiredPermits(),
-      () => permits.getPermits(),
-      () => permits.setPermits(20),
-      () => permits.addPermits(2),
-    ];
-    for (const call of calls) {
-      site.bed(0).proxy.clear();
-      await call();
-      // A permit that is a second old by then is told of.
-      expect(site.bed(0).proxy.count((command) => !isPresence(command))).toBe(1);
-    }
   });
 });
