@@ -1,7 +1,7 @@
 /** Locks in tests without Redis: a real client on a server in memory, whose time passes only when a test says so. */
 import { describe, expect, test } from "vitest";
 import { createTestClient, createTestServer, type TestClient } from "../../src/entries/testing.js";
-import { type Hold, isLockError, type LockClient, type LossReason } from "../../src/index.js";
+import { type Hold, isLockError, type LossReason } from "../../src/index.js";
 
 const HOUR = 3_600_000;
 const REASONS: readonly LossReason[] = ["forced", "taken", "expired", "unreachable", "closed"];
@@ -368,64 +368,7 @@ describe("outage", () => {
   });
 });
 
-describe("kinds", () => {
-  test("fair: in the order of the calls, over clients, past one that gives up and one that is cut off", async () => {
-    const server = createTestServer();
-    const [a, b, c] = [0, 1, 2].map(() => createTestClient({ server })) as [
-      TestClient,
-      TestClient,
-      TestClient,
-    ];
-    const hold = await a.client.getFairLock("job").lock();
-    const order: string[] = [];
-    const waits: Promise<unknown>[] = [];
-    const queue = async (name: string, { client }: TestClient, options?: { wait: number }) => {
-      const waiting = client.getFairLock("job").run(() => order.push(name), options);
-      waits.push(waiting.catch((error: { code: string }) => order.push(error.code)));
-      await a.settle();
-    };
-    await queue("first", b);
-    await queue("gives up", a, { wait: 1_000 });
-    await queue("is cut off", c);
-    await queue("second", a);
-    await queue("third", b);
-    await c.outage(60_000);
-    await a.advance(1_000);
-    expect(order).toEqual(["WAIT_TIMEOUT"]);
-    await hold.unlock();
-    await a.advance(20_000);
-    expect(order).toEqual(["WAIT_TIMEOUT", "first", "second", "third"]);
-    await a.advance(60_000);
-    await Promise.all(waits);
-    expect(order.at(-1)).toBe("is cut off");
-  });
-
-  test("read-write: readers together, a writer alone, and before later readers", async () => {
-    const [a, b] = pair();
-    const [mine, theirs] = [a.client, b.client].map((client) => client.getReadWriteLock("doc")) as [
-      ReturnType<LockClient["getReadWriteLock"]>,
-      ReturnType<LockClient["getReadWriteLock"]>,
-    ];
-    const reads = await Promise.all([mine.readLock().lock(), theirs.readLock().lock()]);
-    const writing = theirs.writeLock().lock();
-    expect(await stateOf(writing, b)).toBe("pending");
-    expect(await mine.readLock().tryLock()).toBeNull();
-    for (const hold of reads) await hold.unlock();
-    const write = await writing;
-    const reading = mine.readLock().lock();
-    expect(await stateOf(reading, a)).toBe("pending");
-    await write.unlock();
-    expect((await reading).isHeld).toBe(true);
-  });
-
-  test("fenced: tokens rise, also over a lease that ended", async () => {
-    const [a, b] = pair();
-    const first = await a.client.getFencedLock("job").lock({ lease: 1_000 });
-    await a.advance(1_000);
-    const second = await b.client.getFencedLock("job").lock();
-    expect(second.token).toBeGreaterThan(first.token);
-  });
-
+describe("semaphores and latches", () => {
   test("semaphores: permits are shared, waited for, and lapse with their lease", async () => {
     const [a, b] = pair();
     const [mine, theirs] = [a.client.getSemaphore("s"), b.client.getSemaphore("s")];
