@@ -1,6 +1,9 @@
 /** Several clients, each behind a proxy of its own. */
+import type { Redis } from "ioredis";
+import { expect } from "vitest";
 import type { LockClient } from "../../src/index.js";
-import type { Bed } from "./harness.js";
+import { isPresence, type KeyState, keyState, type Matcher, until } from "../support/index.js";
+import { type Bed, turn, type Watched, watch } from "./harness.js";
 
 export class Beds implements AsyncDisposable {
   readonly beds: readonly Bed[];
@@ -21,5 +24,79 @@ export class Beds implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.beds.map((bed) => bed.dispose()));
+  }
+}
+
+/** Clients that all use what is named after the first one's bed, what the server has of it, and who waits for it. */
+export class NamedBeds extends Beds {
+  readonly name: string;
+
+  constructor(beds: readonly Bed[]) {
+    super(beds);
+    this.name = this.bed(0).name;
+  }
+
+  /** Past all clients; of a cluster, a client that finds the way by itself. */
+  get redis(): Redis {
+    return this.bed(0).observer as Redis;
+  }
+
+  state(key: string = this.name): Promise<KeyState> {
+    return keyState(this.bed(0).observer, key);
+  }
+
+  /** The server's clock in milliseconds. */
+  async now(): Promise<number> {
+    const time = await this.redis.eval("return redis.call('TIME')", 1, this.name);
+    const [seconds = "", micros = ""] = time as string[];
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  }
+
+  /** Matches the scripts that have to do with the name. */
+  get own(): Matcher {
+    return (command) => {
+      const [verb = "", , ...rest] = command;
+      return (
+        /^EVAL(SHA)?$/.test(verb) && rest.some((word) => word.includes(this.name)) && !isPresence(command)
+      );
+    };
+  }
+
+  /** How often a client has sent such a script. */
+  asked(i = 0): number {
+    return this.bed(i).proxy.count(this.own);
+  }
+
+  /** How many channels of this name are listened to, each counted for every client. Not for clusters. */
+  async listeners(): Promise<number> {
+    const channels = (await this.redis.pubsub("CHANNELS", `*${this.name}*`)) as string[];
+    if (channels.length === 0) return 0;
+    const pairs = (await this.redis.pubsub("NUMSUB", ...channels)) as unknown[];
+    return pairs.reduce((sum: number, value, i) => (i % 2 === 1 ? sum + Number(value) : sum), 0);
+  }
+
+  /**
+   * Calls through client `i`, whose first waiter this is, and resolves when it waits: it was refused, its channel is listened
+   * to, and it has asked once more since, so that from here on only a message or a poll can help it.
+   */
+  async parked<T>(i: number, call: () => Promise<T>): Promise<Watched<T>> {
+    const [listening, asked] = [await this.listeners(), this.asked(i)];
+    const watched = watch(call());
+    await until("it has asked, listened and asked again", async () => {
+      if (watched.state !== "pending") return true;
+      return this.asked(i) >= asked + 2 && (await this.listeners()) > listening;
+    });
+    if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
+    await this.bed(i).redis.ping(); // the second try is answered
+    return watched;
+  }
+
+  /** Lets all that is under way come through, and fails if a call is over then. */
+  async expectStillWaiting(...calls: readonly Watched<unknown>[]): Promise<void> {
+    for (let i = 0; i < 2; i++) {
+      for (const bed of this.beds) await bed.redis.ping();
+      await turn();
+    }
+    expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "pending"));
   }
 }

@@ -1,7 +1,7 @@
 /** Who can inherit a lock inside one process: runs, owners with several calls, members of a group; and when nobody does. */
 import { describe, expect, test } from "vitest";
-import { type Hold, LockClient, MultiLock } from "../../src/index.js";
-import { startRedis, until } from "../support/index.js";
+import { type Hold, MultiLock } from "../../src/index.js";
+import { until } from "../support/index.js";
 import { manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
 import { expectHolder, NEVER, PASS, PASSED, parked } from "./passing.js";
 import { channels, expectNothingLeft, expectNothingLeftSoon, listeners, untilFree } from "./remains.js";
@@ -140,28 +140,4 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await expectNothingLeftSoon(bed);
     expect(bed.troubles).toEqual([]);
   });
-});
-
-test("a grant that replicas must acknowledge is not handed over", async () => {
-  await using replica = await startRedis({ replicaOf: stage.server });
-  await until(
-    "the replica is there",
-    async () => (await replica.info("replication")).get("master_link_status") === "up",
-  );
-  for (const kind of PASSED) {
-    await using bed = await stage.bed({ kind });
-    const client = new LockClient(bed.redis, { replicas: 1, replicasTimeout: 8_000 });
-    try {
-      const lock = kind.make(client, bed.name);
-      const giver = await lock.lock();
-      const calls = [watch(lock.lock()), watch(lock.lock())];
-      await until("the first one waits", () => bed.proxy.count(script("acquire", bed.name)) >= 2);
-      await giver.unlock();
-      for (const call of calls) await (await soon(call)).unlock();
-      expect(bed.proxy.count(PASS)).toBe(0);
-      await expectNothingLeft(bed);
-    } finally {
-      await client.close({ timeout: 0 });
-    }
-  }
 });

@@ -2,11 +2,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";
 import { PLAIN } from "../contract/kinds.js";
-import { seize } from "../contract/wire.js";
 import { type Fault, type HeldRequest, SLACK, until } from "../support/index.js";
 import { type Bed, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
 import { expectHolder, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
-import { expectHeldBesidesMarkers, expectNothingLeft, ttlOf, untilFree } from "./remains.js";
+import { expectHeldBesidesMarkers, expectNothingLeft, untilFree } from "./remains.js";
 import { EVERYWHERE } from "./ways.js";
 
 const WAITERS = 12;
@@ -121,26 +120,6 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     expect(bed.troubles).toEqual([]);
   });
 
-  test.each([
-    ["a short lease behind a long one", 60_000, 20_000],
-    ["a long lease behind a short one", 20_000, 60_000],
-  ])("%s is its own", async (_name, before, lease) => {
-    await using bed = await stage.bed({ kind, client: PATIENT });
-    const giver = await bed.lock.lock({ lease: before });
-    bed.proxy.clear();
-    const successor = watch(bed.lock.lock({ lease }));
-    await parked(bed);
-    await giver.unlock();
-    const hold = await soon(successor);
-    const ttl = await ttlOf(bed);
-    expect(bed.proxy.count(PASS)).toBe(1);
-    expect(ttl).toBeLessThanOrEqual(lease);
-    expect(ttl).toBeGreaterThan(lease - SLACK);
-    expect(hold.remaining).toBeLessThanOrEqual(ttl);
-    expect(hold.remaining).toBeGreaterThan(0.99 * lease - SLACK);
-    await hold.unlock();
-  });
-
   test("what is renewed is renewed in every hand; a leased one behind it is not", async () => {
     await using bed = await stage.bed({ kind, client: { ...PATIENT, watchdogTimeout: 4_500 } });
     const renewed: string[] = [];
@@ -219,36 +198,6 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     expect(await theirs.forceUnlock()).toBe(true);
     await (await soon(next)).unlock();
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-    await expectNothingLeft(bed, 20_000);
-  });
-
-  test("a hold that was taken by another: unlock says so, and who waits goes on waiting", async () => {
-    await using bed = await stage.bed({ kind, client: PATIENT });
-    const { giver, successor, next } = await lineUp(bed);
-    const theirs = await seize(bed.observer, kind, bed.name, 6_000);
-    await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken" });
-    await until("who waits has asked", () => bed.proxy.count(script("acquire")) > 0);
-    expect((await bed.keys())[bed.name]?.value).toEqual(theirs);
-    expect([successor.state, next.state]).toEqual(["pending", "pending"]);
-    const hold = await soon(successor);
-    expect(successor.took).toBeGreaterThan(5_000);
-    await hold.unlock();
-    await (await soon(next)).unlock();
-    await expectNothingLeft(bed, 20_000);
-  });
-
-  test("a hold whose lease is over: unlock says so, and who waits gets the lock", async () => {
-    await using bed = await stage.bed({ kind, client: PATIENT });
-    const giver = await bed.lock.lock({ lease: 4_500 });
-    bed.proxy.clear();
-    const successor = watch(bed.lock.lock());
-    await parked(bed);
-    await until("the lease is over", () => giver.signal.aborted);
-    await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    const hold = await soon(successor);
-    expect(bed.proxy.count(PASS)).toBe(0);
-    await expectHolder(bed, hold);
-    await hold.unlock();
     await expectNothingLeft(bed, 20_000);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { SOON, soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { SLACK, startWorker, until, type Worker } from "../support/index.js";
-import { keysOf, NEVER, Scene, serverTime } from "./helpers.js";
+import { keysOf, NEVER, Scene } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = await useStage("standalone");
@@ -18,7 +18,7 @@ const fairWaitTimeout = 60_000;
 /** The keys of the queue that are there. */
 async function queueKeys(scene: Scene): Promise<string[]> {
   const { alive, queue, timeouts } = keysOf;
-  const states = await Promise.all([queue, timeouts, alive].map((key) => scene.key(key(scene.name))));
+  const states = await Promise.all([queue, timeouts, alive].map((key) => scene.state(key(scene.name))));
   return states.map(({ type }) => type).filter((type) => type !== "none");
 }
 
@@ -72,7 +72,7 @@ for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[]) {
       await leave();
       await scene.untilQueued(1);
       for (const key of [keysOf.timeouts, keysOf.alive]) {
-        expect((await scene.key(key(scene.name))).value).toHaveLength(1);
+        expect((await scene.state(key(scene.name))).value).toHaveLength(1);
       }
       await hold.unlock();
       await (await soon(behind)).unlock();
@@ -142,12 +142,12 @@ test("a paused head keeps its turn until three poll caps are over, and after tha
   await scene.untilQueued(2);
   worker.pause();
   const [head] = await scene.queue();
-  const words = ((await scene.key(keysOf.alive(scene.name))).value ?? []) as [string, number][];
+  const words = ((await scene.state(keysOf.alive(scene.name))).value ?? []) as [string, number][];
   const [, over] = words.find(([waiter]) => waiter === head) ?? [];
   await hold.unlock();
   const next = await soon(behind);
   // How old its last sign of life was only the server can tell.
-  expect(await serverTime(scene)).toBeGreaterThanOrEqual(over ?? Number.POSITIVE_INFINITY);
+  expect(await scene.now()).toBeGreaterThanOrEqual(over ?? Number.POSITIVE_INFINITY);
   worker.resume();
   await scene.untilQueued(1);
   await next.unlock();

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { recordEvents } from "../contract/helpers.js";
 import { pause, SOON, soon, useStage, watch } from "../faults/harness.js";
 import { countCommands, until } from "../support/index.js";
-import { keysOf, NEVER, Scene, serverTime } from "./helpers.js";
+import { keysOf, NEVER, Scene } from "./helpers.js";
 
 const stage = await useStage("standalone");
 
@@ -16,36 +16,12 @@ async function enqueue(scene: Scene, waiter: string, score?: number): Promise<vo
 }
 
 async function scores(scene: Scene, key: (name: string) => string): Promise<number[]> {
-  return ((await scene.key(key(scene.name))).value as [string, number][]).map(([, score]) => score);
+  return ((await scene.state(key(scene.name))).value as [string, number][]).map(([, score]) => score);
 }
-
-test("a head without a time is nobody: the lock is free at once", async () => {
-  await using scene = await Scene.of(stage, {});
-  await enqueue(scene, "java:1");
-  const hold = await scene.fair(0).tryLock();
-  expect(hold).not.toBeNull();
-  expect(await scene.queue()).toEqual([]);
-  await hold?.unlock();
-  await scene.expectNothingLeft();
-});
-
-test("entries without a time between waiters hold nobody up", async () => {
-  await using scene = await Scene.of(stage, patient, patient);
-  const hold = await scene.fair(0).lock();
-  const first = await scene.parked(0, () => scene.fair(0).lock());
-  await enqueue(scene, "java:1");
-  await enqueue(scene, "java:2");
-  const second = await scene.parked(1, () => scene.fair(1).lock());
-  expect(await scene.queue()).toHaveLength(4);
-  await hold.unlock();
-  await (await soon(first)).unlock();
-  await (await soon(second)).unlock();
-  await scene.expectNothingLeft();
-});
 
 test("a waiter of Redisson is respected until its time is over, and skipped then", async () => {
   await using scene = await Scene.of(stage, patient, patient);
-  const over = (await serverTime(scene)) + 1_500;
+  const over = (await scene.now()) + 1_500;
   await enqueue(scene, "java:1", over);
   expect(await scene.fair(0).tryLock()).toBeNull();
   const first = watch(scene.fair(0).lock());
@@ -54,27 +30,11 @@ test("a waiter of Redisson is respected until its time is over, and skipped then
   await scene.untilQueued(3);
   expect((await scene.queue())[0]).toBe("java:1");
   const hold = await soon(first);
-  expect(await serverTime(scene)).toBeGreaterThanOrEqual(over);
+  expect(await scene.now()).toBeGreaterThanOrEqual(over);
   expect(second.state).toBe("pending");
   await hold.unlock();
   await (await soon(second)).unlock();
   await scene.expectNothingLeft();
-});
-
-test("a release wakes a waiter of Redisson that is the head on its own channel", async () => {
-  await using scene = await Scene.of(stage, patient);
-  const hold = await scene.fair(0).lock();
-  await enqueue(scene, "java:1", (await serverTime(scene)) + 60_000);
-  const subscriber = stage.server.connect();
-  const messages: string[][] = [];
-  subscriber.on("message", (...message: string[]) => messages.push(message));
-  const channel = `redisson_lock__channel:{${scene.name}}:java:1`;
-  await subscriber.subscribe(channel);
-  await hold.unlock();
-  await until("it is told", () => messages.length > 0);
-  expect(messages).toEqual([[channel, "0"]]);
-  await scene.call("DEL", keysOf.queue(scene.name), keysOf.timeouts(scene.name));
-  subscriber.disconnect();
 });
 
 test("live waiters keep their places while a holder renews for much longer than the grace of each", async () => {
@@ -100,7 +60,7 @@ test("live waiters keep their places while a holder renews for much longer than 
     // Tries of others take the dead away, and would take these.
     expect(await scene.fair(3).tryLock()).toBeNull();
     expect(hold.isHeld).toBe(true);
-    const now = await serverTime(scene);
+    const now = await scene.now();
     // Redisson knows no other word on who is alive.
     expect(Math.min(...(await scores(scene, keysOf.timeouts)))).toBeGreaterThan(now);
     expect(await scene.queue()).toEqual(queue);
@@ -118,7 +78,7 @@ test("fifty idle waiters of one process keep their places by one command for eac
   const calls = Array.from({ length: 50 }, () => watch(scene.fair(1).run(() => {})));
   await scene.untilQueued(50);
   await until("all listen", async () => (await scene.listeners()) === 50);
-  await until("all have asked twice", () => scene.scripts(1) >= 100);
+  await until("all have asked twice", () => scene.asked(1) >= 100);
   await using counter = await countCommands(stage.server);
   const before = await scores(scene, keysOf.alive);
   await counter.reset();
@@ -141,7 +101,7 @@ test("the word on who is alive lapses by itself, and with the last waiter no que
   const hold = await scene.fair(0).lock();
   const call = await scene.parked(1, () => scene.fair(1).lock());
   const [queue, timeouts, alive] = await Promise.all(
-    [keysOf.queue, keysOf.timeouts, keysOf.alive].map((key) => scene.key(key(scene.name))),
+    [keysOf.queue, keysOf.timeouts, keysOf.alive].map((key) => scene.state(key(scene.name))),
   );
   const [waiter] = await scene.queue();
   expect(queue).toEqual({ type: "list", value: [waiter], ttl: -1 });
@@ -154,35 +114,5 @@ test("the word on who is alive lapses by itself, and with the last waiter no que
   expect(mine.ownerId).toBe(waiter);
   expect(Object.keys(await scene.bed(0).keys()).filter((key) => /queue|timeout|alive/.test(key))).toEqual([]);
   await mine.unlock();
-  await scene.expectNothingLeft();
-});
-
-test("the times of waiters are Redisson's: each has its grace on top of the one before, and gets nearer by it", async () => {
-  const grace = 60_000;
-  await using scene = await Scene.of(stage, { ...patient, fairWaitTimeout: grace });
-  const hold = await scene.fair(0).lock({ lease: 30_000 });
-  const controller = new AbortController();
-  const calls = [watch(scene.fair(0).lock())];
-  await scene.untilQueued(1);
-  calls.push(watch(scene.fair(0).lock({ signal: controller.signal })));
-  await scene.untilQueued(2);
-  calls.push(watch(scene.fair(0).lock()));
-  await scene.untilQueued(3);
-  const now = await serverTime(scene);
-  const near = (score: number | undefined, expected: number): void => {
-    expect(Math.abs((score ?? 0) - now - expected)).toBeLessThan(8_000);
-  };
-  const [first, second, third] = await scores(scene, keysOf.timeouts);
-  near(first, 30_000 + grace);
-  near(second, 30_000 + 2 * grace);
-  near(third, 30_000 + 3 * grace);
-  controller.abort();
-  await scene.untilQueued(2);
-  near((await scores(scene, keysOf.timeouts))[1], 30_000 + 2 * grace);
-  await hold.unlock();
-  const next = await soon(calls[0] as (typeof calls)[0]);
-  near((await scores(scene, keysOf.timeouts))[0], 30_000 + grace);
-  await next.unlock();
-  await (await soon(calls[2] as (typeof calls)[0])).unlock();
   await scene.expectNothingLeft();
 });

@@ -14,7 +14,7 @@ const fenced = (scene: Scene, i = 0): FencedLock => scene.client(i).getFencedLoc
 
 /** What the server has drawn last. */
 async function drawn(scene: Scene): Promise<bigint> {
-  const state = await scene.key(keysOf.counter(scene.name));
+  const state = await scene.state(keysOf.counter(scene.name));
   expect(state).toMatchObject({ type: "string", ttl: -1 });
   return BigInt(state.value as string);
 }
@@ -102,38 +102,7 @@ test("tokens rise over a server that has forgotten everything", async () => {
   await expect(lost.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
 });
 
-test("a hold's token stays what it is when the server has forgotten it", async () => {
-  await using scene = await Scene.of(stage, {});
-  const lock = fenced(scene);
-  const hold = await lock.lock();
-  await scene.call("DEL", keysOf.counter(scene.name));
-  const inner = await lock.lock({ owner: hold });
-  expect(inner.token).toBe(hold.token);
-  await inner.unlock();
-  await hold.unlock();
-  expect(await draw(scene)).toBeGreaterThan(hold.token);
-});
-
-test("tokens rise over draws of Redisson, which counts by one", async () => {
-  await using scene = await Scene.of(stage, {});
-  const tokens = [await draw(scene)];
-  for (let n = 0; n < 5; n++) {
-    const theirs = BigInt((await scene.call("INCR", keysOf.counter(scene.name))) as number);
-    tokens.push(theirs, await draw(scene));
-  }
-  await scene.call("INCRBY", keysOf.counter(scene.name), 1_000_000_000);
-  tokens.push(await drawn(scene), await draw(scene));
-  expectRising(tokens);
-});
-
-test("a counter that Redisson began is taken over, far below the clock", async () => {
-  await using scene = await Scene.of(stage, {});
-  await scene.call("SET", keysOf.counter(scene.name), "41");
-  const tokens = [41n, await draw(scene), await draw(scene)];
-  expectRising(tokens);
-});
-
-for (const before of ["9007199254740991", "9007199254740992", "9007199254740993", "9223372036854775800"]) {
+for (const before of ["9007199254740992", "9223372036854775800"]) {
   test(`tokens are exact beyond what a number can tell: after ${before}`, async () => {
     await using scene = await Scene.of(stage, {});
     await scene.call("SET", keysOf.counter(scene.name), before);
@@ -158,7 +127,7 @@ test("a grant whose reply is lost draws one token, and that is the hold's", asyn
     expect(cut.hits).toBe(1);
     expect(hold.token).toBe(before + 1_000_000_000_000n + n);
     expect(await drawn(scene)).toBe(hold.token);
-    expect((await scene.hash()).value).toEqual({ [hold.ownerId]: "1" });
+    expect((await scene.state()).value).toEqual({ [hold.ownerId]: "1" });
     await hold.unlock();
   }
   await scene.expectNothingLeft();

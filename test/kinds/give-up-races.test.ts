@@ -14,7 +14,7 @@ type Waiting = "fair" | "write" | "read";
 /** What the server keeps of those who wait. */
 async function places(scene: Scene): Promise<number> {
   const { queue, writers } = keysOf;
-  const states = await Promise.all([queue, writers].map((key) => scene.key(key(scene.name))));
+  const states = await Promise.all([queue, writers].map((key) => scene.state(key(scene.name))));
   return states.reduce((sum, { value }) => sum + (Array.isArray(value) ? value.length : 0), 0);
 }
 

@@ -9,9 +9,9 @@ import {
   waitingWriters,
 } from "../../src/base/names.js";
 import type { Hold, Lock, LockClientOptions } from "../../src/index.js";
-import { Beds } from "../faults/beds.js";
-import { type Bed, SOON, type Stage, turn, type Watched, watch } from "../faults/harness.js";
-import { isPresence, type KeyState, keyState, type Matcher, until } from "../support/index.js";
+import { NamedBeds } from "../faults/beds.js";
+import { type Bed, SOON, type Stage } from "../faults/harness.js";
+import { until } from "../support/index.js";
 
 /** Names of keys. */
 export const keysOf: Readonly<
@@ -29,14 +29,12 @@ export const keysOf: Readonly<
 export const NEVER = 30_000;
 
 /** Clients on one server, all of which use the lock that is named after the first one's bed. */
-export class Scene extends Beds {
-  readonly name: string;
+export class Scene extends NamedBeds {
   readonly #stage: Stage;
 
-  private constructor(stage: Stage, beds: readonly Bed[], name: string) {
+  private constructor(stage: Stage, beds: readonly Bed[]) {
     super(beds);
     this.#stage = stage;
-    this.name = name;
   }
 
   /** A client for each of these options; `split` gives its subscriber a proxy of its own. */
@@ -47,9 +45,7 @@ export class Scene extends Beds {
     const beds = await Promise.all(
       options.map(({ split = false, ...client }) => stage.bed({ split, client })),
     );
-    const [first] = beds;
-    if (first === undefined) throw new Error("a scene needs a client");
-    return new Scene(stage, beds, first.name);
+    return new Scene(stage, beds);
   }
 
   fair(i: number): Lock {
@@ -69,66 +65,18 @@ export class Scene extends Beds {
     return this.#stage.server.call(...command);
   }
 
-  /** The lock's hash. */
-  hash(): Promise<KeyState> {
-    return this.key(this.name);
-  }
-
-  key(key: string): Promise<KeyState> {
-    return keyState(this.bed(0).observer, key);
-  }
-
   /** Milliseconds that a key has to go. */
   async ttl(key?: string): Promise<number> {
-    return (await this.key(key ?? this.name)).ttl;
+    return (await this.state(key)).ttl;
   }
 
   /** The fair queue, head first. */
   async queue(): Promise<string[]> {
-    return ((await this.key(fairQueue(this.name))).value ?? []) as string[];
+    return ((await this.state(fairQueue(this.name))).value ?? []) as string[];
   }
 
   untilQueued(length: number, timeout: number = SOON): Promise<unknown> {
     return until(`${length} are queued`, async () => (await this.queue()).length === length, { timeout });
-  }
-
-  /** How many channels of this lock are listened to, each counted for every client. */
-  async listeners(): Promise<number> {
-    const channels = (await this.call("PUBSUB", "CHANNELS", `*${this.name}*`)) as string[];
-    if (channels.length === 0) return 0;
-    const pairs = (await this.call("PUBSUB", "NUMSUB", ...channels)) as unknown[];
-    return pairs.reduce((sum: number, value, i) => (i % 2 === 1 ? sum + Number(value) : sum), 0);
-  }
-
-  /** How often a client has sent a script that has to do with the lock. */
-  scripts(i: number): number {
-    return this.bed(i).proxy.count(this.own);
-  }
-
-  /** Matches the scripts that have to do with the lock. */
-  get own(): Matcher {
-    return (command) => {
-      const [verb = "", , ...rest] = command;
-      return (
-        /^EVAL(SHA)?$/.test(verb) && rest.some((word) => word.includes(this.name)) && !isPresence(command)
-      );
-    };
-  }
-
-  /**
-   * Calls for the lock through client `i`, and resolves when the call waits: it was refused, its channel is listened
-   * to, and it has asked once more since, so that from here on only a message or a poll can bring it the lock.
-   */
-  async parked<T>(i: number, call: () => Promise<T>): Promise<Watched<T>> {
-    const [channels, scripts] = [await this.listeners(), this.scripts(i)];
-    const watched = watch(call());
-    await until("it has asked, listened and asked again", async () => {
-      if (watched.state !== "pending") return true;
-      return this.scripts(i) >= scripts + 2 && (await this.listeners()) > channels;
-    });
-    if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
-    await this.bed(i).redis.ping(); // the second try is answered
-    return watched;
   }
 
   /** Soon nothing of the lock is left but markers, which lapse, and the fencing counter, which must not. */
@@ -149,21 +97,6 @@ export class Scene extends Beds {
 
 /** Keys that say that something is over. */
 const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
-
-/** Lets all that is under way come through, and fails if the call is over then. */
-export async function expectStillWaiting(scene: Scene, ...calls: readonly Watched<unknown>[]): Promise<void> {
-  for (const bed of scene.beds) await bed.redis.ping();
-  await turn();
-  for (const bed of scene.beds) await bed.redis.ping();
-  await turn();
-  expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "pending"));
-}
-
-/** The server's clock in milliseconds. */
-export async function serverTime(scene: Scene): Promise<number> {
-  const [seconds, micros] = (await scene.call("TIME")) as [string, string];
-  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-}
 
 /** How many of these are inside at a time, at most. */
 export class Room {

@@ -12,7 +12,7 @@ test("plain locks of both names are two, and their fencing tokens come from one 
   const two = await braced?.lock();
   expect([one?.isHeld, two?.isHeld]).toEqual([true, true]);
   expect(two?.token).toBeGreaterThan(one?.token ?? 0n);
-  expect(String(two?.token)).toBe((await scene.key(keysOf.counter(scene.name))).value);
+  expect(String(two?.token)).toBe((await scene.state(keysOf.counter(scene.name))).value);
   await one?.unlock();
   const three = await bare?.lock();
   expect(three?.token).toBeGreaterThan(two?.token ?? 0n);

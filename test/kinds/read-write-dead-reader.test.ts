@@ -1,9 +1,10 @@
 /** A reader whose process dies lapses by its own lease: nobody's renewal keeps it alive, and nobody waits for longer. */
 import { expect, test } from "vitest";
+import { recordEvents } from "../contract/helpers.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { SOON, soon, useStage } from "../faults/harness.js";
 import { SLACK, startWorker, until, type Worker } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
+import { keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const LEASE = 4_500;
@@ -50,7 +51,7 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
   });
   expect(await scene.ttl(key)).toBe(-2);
   expect(live.every(({ isHeld }) => isHeld)).toBe(true);
-  await expectStillWaiting(scene, writer);
+  await scene.expectStillWaiting(writer);
   await unlockAll(live);
   await (await soon(writer)).unlock();
   await scene.expectNothingLeft();
@@ -78,13 +79,41 @@ test("a reader that dies while it waits keeps nobody out", async () => {
     side: "read",
     options: { pollCap: NEVER },
   } satisfies Start);
-  const before = scene.scripts(0);
+  const before = scene.asked(0);
   const call = worker.request("take", { id: "it" }).catch(() => {});
-  await until("it waits", () => scene.scripts(0) >= before + 2);
+  await until("it waits", () => scene.asked(0) >= before + 2);
   const writer = await scene.parked(1, () => scene.write(1).lock());
   await worker.kill();
   await call;
   await write.unlock();
   await (await soon(writer)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a reader whose hold key vanished is told that it is lost at the next renewal", async () => {
+  await using scene = await Scene.of(stage, { watchdogTimeout: LEASE }, { pollCap: NEVER });
+  const seen = recordEvents(scene.client(0));
+  const read = await scene.read(0).lock();
+  const others = await scene.read(0).lock();
+  expect(await scene.call("DEL", keysOf.hold(scene.name, read.ownerId, 1))).toBe(1);
+  expect(await scene.read(0).isHeldByCurrentOwner({ owner: read })).toBe(false);
+  await until("it is told", () => read.signal.aborted, { timeout: SOON });
+  await expect(read.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  expect(seen).toContainEqual({
+    name: "lost",
+    payload: expect.objectContaining({ lockName: scene.name, kind: "readwrite", ownerId: read.ownerId }),
+  });
+  expect(await scene.ttl(keysOf.hold(scene.name, read.ownerId, 1))).toBe(-2);
+  expect(others.isHeld).toBe(true);
+  await others.unlock();
+  await scene.expectNothingLeft();
+});
+
+test("the only reader, whose hold key vanished, is told that it is over and not that others took it", async () => {
+  await using scene = await Scene.of(stage, { watchdogTimeout: LEASE });
+  const read = await scene.read(0).lock();
+  await scene.call("DEL", keysOf.hold(scene.name, read.ownerId, 1));
+  await until("it is told", () => read.signal.aborted, { timeout: SOON });
+  await expect(read.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   await scene.expectNothingLeft();
 });

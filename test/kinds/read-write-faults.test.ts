@@ -15,7 +15,7 @@ test("each step of a life on both sides counts once, though the reply to every o
   const [read, write] = [scene.read(0), scene.write(0)];
   const holds: Hold[] = [];
   const fields = async (): Promise<Record<string, string>> => {
-    const { value } = (await scene.hash()) as { value: Record<string, string> | null };
+    const { value } = (await scene.state()) as { value: Record<string, string> | null };
     const id = holds[0]?.ownerId ?? "";
     return Object.fromEntries(
       Object.entries(value ?? {}).map(([name, count]) => [name.replace(id, "it"), count]),
@@ -54,7 +54,7 @@ test("a reader whose grant is sent again after a writer has begun to wait is not
   const writer = await scene.parked(1, () => scene.write(1).lock());
   scene.bed(0).proxy.restore();
   const read = await soon(reader);
-  expect((await scene.hash()).value).toEqual({ mode: "read", [read.ownerId]: "1" });
+  expect((await scene.state()).value).toEqual({ mode: "read", [read.ownerId]: "1" });
   await read.unlock();
   await (await soon(writer)).unlock();
   await scene.expectNothingLeft();
@@ -129,7 +129,7 @@ test("a scope that waits for both sides in parallel is granted the write side an
       const calls = [await scene.parked(0, () => early.lock()), watch(late.lock())];
       await until(
         "a writer is marked",
-        async () => (await scene.key(keysOf.writers(scene.name))).type === "zset",
+        async () => (await scene.state(keysOf.writers(scene.name))).type === "zset",
       );
       await scene.bed(0).redis.ping();
       await hold.unlock();
@@ -147,7 +147,7 @@ test("of two waits of one scope without preference, neither hangs: the write sid
   await scene.client(0).scope(async () => {
     const reading = await scene.parked(0, () => scene.read(0, false).lock());
     const writing = watch(scene.write(0, false).lock());
-    await until("the writer has been refused", () => scene.scripts(0) >= 3);
+    await until("the writer has been refused", () => scene.asked(0) >= 3);
     await scene.bed(0).redis.ping();
     await hold.unlock();
     const read = await soon(reading);
@@ -166,9 +166,9 @@ test("a release that comes while the answer to a try is on its way wakes the try
   // The refusal of the writer arrives after the message of the release, on another connection.
   scene.bed(1).proxy.delayReplies(NEVER, scene.own);
   const writer = watch(scene.write(1).lock());
-  await until("it is marked", async () => (await scene.key(keysOf.writers(scene.name))).type === "zset");
+  await until("it is marked", async () => (await scene.state(keysOf.writers(scene.name))).type === "zset");
   await hold.unlock();
-  await until("the reader has asked again", () => scene.scripts(1) >= 4);
+  await until("the reader has asked again", () => scene.asked(1) >= 4);
   scene.bed(1).proxy.restore();
   await (await soon(writer)).unlock();
   await (await soon(reader)).unlock();

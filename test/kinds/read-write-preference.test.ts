@@ -4,7 +4,7 @@ import type { Hold, Lock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { pause, SOON, soon, useStage, watch } from "../faults/harness.js";
 import { SLACK, startWorker, until } from "../support/index.js";
-import { expectStillWaiting, keysOf, NEVER, Scene, serverTime, unlockAll } from "./helpers.js";
+import { keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = await useStage("standalone");
@@ -65,13 +65,13 @@ test("while a writer waits no new reader gets in, and with preferWriters: false 
   const bold = await scene.read(2, false).tryLock();
   expect(bold).not.toBeNull();
   await bold?.unlock();
-  await expectStillWaiting(scene, writer);
+  await scene.expectStillWaiting(writer);
   await reading.unlock();
   await (await soon(writer)).unlock();
 
   const second = await scene.read(0).lock();
   const modest = await scene.parked(1, () => scene.write(1, false).lock());
-  expect(await scene.key(keysOf.writers(scene.name))).toMatchObject({ type: "none" });
+  expect(await scene.state(keysOf.writers(scene.name))).toMatchObject({ type: "none" });
   const beside = await scene.read(2).tryLock();
   expect(beside).not.toBeNull();
   await unlockAll([second, beside as Hold]);
@@ -88,7 +88,7 @@ test("an owner that reads already re-enters past waiting writers", async () => {
     await read.lock({ wait: SOON });
     await read.run(() => read.run(() => {}));
     expect(await read.getHoldCount()).toBe(2);
-    await expectStillWaiting(scene, writer);
+    await scene.expectStillWaiting(writer);
     await read.unlock();
     await read.unlock();
     await (await soon(writer)).unlock();
@@ -117,7 +117,7 @@ for (const way of ["is aborted", "times out", "is ended by the close of its clie
     if (way === "is ended by the close of its client") void scene.client(1).close();
     await expect(soon(writer)).rejects.toThrow();
     const holds = await Promise.all(readers.map((reader) => soon(reader)));
-    expect(await scene.key(keysOf.writers(scene.name))).toMatchObject({ type: "none" });
+    expect(await scene.state(keysOf.writers(scene.name))).toMatchObject({ type: "none" });
     await unlockAll([reading, ...holds]);
     await scene.expectNothingLeft();
   });
@@ -125,7 +125,7 @@ for (const way of ["is aborted", "times out", "is ended by the close of its clie
 
 /** The writers that the server knows to wait. */
 async function marked(scene: Scene): Promise<string[]> {
-  const { value } = await scene.key(keysOf.writers(scene.name));
+  const { value } = await scene.state(keysOf.writers(scene.name));
   return ((value ?? []) as [string, number][]).map(([writer]) => writer);
 }
 
@@ -209,7 +209,7 @@ test("a writer whose process stood still until its mark lapsed goes before the r
   const reader = watch(scene.read(1).run(() => void order.push("read")));
   expect(await mark).toBe(0);
   expect(await tried).toBeNull();
-  await expectStillWaiting(scene, writer, reader);
+  await scene.expectStillWaiting(writer, reader);
   await reading.unlock();
   await Promise.all([soon(writer), soon(reader)]);
   expect(order).toEqual(["write", "read"]);
@@ -223,7 +223,7 @@ test("a writer whose process stands still counts as dead after three poll caps; 
   const { name } = scene;
   const start: Start = { port: stage.server.port, name, side: "write", options: { pollCap } };
   await worker.request("start", start);
-  const isMarked = async () => (await scene.key(keysOf.writers(name))).type === "zset";
+  const isMarked = async () => (await scene.state(keysOf.writers(name))).type === "zset";
   const reading = await scene.read(0).lock();
   const writer = watch(worker.request("take", { id: "it" }));
   await until("it is marked", isMarked);
@@ -255,14 +255,14 @@ test("a waiting writer that is killed keeps readers out for three poll caps, and
   } satisfies Start);
   const reading = await scene.read(0).lock();
   const call = worker.request("take", { id: "it" }).catch(() => {});
-  await until("it is marked", async () => (await scene.key(keysOf.writers(scene.name))).type === "zset");
+  await until("it is marked", async () => (await scene.state(keysOf.writers(scene.name))).type === "zset");
   const killed = performance.now();
   await worker.kill();
-  const marks = ((await scene.key(keysOf.writers(scene.name))).value ?? []) as [string, number][];
+  const marks = ((await scene.state(keysOf.writers(scene.name))).value ?? []) as [string, number][];
   const beside = await scene.read(0).lock({ wait: SOON });
   const waited = performance.now() - killed;
   // How old its mark was when it died only the server can tell: its process may have stood still before.
-  for (const [, over] of marks) expect(await serverTime(scene)).toBeGreaterThanOrEqual(over);
+  for (const [, over] of marks) expect(await scene.now()).toBeGreaterThanOrEqual(over);
   expect(waited).toBeLessThan(3 * pollCap + SLACK);
   await unlockAll([reading, beside]);
   await call;

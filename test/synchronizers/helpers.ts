@@ -1,8 +1,3 @@
-/**
- * What the tests of semaphores and latches share: clients that use one name, what the server has of it, and who waits
- * for it. Knows Redisson's keys and channels by name, and nothing of the library's scripts.
- */
-import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import type {
   CountDownLatch,
@@ -13,18 +8,9 @@ import type {
   SemaphoreRunOptions,
 } from "../../src/index.js";
 import { deferred, recordEvents, type SeenEvent } from "../contract/helpers.js";
-import { Beds } from "../faults/beds.js";
-import {
-  atLast,
-  type Bed,
-  type BedOptions,
-  SOON,
-  type Stage,
-  turn,
-  type Watched,
-  watch,
-} from "../faults/harness.js";
-import { type KeyState, keyState, type Matcher, until } from "../support/index.js";
+import { NamedBeds } from "../faults/beds.js";
+import { atLast, type BedOptions, SOON, type Stage, type Watched, watch } from "../faults/harness.js";
+import { type KeyState, until } from "../support/index.js";
 
 /** Far above any test's time: who is woken by the poll fails. */
 export const NEVER = 60_000;
@@ -52,14 +38,7 @@ end
 return found`;
 
 /** Clients that use a semaphore or latch of one name, that of the first one's bed. */
-export class Site extends Beds {
-  readonly name: string;
-
-  private constructor(beds: readonly Bed[], name: string) {
-    super(beds);
-    this.name = name;
-  }
-
+export class Site extends NamedBeds {
   /**
    * A client for each of these settings; `split` gives its subscriber a proxy of its own. Each knows the server's time:
    * the first call asks for it, and what strikes a test's call is to strike the one that counts.
@@ -80,7 +59,7 @@ export class Site extends Beds {
         stage.bed({ split, topology, redis, cluster, client }),
       ),
     );
-    return new Site(beds, beds[0]?.name ?? "");
+    return new Site(beds);
   }
 
   semaphore(i = 0): Semaphore {
@@ -93,15 +72,6 @@ export class Site extends Beds {
 
   latch(i = 0): CountDownLatch {
     return this.client(i).getCountDownLatch(this.name);
-  }
-
-  /** Past all clients; of a cluster, a client that finds the way by itself. */
-  get redis(): Redis {
-    return this.bed(0).observer as unknown as Redis;
-  }
-
-  state(key: string = this.name): Promise<KeyState> {
-    return keyState(this.bed(0).observer, key);
   }
 
   /** What is at the name: free permits, or the count of a latch. */
@@ -126,53 +96,8 @@ export class Site extends Beds {
     await this.redis.zadd(timeoutsOf(this.name), expiry, Buffer.from(id, "hex"));
   }
 
-  /** The server's clock in milliseconds. */
-  async now(): Promise<number> {
-    const [seconds, micros] = (await this.bed(0).observer.eval(
-      "return redis.call('TIME')",
-      1,
-      this.name,
-    )) as string[];
-    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-  }
-
-  /** Matches what has to do with the name, but for subscriptions. */
-  get own(): Matcher {
-    return ([verb = "", ...words]) =>
-      !verb.endsWith("SUBSCRIBE") && words.some((word) => word.includes(this.name));
-  }
-
-  /** How often a client has sent such a command. */
-  asked(i = 0): number {
-    return this.bed(i).proxy.count(this.own);
-  }
-
-  /** How many channels of this name are listened to, each counted for every client. Not for clusters. */
-  async listeners(): Promise<number> {
-    const channels = (await this.redis.pubsub("CHANNELS", `*${this.name}*`)) as string[];
-    if (channels.length === 0) return 0;
-    const pairs = (await this.redis.pubsub("NUMSUB", ...channels)) as unknown[];
-    return pairs.reduce((sum: number, value, i) => (i % 2 === 1 ? sum + Number(value) : sum), 0);
-  }
-
   untilNobodyListens(): Promise<unknown> {
     return until("nobody listens", async () => (await this.listeners()) === 0);
-  }
-
-  /**
-   * Calls through client `i`, whose first waiter this is, and resolves when it waits: it was refused, it listens, and it
-   * has asked once more since, so that from here on only a message or a poll can help it.
-   */
-  async parked<T>(i: number, call: () => Promise<T>): Promise<Watched<T>> {
-    const [listening, asked] = [await this.listeners(), this.asked(i)];
-    const watched = watch(call());
-    await until("it has asked, listened and asked again", async () => {
-      if (watched.state !== "pending") return true;
-      return this.asked(i) >= asked + 2 && (await this.listeners()) > listening;
-    });
-    if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
-    await this.bed(i).redis.ping(); // the second try is answered
-    return watched;
   }
 
   /** A run of the semaphore that has begun, and ends when it is told what to give. */
@@ -219,15 +144,6 @@ export class Site extends Beds {
     expect(await this.redis.zcard(timeoutsOf(this.name))).toBe(used);
     const known = [this.name, timeoutsOf(this.name)];
     expect(Object.keys(await this.lasting()).filter((key) => !known.includes(key))).toEqual([]);
-  }
-
-  /** The calls are still waiting, after all that was under way has come through. */
-  async expectStillWaiting(...calls: readonly Watched<unknown>[]): Promise<void> {
-    for (let i = 0; i < 2; i++) {
-      for (const bed of this.beds) await bed.redis.ping();
-      await turn();
-    }
-    expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "pending"));
   }
 
   /** What client `i` tells from now on. */
