@@ -17,11 +17,6 @@ export interface SlotMove {
   readonly to: RedisServer;
 }
 
-/** The number of a key's slot. */
-export async function slotOfKey(cluster: RedisCluster, key: string): Promise<number> {
-  return Number(await (await cluster.masterFor(key)).call("CLUSTER", "KEYSLOT", key));
-}
-
 /** Moves the slot of a key, and all keys in it, to another master: to that one, or to any. */
 export async function moveSlot(cluster: RedisCluster, key: string, to?: RedisServer): Promise<SlotMove> {
   const move = await openMove(cluster, key, to);
