@@ -15,7 +15,7 @@ import {
   until,
 } from "../support/index.js";
 import { coreOfTheContract } from "../topology/core.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 
 const clients = new Clients();
 
@@ -43,12 +43,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   });
 
   test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
-    const client = make();
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
-    expect(client.isOpen).toBe(false);
-    await locks.getLock("first").run(() => {});
-    await locks.close();
-    expect(client.isOpen).toBe(true);
+    await expectConnectedByFirstCall(make());
   });
 
   test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {

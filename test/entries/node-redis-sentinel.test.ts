@@ -15,7 +15,7 @@ import {
   until,
 } from "../support/index.js";
 import { coreOfTheContract } from "../topology/core.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 
 const LONG = { timeout: 2 * PATIENCE };
 const clients = new Clients();
@@ -38,13 +38,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   coreOfTheContract(`through Sentinel with ${version}`, { connect: () => fromNodeRedis(make()) });
 
   test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
-    const client = make();
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
-    expect(client.isOpen).toBe(false);
-    await locks.getLock("first").run(() => {});
-    expect(client.isReady).toBe(true);
-    await locks.close();
-    expect(client.isReady).toBe(true);
+    await expectConnectedByFirstCall(make());
   });
 
   test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {

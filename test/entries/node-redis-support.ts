@@ -6,7 +6,7 @@ import { afterAll, expect } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient, type RedisConnection } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { type NodeRedis, nodeRedis, type TestClient, until } from "../support/index.js";
+import { type NodeRedis, nodeRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
 
 /** Version 5 speaks RESP2 and version 6 RESP3 unless they are told. */
 export const VERSIONS: [name: string, redis: NodeRedis][] = [
@@ -39,6 +39,17 @@ function destroy(client: TestClient): void {
   if (!client.isOpen) return;
   // That of a sentinel's client takes its time.
   void Promise.resolve(client.destroy()).catch(() => {});
+}
+
+/** A client that is not connected is connected at the first call, and stays open when the LockClient closes. */
+export async function expectConnectedByFirstCall(client: TestClient): Promise<void> {
+  for (const first of [true, false]) {
+    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+    expect(client.isOpen).toBe(!first);
+    await locks.getLock("first").run(() => {});
+    await locks.close();
+    expect(client.isOpen).toBe(true);
+  }
 }
 
 /** A client that its user is connecting is waited for; one that was closed is not connected again, unless the user does. */

@@ -7,7 +7,7 @@ import { PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
 import { coreOfTheContract } from "../topology/core.js";
-import { Clients, VERSIONS } from "./node-redis-support.js";
+import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 
 const clients = new Clients();
 
@@ -25,38 +25,11 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   });
 
   test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
-    const client = make();
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
-    expect(client.isOpen).toBe(false);
-    const hold = await locks.getLock("first").lock();
-    expect(client.isReady).toBe(true);
-    await hold.unlock();
-    await locks.close();
-    expect(client.isReady).toBe(true);
-    const again = new LockClient(fromNodeRedis(client), UNHURRIED);
-    await again.getLock("first").run(() => {});
-    await again.close();
+    await expectConnectedByFirstCall(make());
   });
 
-  test("a client that its user is connecting is waited for", async () => {
-    const client = make();
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
-    const connecting = client.connect();
-    await locks.getLock("waited for").run(() => {});
-    await connecting;
-    await locks.close();
-  });
-
-  test("a client that its user has closed is not connected again, until the user does", async () => {
-    const client = make();
-    await client.connect();
-    const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
-    await client.close();
-    expect(await failure(locks.getLock("closed").lock())).toMatchObject({ code: "UNAVAILABLE" });
-    expect(client.isOpen).toBe(false);
-    await client.connect();
-    await until("it is taken", () => locks.getLock("closed").run(() => true));
-    await locks.close();
+  test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {
+    await expectLeftToItsUser(make(), true);
   });
 
   test("a LockClient that closes leaves no connection of its own", async () => {

@@ -135,24 +135,6 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
     });
   });
 
-  test("the successor is aborted in the moment of the unlock, before and after it", async () => {
-    await using bed = await stage.bed({ kind, topology });
-    for (const before of [true, false]) {
-      const line = await lineUp(bed, { lease: 40_000 });
-      if (before) line.controller.abort("enough");
-      const unlocked = line.giver.unlock();
-      if (!before) line.controller.abort("enough");
-      await unlocked;
-      const last = await soon(line.next);
-      expect(line.successor.error).toBe("enough");
-      await expectHolder(bed, last);
-      await last.unlock();
-      await untilFree(bed);
-    }
-    await expectNothingLeftSoon(bed);
-    expect(bed.troubles).toEqual([]);
-  });
-
   test("the successor is aborted at once, and the command arrives late and once more", async () => {
     await using bed = await stage.bed({ kind, topology });
     const line = await lineUp(bed, { lease: 40_000 });

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";
 import { PLAIN } from "../contract/kinds.js";
-import { type Fault, type HeldRequest, SLACK, until } from "../support/index.js";
+import { type Fault, type HeldRequest, until } from "../support/index.js";
 import { type Bed, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
 import { expectHolder, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, untilFree } from "./remains.js";
@@ -141,31 +141,6 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await expect(last.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   });
 
-  test.each<[string, (bed: Bed) => Promise<unknown>]>([
-    ["forced by another client", forceElsewhere],
-    ["deleted", ({ name }) => stage.server.call("DEL", name)],
-  ])(
-    "a hold that was %s: unlock says so, and who waits gets the lock by its own try",
-    async (_name, harm) => {
-      // So long a force waits for a client of its process that cannot reach Redis.
-      const client = { ...PATIENT, commandTimeout: SLACK / 2 };
-      await using bed = await stage.bed({ kind, client });
-      const { giver, successor, next } = await lineUp(bed);
-      // What the harm announces must not come before the unlock.
-      bed.proxy.stall();
-      await harm(bed);
-      const unlocked = watch(giver.unlock());
-      bed.proxy.restore();
-      await expect(soon(unlocked)).rejects.toMatchObject({ code: "LOCK_LOST" });
-      const hold = await soon(successor);
-      await expectHolder(bed, hold);
-      expect(next.state).toBe("pending");
-      await hold.unlock();
-      await (await soon(next)).unlock();
-      await expectNothingLeft(bed, 20_000);
-    },
-  );
-
   test("two who take it in turns need little more than a command for each turn", async () => {
     await using bed = await stage.bed({ kind, client: PATIENT });
     const turns = 50;
@@ -205,11 +180,6 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
 /** Without doubles, in ascending order. */
 function rising(tokens: readonly bigint[]): bigint[] {
   return [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
-}
-
-async function forceElsewhere(bed: Bed): Promise<void> {
-  await using other = await stage.bed({ kind: bed.kind });
-  expect(await bed.kind.make(other.client, bed.name).forceUnlock()).toBe(true);
 }
 
 test("all kinds that are handed over are looked at here", () => {

@@ -1,6 +1,6 @@
 /** Fair locks when connections break and servers forget. */
 import { expect, test } from "vitest";
-import { SOON, Stage, soon, useStage, watch } from "../faults/harness.js";
+import { SOON, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { keysOf, NEVER, Scene } from "./helpers.js";
 
@@ -43,20 +43,6 @@ test("a try whose reply is lost has one place, and none when its call ends", asy
   await scene.untilQueued(1);
   await hold.unlock();
   await (await soon(behind)).unlock();
-  await scene.expectNothingLeft();
-});
-
-test("waiters that a server has forgotten by a restart queue again, and each gets its turn", async () => {
-  await using own = await Stage.start(["standalone"]);
-  await using scene = await Scene.of(own, {}, patient, patient);
-  const hold = await scene.fair(0).lock();
-  let served = 0;
-  const calls = [1, 2, 1, 2, 1].map((i) => watch(scene.fair(i).run(() => void served++)));
-  await scene.untilQueued(5);
-  await own.server.restart();
-  for (const call of calls) await soon(call, 2 * SOON);
-  expect(served).toBe(5);
-  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   await scene.expectNothingLeft();
 });
 

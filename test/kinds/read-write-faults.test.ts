@@ -1,48 +1,12 @@
 /** Both sides when replies are lost, connections drop, calls run beside each other and servers forget. */
 import { expect, test } from "vitest";
-import type { Hold } from "../../src/index.js";
-import { atLast, SOON, Stage, soon, useStage, watch } from "../faults/harness.js";
+import { SOON, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
 
 const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
-
-test("each step of a life on both sides counts once, though the reply to every one of them is lost", async () => {
-  await using scene = await Scene.of(stage, patient);
-  const owner = scene.client(0).newOwner();
-  const [read, write] = [scene.read(0), scene.write(0)];
-  const holds: Hold[] = [];
-  const fields = async (): Promise<Record<string, string>> => {
-    const { value } = (await scene.state()) as { value: Record<string, string> | null };
-    const id = holds[0]?.ownerId ?? "";
-    return Object.fromEntries(
-      Object.entries(value ?? {}).map(([name, count]) => [name.replace(id, "it"), count]),
-    );
-  };
-  const take = (side: typeof read) => async () => void holds.push(await side.lock({ owner }));
-  const giveBack = (i: number) => async () => holds[i]?.unlock();
-  const steps: [step: () => Promise<void>, after: Record<string, string>][] = [
-    [take(write), { mode: "write", "it:write": "1" }],
-    [take(read), { mode: "write", "it:write": "1", it: "1" }],
-    [take(write), { mode: "write", "it:write": "2", it: "1" }],
-    [take(read), { mode: "write", "it:write": "2", it: "2" }],
-    [giveBack(1), { mode: "write", "it:write": "2", it: "1" }],
-    [giveBack(0), { mode: "write", "it:write": "1", it: "1" }],
-    [giveBack(2), { mode: "read", it: "1" }],
-    [take(read), { mode: "read", it: "2" }],
-    [giveBack(4), { mode: "read", it: "1" }],
-    [giveBack(3), {}],
-  ];
-  for (const [n, [step, after]] of steps.entries()) {
-    const cut = scene.bed(0).proxy.cutReplyOf(scene.own);
-    await soon(watch(step()));
-    expect(cut.hits, `step ${n}`).toBe(1);
-    expect(await fields(), `step ${n}`).toEqual(after);
-  }
-  await scene.expectNothingLeft();
-});
 
 test("a reader whose grant is sent again after a writer has begun to wait is not refused in its favour", async () => {
   await using scene = await Scene.of(stage, { commandTimeout: 10_000 }, patient);
@@ -76,16 +40,6 @@ test("a reader whose grant was not heard of does not stand behind a writer of it
   await scene.expectNothingLeft();
 });
 
-test("a reader whose grant is not heard of before it gives up leaves no hold", async () => {
-  await using scene = await Scene.of(stage, { commandTimeout: 300 }, patient);
-  await atLast(async () => (await scene.read(0).lock()).unlock());
-  scene.bed(0).proxy.delayReplies(NEVER, scene.own);
-  await expect(scene.read(0).lock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  scene.bed(0).proxy.restore();
-  await (await soon(watch(scene.write(1).lock()))).unlock();
-  await scene.expectNothingLeft();
-});
-
 test("a waiting writer whose tries are not answered while it is aborted leaves no mark", async () => {
   await using scene = await Scene.of(stage, {}, { pollCap: 200 });
   const reading = await scene.read(0).lock();
@@ -97,25 +51,6 @@ test("a waiting writer whose tries are not answered while it is aborted leaves n
   scene.bed(1).proxy.restore();
   const beside = await scene.read(0).lock({ wait: SOON });
   await unlockAll([reading, beside]);
-  await scene.expectNothingLeft();
-});
-
-test("waiters of both sides outlive a server that restarts empty, and each gets its turn", async () => {
-  await using own = await Stage.start(["standalone"]);
-  await using scene = await Scene.of(own, {}, patient, patient);
-  const hold = await scene.write(0).lock();
-  let served = 0;
-  const visit = (): void => void served++;
-  const calls = [1, 2].flatMap((i) => [
-    watch(scene.read(i).run(visit)),
-    watch(scene.write(i).run(visit)),
-    watch(scene.read(i).run(visit)),
-  ]);
-  await until("they listen", async () => (await scene.listeners()) === 2);
-  await own.server.restart();
-  for (const call of calls) await soon(call, 2 * SOON);
-  expect(served).toBe(6);
-  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   await scene.expectNothingLeft();
 });
 
@@ -172,16 +107,5 @@ test("a release that comes while the answer to a try is on its way wakes the try
   scene.bed(1).proxy.restore();
   await (await soon(writer)).unlock();
   await (await soon(reader)).unlock();
-  await scene.expectNothingLeft();
-});
-
-test("waiting readers get in when a writer's lease ends that nobody gives back", async () => {
-  await using scene = await Scene.of(stage, {}, patient);
-  const hold = await scene.write(0).lock({ lease: 3_000 });
-  const readers = [watch(scene.read(1).lock()), watch(scene.read(1).lock())];
-  const holds = await Promise.all(readers.map((reader) => soon(reader)));
-  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-  expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
-  await unlockAll(holds);
   await scene.expectNothingLeft();
 });

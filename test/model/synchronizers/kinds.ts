@@ -1,33 +1,38 @@
-/** Semaphores and latches, each checked behind a proxy of its own. */
-import { type RedisServer, startProxy } from "../../support/index.js";
-import { type Checked, type CheckOptions, check, type Report } from "../check.js";
+/** Semaphores and latches, each checked behind a proxy of its own, on a server of the test file. */
+import { forFile, type RedisServer, startProxy, startRedis } from "../../support/index.js";
+import { type Checked, check } from "../check.js";
+import type { Checkable } from "../suites.js";
 import type { Synchronizer } from "./course.js";
 import { latches } from "./latch.js";
 import { permits } from "./permits.js";
 import { semaphores } from "./semaphore.js";
 
-export type Options = Omit<CheckOptions, "connect"> & { readonly db: number };
+/** What so many histories come across, or else they are not worth much. */
+const USUAL = ["granted", "waited", "nothing", "aborted", "CLIENT_CLOSED", "loseReply", "loseRequest"];
 
-export interface Kind {
-  readonly name: string;
-  check(server: RedisServer, options: Options): Promise<Report>;
-}
-
-function kindOf<Step>({ name, histories, begin }: Synchronizer<Step>): Kind {
+function checkable<Step>(
+  server: RedisServer,
+  { name, histories, begin }: Synchronizer<Step>,
+  ...special: string[]
+): Checkable {
   return {
     name,
-    async check(server, { db, ...options }) {
-      const proxy = await startProxy(server, { record: false });
+    usual: [...USUAL, ...special],
+    async check({ db, ...options }) {
+      await using proxy = await startProxy(server, { record: false });
       // A connection that was cut is back at once.
       const connect = () => proxy.connect({ db, retryStrategy: () => 1 });
-      try {
-        const checked: Checked<Step> = { histories, begin: (world, name) => begin(world, name, proxy) };
-        return await check(checked, { ...options, connect });
-      } finally {
-        await proxy.stop();
-      }
+      const checked: Checked<Step> = { histories, begin: (world, name) => begin(world, name, proxy) };
+      return await check(checked, { ...options, connect });
     },
   };
 }
 
-export const kinds: readonly Kind[] = [kindOf(semaphores), kindOf(permits), kindOf(latches)];
+export async function checkableSynchronizers(): Promise<Checkable[]> {
+  const server = await forFile(startRedis());
+  return [
+    checkable(server, semaphores, "left"),
+    checkable(server, permits, "NOT_OWNER", "lost"),
+    checkable(server, latches, "opened"),
+  ];
+}

@@ -1,0 +1,31 @@
+/** The kinds of locks, each checked on a server of the test file. */
+import { forFile, startRedis } from "../support/index.js";
+import { checkKind } from "./check.js";
+import { kinds } from "./kinds.js";
+import type { Checkable } from "./suites.js";
+
+/** What so many histories come across, or else they are not worth much. */
+const USUAL = [
+  "granted",
+  "nested",
+  "waited",
+  "null",
+  "aborted",
+  "WAIT_TIMEOUT",
+  "CLIENT_CLOSED",
+  "NOT_OWNER",
+  "LOCK_LOST",
+  "renewed",
+  "lost, expired",
+  "lost, forced",
+  "lost, closed",
+];
+
+export async function checkableLocks(): Promise<Checkable[]> {
+  const server = await forFile(startRedis());
+  return kinds.map((kind) => ({
+    name: kind.name,
+    usual: kind.rules.sides.length > 1 ? [...USUAL, "UPGRADE_REFUSED"] : USUAL,
+    check: ({ db, ...options }) => checkKind({ kind, connect: () => server.connect({ db }), ...options }),
+  }));
+}
