@@ -7,7 +7,7 @@ import { failure } from "../contract/helpers.js";
 import { until } from "../support/index.js";
 import { useSite } from "./program.js";
 
-const site = useSite();
+const site = await useSite();
 
 test.each([0, 3, 77])("run ends with the code of its command: %i", async (code) => {
   expect(await site.run("run", "code", "--", "sh", "-c", `exit ${code}`)).toMatchObject({ code });
@@ -45,7 +45,7 @@ test("what others hold: 75 at once, or after --wait, or the code that was asked 
     "it waits",
     async () =>
       Number(
-        ((await site.server().call("PUBSUB", "NUMSUB", "redisson_lock__channel:{busy}")) as unknown[])[1],
+        ((await site.server.call("PUBSUB", "NUMSUB", "redisson_lock__channel:{busy}")) as unknown[])[1],
       ) > 0,
   );
   await hold.unlock();
@@ -151,11 +151,11 @@ test("a signal while it waits for the lock ends it, and leaves nothing behind", 
   const running = site.start("run", "waits", "--kind", "fair", "--wait", "1m", "--", "echo", "ran");
   await until(
     "it waits",
-    async () => Number(await site.server().call("LLEN", "redisson_lock_queue:{waits}")) === 1,
+    async () => Number(await site.server.call("LLEN", "redisson_lock_queue:{waits}")) === 1,
   );
   running.child.kill("SIGINT");
   expect(await running.ended).toMatchObject({ code: 130, out: "" });
-  expect(await site.server().call("EXISTS", "redisson_lock_queue:{waits}")).toBe(0);
+  expect(await site.server.call("EXISTS", "redisson_lock_queue:{waits}")).toBe(0);
   await hold.unlock();
 });
 

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { startCluster, startRedis } from "../support/index.js";
 import { useSite } from "./program.js";
 
-const site = useSite();
+const site = await useSite();
 const stops: (() => Promise<unknown>)[] = [];
 afterAll(() => Promise.all(stops.map((stop) => stop())));
 
@@ -28,7 +28,7 @@ async function examine(
 }
 
 test("a server that is well: nothing poor or bad, and nothing is left behind", async () => {
-  const { code, by } = await examine(site.server().url);
+  const { code, by } = await examine(site.server.url);
   expect(code).toBe(0);
   expect(by).toMatchObject({
     version: { level: "good" },
@@ -45,7 +45,7 @@ test("a server that is well: nothing poor or bad, and nothing is left behind", a
   });
   const { out } = await site.run("doctor");
   expect(out).toMatch(/^good {2}version: (Redis|Valkey) \d/);
-  const keys = (await site.server().call("KEYS", "*")) as string[];
+  const keys = (await site.server.call("KEYS", "*")) as string[];
   expect(keys.filter((key) => !key.startsWith("redisson_unlock_latch"))).toEqual([]);
 });
 

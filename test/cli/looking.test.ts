@@ -8,7 +8,7 @@ import { untilWaiting } from "../contract/helpers.js";
 import { startRedis, until } from "../support/index.js";
 import { useSite } from "./program.js";
 
-const site = useSite();
+const site = await useSite();
 const COMMANDS = "ls get watch waiters unlock run doctor deadlocks inspector completions".split(" ");
 
 test("the help names every command, and each has a help of its own", async () => {
@@ -54,7 +54,7 @@ test.each<[string[], RegExp]>([
 test("options of every command may stand before it", async () => {
   const client = site.client({ prefix: "front" });
   const hold = await client.getLock("here").lock();
-  const asked = await site.run("--json", "--prefix", "front", `--url=${site.server().url}`, "ls");
+  const asked = await site.run("--json", "--prefix", "front", `--url=${site.server.url}`, "ls");
   expect(asked).toMatchObject({ code: 0, err: "" });
   expect(JSON.parse(asked.out)).toMatchObject([{ name: "here" }]);
   expect((await site.run("--prefix", "front")).code).toBe(64);
@@ -131,11 +131,11 @@ test("--prefix is that of LockClient; a Java holder is an id; what a name says m
   expect((await site.run("ls", "a*")).out).toBe("Nothing is held.\n");
   await hold.unlock();
   const java = "b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7";
-  await site.server().call("HSET", "javas", java, "1");
-  await site.server().call("PEXPIRE", "javas", "60000");
+  await site.server.call("HSET", "javas", java, "1");
+  await site.server.call("PEXPIRE", "javas", "60000");
   expect((await site.run("ls", "javas")).out).toMatch(new RegExp(`javas +lock +${java} .*\\d+ s`));
   expect((await site.run("get", "javas")).out).toContain(`no word of its process, lapses in`);
-  await site.server().call("DEL", "javas");
+  await site.server.call("DEL", "javas");
 });
 
 test("watch tells grants, waits, releases and lapses as they happen", async () => {

@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
-import { type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { forFile, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
 import { own } from "../support/owned-processes.js";
 
 export const PROGRAM: string = join(fileURLToPath(new URL("../..", import.meta.url)), "dist/cli.js");
@@ -43,40 +43,32 @@ class Running {
 
 /** A server of a test file, the program on it, and clients beside it. */
 export interface Site {
-  server(): RedisServer;
+  readonly server: RedisServer;
   start(...args: string[]): Running;
   run(...args: string[]): Promise<Ended>;
   /** A process that can be seen: it tells what it holds after two seconds, and loses nothing by standing still for four. */
   client(options?: LockClientOptions): LockClient;
 }
 
-export function useSite(): Site {
-  let server: RedisServer | undefined;
+export async function useSite(): Promise<Site> {
+  const server = await forFile(startRedis());
   const clients: LockClient[] = [];
   const running: Running[] = [];
-  const get = (): RedisServer => {
-    if (!server) throw new Error("the server has not started yet");
-    return server;
-  };
-  beforeAll(async () => {
-    server = await startRedis();
-  });
   afterAll(async () => {
     for (const { child } of running) child.kill("SIGKILL");
     await Promise.all(clients.map((client) => client.close({ timeout: 0 })));
-    await server?.stop();
   });
   const start = (...args: string[]): Running => {
-    const one = new Running(args, { HOLDFAST_URL: get().url, NO_COLOR: "1" });
+    const one = new Running(args, { HOLDFAST_URL: server.url, NO_COLOR: "1" });
     running.push(one);
     return one;
   };
   return {
-    server: get,
+    server,
     start,
     run: (...args) => start(...args).ended,
     client: (options = {}) => {
-      const client = new LockClient(get().connect(), { ...UNHURRIED, watchdogTimeout: 6_500, ...options });
+      const client = new LockClient(server.connect(), { ...UNHURRIED, watchdogTimeout: 6_500, ...options });
       clients.push(client);
       return client;
     },

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { EXIT } from "../../src/entries/cli/command.js";
 import { PROGRAM, useSite } from "./program.js";
 
-const site = useSite();
+const site = await useSite();
 const COLOUR = "\u001b[";
 
 /** Runs it at a terminal of its own, by util-linux' `script`. What is typed there is typed when it asks. */
@@ -14,7 +14,7 @@ async function atTerminal(args: readonly string[], typed = "", env: NodeJS.Proce
   const command = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
   const { NO_COLOR: _, ...own } = process.env;
   const running = promisify(execFile)("script", ["-qec", `${command}; echo "code $?"`, "/dev/null"], {
-    env: { ...own, TERM: "xterm", HOLDFAST_URL: site.server().url, ...env },
+    env: { ...own, TERM: "xterm", HOLDFAST_URL: site.server.url, ...env },
   });
   const { stdin, stdout } = running.child;
   if (typed === "") stdin?.end();
@@ -33,7 +33,7 @@ test("colours are for a terminal without NO_COLOR, and not for JSON", async () =
   expect(await atTerminal(["ls"], "", { TERM: "dumb" })).not.toContain(COLOUR);
   expect(await atTerminal(["ls", "--json"])).not.toContain(COLOUR);
   const piped = await promisify(execFile)(process.execPath, [PROGRAM, "ls"], {
-    env: { ...process.env, NO_COLOR: "", HOLDFAST_URL: site.server().url },
+    env: { ...process.env, NO_COLOR: "", HOLDFAST_URL: site.server.url },
   });
   expect(piped.stdout).toContain("red");
   expect(piped.stdout).not.toContain(COLOUR);

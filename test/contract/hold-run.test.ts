@@ -1,6 +1,6 @@
 /** Contract section 2: the rules of run. */
 import { describe, expect } from "vitest";
-import type { Lock } from "../../src/index.js";
+import type { Hold, Lock, LossReason } from "../../src/index.js";
 import { SLACK, until } from "../support/index.js";
 import { failure, lapse, lost, recordEvents, runAtLast, toldBy, watch } from "./helpers.js";
 import { eachKind } from "./scene.js";
@@ -57,12 +57,28 @@ eachKind("the rules of run", (test, kind) => {
   });
 
   describe("if fn succeeds and the hold was lost before the end, run rejects LOCK_LOST with fn's result", () => {
-    test("expired on the server, noticed by the release", async ({ lock, wire }) => {
-      const run = lock.run(async () => {
-        await wire.wipe();
-        return { answer: 42 };
-      });
-      expect(await failure(run)).toMatchObject({ ...lost(lock), reason: "expired", result: { answer: 42 } });
+    test.for<[string, LossReason, (hold: Hold, lock: Lock, wire: Wire) => Promise<unknown>]>([
+      ["expired on the server, noticed by the release", "expired", (_hold, _lock, wire) => wire.wipe()],
+      [
+        "by its lease",
+        "expired",
+        (hold) => lapse(hold).then(() => until("it is lost", () => hold.signal.aborted)),
+      ],
+      ["by force", "forced", (_, lock) => lock.forceUnlock()],
+      [
+        "though fn has met the loss itself and swallowed it",
+        "expired",
+        (hold, _, wire) => wire.wipe().then(() => failure(hold.unlock())),
+      ],
+    ])("%s", async ([, reason, lose], { lock, wire }) => {
+      const run = lock.run(
+        async (hold) => {
+          await lose(hold, lock, wire);
+          return { answer: 42 };
+        },
+        { lease: 60_000 },
+      );
+      expect(await failure(run)).toMatchObject({ ...lost(lock), reason, result: { answer: 42 } });
     });
 
     test("taken", async ({ lock, wire }) => {
@@ -73,35 +89,6 @@ eachKind("the rules of run", (test, kind) => {
       });
       expect(await failure(run)).toMatchObject({ ...lost(lock), reason: "taken", result: 42 });
       expect(await wire.fields()).toEqual(theirs);
-    });
-
-    test("by its lease", async ({ lock }) => {
-      const run = lock.run(
-        async (hold) => {
-          await lapse(hold);
-          await until("it is lost", () => hold.signal.aborted);
-          return "late";
-        },
-        { lease: 60_000 },
-      );
-      expect(await failure(run)).toMatchObject({ ...lost(lock), reason: "expired", result: "late" });
-    });
-
-    test("by force", async ({ lock }) => {
-      const run = lock.run(async () => {
-        expect(await lock.forceUnlock()).toBe(true);
-        return "forced";
-      });
-      expect(await failure(run)).toMatchObject({ ...lost(lock), reason: "forced", result: "forced" });
-    });
-
-    test("though fn has met the loss itself and swallowed it", async ({ lock, wire }) => {
-      const run = lock.run(async (hold) => {
-        await wire.wipe();
-        await failure(hold.unlock());
-        return "swallowed";
-      });
-      expect(await failure(run)).toMatchObject({ ...lost(lock), result: "swallowed" });
     });
 
     test("a nested run's loss is the outer one's too", async ({ lock, wire }) => {

@@ -229,16 +229,6 @@ eachKind("owners and bare calls", (test, kind) => {
       });
     });
 
-    test("also with runs of other locks between", async ({ lock, other }) => {
-      await lock.run(async (outer) => {
-        await other.run(async () => {
-          const bare = await lock.lock({ wait: SLACK });
-          expect(bare.ownerId).toBe(outer.ownerId);
-          await bare.unlock();
-        });
-      });
-    });
-
     test("or with { owner: hold }", async ({ lock, wire }) => {
       const hold = await lock.lock();
       const nested = await lock.lock({ owner: hold, wait: SLACK });

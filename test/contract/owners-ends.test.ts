@@ -23,6 +23,9 @@ eachKind("where scopes and runs end", (base, kind) => {
   });
 
   const OUTSIDE = "outside, 0 held";
+  const fails = (): never => {
+    throw new Error("mine");
+  };
 
   /** A port of this process, started by whoever calls. */
   async function listening(handler: (socket: Socket) => void): Promise<{ port: number; stop: () => void }> {
@@ -52,29 +55,19 @@ eachKind("where scopes and runs end", (base, kind) => {
       });
     });
 
-    test("timers that outlive it count as outside any scope", async ({ client, other, surroundings }) => {
-      const over = deferred();
-      const seen = deferred<string>();
-      const hold = await client.scope(async () => {
-        setTimeout(() => void over.promise.then(surroundings).then(seen.resolve), 1);
-        return other.lock();
-      });
-      over.resolve();
-      expect(await seen.promise).toBe(OUTSIDE);
-      await hold.unlock();
-    });
-
-    test("also when fn throws", async ({ client, other, surroundings }) => {
+    test.for([
+      ["timers that outlive it count as outside any scope", () => {}],
+      ["also when fn throws", fails],
+    ] as const)("%s", async ([, ends], { client, other, surroundings }) => {
       const over = deferred();
       const seen = deferred<string>();
       let hold: Hold | undefined;
-      await failure(
-        client.scope(async () => {
-          setTimeout(() => void over.promise.then(surroundings).then(seen.resolve), 1);
-          hold = await other.lock();
-          throw new Error("mine");
-        }),
-      );
+      const scope = client.scope(async () => {
+        setTimeout(() => void over.promise.then(surroundings).then(seen.resolve), 1);
+        hold = await other.lock();
+        ends();
+      });
+      await scope.catch(() => {});
       over.resolve();
       expect(await seen.promise).toBe(OUTSIDE);
       await hold?.unlock();
@@ -172,32 +165,21 @@ eachKind("where scopes and runs end", (base, kind) => {
   });
 
   describe("a run likewise", () => {
-    test("a timer of fn that outlives it does not re-enter what a later run holds", async ({
-      lock,
-      excluded,
-    }) => {
+    test.for([
+      ["a timer of fn that outlives it does not re-enter what a later run holds", () => {}],
+      ["also when fn throws", fails],
+    ] as const)("%s", async ([, ends], { lock, excluded }) => {
       const go = deferred();
       const done = deferred<Hold | null>();
-      await lock.run(async () => {
+      const run = lock.run(async () => {
         void go.promise.then(() => excluded.tryLock()).then(done.resolve);
+        ends();
       });
+      await run.catch(() => {});
       await lock.run(async () => {
         go.resolve();
         expect(await done.promise).toBeNull();
       });
-    });
-
-    test("also when fn throws", async ({ lock }) => {
-      const go = deferred();
-      const done = deferred<number>();
-      await failure(
-        lock.run(async () => {
-          void go.promise.then(() => lock.getHoldCount()).then(done.resolve);
-          throw new Error("mine");
-        }),
-      );
-      go.resolve();
-      expect(await done.promise).toBe(0);
     });
 
     test("a server started inside", async ({ lock, excluded }) => {

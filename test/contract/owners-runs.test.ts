@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect } from "vitest";
+import type { Lock } from "../../src/index.js";
 import { SLACK } from "../support/index.js";
 import { begunRun, failure, untilWaiting, watch } from "./helpers.js";
 import { EXCLUSIVE } from "./kinds.js";
@@ -141,15 +142,6 @@ eachKind(
         await lock.run(() => Promise.all(NAMES.map((name) => through(name))));
         expect(section.order).toHaveLength(6);
         expect(section.most).toBe(1);
-
-        const fresh = new Section();
-        await lock.run(() =>
-          Promise.all(
-            NAMES.map((name) => kind.make(client, `x${name}`).run(() => lock.run(() => fresh.pass(name)))),
-          ),
-        );
-        expect(fresh.order).toHaveLength(6);
-        expect(fresh.most).toBe(1);
       });
 
       test("in a scope", async ({ client, lock }) => {
@@ -271,35 +263,20 @@ eachKind(
     });
 
     describe("runs that share no hold wait like strangers", () => {
-      test("outside any scope", async ({ lock }) => {
+      test.for<[string, unknown, (other: Lock, work: () => Promise<unknown>) => Promise<unknown>]>([
+        ["outside any scope", IN_TURN, (_, work) => work()],
+        ["inside a run of another lock", expect.arrayContaining(IN_TURN), (other, work) => other.run(work)],
+      ])("%s", async ([, order, within], { lock, other }) => {
         const section = new Section();
         const ids = new Set<string>();
-        await Promise.all(
-          NAMES.map((name) =>
-            lock.run((hold) => {
-              ids.add(hold.ownerId);
-              return section.pass(name);
-            }),
-          ),
-        );
+        const run = (name: string) =>
+          lock.run((hold) => {
+            ids.add(hold.ownerId);
+            return section.pass(name);
+          });
+        await within(other, () => Promise.all(NAMES.map(run)));
         expect(ids.size).toBe(3);
-        expect(section.order).toEqual(IN_TURN);
-      });
-
-      test("inside a run of another lock", async ({ lock, other }) => {
-        const section = new Section();
-        const ids = new Set<string>();
-        await other.run(() =>
-          Promise.all(
-            NAMES.map((name) =>
-              lock.run((hold) => {
-                ids.add(hold.ownerId);
-                return section.pass(name);
-              }),
-            ),
-          ),
-        );
-        expect(ids.size).toBe(3);
+        expect(section.order).toEqual(order);
         expect(section.most).toBe(1);
       });
     });

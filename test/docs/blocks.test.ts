@@ -2,8 +2,9 @@
  * Every block of code in the documentation is run. See plans.ts for the languages, sandbox/names.ts for the names that
  * a page takes for granted, and claims.ts for what comments claim.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { installVersions } from "../package/versions/install.js";
+import { forFile } from "../support/index.js";
 import { allPages, blocksOf } from "./pages.js";
 import { planOf } from "./plans.js";
 import { BlockRunner, needsVersions } from "./runner.js";
@@ -18,17 +19,8 @@ const programs = blocks.filter((block) => planOf(block) === "run");
 const done: string[] = [];
 const skipped: string[] = [];
 
-let runner: BlockRunner;
-/** Why the packages are not there that only pages use. */
-let missing: string | undefined;
-
-beforeAll(async () => {
-  [runner, missing] = await Promise.all([BlockRunner.start(), installVersions()]);
-}, 300_000);
-
-afterAll(async () => {
-  await runner?.stop();
-});
+/** `missing`: why the packages are not there that only pages use. */
+const [runner, missing] = await Promise.all([forFile(BlockRunner.start()), installVersions()]);
 
 describe("each block runs", () => {
   for (const { block, plan } of planned) {

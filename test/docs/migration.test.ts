@@ -2,7 +2,8 @@
  * The tables of the migration pages: what stands in their column "here" is run, row by row, and has the types that a reader's
  * compiler sees. Behind it may stand what it gives, or how it rejects: `lock.tryLock()` → `Hold`.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { forFile } from "../support/index.js";
 import { allPages, type Block, type Page } from "./pages.js";
 import { BlockRunner } from "./runner.js";
 import { typeErrors } from "./types.js";
@@ -142,14 +143,7 @@ function checkOf({ code, word, expected }: Claim, line: number): string {
 
 const pages = allPages().filter(({ file }) => file.startsWith("docs/migrate-"));
 
-let runner: BlockRunner;
-beforeAll(async () => {
-  runner = await BlockRunner.start();
-});
-afterAll(async () => {
-  await runner?.stop();
-});
-
+const runner = await forFile(BlockRunner.start());
 describe.each(pages)("$file", (page) => {
   const rows = rowsOf(page);
 

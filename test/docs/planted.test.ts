@@ -1,5 +1,6 @@
 /** Blocks with faults: each is noticed, and told with its line of the page. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { forFile } from "../support/index.js";
 import { type Block, blocksOf } from "./pages.js";
 import { planOf } from "./plans.js";
 import { BlockRunner } from "./runner.js";
@@ -8,15 +9,7 @@ import { typeErrors } from "./types.js";
 /** Milliseconds: the library is compiled as well, and by other files at the same time. */
 const COMPILING = 180_000;
 
-let runner: BlockRunner;
-
-beforeAll(async () => {
-  runner = await BlockRunner.start();
-});
-
-afterAll(async () => {
-  await runner?.stop();
-});
+const runner = await forFile(BlockRunner.start());
 
 /** The block of a page whose fence is on line 3. */
 function block(language: string, ...code: string[]): Block {

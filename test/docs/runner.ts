@@ -104,7 +104,7 @@ export class BlockRunner {
     }
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#masters, this.#sentinel, this.#cluster].map((server) => server?.stop()));
     await rm(this.#folder, { recursive: true, force: true });
   }

@@ -15,7 +15,7 @@ import {
   votesAgainst,
 } from "./redlock-helpers.js";
 
-const masters = useMasters(5);
+const masters = await useMasters(5);
 
 /** It is extended a tenth of a second after it was taken, and may stand still for seconds without being lost. */
 const SOON = { automaticExtensionThreshold: STEADY - 200, retryCount: 100 };
@@ -29,7 +29,7 @@ function aborted(signal: RedlockAbortSignal): Promise<unknown> {
 
 describe.each([{ count: 1 }, { count: 3 }, { count: 5 }])("using, on $count masters", ({ count }) => {
   const quorum = Math.floor(count / 2) + 1;
-  const servers = () => masters().slice(0, count);
+  const servers = () => masters.slice(0, count);
   /** The time to live that a quorum has at least. */
   const ttl = async (name: string) => {
     const all = await Promise.all(servers().map((server) => server.call("PTTL", name)));
@@ -113,7 +113,7 @@ describe.each([{ count: 1 }, { count: 3 }, { count: 5 }])("using, on $count mast
 
 describe.each([{ count: 3 }, { count: 5 }])("with masters dead, of $count", ({ count }) => {
   const minority = Math.floor((count - 1) / 2);
-  const servers = () => masters().slice(0, count);
+  const servers = () => masters.slice(0, count);
 
   test("a minority is missed by nobody: locks are taken, extended, waited for and released", async () => {
     const [redlock, other] = [newRedlock(servers()), newRedlock(servers(), PATIENT)];
@@ -190,7 +190,7 @@ test("on a cluster the resources of a call may lie in different slots", async ()
 });
 
 test("two clients of one server are no two masters", async () => {
-  const [server] = masters();
+  const [server] = masters;
   const one = server as NonNullable<typeof server>;
   const redlock = newRedlock([one, one, one]);
   const error = await executionError(redlock.acquire([freshName()], LONG));
@@ -198,8 +198,8 @@ test("two clients of one server are no two masters", async () => {
 });
 
 test("a release that no quorum confirms says so, and may be called again", async () => {
-  const redlock = newRedlock(masters().slice(0, 1), { retryCount: 0 });
-  const [server] = masters();
+  const redlock = newRedlock(masters.slice(0, 1), { retryCount: 0 });
+  const [server] = masters;
   const lock = await redlock.acquire([freshName()], LONG);
   server?.pause();
   const error = await executionError(lock.release());

@@ -24,7 +24,7 @@ import {
   votesAgainst,
 } from "./redlock-helpers.js";
 
-const masters = useMasters(5);
+const masters = await useMasters(5);
 
 describe.each([
   { count: 1, version: 6 as const },
@@ -33,7 +33,7 @@ describe.each([
   { count: 5, version: 6 as const },
 ])("$count masters, ioredis $version", ({ count, version }) => {
   const quorum = Math.floor(count / 2) + 1;
-  const servers = () => masters().slice(0, count);
+  const servers = () => masters.slice(0, count);
 
   test("a resource is locked and released", async () => {
     const redlock = newRedlock(servers(), {}, version);
@@ -223,10 +223,10 @@ test("the class is the default export, and stands on the clients that it was giv
 });
 
 test("what redlock itself has under the name is left alone, and named as the cause", async () => {
-  const [server] = masters();
+  const [server] = masters;
   const name = freshName();
   await server?.call("SET", name, "redlock's", "PX", LONG);
-  const redlock = newRedlock(masters().slice(0, 1));
+  const redlock = newRedlock(masters.slice(0, 1));
   const error = await executionError(redlock.acquire([name], LONG));
   expect(isLockError(error.cause, "WRONG_DATA")).toBe(true);
   expect(await votesAgainst(error)).toEqual([["WrongDataError"]]);
@@ -235,8 +235,8 @@ test("what redlock itself has under the name is left alone, and named as the cau
 
 test("it excludes other locks of this library by the same name", async () => {
   const name = freshName();
-  const redlock = newRedlock(masters().slice(0, 1), ONCE);
-  const client = new LockClient(masters()[0]?.connect() as never);
+  const redlock = newRedlock(masters.slice(0, 1), ONCE);
+  const client = new LockClient(masters[0]?.connect() as never);
   const lock = await redlock.acquire([name], LONG);
   expect(await client.getLock(name).tryLock()).toBeNull();
   await lock.release();
@@ -245,7 +245,7 @@ test("it excludes other locks of this library by the same name", async () => {
 });
 
 test("driftFactor makes expiration earlier, that of a call too", async () => {
-  const redlock = newRedlock(masters().slice(0, 1), { driftFactor: 0.1 });
+  const redlock = newRedlock(masters.slice(0, 1), { driftFactor: 0.1 });
   const most = (share: number) => Date.now() + LONG * (1 - share);
   const lock = await redlock.acquire([freshName()], LONG);
   expect(lock.expiration).toBeLessThanOrEqual(most(0.1));
@@ -262,7 +262,7 @@ test("scripts of one's own cause a warning", async () => {
 });
 
 test("a listener that throws disturbs no call", async () => {
-  const [redlock, other] = [newRedlock(masters().slice(0, 3), ONCE), newRedlock(masters().slice(0, 3))];
+  const [redlock, other] = [newRedlock(masters.slice(0, 3), ONCE), newRedlock(masters.slice(0, 3))];
   redlock.on("error", () => {
     throw new Error("the listener's");
   });

@@ -3,11 +3,11 @@
  * killed: never are more permits out than there are, none is lost or invented, nobody waits for what is free, and a
  * latch opens with the last count.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PATIENCE, UNHURRIED } from "../support/index.js";
 import { Crowd, type CrowdPart, type CrowdVerdict, crowdServers, type Harm, keepCrowd } from "./crowd.js";
 import { playRounds } from "./latch-rounds.js";
-import { type Servers, startServers, stopServers } from "./scene.js";
+import { startServers } from "./scene.js";
 
 /** Stays. */
 const ENOUGH = 101;
@@ -52,12 +52,7 @@ const latch: CrowdPart = {
   config: { tasks: 0, options: CALM },
 };
 
-let servers: Servers;
-
-beforeAll(async () => {
-  servers = await startServers();
-});
-afterAll(() => stopServers(servers));
+const servers = await startServers();
 
 async function gathered(part: CrowdPart, play: (crowd: Crowd) => Promise<void>): Promise<void> {
   const crowd = await Crowd.gather(part, crowdServers(servers));

@@ -2,8 +2,8 @@
  * Several processes, each with many tasks, read and write back counters under plain locks, on one Redis; then the same
  * with processes that are killed and paused at random moments. kinds.test.ts does so with the other kinds.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { until } from "../support/index.js";
+import { afterEach, expect, test } from "vitest";
+import { forFile, until } from "../support/index.js";
 import { Fleet, type Part } from "./fleet.js";
 
 const ACQUISITIONS = 120_000;
@@ -43,13 +43,8 @@ const wild: Part = {
   limits: { lease: 1_800, margin: 3_000, patience: 1_000 },
 };
 
-let fleet: Fleet;
-
-beforeAll(async () => {
-  fleet = await Fleet.launch();
-});
+const fleet = await forFile(Fleet.launch());
 afterEach(() => fleet.reset());
-afterAll(() => fleet?.end());
 
 test(
   `${ACQUISITIONS} acquisitions by ${calm.processes} processes exclude each other`,

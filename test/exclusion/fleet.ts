@@ -199,7 +199,7 @@ export class Fleet {
     await Promise.all(servers.map((server) => server.call("FLUSHALL")));
   }
 
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#killAll();
     await Promise.all([this.site.stop(), this.witness.stop()]);
   }

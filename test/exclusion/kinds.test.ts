@@ -2,8 +2,8 @@
  * As exclusion.test.ts, over fair, fenced and read-write locks: who wants a lock alone is alone, readers share it
  * with readers only, who came first goes first, and tokens rise.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { until } from "../support/index.js";
+import { afterEach, expect, test } from "vitest";
+import { forFile, until } from "../support/index.js";
 import type { History } from "./checker.js";
 import { Fleet, type Part } from "./fleet.js";
 import { tally } from "./order.js";
@@ -67,13 +67,8 @@ const careless: Part = {
   limits: { lease: 1_500, margin: 3_000, patience: 3_000 },
 };
 
-let fleet: Fleet;
-
-beforeAll(async () => {
-  fleet = await Fleet.launch();
-});
+const fleet = await forFile(Fleet.launch());
 afterEach(() => fleet.reset());
-afterAll(() => fleet?.end());
 
 /** How many sections of each kind, and how much of what is to be shown there was in them. */
 function describeSections({ sections }: History) {

@@ -3,12 +3,12 @@
  * passes without it. `pollCap` is long, where a poll would make up for a wake-up that does not come.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PATIENCE, UNHURRIED } from "../support/index.js";
 import { Crowd, type CrowdKind, type CrowdPart, crowdServers } from "./crowd.js";
 import type { CrowdFindingKind } from "./crowd-checker.js";
 import { playRounds } from "./latch-rounds.js";
-import { type Servers, startServers, stopServers } from "./scene.js";
+import { startServers } from "./scene.js";
 
 const MS = 1_000;
 /** Chance decides what happens in so short a time, and how much of it on a busy machine: so long it is tried again. */
@@ -69,12 +69,7 @@ const plots: readonly Plot[] = [
   { mutant: "forgets-setting", kind: "latch", found: "rounds", lossy: 6 },
 ];
 
-let servers: Servers;
-
-beforeAll(async () => {
-  servers = await startServers();
-});
-afterAll(() => stopServers(servers));
+const servers = await startServers();
 
 function partOf(
   { mutant, kind, config, patience = SERVED, lossy = CALM }: Plot,

@@ -2,10 +2,10 @@
  * As planted.test.ts, for the other kinds: the library with one mistake in it is found out by the checker, and passes
  * the same events without it. `pollCap` is long where a poll would make up for a wake-up that does not come.
  */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { until } from "../support/index.js";
 import type { FindingKind, Limits } from "./checker.js";
-import { Scene, type Servers, startServers, stopServers } from "./scene.js";
+import { Scene, startServers } from "./scene.js";
 
 const LEASE = 1_500;
 const LONG = 90_000;
@@ -15,12 +15,7 @@ const STUCK = 5_500;
 /** Longer than a test runs: nobody polls, or gives up. Leases but for `LEASE`, which is the watchdog's, are never renewed. */
 const ASLEEP = 60_000;
 
-let servers: Servers;
-
-beforeAll(async () => {
-  servers = await startServers();
-});
-afterAll(() => stopServers(servers));
+const servers = await startServers();
 
 interface Plot {
   readonly mutant: string;

@@ -3,20 +3,15 @@
  * mistake does not survive; and the real lock passes the same faults.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { FindingKind } from "./checker.js";
-import { type Actor, Scene, type Servers, startServers, stopServers } from "./scene.js";
+import { type Actor, Scene, startServers } from "./scene.js";
 
 const LEASE = 1_200;
 const LONG = 90_000;
 const LIMITS = { lease: LEASE, margin: 300, patience: 10_000 };
 
-let servers: Servers;
-
-beforeAll(async () => {
-  servers = await startServers();
-});
-afterAll(() => stopServers(servers));
+const servers = await startServers();
 
 type Plot = (scene: Scene, a: Actor, b: Actor) => Promise<void>;
 

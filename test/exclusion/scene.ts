@@ -1,6 +1,7 @@
 /** Where planted locks are tried: processes that want one lock, a proxy before each, and the checker's verdict. */
 import {
   type FaultProxy,
+  forFile,
   type RedisServer,
   startProxy,
   startRedis,
@@ -17,12 +18,8 @@ export interface Servers {
 }
 
 export async function startServers(): Promise<Servers> {
-  const [locks, witness] = await Promise.all([startRedis(), startRedis()]);
+  const [locks, witness] = await Promise.all([forFile(startRedis()), forFile(startRedis())]);
   return { locks, witness };
-}
-
-export async function stopServers(servers: Servers | undefined): Promise<void> {
-  await Promise.all([servers?.locks.stop(), servers?.witness.stop()]);
 }
 
 /** Which lock is tried: a module of planted/, and what that is told. */

@@ -20,7 +20,7 @@ import {
   vacate,
 } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 /** Milliseconds that a master has for its answer: a process may stand still for so long. */
 const TIME = 3_000;
@@ -49,7 +49,7 @@ const HARMS: readonly Harm[] = [
 
 for (const { what, harm } of HARMS) {
   test(`a minority that is ${what} is waited for once at most, and nothing piles up for it`, async () => {
-    await using party = await Party.of(masters(), { client: IMPATIENT });
+    await using party = await Party.of(masters, { client: IMPATIENT });
     await party.warmUp();
     await harm(party, 1);
     const first = await timed(() => party.lock.lock({ lease: LEASE }));
@@ -73,7 +73,7 @@ for (const { what, harm } of HARMS) {
   });
 
   test(`with a majority ${what} the first round says QUORUM, and gives its one vote back`, async () => {
-    await using party = await Party.of(masters(), { client: IMPATIENT });
+    await using party = await Party.of(masters, { client: IMPATIENT });
     await party.warmUp();
     await harm(party, 0);
     await harm(party, 2);
@@ -87,17 +87,14 @@ for (const { what, harm } of HARMS) {
       ]);
       // Its time until the connections count as gone, and that for the answers.
       expect(took).toBeLessThan(2 * TIME + QUICK);
-      await until(
-        "the vote is given back",
-        async () => (await masters()[1]?.call("EXISTS", party.name)) === 0,
-      );
+      await until("the vote is given back", async () => (await masters[1]?.call("EXISTS", party.name)) === 0);
     }
     expect(await failure(party.lock.isLocked())).toMatchObject({ code: "QUORUM" });
   });
 }
 
 test("a member whose connection never gets ready is waited for once, and listened to by few", async () => {
-  await using party = await Party.of(masters(), { cold: true });
+  await using party = await Party.of(masters, { cold: true });
   party.proxy(2).blackhole();
   await (await party.lock.lock({ lease: LEASE })).unlock();
   const took: number[] = [];
@@ -112,7 +109,7 @@ test("a member whose connection never gets ready is waited for once, and listene
 });
 
 test("a slow master is waited for by nobody: it joins, or is given back if its answer takes too long", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
   party.proxy(0).delayReplies(NEVER, script("acquire"));
   const all = await party.lock.lock({ lease: LONG });
@@ -131,19 +128,19 @@ test("a slow master is waited for by nobody: it joins, or is given back if its a
 });
 
 test("a master that has restarted empty votes again", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
-  await masters()[2]?.restart();
+  await masters[2]?.restart();
   await until("it is back", () => party.redises[2]?.status === "ready");
   await (await takeAll(party, LONG)).unlock();
 });
 
 test("with a minority away, waiters are woken by the others", async () => {
-  await using party = await Party.of(masters(), { client: { pollCap: NEVER, ...IMPATIENT } });
-  await using other = await Party.of(masters(), { name: party.name, client: IMPATIENT });
+  await using party = await Party.of(masters, { client: { pollCap: NEVER, ...IMPATIENT } });
+  await using other = await Party.of(masters, { name: party.name, client: IMPATIENT });
   const hold = await other.lock.lock({ lease: LONG });
   const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
-  await masters()[0]?.kill();
+  await masters[0]?.kill();
   await hold.unlock();
   const next = await waiter.done;
   expect(next.members).toHaveLength(2);
@@ -152,20 +149,20 @@ test("with a minority away, waiters are woken by the others", async () => {
 
 test("a waiting call lives through the loss of a majority, and is granted when that is back", async () => {
   for (const way of ["stopped", "killed"] as const) {
-    await using party = await Party.of(masters(), { client: { pollCap: 300, ...IMPATIENT } });
+    await using party = await Party.of(masters, { client: { pollCap: 300, ...IMPATIENT } });
     await occupy(party, [0, 1, 2], LONG);
     const waiter = await parked(party, () => party.lock.lock({ lease: 60_000 }));
     const call = watch(waiter.done);
     const asked = [...party.asked];
     for (const i of [0, 1]) {
-      if (way === "stopped") masters()[i]?.pause();
-      else await masters()[i]?.kill();
+      if (way === "stopped") masters[i]?.pause();
+      else await masters[i]?.kill();
     }
     await until("it has tried in vain", () => (party.asked[2] ?? 0) >= (asked[2] ?? 0) + 2);
     expect(call.state).toBe("pending");
     for (const i of [0, 1]) {
-      if (way === "stopped") masters()[i]?.resume();
-      else await masters()[i]?.restart();
+      if (way === "stopped") masters[i]?.resume();
+      else await masters[i]?.restart();
     }
     // Those that were killed come back empty, and what they have then may be the call's own.
     await vacate(party, way === "killed" ? [2] : [0, 1, 2]);
@@ -179,7 +176,7 @@ test("a waiting call lives through the loss of a majority, and is granted when t
 test("a wait that ends while a majority is away is UNAVAILABLE; one that ends while others hold it is not", async () => {
   // Who has been silent for a tenth of that is away.
   const client = { pollCap: 200, commandTimeout: 20_000 };
-  await using party = await Party.of(masters(), { client });
+  await using party = await Party.of(masters, { client });
   await occupy(party, [0, 1, 2], LONG);
   expect(await party.lock.tryLock(2_500, LEASE)).toBeNull();
   await expect(party.lock.lock({ wait: 2_500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });

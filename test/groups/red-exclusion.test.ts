@@ -19,8 +19,8 @@ const TERMS = { tasks: 4, lease: 12_000, safe: 6_000 };
 /** Milliseconds that a test may take on a busy machine: all of them wait for sections that are counted, not for a time. */
 const LIMIT = { timeout: 6 * PATIENCE };
 
-const faithful = useMasters(3, FAITHFUL);
-const plain = useMasters(5);
+const faithful = await useMasters(3, FAITHFUL);
+const plain = await useMasters(5);
 
 interface Figures {
   readonly sections: number;
@@ -75,7 +75,7 @@ async function more(what: "count" | "violations", number: number): Promise<void>
 }
 
 test("four processes of four tasks on three masters never meet", LIMIT, async () => {
-  const seen = await contend(plain().slice(0, 3), () => more("count", 300));
+  const seen = await contend(plain.slice(0, 3), () => more("count", 300));
   expect(seen).toMatchObject({ violations: 0, errors: [] });
 });
 
@@ -83,9 +83,9 @@ test(
   "nor do they while one master at a time is killed or stopped, as long as masters remember",
   LIMIT,
   async () => {
-    const seen = await contend(faithful(), async () => {
+    const seen = await contend(faithful, async () => {
       for (let i = 0; i < 12; i++) {
-        const master = faithful()[randomInt(3)] as RedisServer;
+        const master = faithful[randomInt(3)] as RedisServer;
         if (i % 2 === 0) {
           await master.kill();
           await pause(randomInt(200));
@@ -103,12 +103,12 @@ test(
 );
 
 test("nor on five masters of which two are stopped", LIMIT, async () => {
-  for (const i of [1, 3]) plain()[i]?.pause();
-  const seen = await contend(plain(), () => more("count", 150));
+  for (const i of [1, 3]) plain[i]?.pause();
+  const seen = await contend(plain, () => more("count", 150));
   expect(seen).toMatchObject({ violations: 0, errors: [] });
 });
 
 test("a lock that does not exclude is noticed", LIMIT, async () => {
-  const seen = await contend(plain().slice(0, 3), () => more("violations", 1), true);
+  const seen = await contend(plain.slice(0, 3), () => more("violations", 1), true);
   expect(seen.violations).toBeGreaterThan(0);
 });

@@ -6,10 +6,10 @@ import { watch } from "../faults/harness.js";
 import { startProxy, until } from "../support/index.js";
 import { expectNothingLeft, heldOn, joined, LONG, NEVER, Party, parked, useMasters } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 test("it is taken on all masters and given back on all, with the ids and the name that belong to it", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const { lock, name } = party;
   expect(lock).toBeInstanceOf(MultiLock);
   expect(lock.name).toBe(`${name},${name},${name}`);
@@ -19,7 +19,7 @@ test("it is taken on all masters and given back on all, with the ids and the nam
   expect(hold.members.map(({ lockName }) => lockName)).toEqual([name, name, name]);
   expect(hold.ownerId).toBe(hold.members[0]?.ownerId);
   for (const [i, { ownerId }] of hold.members.entries()) {
-    expect(await masters()[i]?.call("HGETALL", name)).toEqual([ownerId, "1"]);
+    expect(await masters[i]?.call("HGETALL", name)).toEqual([ownerId, "1"]);
   }
   await hold.unlock();
   expect(hold.isHeld).toBe(false);
@@ -27,7 +27,7 @@ test("it is taken on all masters and given back on all, with the ids and the nam
 });
 
 test("the constructor refuses too few locks, one lock twice, and what is no lock", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const [a, b, c] = party.clients.map((client) => client.getLock(party.name)) as [never, never, never];
   await refused(() => new RedLock(), TypeError);
   await refused(() => new RedLock(a), TypeError);
@@ -42,8 +42,8 @@ test("the constructor refuses too few locks, one lock twice, and what is no lock
 });
 
 test("two members on one server are refused by the first call, whichever it is, and nothing stays taken", async () => {
-  await using party = await Party.of(masters());
-  await using beside = await startProxy(masters()[0] as never);
+  await using party = await Party.of(masters);
+  await using beside = await startProxy(masters[0] as never);
   const { name } = party;
   const redis = beside.connect();
   const client = new LockClient(redis, { watchdogTimeout: 1_000_000 });
@@ -71,8 +71,8 @@ test("two members on one server are refused by the first call, whichever it is, 
 });
 
 test("events of kind red go to every client of a member, beside those of the members", async () => {
-  await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
-  await using other = await Party.of(masters(), { name: party.name });
+  await using party = await Party.of(masters, { client: { pollCap: NEVER } });
+  await using other = await Party.of(masters, { name: party.name });
   const seen = party.clients.map((client) => recordEvents(client));
   const red = (): string[][] =>
     seen.map((events) => events.filter(({ payload }) => payload.kind === "red").map(({ name }) => name));
@@ -99,12 +99,12 @@ test("events of kind red go to every client of a member, beside those of the mem
 });
 
 test("tokens of fenced members are in hold.members, and rise on every master", async () => {
-  await using party = await Party.of(masters(), { make: (client, name) => client.getFencedLock(name) });
+  await using party = await Party.of(masters, { make: (client, name) => client.getFencedLock(name) });
   const tokens: bigint[][] = [];
   for (let i = 0; i < 3; i++) {
     const hold = await party.lock.lock();
     // A majority has granted it; the others join.
-    await until("all are held", () => hold.members.length === masters().length);
+    await until("all are held", () => hold.members.length === masters.length);
     tokens.push(hold.members.map((member) => (member as unknown as { token: bigint }).token));
     await hold.unlock();
   }
@@ -117,9 +117,9 @@ test("of read sides many are held at once; the write sides wait for all, and are
   const client = { pollCap: NEVER };
   const read = { make: (by: LockClient, name: string) => by.getReadWriteLock(name).readLock(), client };
   const write = { make: (by: LockClient, name: string) => by.getReadWriteLock(name).writeLock(), client };
-  await using one = await Party.of(masters(), read);
-  await using two = await Party.of(masters(), { ...read, name: one.name });
-  await using writer = await Party.of(masters(), { ...write, name: one.name });
+  await using one = await Party.of(masters, read);
+  await using two = await Party.of(masters, { ...read, name: one.name });
+  await using writer = await Party.of(masters, { ...write, name: one.name });
   const holds = [await one.lock.lock(), await two.lock.lock()];
   expect(await writer.lock.tryLock()).toBeNull();
   const writing = await untilWaiting(writer.client(0), () => writer.lock.lock());
@@ -136,8 +136,8 @@ test("of read sides many are held at once; the write sides wait for all, and are
 
 test("fair members work: waiters of several clients are all served", async () => {
   const fair = { make: (by: LockClient, name: string) => by.getFairLock(name), client: { pollCap: NEVER } };
-  await using one = await Party.of(masters(), fair);
-  await using two = await Party.of(masters(), { ...fair, name: one.name });
+  await using one = await Party.of(masters, fair);
+  await using two = await Party.of(masters, { ...fair, name: one.name });
   let [inside, served] = [0, 0];
   const visit = async (): Promise<void> => {
     expect(++inside).toBe(1);
@@ -151,8 +151,8 @@ test("fair members work: waiters of several clients are all served", async () =>
 });
 
 test("what others ask is answered by the majority", async () => {
-  await using party = await Party.of(masters());
-  await using other = await Party.of(masters(), { name: party.name });
+  await using party = await Party.of(masters);
+  await using other = await Party.of(masters, { name: party.name });
   const { lock } = other;
   expect([await lock.isLocked(), await lock.remainTimeToLive(), await lock.getHoldCount()]).toEqual([
     false,

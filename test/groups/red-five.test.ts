@@ -4,14 +4,14 @@ import { failure, nextEvent } from "../contract/helpers.js";
 import { type RedisServer, STEADY, until } from "../support/index.js";
 import { expectNothingLeft, heldOn, LONG, occupy, Party, takeAll, timed, useMasters } from "./red-helpers.js";
 
-const masters = useMasters(5);
+const masters = await useMasters(5);
 
 function master(i: number): RedisServer {
-  return masters()[i] as RedisServer;
+  return masters[i] as RedisServer;
 }
 
 test("three votes of five are needed, and enough", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await occupy(party, [0, 4], LONG);
   const hold = await party.lock.lock({ lease: LONG });
   expect(hold.members).toHaveLength(3);
@@ -27,7 +27,7 @@ test("three votes of five are needed, and enough", async () => {
 
 test("with one killed and one stopped it is taken, kept, extended and given back; with one more it is refused", async () => {
   const client = { watchdogTimeout: STEADY, commandTimeout: 4_000 };
-  await using party = await Party.of(masters(), { client });
+  await using party = await Party.of(masters, { client });
   const hold = await takeAll(party);
   await master(1).kill();
   master(3).pause();

@@ -3,17 +3,17 @@ import { expect, test } from "vitest";
 import { until } from "../support/index.js";
 import { expectNothingLeft, LONG, Party, SOON, useMasters } from "./red-helpers.js";
 
-const forgetful = useMasters(3);
-const faithful = useMasters(3, ["--appendonly", "yes", "--appendfsync", "always"]);
+const forgetful = await useMasters(3);
+const faithful = await useMasters(3, ["--appendonly", "yes", "--appendfsync", "always"]);
 
 test("one that remembers does not: with every write synced to disk the second is refused", async () => {
-  await using one = await Party.of(faithful(), { client: { commandTimeout: 3_000 } });
-  await using two = await Party.of(faithful(), { name: one.name, client: { commandTimeout: 3_000 } });
+  await using one = await Party.of(faithful, { client: { commandTimeout: 3_000 } });
+  await using two = await Party.of(faithful, { name: one.name, client: { commandTimeout: 3_000 } });
   await one.warmUp();
   one.proxy(2).blackhole();
   const first = await one.lock.lock({ lease: LONG });
   expect(first.members).toHaveLength(2);
-  await faithful()[1]?.restart();
+  await faithful[1]?.restart();
   await until("it is back", () => two.redises.every(({ status }) => status === "ready"), { timeout: SOON });
   expect(await two.lock.tryLock(0, LONG)).toBeNull();
   expect(first.isHeld).toBe(true);
@@ -23,7 +23,7 @@ test("one that remembers does not: with every write synced to disk the second is
 });
 
 test("nor does one that comes back only after the lease", async () => {
-  const servers = forgetful();
+  const servers = forgetful;
   await using one = await Party.of(servers, { client: { commandTimeout: 3_000 } });
   await using two = await Party.of(servers, { name: one.name, client: { commandTimeout: 3_000 } });
   await one.warmUp();

@@ -1,7 +1,7 @@
 /** What the tests of RedLock share: masters that can be harmed, and parties that have a client for each of them. */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { afterEach, expect } from "vitest";
 import {
   type Hold,
   type Lock,
@@ -15,6 +15,7 @@ import { failOnUnhandledRejections, freshName, script, type Version } from "../f
 import {
   type ClientOptions,
   type FaultProxy,
+  forFile,
   isPresence,
   type Matcher,
   PATIENCE,
@@ -36,11 +37,9 @@ export const LONG = 600_000;
  * Independent masters for the tests of one file; those that a test has stopped or killed are there for the next one. The file
  * fails if any promise rejected with nobody to hear it.
  */
-export function useMasters(count: number, args: readonly string[] = []): () => readonly RedisServer[] {
+export function useMasters(count: number, args: readonly string[] = []): Promise<readonly RedisServer[]> {
+  failOnUnhandledRejections();
   const servers: RedisServer[] = [];
-  beforeAll(async () => {
-    servers.push(...(await Promise.all(Array.from({ length: count }, () => startRedis({ args })))));
-  });
   afterEach(async () => {
     await Promise.all(
       servers.map(async (server) => {
@@ -49,11 +48,12 @@ export function useMasters(count: number, args: readonly string[] = []): () => r
       }),
     );
   });
-  afterAll(async () => {
-    await Promise.all(servers.map((server) => server.stop()));
-  });
-  failOnUnhandledRejections();
-  return () => servers;
+  const starting = async () => {
+    const server = await forFile(startRedis({ args }));
+    servers.push(server);
+    return server;
+  };
+  return Promise.all(Array.from({ length: count }, starting));
 }
 
 export interface PartyOptions {

@@ -17,12 +17,12 @@ import {
   useMasters,
 } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 for (const version of [5, 6] as const) {
   /** Master 2 answers tries when it is told to. */
   const withLateMaster = async (client = {}): Promise<Party> => {
-    const party = await Party.of(masters(), { version, client });
+    const party = await Party.of(masters, { version, client });
     await party.warmUp();
     await expectNothingLeft(party);
     party.proxy(2).clear();
@@ -65,7 +65,7 @@ for (const version of [5, 6] as const) {
   });
 
   test(`ioredis ${version}: a try that reaches its master after the hold has ended leaves nothing there`, async () => {
-    await using party = await Party.of(masters(), { version });
+    await using party = await Party.of(masters, { version });
     await party.warmUp();
     const before = party.asked[2] ?? 0;
     party.proxy(2).stall();

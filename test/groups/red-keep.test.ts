@@ -5,18 +5,18 @@ import { failure, nextEvent, recordEvents } from "../contract/helpers.js";
 import { type RedisServer, SLACK, until } from "../support/index.js";
 import { expectNothingLeft, heldOn, LONG, Party, SOON, takeAll, ttlsOf, useMasters } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 function member(hold: { members: readonly Hold[] }, i: number): Hold {
   return hold.members[i] as Hold;
 }
 
 async function each(numbers: readonly number[], what: (server: RedisServer) => unknown): Promise<void> {
-  await Promise.all(numbers.map((i) => what(masters()[i] as RedisServer)));
+  await Promise.all(numbers.map((i) => what(masters[i] as RedisServer)));
 }
 
 test("all members are renewed, and a hold with a lease is not", async () => {
-  await using party = await Party.of(masters(), { client: { watchdogTimeout: 9_000 } });
+  await using party = await Party.of(masters, { client: { watchdogTimeout: 9_000 } });
   const hold = await takeAll(party);
   const granted = await ttlsOf(party);
   for (const client of party.clients) await nextEvent(client, "renewed");
@@ -36,7 +36,7 @@ test("all members are renewed, and a hold with a lease is not", async () => {
 for (const way of ["killed", "stopped"] as const) {
   test(`a hold outlives a minority that is ${way}, and is given back in time`, async () => {
     const client = { watchdogTimeout: 4_500, commandTimeout: SLACK };
-    await using party = await Party.of(masters(), { client });
+    await using party = await Party.of(masters, { client });
     const hold = await takeAll(party);
     const lost = nextEvent(party.client(1), "lost");
     await each([1], (server) => (way === "killed" ? server.kill() : server.pause()));
@@ -50,7 +50,7 @@ for (const way of ["killed", "stopped"] as const) {
     await hold.unlock();
     expect(performance.now() - begun).toBeLessThan(0.9 * SLACK);
     await until("the others are free", async () => {
-      const left = await Promise.all([0, 2].map((i) => masters()[i]?.call("EXISTS", party.name)));
+      const left = await Promise.all([0, 2].map((i) => masters[i]?.call("EXISTS", party.name)));
       return left.join() === "0,0";
     });
   });
@@ -58,7 +58,7 @@ for (const way of ["killed", "stopped"] as const) {
 
 test("with a majority killed it is lost when that majority's deadline has passed, not before and not much later", async () => {
   const client = { watchdogTimeout: 6_000, commandTimeout: 1_000 };
-  await using party = await Party.of(masters(), { client });
+  await using party = await Party.of(masters, { client });
   const hold = await takeAll(party);
   await each([0, 2], (server) => server.kill());
   const deadline = performance.now() + Math.max(member(hold, 0).remaining, member(hold, 2).remaining);
@@ -89,7 +89,7 @@ test("with a majority killed it is lost when that majority's deadline has passed
   expect(hold.isHeld).toBe(false);
   expect(() => hold.assertHeld()).toThrow(hold.signal.reason);
   // What is left is given back, and not kept for nothing.
-  await until("the last one is free", async () => (await masters()[1]?.call("EXISTS", party.name)) === 0);
+  await until("the last one is free", async () => (await masters[1]?.call("EXISTS", party.name)) === 0);
   const error = (await failure(hold.unlock())) as LockLostError;
   expect(error).toBe(hold.signal.reason);
   expect(error).toMatchObject({ code: "LOCK_LOST", reason: "unreachable", lockName: party.lock.name });
@@ -99,7 +99,7 @@ test("with a majority killed it is lost when that majority's deadline has passed
 });
 
 test("with a majority restarted empty it is lost at the next renewal, long before its deadline", async () => {
-  await using party = await Party.of(masters(), { client: { watchdogTimeout: 15_000 } });
+  await using party = await Party.of(masters, { client: { watchdogTimeout: 15_000 } });
   const hold = await takeAll(party);
   await each([1, 2], (server) => server.restart());
   await until("they are back", () => party.redises.every(({ status }) => status === "ready"));
@@ -113,21 +113,21 @@ test("with a majority restarted empty it is lost at the next renewal, long befor
 });
 
 test("a minority that has forgotten the hold takes nothing from it; its own part is gone for good", async () => {
-  await using party = await Party.of(masters(), { client: { watchdogTimeout: 9_000 } });
+  await using party = await Party.of(masters, { client: { watchdogTimeout: 9_000 } });
   const hold = await takeAll(party);
-  await masters()[2]?.call("DEL", party.name);
+  await masters[2]?.call("DEL", party.name);
   await until("that is noticed", () => !member(hold, 2).isHeld);
   expect(hold.isHeld).toBe(true);
   // A master has a hundredth of the lease for its answer.
   await until("the masters answer that it is locked", () => party.lock.isLocked());
   expect(await heldOn(party)).toEqual([0, 1]);
-  await masters()[1]?.call("DEL", party.name);
+  await masters[1]?.call("DEL", party.name);
   await until("it is lost", () => hold.signal.aborted);
   await expectNothingLeft(party);
 });
 
 test("the deadline is that of the best majority, whichever members it is made of", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const hold = await takeAll(party, LONG);
   await member(hold, 0).extend(10_000);
   expect(hold.remaining).toBeGreaterThan(20_000);
@@ -140,8 +140,8 @@ test("the deadline is that of the best majority, whichever members it is made of
 });
 
 test("forced away by another process, it is lost at the next renewal and says by whom it is held", async () => {
-  await using party = await Party.of(masters(), { client: { watchdogTimeout: 9_000 } });
-  await using other = await Party.of(masters(), { name: party.name });
+  await using party = await Party.of(masters, { client: { watchdogTimeout: 9_000 } });
+  await using other = await Party.of(masters, { name: party.name });
   const hold = await takeAll(party);
   expect(await other.lock.forceUnlock()).toBe(true);
   expect(await other.lock.forceUnlock()).toBe(false);

@@ -14,7 +14,7 @@ import {
   vacate,
 } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 /** Of a waiter that nothing but an answer wakes. A master has three seconds for its answer. */
 const PATIENT = { pollCap: NEVER, commandTimeout: 3_000 };
@@ -37,7 +37,7 @@ async function roundInVain(party: Party, on: readonly number[]): Promise<void> {
 }
 
 test("a waiter whose round no majority answered in time tries again when the late answers come", async () => {
-  await using party = await Party.of(masters(), { client: PATIENT });
+  await using party = await Party.of(masters, { client: PATIENT });
   await occupy(party, [0, 1, 2], LONG);
   const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
   const call = watch(waiter.done);
@@ -53,7 +53,7 @@ test("a waiter whose round no majority answered in time tries again when the lat
 });
 
 test("late answers that say no let the waiter sleep on", async () => {
-  await using party = await Party.of(masters(), { client: PATIENT });
+  await using party = await Party.of(masters, { client: PATIENT });
   await occupy(party, [0, 1, 2], LONG);
   const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
   const call = watch(waiter.done);

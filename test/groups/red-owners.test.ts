@@ -16,14 +16,14 @@ import {
   useMasters,
 } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 function counts({ servers, name }: Party): Promise<unknown[]> {
   return Promise.all(servers.map(async (server) => String(await server.call("HVALS", name))));
 }
 
 test("bare calls re-enter nothing; in a scope each lock counts, and unlock gives back the innermost", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const { lock } = party;
   const bare = await lock.lock();
   expect(await lock.tryLock()).toBeNull();
@@ -46,7 +46,7 @@ test("bare calls re-enter nothing; in a scope each lock counts, and unlock gives
 });
 
 test("a call that was made before the last unlock re-enters", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const { lock } = party;
   await party.client(0).scope(async () => {
     const first = await joined(await lock.lock());
@@ -64,8 +64,8 @@ test("a call that was made before the last unlock re-enters", async () => {
 });
 
 test("parallel calls of one scope are one owner's", async () => {
-  await using party = await Party.of(masters());
-  await using other = await Party.of(masters(), { name: party.name });
+  await using party = await Party.of(masters);
+  await using other = await Party.of(masters, { name: party.name });
   const hold = await other.lock.lock();
   await party.client(0).scope(async () => {
     const first = await untilWaiting(party.client(0), () => party.lock.lock());
@@ -79,7 +79,7 @@ test("parallel calls of one scope are one owner's", async () => {
 });
 
 test("a nested run re-enters, siblings take turns, strangers wait", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const { lock } = party;
   let inside = 0;
   await lock.run(async (outer) => {
@@ -102,7 +102,7 @@ test("a nested run re-enters, siblings take turns, strangers wait", async () => 
 });
 
 test("with a minority forgotten, further calls re-enter by the majority, and win it back when all is given back", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const { lock } = party;
   await party.client(0).scope(async () => {
     const outer = await lock.lock({ lease: LONG });
@@ -122,7 +122,7 @@ test("with a minority forgotten, further calls re-enter by the majority, and win
 });
 
 test("validity counts from the call's round, also where its command stands behind another one of its owner", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const { lock } = party;
   await party.client(0).scope(async () => {
     const outer = await lock.lock({ lease: LONG });
@@ -142,7 +142,7 @@ for (const gone of [
   [1, 2],
 ]) {
   test(`when masters ${gone.join()} have forgotten the hold, the next call starts afresh`, async () => {
-    await using party = await Party.of(masters());
+    await using party = await Party.of(masters);
     const { lock } = party;
     await party.client(0).scope(async () => {
       const outer = await lock.lock({ lease: LONG });
@@ -163,8 +163,8 @@ for (const gone of [
 
 for (const closed of [0, 2]) {
   test(`closing client ${closed} ends calls that wait, and nothing of them is left`, async () => {
-    await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
-    await using other = await Party.of(masters(), { name: party.name });
+    await using party = await Party.of(masters, { client: { pollCap: NEVER } });
+    await using other = await Party.of(masters, { name: party.name });
     const hold = await other.lock.lock();
     const waiting = await untilWaiting(party.client(0), () => party.lock.lock());
     const behind = watch(party.lock.lock());
@@ -182,7 +182,7 @@ for (const closed of [0, 2]) {
   });
 
   test(`a hold outlives the close of client ${closed}; with a second one closed it is lost`, async () => {
-    await using party = await Party.of(masters());
+    await using party = await Party.of(masters);
     const hold = await takeAll(party);
     await party.client(closed).close({ timeout: 0 });
     expect(hold.isHeld).toBe(true);
@@ -196,7 +196,7 @@ for (const closed of [0, 2]) {
 }
 
 test("a close lets holds end by themselves, and the run says LOCK_LOST when it has ended them", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const run = party.lock.run(async (hold) => {
     await Promise.all(party.clients.map((client) => client.close({ timeout: 0 })));
     expect(hold.signal.aborted).toBe(true);

@@ -19,7 +19,7 @@ import {
   vacate,
 } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 const PASS = script("pass");
 const PATIENT = { client: { pollCap: NEVER } };
@@ -32,7 +32,7 @@ async function holdAndWaiter(party: Party): Promise<{ hold: MultiHold; done: Pro
 }
 
 test("giving back and taking are one command to each master", async () => {
-  await using party = await Party.of(masters(), PATIENT);
+  await using party = await Party.of(masters, PATIENT);
   const { hold, done } = await holdAndWaiter(party);
   for (const proxy of party.proxies) proxy.clear();
   await hold.unlock();
@@ -48,7 +48,7 @@ test("giving back and taking are one command to each master", async () => {
 });
 
 test("validity counts from when the hold before it was given back", async () => {
-  await using party = await Party.of(masters(), PATIENT);
+  await using party = await Party.of(masters, PATIENT);
   const { hold, done } = await holdAndWaiter(party);
   for (const proxy of party.proxies) proxy.delayReplies(250, PASS);
   await hold.unlock();
@@ -60,7 +60,7 @@ test("validity counts from when the hold before it was given back", async () => 
 });
 
 test("one master on which the hold was lost does no harm; with two nobody has it", async () => {
-  await using party = await Party.of(masters(), PATIENT);
+  await using party = await Party.of(masters, PATIENT);
   const { hold, done } = await holdAndWaiter(party);
   const behind = watch(party.lock.lock({ lease: LONG }));
   await occupyByForce(party, [0]);
@@ -77,7 +77,7 @@ test("one master on which the hold was lost does no harm; with two nobody has it
 });
 
 test("a call that ends while the lock is on its way to it leaves nothing", async () => {
-  await using party = await Party.of(masters(), PATIENT);
+  await using party = await Party.of(masters, PATIENT);
   const hold = await takeAll(party, LONG);
   const ending = new AbortController();
   const { done } = await parked(party, () => party.lock.lock({ lease: LONG, signal: ending.signal }));
@@ -95,14 +95,14 @@ test("a call that ends while the lock is on its way to it leaves nothing", async
 });
 
 test("commands whose replies are lost, and that are sent again, grant it once", async () => {
-  await using party = await Party.of(masters(), PATIENT);
+  await using party = await Party.of(masters, PATIENT);
   const { hold, done } = await holdAndWaiter(party);
   const cuts = party.proxies.map((proxy) => proxy.cutReplyOf(PASS));
   await hold.unlock();
   const next = await done;
   expect(cuts.filter(({ hits }) => hits > 0).length).toBeGreaterThanOrEqual(2);
   expect(next.members.length).toBeGreaterThanOrEqual(2);
-  const counts = await Promise.all(masters().map((server) => server.call("HGETALL", party.name)));
+  const counts = await Promise.all(masters.map((server) => server.call("HGETALL", party.name)));
   const held = (counts as string[][]).filter((fields) => fields.length > 0);
   expect(held.length).toBeGreaterThanOrEqual(2);
   for (const fields of held) expect(fields).toEqual([expect.any(String), "1"]);
@@ -111,7 +111,7 @@ test("commands whose replies are lost, and that are sent again, grant it once", 
 });
 
 test("masters that do not answer: the one who gives back is told so, and the waiter gets it when they are back", async () => {
-  await using party = await Party.of(masters(), { client: { pollCap: NEVER, commandTimeout: 3_000 } });
+  await using party = await Party.of(masters, { client: { pollCap: NEVER, commandTimeout: 3_000 } });
   const { hold, done } = await holdAndWaiter(party);
   for (const i of [0, 1]) party.proxy(i).stall();
   expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE" });
@@ -121,7 +121,7 @@ test("masters that do not answer: the one who gives back is told so, and the wai
 });
 
 test("an inner hold that is given back hands nothing over", async () => {
-  await using party = await Party.of(masters(), PATIENT);
+  await using party = await Party.of(masters, PATIENT);
   await party.client(0).scope(async () => {
     const outer = await takeAll(party, LONG);
     const inner = await party.lock.lock({ lease: LONG });
@@ -140,8 +140,8 @@ test("an inner hold that is given back hands nothing over", async () => {
 });
 
 test("a process whose calls come without end lets another one in", async () => {
-  await using party = await Party.of(masters(), PATIENT);
-  await using other = await Party.of(masters(), { name: party.name, ...PATIENT });
+  await using party = await Party.of(masters, PATIENT);
+  await using other = await Party.of(masters, { name: party.name, ...PATIENT });
   const ending = new AbortController();
   let rounds = 0;
   const loops = Array.from({ length: 6 }, async () => {
@@ -166,6 +166,6 @@ test("a process whose calls come without end lets another one in", async () => {
 
 /** A stranger has it on these masters, whoever had it before. */
 async function occupyByForce(party: Party, on: readonly number[]): Promise<void> {
-  for (const i of on) await masters()[i]?.call("DEL", party.name);
+  for (const i of on) await masters[i]?.call("DEL", party.name);
   await occupy(party, on, LONG);
 }

@@ -15,24 +15,24 @@ import {
   useMasters,
 } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 const IMPATIENT = { commandTimeout: 3_000 };
 
 test("unlock resolves when a majority has confirmed; the rest is done when the stopped master goes on", async () => {
-  await using party = await Party.of(masters(), { client: { commandTimeout: 10_000 } });
+  await using party = await Party.of(masters, { client: { commandTimeout: 10_000 } });
   const hold = await party.lock.lock({ lease: LONG });
-  masters()[0]?.pause();
+  masters[0]?.pause();
   const { took } = await timed(() => hold.unlock());
   expect(took).toBeLessThan(9_000);
   expect(hold.isHeld).toBe(false);
-  masters()[0]?.resume();
+  masters[0]?.resume();
   await expectNothingLeft(party);
   await hold.unlock();
 });
 
 test("a failed unlock rejects with a LockError and all errors; calls beside it share that, later ones ask again", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   const hold = await takeAll(party, LONG);
   for (const i of [0, 1]) party.proxy(i).stall();
   const calls = [hold.unlock(), hold.unlock()];
@@ -49,7 +49,7 @@ test("a failed unlock rejects with a LockError and all errors; calls beside it s
 });
 
 test("so it is with lock.unlock() in a scope, until nothing is left to give back", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   await party.client(0).scope(async () => {
     await takeAll(party, LONG);
     for (const i of [1, 2]) party.proxy(i).stall();
@@ -65,7 +65,7 @@ test("so it is with lock.unlock() in a scope, until nothing is left to give back
 });
 
 test("a lock that a majority has forgotten is lost at its unlock, and stays so", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   const hold = await party.lock.lock({ lease: LONG });
   await forget(party, hold, 0, 2);
   const error = (await failure(hold.unlock())) as LockError;
@@ -80,7 +80,7 @@ for (const [gone, silent] of [
   [2, 0],
 ] as const) {
   test(`one member lost (${gone}) and one silent (${silent}) is no loss while a majority is there`, async () => {
-    await using party = await Party.of(masters(), { client: IMPATIENT });
+    await using party = await Party.of(masters, { client: IMPATIENT });
     const events: unknown[] = [];
     party.client(1).on("error", ({ cause }) => events.push(cause));
     const result = await party.lock.run(
@@ -109,7 +109,7 @@ for (const [gone, silent] of [
 }
 
 test("run: what fn throws wins; a loss rejects with what fn returned; a silent release is told as an event", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   const mine = new Error("mine");
   const throws = party.lock.run(async (hold) => {
     await forget(party, hold, 0, 1, 2);
@@ -140,7 +140,7 @@ test("run: what fn throws wins; a loss rejects with what fn returned; a silent r
 });
 
 test("extend moves the deadline of a majority, up and down, and fails without one", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   const hold = await takeAll(party, 60_000);
   await hold.extend(LONG);
   expect(hold.remaining).toBeGreaterThan(LONG / 2);

@@ -22,11 +22,11 @@ import {
   vacate,
 } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 test("all masters are asked at once: with every answer delayed a take costs one delay", async () => {
   const delay = 2_500;
-  await using party = await Party.of(masters(), { client: { commandTimeout: 10_000 } });
+  await using party = await Party.of(masters, { client: { commandTimeout: 10_000 } });
   await party.warmUp();
   const sent: number[] = [];
   for (const proxy of party.proxies) {
@@ -45,7 +45,7 @@ test("all masters are asked at once: with every answer delayed a take costs one 
 });
 
 test("a free lock costs each master one command, and so does giving it back", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
   for (const proxy of party.proxies) proxy.clear();
   await (await party.lock.lock()).unlock();
@@ -66,7 +66,7 @@ const TIMES: [what: string, lease: number | undefined, commandTimeout: number, t
 
 for (const [what, lease, commandTimeout, time] of TIMES) {
   test(`a silent master is given ${what} for its answer, and no more`, async () => {
-    await using party = await Party.of(masters(), { client: { commandTimeout, watchdogTimeout: 30_000 } });
+    await using party = await Party.of(masters, { client: { commandTimeout, watchdogTimeout: 30_000 } });
     await party.warmUp();
     for (const i of [1, 2]) party.proxy(i).stall();
     const { value: error, took } = await timed(() => failure(party.lock.tryLock(0, lease)));
@@ -79,7 +79,7 @@ for (const [what, lease, commandTimeout, time] of TIMES) {
 }
 
 test("validity counts from before the first command: what slow members take is off it", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
   for (const slow of [
     [1, 2],
@@ -99,7 +99,7 @@ test("validity counts from before the first command: what slow members take is o
 test("a grant without validity is no hold, and is given back everywhere", async () => {
   let leaps = 0;
   const clock = { ...systemClock, wall: () => Date.now() + leaps * 200_000 };
-  await using party = await Party.of(masters(), { client: { [INTERNALS]: { clock } } as object });
+  await using party = await Party.of(masters, { client: { [INTERNALS]: { clock } } as object });
   await party.warmUp();
   const isTry = script("acquire");
   for (const proxy of party.proxies) {
@@ -118,7 +118,7 @@ test("a grant without validity is no hold, and is given back everywhere", async 
 });
 
 test("validity that ends while the round waits for a majority is none", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
   party.proxy(2).stall();
   // One grants it at once, the next one later than that is valid.
@@ -128,7 +128,7 @@ test("validity that ends while the round waits for a majority is none", async ()
 });
 
 test("grants that come too late are tried for again after a short pause, not after pollCap", async () => {
-  await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
+  await using party = await Party.of(masters, { client: { pollCap: NEVER } });
   await party.warmUp();
   for (const proxy of party.proxies) proxy.delayReplies(30, script("acquire"));
   // Answers that are later than the lease, and not so late that they count for none: a slow machine takes a few calls.
@@ -153,7 +153,7 @@ test("grants that come too late are tried for again after a short pause, not aft
 });
 
 test("one stranger's vote does no harm; with two the call is refused, and gives its own vote back", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await occupy(party, [1], LONG);
   const hold = await party.lock.tryLock(0, LONG);
   expect(hold?.members).toHaveLength(2);
@@ -169,7 +169,7 @@ test("one stranger's vote does no harm; with two the call is refused, and gives 
 });
 
 test("a lost round gives back at once what a master granted without its answer being heard", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
   await occupy(party, [0, 1], LONG);
   party.proxy(2).delayReplies(NEVER, script("acquire"));
@@ -181,7 +181,7 @@ test("a lost round gives back at once what a master granted without its answer b
 });
 
 test("what a silent master grants late is given back, though the call was won without it", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
   party.proxy(2).stall();
   const hold = await until("it is taken", () => party.lock.tryLock(0, 20_000), { timeout: SOON });
@@ -196,12 +196,12 @@ test("what a silent master grants late is given back, though the call was won wi
 });
 
 test("commands whose replies are lost and that are sent again count once on each master", async () => {
-  await using party = await Party.of(masters());
+  await using party = await Party.of(masters);
   await party.warmUp();
   const cuts = party.proxies.map((proxy) => proxy.cutReplyOf(ownScripts(party)));
   const hold = await party.lock.lock({ lease: LONG });
   expect(cuts.map(({ hits }) => hits)).toEqual([1, 1, 1]);
-  const counts = await Promise.all(masters().map((server) => server.call("HVALS", party.name)));
+  const counts = await Promise.all(masters.map((server) => server.call("HVALS", party.name)));
   const granted = (counts as string[][]).filter((count) => count.length > 0);
   expect(granted.length).toBeGreaterThanOrEqual(2);
   for (const count of granted) expect(count).toEqual(["1"]);
@@ -213,7 +213,7 @@ test("commands whose replies are lost and that are sent again count once on each
 });
 
 test("a message from one master is no reason to try; those of a majority are", async () => {
-  await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
+  await using party = await Party.of(masters, { client: { pollCap: NEVER } });
   await party.warmUp();
   await occupy(party, [0, 1, 2], LONG);
   const waiter = await parked(party, () => party.lock.lock());
@@ -232,7 +232,7 @@ test("a message from one master is no reason to try; those of a majority are", a
 });
 
 test("an aborted call ends at once and leaves nothing, wherever it is", async () => {
-  await using party = await Party.of(masters(), { client: { pollCap: NEVER } });
+  await using party = await Party.of(masters, { client: { pollCap: NEVER } });
   await party.warmUp();
   const early = new AbortController();
   early.abort(new Error("early"));

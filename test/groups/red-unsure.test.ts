@@ -4,7 +4,7 @@ import { failure } from "../contract/helpers.js";
 import { until } from "../support/index.js";
 import { heldOn, LONG, occupy, Party, SOON, takeAll, useMasters, vacate } from "./red-helpers.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 
 /** A master has three seconds for its answer. */
 const IMPATIENT = { commandTimeout: 3_000 };
@@ -24,7 +24,7 @@ async function answersOf(lock: Ask, owner: { readonly owner: never }): Promise<R
 const UNSURE = Object.fromEntries(QUESTIONS.map((question) => [question, "QUORUM"]));
 
 test("held by two of three with one of those silent, nothing is said until it answers again", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   await party.warmUp();
   await occupy(party, [2], LONG);
   const hold = await until("it is taken", () => party.lock.tryLock(0, LONG), { timeout: SOON });
@@ -50,7 +50,7 @@ test("held by two of three with one of those silent, nothing is said until it an
 });
 
 test("where the others agree, the silent one is not missed", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   await party.warmUp();
   const hold = await takeAll(party, LONG);
   const owner = { owner: hold as never };
@@ -69,11 +69,11 @@ test("where the others agree, the silent one is not missed", async () => {
 });
 
 test("a hold count that the silent one could raise is not told; that it is held is", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   await party.warmUp();
   const hold = await takeAll(party, LONG);
   const owner = { owner: hold as never };
-  await masters()[0]?.call("HINCRBY", party.name, hold.members[0]?.ownerId ?? "", 1);
+  await masters[0]?.call("HINCRBY", party.name, hold.members[0]?.ownerId ?? "", 1);
   expect(await party.lock.getHoldCount(owner)).toBe(1);
   party.proxy(1).stall();
   expect(await failure(party.lock.getHoldCount(owner))).toMatchObject({ code: "QUORUM" });
@@ -84,7 +84,7 @@ test("a hold count that the silent one could raise is not told; that it is held 
 });
 
 test("who holds nothing is told so without a call, whoever is silent", async () => {
-  await using party = await Party.of(masters(), { client: IMPATIENT });
+  await using party = await Party.of(masters, { client: IMPATIENT });
   await party.warmUp();
   for (const proxy of party.proxies) proxy.stall();
   expect(await party.lock.isHeldByCurrentOwner()).toBe(false);

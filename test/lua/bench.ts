@@ -3,7 +3,7 @@
  * what was announced. The scripts are those of generated.ts, unless tools/mutate-lua.mjs tests these tests.
  */
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import {
   type AnyScript,
   type ArgumentValues,
@@ -15,6 +15,7 @@ import {
 import {
   allKeys,
   findRedis,
+  forFile,
   hasFeaturesOf,
   type KeyState,
   type RedisServer,
@@ -117,17 +118,10 @@ export const announced = (payload: string): Announcement[] => [{ channel: CHANNE
 export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
 
 /** A server for the tests of one file; `channels`: where sharded announcements are heard. */
-export function useBench(...channels: string[]): () => Bench {
-  let bench: Bench | undefined;
-  beforeAll(async () => {
-    bench = new Bench(await startRedis());
-    await bench.subscribe([CHANNEL, ...channels]);
-  });
-  afterAll(() => bench?.stop());
-  return () => {
-    if (bench === undefined) throw new Error("the bench is not up yet");
-    return bench;
-  };
+export async function useBench(...channels: string[]): Promise<Bench> {
+  const bench = await forFile(new Bench(await startRedis()));
+  await bench.subscribe([CHANNEL, ...channels]);
+  return bench;
 }
 
 export class Bench {
@@ -291,7 +285,7 @@ export class Bench {
     return connection;
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.server.stop();
   }
 }

@@ -5,7 +5,7 @@ import { each, scriptTable } from "./table.js";
 
 const CLIENT = "holdfast_client:{a}";
 const INDEX = "holdfast_clients";
-const bench = useBench();
+const bench = await useBench();
 
 const fields = { label: "mail", host: "h1", pid: "17", since: "1700000000000", holds: "[1]", waits: "[2]" };
 const told = (ttl: number): States => ({ [CLIENT]: held(fields, ttl) });

@@ -40,7 +40,7 @@ import {
 import { CALL, done } from "./sides.js";
 import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = useBench(wakeChannel(OTHER), wakeChannel(JAVA));
+const bench = await useBench(wakeChannel(OTHER), wakeChannel(JAVA));
 
 type Waiter = [waiter: string, Place];
 /** Waiters of a client of this library, of which no more is said. */
@@ -430,7 +430,7 @@ scriptTable(bench, fairAcquire, {
 test.each(forms(fairAcquire))(
   "fair/acquire, %s: a free lock is looked at again as soon as the head may be dropped",
   async (form) => {
-    await bench().put(inLine([JAVA, { due: 700 }]));
+    await bench.put(inLine([JAVA, { due: 700 }]));
     const args = {
       owner: ME,
       lease: 60_000,
@@ -439,7 +439,7 @@ test.each(forms(fairAcquire))(
       publish: "PUBLISH",
       coWaiters: [],
     };
-    const [granted, ms = 0, ...rest] = (await bench().runner(fairAcquire, form)(FAIR_KEYS, args)) as number[];
+    const [granted, ms = 0, ...rest] = (await bench.runner(fairAcquire, form)(FAIR_KEYS, args)) as number[];
     expect([granted, rest]).toEqual([0, []]);
     expect(ms).toBeLessThanOrEqual(700);
     expect(ms).toBeGreaterThan(0);
@@ -449,7 +449,7 @@ test.each(forms(fairAcquire))(
 test.each(forms(fairAcquire))(
   "fair/acquire, %s: the largest numbers survive: a place behind a lock that lasts for ever",
   async (form) => {
-    await bench().put(theirs(MOST));
+    await bench.put(theirs(MOST));
     const args = {
       owner: ME,
       lease: 60_000,
@@ -458,8 +458,8 @@ test.each(forms(fairAcquire))(
       publish: "PUBLISH",
       coWaiters: [],
     };
-    expect(await bench().runner(fairAcquire, form)(FAIR_KEYS, args)).toEqual([0, left(MOST)]);
-    const { redis } = bench();
+    expect(await bench.runner(fairAcquire, form)(FAIR_KEYS, args)).toEqual([0, left(MOST)]);
+    const { redis } = bench;
     const scores = [TIMEOUTS, ALIVE].map((key) => redis.zrange(key, "0", "0", "WITHSCORES"));
     expect(await Promise.all(scores)).toEqual([
       [ME, expect.stringMatching(/^900\d{13}$/)],

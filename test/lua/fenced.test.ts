@@ -16,7 +16,7 @@ import {
 } from "./bench.js";
 import { each, OUT_OF_MEMORY, refusal, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = useBench();
+const bench = await useBench();
 
 const COUNTER = "redisson_lock_token:{job}";
 const keys = { lock: LOCK, tombstone: TOMBSTONE, counter: COUNTER };
@@ -94,13 +94,13 @@ scriptTable(bench, fencedAcquire, {
 
 for (const form of forms(fencedAcquire)) {
   const acquire = async () => {
-    const reply = await bench().runner(fencedAcquire, form)(keys, { owner: ME, lease: 60_000 });
+    const reply = await bench.runner(fencedAcquire, form)(keys, { owner: ME, lease: 60_000 });
     return reply as [granted: number, token: string];
   };
 
   /** The server's clock in microseconds. */
   const microseconds = async () => {
-    const [seconds = 0, rest = 0] = await bench().redis.time();
+    const [seconds = 0, rest = 0] = await bench.redis.time();
     return BigInt(seconds) * 1_000_000n + BigInt(rest);
   };
 
@@ -112,7 +112,7 @@ for (const form of forms(fencedAcquire)) {
   ])(
     `fenced/acquire, ${form}: {1, token}: once, from the server's clock in microseconds, when %s`,
     async (_, given) => {
-      await bench().put(given);
+      await bench.put(given);
       const earliest = await microseconds();
       const [granted, token] = await acquire();
       const latest = await microseconds();
@@ -120,16 +120,16 @@ for (const form of forms(fencedAcquire)) {
       expect(token).toMatch(/^\d{16}$/);
       expect(BigInt(token) >= earliest && BigInt(token) <= latest).toBe(true);
       for (const _again of [1, 2]) {
-        await bench().expect({ ...mine(60_000), ...counter(token) });
+        await bench.expect({ ...mine(60_000), ...counter(token) });
         expect(await acquire()).toEqual([1, token]);
       }
-      expect(await bench().heard()).toEqual([]);
+      expect(await bench.heard()).toEqual([]);
     },
   );
 
   test(`fenced/acquire, ${form}: tokens rise from grant to grant, also when the counter was lost, or counted on by Redisson's INCR`, async () => {
-    await bench().put({});
-    const { redis } = bench();
+    await bench.put({});
+    const { redis } = bench;
     const tokens: bigint[] = [];
     for (const between of [
       async () => undefined,

@@ -5,7 +5,7 @@ import * as generated from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
 import { forms, LOCK, ME, OTHER, useBench } from "./bench.js";
 
-const bench = useBench();
+const bench = await useBench();
 
 const scripts = (Object.values(generated) as unknown as AnyScript[]).filter(
   ({ keys }) => "lock" in keys || "locks" in keys,
@@ -129,7 +129,7 @@ const NO_LOCKS: Record<string, Record<string, string>> = {
 
 /** How many commands the server has run since the last reset. */
 async function commands(): Promise<number> {
-  const stats = await bench().redis.info("commandstats");
+  const stats = await bench.redis.info("commandstats");
   return [...stats.matchAll(/:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
 
@@ -143,13 +143,13 @@ describe.each(scripts.flatMap((script) => forms(script).map((form) => [script.na
       "$title, refused: $refused",
       async ({ hash, refused }) => {
         expect(isLock(Object.entries(hash))).toBe(!refused);
-        await bench().redis.flushall();
-        await bench().redis.hset(LOCK, hash);
+        await bench.redis.flushall();
+        await bench.redis.hset(LOCK, hash);
         const { keys, args } = inputs(script, 0);
-        const run = bench().runner(script as never, form)(keys, args);
+        const run = bench.runner(script as never, form)(keys, args);
         if (refused) await expect(run).rejects.toThrow(/^(ERR )?WRONGTYPE/);
         else await run;
-        if (refused) expect(await bench().redis.hgetall(LOCK)).toEqual(hash);
+        if (refused) expect(await bench.redis.hgetall(LOCK)).toEqual(hash);
       },
     );
 
@@ -157,14 +157,14 @@ describe.each(scripts.flatMap((script) => forms(script).map((form) => [script.na
       await fc.assert(
         fc.asyncProperty(foreign, async ({ hash, ttl, over, number }) => {
           fc.pre(!isLock(hash));
-          await bench().redis.flushall();
-          await bench().redis.hset(LOCK, new Map(hash));
-          if (ttl > 0) await bench().redis.pexpire(LOCK, ttl);
-          if (over) await bench().redis.set("tombstone:{job}", "1", "PX", 60_000);
-          const before = await bench().redis.hgetall(LOCK);
-          await bench().redis.config("RESETSTAT");
+          await bench.redis.flushall();
+          await bench.redis.hset(LOCK, new Map(hash));
+          if (ttl > 0) await bench.redis.pexpire(LOCK, ttl);
+          if (over) await bench.redis.set("tombstone:{job}", "1", "PX", 60_000);
+          const before = await bench.redis.hgetall(LOCK);
+          await bench.redis.config("RESETSTAT");
           const { keys, args } = inputs(script, number);
-          const run = bench().runner(script as never, form)(keys, args);
+          const run = bench.runner(script as never, form)(keys, args);
           const refused = await run.then(
             () => false,
             (error: Error) => {
@@ -174,8 +174,8 @@ describe.each(scripts.flatMap((script) => forms(script).map((form) => [script.na
           );
           if (REFUSING.test(name) && !over) expect(refused).toBe(true);
           expect(await commands()).toBeLessThan(20_000);
-          expect(await bench().redis.hgetall(LOCK)).toEqual(before);
-          const left = await bench().redis.pttl(LOCK);
+          expect(await bench.redis.hgetall(LOCK)).toEqual(before);
+          const left = await bench.redis.pttl(LOCK);
           expect(left > 0).toBe(ttl > 0);
           if (ttl > 0) expect(left).toBeGreaterThan(30_000);
         }),
@@ -187,19 +187,19 @@ describe.each(scripts.flatMap((script) => forms(script).map((form) => [script.na
 
 test("a lock whose readers claim countless holds counts as held for its time, and is soon looked at", async () => {
   const { writeAcquire, readState, readForce } = generated;
-  await bench().redis.flushall();
+  await bench.redis.flushall();
   const readers = Array.from({ length: 1_000 }, (_, i) => [ME.replace(/\d+$/, String(i + 100)), "99999"]);
-  await bench().redis.hset(LOCK, { mode: "read", ...Object.fromEntries(readers) });
-  await bench().redis.pexpire(LOCK, 60_000);
-  await bench().redis.config("RESETSTAT");
+  await bench.redis.hset(LOCK, { mode: "read", ...Object.fromEntries(readers) });
+  await bench.redis.pexpire(LOCK, 60_000);
+  await bench.redis.config("RESETSTAT");
   for (const script of [writeAcquire, readState] as unknown as AnyScript[]) {
     const { keys, args } = inputs(script, 0);
-    const reply = (await bench().runner(script as never, "legacy")(keys, args)) as number[];
+    const reply = (await bench.runner(script as never, "legacy")(keys, args)) as number[];
     expect(reply.at(-1)).toBeGreaterThan(30_000);
   }
-  expect(await bench().redis.hlen(LOCK)).toBe(1_001);
+  expect(await bench.redis.hlen(LOCK)).toBe(1_001);
   const { keys, args } = inputs(readForce as unknown as AnyScript, 0);
-  expect(await bench().runner(readForce as never, "legacy")(keys, args)).toBe(1);
-  expect(await bench().redis.exists(LOCK)).toBe(0);
+  expect(await bench.runner(readForce as never, "legacy")(keys, args)).toBe(1);
+  expect(await bench.redis.exists(LOCK)).toBe(0);
   expect(await commands()).toBeLessThan(100_000);
 });

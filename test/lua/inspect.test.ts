@@ -7,7 +7,7 @@ const QUEUE = "redisson_lock_queue:{job}";
 const COUNTER = "redisson_lock_token:{job}";
 const CLIENT = "6e3814a1-e847-452b-a982-45baf93a1df2";
 const [ME, OTHER, DEAD] = [`${CLIENT}:1`, `${CLIENT}:2`, `${CLIENT}:-3`];
-const bench = useBench();
+const bench = await useBench();
 const keys = { lock: LOCK, queue: QUEUE, counter: COUNTER };
 const readHold = (owner: string, i: number): string => `{job}:${owner}:rwlock_timeout:${i}`;
 

@@ -17,7 +17,7 @@ import {
 import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
 
 const CHANNEL = "redisson_countdownlatch__channel__{job}";
-const bench = useBench(CHANNEL, PERMIT_CHANNEL);
+const bench = await useBench(CHANNEL, PERMIT_CHANNEL);
 
 const counting = (count: number | string, marker?: State) => ({
   [NUMBER]: number(count),

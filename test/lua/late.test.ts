@@ -10,7 +10,7 @@ import {
 import { forms, useBench } from "./bench.js";
 import { answered, MARKER, MARKER_TTL, marked, NUMBER, PERMIT_CHANNEL } from "./counts.js";
 
-const bench = useBench();
+const bench = await useBench();
 const LEASES = `{${NUMBER}}:timeout`;
 const ID = "0123456789abcdef0123456789abcdef";
 
@@ -39,23 +39,23 @@ const named = calls.flatMap((call) =>
 
 describe.each(named)("$name, $form", ({ call: { script, keys, args }, form }) => {
   const run = (latest: number) =>
-    bench().runner(script as never, form)(keys as never, { ...args, latest } as never);
+    bench.runner(script as never, form)(keys as never, { ...args, latest } as never);
 
   test("too late, nothing is done or told", async () => {
-    await bench().put({});
+    await bench.put({});
     expect(await run(Date.now() - 2_000)).toEqual(answered(-1));
-    await bench().expect({});
-    expect(await bench().heard()).toEqual([]);
+    await bench.expect({});
+    expect(await bench.heard()).toEqual([]);
   });
 
   test("in time it is run", async () => {
-    await bench().put({});
+    await bench.put({});
     expect(await run(Date.now() + 20_000)).toEqual(answered(script === permitsUpdate ? 0 : 1));
   });
 
   test("an answer that is remembered is given at any time", async () => {
-    await bench().put({ [MARKER]: marked(1) });
+    await bench.put({ [MARKER]: marked(1) });
     expect(await run(Date.now() - 2_000)).toEqual(answered(1));
-    await bench().expect({ [MARKER]: marked(1) });
+    await bench.expect({ [MARKER]: marked(1) });
   });
 });

@@ -30,7 +30,7 @@ import {
 } from "./bench.js";
 import { each, OUT_OF_MEMORY, type Outcome, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = useBench();
+const bench = await useBench();
 
 /** The hash of several owners, which only a mistake elsewhere could make: each script minds its own field. */
 const both = (ttl: number, mine: string, theirs: string): States => ({
@@ -281,9 +281,9 @@ scriptTable(bench, lockState, {
 });
 
 test.each(forms(lockState))("lock/state, %s: the largest numbers", async (form) => {
-  await bench().put(mine(MOST, String(MOST)));
-  const exact = bench().server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
-  const [, count, ttl] = (await bench().runner(
+  await bench.put(mine(MOST, String(MOST)));
+  const exact = bench.server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
+  const [, count, ttl] = (await bench.runner(
     lockState,
     form,
     exact,

@@ -28,7 +28,7 @@ const COUNTER = "redisson_lock_token:{job}";
 const LAST = "9223372036854775000";
 const TOKEN = "9223372036854775001";
 
-const bench = useBench(BOTH_SIDES);
+const bench = await useBench(BOTH_SIDES);
 
 const lock = (owner: string, ttl: number): States => ({ [LOCK]: held({ [owner]: "1" }, ttl) });
 
@@ -223,11 +223,11 @@ scriptTable(bench, writePass, {
 });
 
 test("a fenced successor's token is at least the server's clock", async () => {
-  const [seconds = 0] = (await bench().redis.time()).map(Number);
-  await bench().put(lock(ME, 30_000));
+  const [seconds = 0] = (await bench.redis.time()).map(Number);
+  await bench.put(lock(ME, 30_000));
   const [form = "modern"] = forms(fencedPass);
   const keys = { ...KEYS, channel: CHANNEL, counter: COUNTER };
-  const [, , token] = (await bench().runner(fencedPass, form)(keys, ARGS)) as [number, number, string];
+  const [, , token] = (await bench.runner(fencedPass, form)(keys, ARGS)) as [number, number, string];
   expect(Number(token)).toBeGreaterThanOrEqual(seconds * 1e6);
-  expect(await bench().redis.pttl(COUNTER)).toBe(-1);
+  expect(await bench.redis.pttl(COUNTER)).toBe(-1);
 });

@@ -42,7 +42,7 @@ import {
 } from "./counts.js";
 import { each, type Row, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = useBench(PERMIT_CHANNEL);
+const bench = await useBench(PERMIT_CHANNEL);
 
 const [FORM = "legacy"] = forms(permitsState);
 /** The end of a lease that Redisson gives to a permit taken without one. */
@@ -526,12 +526,12 @@ describe("every byte of an id stands for itself", () => {
     before?: number,
     inputs: [KeyValues, ArgumentValues] = [keys, args],
   ): Promise<number | undefined> {
-    await bench().put(permits(1, { [THEIRS]: 20_000 }));
-    const [seconds = 0] = (await bench().redis.time()).map(Number);
-    if (before) await bench().redis.zadd(LEASES, seconds * 1_000 + before, bytes);
-    await bench().runner(script, form)(inputs[0] as NoInfer<K>, inputs[1] as NoInfer<A>);
-    const end = await bench().redis.zscore(LEASES, bytes);
-    expect(await bench().redis.zcard(LEASES)).toBe(end === null ? 1 : 2);
+    await bench.put(permits(1, { [THEIRS]: 20_000 }));
+    const [seconds = 0] = (await bench.redis.time()).map(Number);
+    if (before) await bench.redis.zadd(LEASES, seconds * 1_000 + before, bytes);
+    await bench.runner(script, form)(inputs[0] as NoInfer<K>, inputs[1] as NoInfer<A>);
+    const end = await bench.redis.zscore(LEASES, bytes);
+    expect(await bench.redis.zcard(LEASES)).toBe(end === null ? 1 : 2);
     return end === null ? undefined : Number(end) - seconds * 1_000;
   }
 
@@ -552,7 +552,7 @@ describe("every byte of an id stands for itself", () => {
 
 describe("very many leases that are over at once", () => {
   const letLapse = (count: number) =>
-    bench().redis.eval(
+    bench.redis.eval(
       "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[1], i, 'permit ' .. i) end",
       1,
       LEASES,
@@ -561,24 +561,24 @@ describe("very many leases that are over at once", () => {
   const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, tombstone: TOMBSTONE };
 
   test.each([9_000, 60_000])("permits/acquire: %i", async (count) => {
-    await bench().put(permits(0));
+    await bench.put(permits(0));
     await letLapse(count);
-    const acquire = bench().runner(permitsAcquire, FORM);
+    const acquire = bench.runner(permitsAcquire, FORM);
     const reply = await acquire(keys, { id: hex(MINE), lease: 30_000, publish: "PUBLISH" });
     expect(reply).toEqual([1, count - 1, left(30_000)]);
-    await bench().expect(permits(count - 1, { [MINE]: later(30_000) }));
+    await bench.expect(permits(count - 1, { [MINE]: later(30_000) }));
   });
 
   test("permits/state: 60 000", async () => {
-    await bench().put(permits(0));
+    await bench.put(permits(0));
     await letLapse(60_000);
-    expect(await bench().runner(permitsState, FORM)(keys, { publish: "PUBLISH" })).toEqual([60_000, 0]);
+    expect(await bench.runner(permitsState, FORM)(keys, { publish: "PUBLISH" })).toEqual([60_000, 0]);
   });
 });
 
 describe("without memory all of it is done, or nothing", () => {
   const isRefused = (call: () => Promise<unknown>): Promise<boolean> =>
-    bench().outOfMemory(() =>
+    bench.outOfMemory(() =>
       call().then(
         () => false,
         (error: Error) => {
@@ -590,22 +590,22 @@ describe("without memory all of it is done, or nothing", () => {
 
   test.each(forms(permitsAcquire))("permits/acquire, %s", async (form) => {
     const others = { [THEIRS]: 30_000 };
-    await bench().put(permits(5, others));
+    await bench.put(permits(5, others));
     const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, tombstone: TOMBSTONE };
-    const acquire = bench().runner(permitsAcquire, form);
+    const acquire = bench.runner(permitsAcquire, form);
     const refused = await isRefused(() =>
       acquire(keys, { id: hex(MINE), lease: 30_000, publish: "PUBLISH" }),
     );
-    await bench().expect(refused ? permits(5, others) : permits(4, { ...others, [MINE]: later(30_000) }));
+    await bench.expect(refused ? permits(5, others) : permits(4, { ...others, [MINE]: later(30_000) }));
   });
 
   test.each(forms(permitsSet))("permits/set, %s", async (form) => {
-    await bench().put(permits(5));
+    await bench.put(permits(5));
     const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER };
-    const set = bench().runner(permitsSet, form);
+    const set = bench.runner(permitsSet, form);
     const refused = await isRefused(() =>
       set(keys, { count: 7, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" }),
     );
-    await bench().expect(refused ? permits(5) : permits(7, {}, done));
+    await bench.expect(refused ? permits(5) : permits(7, {}, done));
   });
 });

@@ -44,7 +44,7 @@ import {
 } from "./sides.js";
 import { each, OUT_OF_MEMORY, type Outcome, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = useBench(CHANNEL);
+const bench = await useBench(CHANNEL);
 
 const mine = reading({ [ME]: [30_000] });
 const two = reading({ [ME]: [30_000, 30_000] });
@@ -552,19 +552,19 @@ test.each(forms(readRelease))(
   "read/release, %s: hundreds of holds, without limit of what Lua can unpack",
   async (form) => {
     const release = (left: number, terms: number[]) =>
-      bench().runner(readRelease, form)(ENDING_KEYS, {
+      bench.runner(readRelease, form)(ENDING_KEYS, {
         owner: ME,
         left,
         tombstoneTtl: 40_000,
         publish: "PUBLISH",
         terms,
       });
-    await bench().put(mine);
+    await bench.put(mine);
     expect(await release(30_000, Array<number>(9_000).fill(30_000))).toBe(1);
-    expect(await bench().redis.hget(LOCK, ME)).toBe("9000");
-    expect(await bench().redis.dbsize()).toBe(9_001);
+    expect(await bench.redis.hget(LOCK, ME)).toBe("9000");
+    expect(await bench.redis.dbsize()).toBe(9_001);
     expect(await release(0, [])).toBe(1);
-    await bench().expect(over);
+    await bench.expect(over);
   },
 );
 

@@ -20,7 +20,7 @@ import {
 } from "./counts.js";
 import { each, OUT_OF_MEMORY, refusal, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = useBench(PERMIT_CHANNEL);
+const bench = await useBench(PERMIT_CHANNEL);
 
 /** So many are free, and what the call came to if it has run. */
 const free = (permits: number | string, marker?: State) => ({
@@ -87,15 +87,15 @@ test.each(forms(semaphoreAcquire))(
   "semaphore/acquire, %s: refused, it may be granted later",
   async (form) => {
     const acquire = () =>
-      bench().runner(semaphoreAcquire, form)(
+      bench.runner(semaphoreAcquire, form)(
         { permits: NUMBER, marker: MARKER },
         { count: 2, markerTtl: MARKER_TTL },
       );
-    await bench().put(free(1));
+    await bench.put(free(1));
     expect(await acquire()).toEqual([0, 0]);
-    await bench().redis.incr(NUMBER);
+    await bench.redis.incr(NUMBER);
     expect(await acquire()).toEqual([1, 0]);
-    await bench().expect(free(0, marked(2)));
+    await bench.expect(free(0, marked(2)));
   },
 );
 
@@ -138,13 +138,13 @@ scriptTable(bench, semaphoreDrain, {
 test.each(forms(semaphoreDrain))(
   "semaphore/drain, %s: more than Lua counts exactly is taken whole, or left alone",
   async (form) => {
-    await bench().put(free(String(2 ** 57)));
-    const drain = bench().runner(semaphoreDrain, form)(
+    await bench.put(free(String(2 ** 57)));
+    const drain = bench.runner(semaphoreDrain, form)(
       { permits: NUMBER, marker: MARKER },
       { markerTtl: MARKER_TTL },
     );
     await drain.catch(() => {});
-    expect(["0", String(2 ** 57)]).toContain(await bench().redis.get(NUMBER));
+    expect(["0", String(2 ** 57)]).toContain(await bench.redis.get(NUMBER));
   },
 );
 

@@ -89,7 +89,7 @@ export function each<const T, const R>(
 }
 
 export function scriptTable<K extends KeyValues, A extends ArgumentValues>(
-  bench: () => Bench,
+  bench: Bench,
   script: Script<K, A>,
   table: NoInfer<Table<K, A>>,
 ): void {
@@ -97,13 +97,13 @@ export function scriptTable<K extends KeyValues, A extends ArgumentValues>(
     for (const [title, row] of Object.entries(table.rows).flatMap(withHardships)) {
       for (const publish of publishersOf(script, row)) {
         const name = publish === "PUBLISH" ? title : `${title}, by ${publish}`;
-        test(name, () => play(bench(), { script, form, table, row, publish }));
+        test(name, () => play(bench, { script, form, table, row, publish }));
       }
     }
     for (const [situation, right] of Object.entries(table.rights ?? {})) {
       for (const command of right.commands.split(" ")) {
         test(`who may not ${command} is told so: ${situation}`, () =>
-          playWithout(command, bench(), { script, form, table, row: right, publish: "PUBLISH" }));
+          playWithout(command, bench, { script, form, table, row: right, publish: "PUBLISH" }));
       }
     }
   });

@@ -42,7 +42,7 @@ import {
 } from "./sides.js";
 import { each, type Outcome, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = useBench(CHANNEL);
+const bench = await useBench(CHANNEL);
 
 const read = reading({ [OTHER]: [50_000] });
 const written = writing(50_000, "2", [], OTHER);
@@ -204,14 +204,14 @@ scriptTable(bench, writeAcquire, {
 test.each(forms(writeAcquire))(
   "write/acquire, %s: without memory a free lock is granted or refused, but either wholly",
   async (form) => {
-    await bench().put({});
-    const acquire = bench().runner(writeAcquire, form);
+    await bench.put({});
+    const acquire = bench.runner(writeAcquire, form);
     const keys = { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS };
-    const reply = await bench().outOfMemory(() =>
+    const reply = await bench.outOfMemory(() =>
       acquire(keys, { owner: ME, field: MY_WRITE, lease: 90_000, aliveFor: PATIENCE }).catch(String),
     );
     expect(reply).toEqual(typeof reply === "string" ? expect.stringContaining("OOM") : 1);
-    await bench().expect(typeof reply === "string" ? {} : writing(90_000));
+    await bench.expect(typeof reply === "string" ? {} : writing(90_000));
   },
 );
 
@@ -367,9 +367,9 @@ scriptTable(bench, writeState, {
 });
 
 test.each(forms(writeState))("write/state, %s: the largest numbers", async (form) => {
-  await bench().put(writing(MOST, String(MOST)));
-  const exact = bench().server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
-  const reply = await bench().runner(writeState, form, exact)({ lock: LOCK }, { field: MY_WRITE });
+  await bench.put(writing(MOST, String(MOST)));
+  const exact = bench.server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
+  const reply = await bench.runner(writeState, form, exact)({ lock: LOCK }, { field: MY_WRITE });
   const [, count, ttl] = reply as string[];
   expect([count, Number(ttl)]).toEqual([String(MOST), left(MOST)]);
 });

@@ -10,19 +10,19 @@ import { LONG, Party, SOON, useMasters } from "../groups/red-helpers.js";
 import { until } from "../support/index.js";
 import { Resource } from "./resource.js";
 
-const masters = useMasters(3);
+const masters = await useMasters(3);
 failOnUnhandledRejections();
 
 const tokens = (hold: MultiHold | null) => (hold?.members ?? []) as FencedHold[];
 
 test("a RedLock's master restarts empty: two hold the lock, the first is told by its next command, and the fence refuses its write", async () => {
   const make = (client: LockClient, name: string) => client.getFencedLock(name);
-  await using one = await Party.of(masters(), { make });
-  await using two = await Party.of(masters(), { make, name: one.name });
+  await using one = await Party.of(masters, { make });
+  await using two = await Party.of(masters, { make, name: one.name });
   await one.warmUp();
   one.proxy(2).blackhole();
   const first = await one.lock.lock({ lease: LONG });
-  await masters()[1]?.restart();
+  await masters[1]?.restart();
   await until("it is back", () => two.redises.every(({ status }) => status === "ready"), { timeout: SOON });
   const second = await until("it is granted", () => two.lock.tryLock(0, LONG));
   expect([first.isHeld, second?.isHeld]).toEqual([true, true]);

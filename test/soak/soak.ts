@@ -100,7 +100,7 @@ export class Soak {
 
   async end(): Promise<void> {
     this.#yardstick.stop();
-    await this.#fleet.end();
+    await this.#fleet[Symbol.asyncDispose]();
   }
 
   async #status(): Promise<string> {

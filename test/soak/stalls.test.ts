@@ -1,9 +1,9 @@
 /** A process that stood still may have lost its places in lines: it writes that down, and nobody is judged by them. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { Fleet, type Part } from "../exclusion/fleet.js";
 import { withoutDoubtfulPlaces } from "../exclusion/order.js";
 import { MS, type Section } from "../exclusion/sections.js";
-import { until } from "../support/index.js";
+import { forTest, until } from "../support/index.js";
 
 const POLL_CAP = 200;
 
@@ -26,9 +26,8 @@ const part: Part = {
 let fleet: Fleet;
 
 beforeEach(async () => {
-  fleet = await Fleet.launch();
+  fleet = forTest(await Fleet.launch());
 });
-afterEach(() => fleet?.end());
 
 test("a process that is paused for two polls notes when that was", async () => {
   await fleet.man(part);

@@ -1,12 +1,18 @@
 /** The clients of one test on a cluster, what they tell, and where their locks are. */
 import type { Cluster } from "ioredis";
-import { afterAll, beforeAll } from "vitest";
 import { type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { slotOf } from "../../src/redis/slots.js";
 import { recordEvents, type SeenEvent, warmUpAtLast } from "../contract/helpers.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { isSharded, type RedisCluster, type RedisServer, startCluster, until } from "../support/index.js";
+import {
+  forFile,
+  isSharded,
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  until,
+} from "../support/index.js";
 
 export type Sharded = Exclude<LockClientOptions["shardedPubSub"], undefined>;
 
@@ -19,14 +25,9 @@ export const SOON = 15_000;
 const ANSWERED = 6_000;
 
 /** Three masters and their replicas for the tests of one file, in which no rejection may go unhandled. */
-export function useReplicatedCluster(): () => RedisCluster {
-  let cluster: RedisCluster;
+export function useReplicatedCluster(): Promise<RedisCluster> {
   failOnUnhandledRejections();
-  beforeAll(async () => {
-    cluster = await startCluster({ masters: 3, replicas: 1 });
-  }, 60_000);
-  afterAll(() => cluster?.stop());
-  return () => cluster;
+  return forFile(startCluster({ masters: 3, replicas: 1 }));
 }
 
 let names = 0;

@@ -26,11 +26,11 @@ import {
 } from "./cluster-crew.js";
 import { Load } from "./load.js";
 
-const cluster = useReplicatedCluster();
+const cluster = await useReplicatedCluster();
 
 /** Locks of every kind on one master: some held and awaited, some worked under. */
 class Scene {
-  readonly crew = new Crew(cluster());
+  readonly crew = new Crew(cluster);
   readonly load = new Load();
   readonly holds: Hold[] = [];
   waiting: ReturnType<typeof waitFor>[] = [];
@@ -48,7 +48,7 @@ class Scene {
     this.worked = worked.map(([, name]) => name);
     for (const [kind, name] of kept) this.holds.push(await kind.make(this.ours.client, name).lock());
     this.waiting = kept.map(([kind, name]) => waitFor(kind.rival.make(this.theirs.client, name)));
-    await untilListening(cluster(), this.kept, shardedPubSub);
+    await untilListening(cluster, this.kept, shardedPubSub);
     for (const [kind, name] of worked) this.load.man(kind, [this.ours.client, this.theirs.client], name);
     await Promise.all(this.worked.map((name) => this.load.goesOn(name, 3, SOON)));
   }
@@ -89,9 +89,9 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
   test("asked for: holds, waiters and tasks go on, and nothing at all is lost", async () => {
     const scene = new Scene();
     await using _ = scene.crew;
-    const master = await cluster().masterFor("here");
+    const master = await cluster.masterFor("here");
     await scene.begin(master, shardedPubSub);
-    const failover = await politeFailover(cluster(), "here");
+    const failover = await politeFailover(cluster, "here");
     expect(failover.before).toBe(master);
     const resumed = await scene.resumed(failover);
     await Promise.all(scene.kept.map((name) => scene.ours.renews(name, 1, SOON)));
@@ -115,10 +115,10 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
   test("by SIGKILL: what the replica had is kept, losses are told, no two reign at once", async () => {
     const scene = new Scene();
     await using _ = scene.crew;
-    const master = await cluster().masterFor("here");
+    const master = await cluster.masterFor("here");
     await scene.begin(master, shardedPubSub);
-    await untilReplicated(master, await replicaOf(cluster(), master));
-    const failover = await hardFailover(cluster(), "here");
+    await untilReplicated(master, await replicaOf(cluster, master));
+    const failover = await hardFailover(cluster, "here");
     const resumed = await scene.resumed(failover);
     await Promise.all(scene.kept.map((name) => scene.ours.renews(name, 1, SOON)));
     expect(scene.holds.map((hold) => hold.isHeld)).toEqual(KINDS.map(() => true));
@@ -139,12 +139,12 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
         `work again after ${rounded(resumed)} ms; handed over in ${rounded(handed)} ms; ` +
         `${load.silences} unanswered, ${load.losses.length} told as lost`,
     );
-    await rejoin(cluster(), failover.before);
+    await rejoin(cluster, failover.before);
   });
 
   test("what is given back, given up or closed while there is no master comes to its end", async () => {
-    await using crew = new Crew(cluster());
-    const master = await cluster().masterFor("here");
+    await using crew = new Crew(cluster);
+    const master = await cluster.masterFor("here");
     const options = { shardedPubSub, watchdogTimeout: 12_000 };
     const [ours, theirs, leaving] = await Promise.all([
       crew.join(options),
@@ -160,13 +160,13 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     const dropped = await Promise.all(others.map(([kind, name]) => kind.make(leaving.client, name).lock()));
     const next = others.map(([kind, name]) => waitFor(kind.rival.make(theirs.client, name)));
     const ended = Promise.allSettled(stranded);
-    await untilListening(cluster(), [...names, ...others.map(([, name]) => name)], shardedPubSub);
-    await untilReplicated(master, await replicaOf(cluster(), master));
+    await untilListening(cluster, [...names, ...others.map(([, name]) => name)], shardedPubSub);
+    await untilReplicated(master, await replicaOf(cluster, master));
     await master.kill();
     const diedAt = performance.now();
     const given = Promise.allSettled(holds.map((hold) => hold.unlock()));
     const closing = leaving.client.close({ timeout: 0 });
-    const failover = await hardFailover(cluster(), "here", master);
+    const failover = await hardFailover(cluster, "here", master);
     await closing;
     for (const outcome of await ended) expect(outcome).toMatchObject({ reason: { code: "CLIENT_CLOSED" } });
     expect(dropped.map((hold) => hold.signal.reason)).toEqual(
@@ -191,6 +191,6 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
         `waiters after ${rounded(times)} ms; after a close ${rounded(later)} ms`,
     );
     await crew.close();
-    await rejoin(cluster(), failover.before);
+    await rejoin(cluster, failover.before);
   });
 });

@@ -23,16 +23,16 @@ import {
   waitFor,
 } from "./cluster-crew.js";
 
-const cluster = useReplicatedCluster();
+const cluster = await useReplicatedCluster();
 let crew: Crew;
 
 beforeEach(() => {
-  crew = new Crew(cluster());
+  crew = new Crew(cluster);
 });
 
 /** From now on this master is alone with what it is told: what has reached a replica's socket would still be read. */
 async function cutOff(master: RedisServer): Promise<RedisServer> {
-  const replica = await replicaOf(cluster(), master);
+  const replica = await replicaOf(cluster, master);
   await untilReplicated(master, replica);
   replica.pause();
   await master.call("CLIENT", "KILL", "TYPE", "replica");
@@ -43,7 +43,7 @@ async function cutOff(master: RedisServer): Promise<RedisServer> {
 }
 
 test("a master that stands still is left for the one that took over: holds are kept, waiters and calls go on", async () => {
-  const master = await cluster().masterFor("here");
+  const master = await cluster.masterFor("here");
   const ways = (await hasShardedPubSub()) ? SHARDED : SHARDED.filter((way) => way !== true);
   const parties = await Promise.all(
     ways.map(async (shardedPubSub) => {
@@ -54,15 +54,15 @@ test("a master that stands still is left for the one that took over: holds are k
       const names = locks.map(([, name]) => name);
       const holds = await Promise.all(locks.map(([kind, name]) => kind.make(ours.client, name).lock()));
       const waiting = locks.map(([kind, name]) => waitFor(kind.rival.make(theirs.client, name)));
-      await untilListening(cluster(), names, shardedPubSub);
+      await untilListening(cluster, names, shardedPubSub);
       return { shardedPubSub, ours, theirs, names, holds, waiting };
     }),
   );
-  const replica = await replicaOf(cluster(), master);
+  const replica = await replicaOf(cluster, master);
   await untilReplicated(master, replica);
   const stillAt = performance.now();
   master.pause();
-  await untilTakenOver(cluster(), "here", master, stillAt);
+  await untilTakenOver(cluster, "here", master, stillAt);
   const goOn = async ({ shardedPubSub, ours, names, holds, waiting }: (typeof parties)[number]) => {
     await Promise.all(names.map((name) => ours.renews(name, 1, SOON)));
     const renewedAt = performance.now();
@@ -86,14 +86,14 @@ test("a master that stands still is left for the one that took over: holds are k
 });
 
 test("a grant that died with its master is told as lost, and the next one has it alone", async () => {
-  const master = await cluster().masterFor("here");
+  const master = await cluster.masterFor("here");
   const [ours, theirs] = await Promise.all([crew.join({ watchdogTimeout: 12_000 }), crew.join()]);
   const locks = await locksOn(master, KINDS);
   const replica = await cutOff(master);
   const holds = await Promise.all(locks.map(([kind, name]) => kind.make(ours.client, name).lock()));
   await master.kill();
   replica.resume();
-  const failover = await hardFailover(cluster(), "here", master);
+  const failover = await hardFailover(cluster, "here", master);
   const next = await Promise.all(locks.map(([kind, name]) => kind.rival.make(theirs.client, name).lock()));
   await until("all losses are told", () => holds.every((hold) => hold.signal.aborted), { timeout: SOON });
   expect(holds.map((hold) => hold.signal.reason)).toEqual(
@@ -106,11 +106,11 @@ test("a grant that died with its master is told as lost, and the next one has it
   await Promise.all(next.map((hold) => hold.unlock()));
   expect(theirs.events.filter(({ name }) => name === "lost")).toEqual([]);
   await crew.close();
-  await rejoin(cluster(), failover.before);
+  await rejoin(cluster, failover.before);
 });
 
 test("what was given back to a master that died with it is free when its lease is over", async () => {
-  const master = await cluster().masterFor("here");
+  const master = await cluster.masterFor("here");
   const [ours, theirs] = await Promise.all([crew.join({ watchdogTimeout: 6_000 }), crew.join()]);
   const locks = await locksOn(master, KINDS);
   const holds = await Promise.all(locks.map(([kind, name]) => kind.make(ours.client, name).lock()));
@@ -118,12 +118,12 @@ test("what was given back to a master that died with it is free when its lease i
   await Promise.all(holds.map((hold) => hold.unlock()));
   await master.kill();
   replica.resume();
-  const failover = await hardFailover(cluster(), "here", master);
+  const failover = await hardFailover(cluster, "here", master);
   const taken = locks.map(([kind, name]) => kind.make(ours.client, name).isLocked());
   expect(await Promise.all(taken)).toEqual(KINDS.map(() => true));
   const next = await Promise.all(locks.map(([kind, name]) => kind.rival.make(theirs.client, name).lock()));
   await Promise.all(next.map((hold) => hold.unlock()));
   expect([...ours.events, ...theirs.events].filter(({ name }) => name === "lost")).toEqual([]);
   await crew.close();
-  await rejoin(cluster(), failover.before);
+  await rejoin(cluster, failover.before);
 });

@@ -17,11 +17,11 @@ import { Crew, locksOn, namesOn, SOON, useReplicatedCluster, waitFor } from "./c
 /** Grants of each kind that are acknowledged before the master dies. */
 const ENOUGH = 20;
 
-const cluster = useReplicatedCluster();
+const cluster = await useReplicatedCluster();
 let crew: Crew;
 
 beforeEach(() => {
-  crew = new Crew(cluster());
+  crew = new Crew(cluster);
 });
 
 /** What makes the lock held or awaited on its master. */
@@ -32,7 +32,7 @@ async function keysOf(master: RedisServer, kind: Kind, name: string): Promise<st
 
 test("grants that were acknowledged until the master died are all there afterwards", async () => {
   const { client, events } = await crew.join({ replicas: 1, replicasTimeout: 300, watchdogTimeout: 20_000 });
-  const master = await cluster().masterFor("here");
+  const master = await cluster.masterFor("here");
   const acknowledged: { kind: Kind; hold: Hold }[] = [];
   const failed: { kind: Kind; name: string; error: unknown; begun: number }[] = [];
   const names = await Promise.all(KINDS.map((kind) => namesOn(master, kind.name, 200)));
@@ -56,7 +56,7 @@ test("grants that were acknowledged until the master died are all there afterwar
   };
   await until("enough are acknowledged", enough, { timeout: SOON, every: 1 });
   // From now on the master is alone with what it grants: what has reached a replica's socket would still be read.
-  const replica = await replicaOf(cluster(), master);
+  const replica = await replicaOf(cluster, master);
   replica.pause();
   await master.call("CLIENT", "KILL", "TYPE", "replica");
   const cutAt = performance.now();
@@ -69,7 +69,7 @@ test("grants that were acknowledged until the master died are all there afterwar
   dead = true;
   await dying;
   replica.resume();
-  const failover = await hardFailover(cluster(), "here", master);
+  const failover = await hardFailover(cluster, "here", master);
   await Promise.all(streams);
   for (const { kind, hold } of acknowledged) {
     const fields = kind.fields(hold.ownerId, 1);
@@ -96,13 +96,13 @@ test("grants that were acknowledged until the master died are all there afterwar
     `replicas 1: ${acknowledged.length} acknowledged grants outlived their master, ${failed.length} calls failed`,
   );
   await crew.close();
-  await rejoin(cluster(), failover.before);
+  await rejoin(cluster, failover.before);
 });
 
 test("goes on after its slot has moved, and after the master has handed over to its replica", async () => {
   const { client } = await crew.join({ replicas: 1 });
   const { client: waiter } = await crew.join({ replicas: 1 });
-  const master = await cluster().masterFor("here");
+  const master = await cluster.masterFor("here");
   const locks = await locksOn(master, KINDS);
   const took: number[] = [];
   const serve = async (): Promise<void> => {
@@ -118,12 +118,12 @@ test("goes on after its slot has moved, and after the master has handed over to 
     took.push(performance.now() - begun);
   };
   await serve();
-  const other = (await cluster().masters()).find((node) => node !== master);
-  for (const [, name] of locks) await moveSlot(cluster(), name, other);
+  const other = (await cluster.masters()).find((node) => node !== master);
+  for (const [, name] of locks) await moveSlot(cluster, name, other);
   await serve();
-  for (const [, name] of locks) await moveSlot(cluster(), name, master);
+  for (const [, name] of locks) await moveSlot(cluster, name, master);
   await serve();
-  await politeFailover(cluster(), "here");
+  await politeFailover(cluster, "here");
   await serve();
   expect(took.map((ms) => ms < SOON)).toEqual([true, true, true, true]);
   console.log(`replicas 1: ${KINDS.length} kinds served in ${took.map(Math.round).join(", ")} ms`);
@@ -135,8 +135,8 @@ describe("while the replica stands still", () => {
   let replica: RedisServer;
 
   beforeAll(async () => {
-    master = await cluster().masterFor("here");
-    replica = await replicaOf(cluster(), master);
+    master = await cluster.masterFor("here");
+    replica = await replicaOf(cluster, master);
   });
 
   test.each(byName())(

@@ -129,7 +129,7 @@ export class MixedFleet {
   }
 
   async end(): Promise<void> {
-    await Promise.all([this.#killJvms(), this.#fleet.end()]);
+    await Promise.all([this.#killJvms(), this.#fleet[Symbol.asyncDispose]()]);
   }
 
   async #addJvm(): Promise<void> {
