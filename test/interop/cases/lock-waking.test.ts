@@ -7,63 +7,10 @@ import type { JavaLock } from "../java.js";
 import { withRedisson } from "../scene.js";
 import { expectNothingLeft, parked } from "./waiting.js";
 
-const HAND_OVERS = 60;
 const LEASE = 40_000;
-/** Generous: a hand-over takes a few milliseconds on an idle machine. */
-const P99 = 900;
 
 withRedisson("waking", (scene) => {
   const patient = (): LockClient => scene.newNode({ pollCap: NEVER });
-
-  test("Node's unlock wakes Java at once", async () => {
-    const name = scene.name();
-    const lock = patient().getLock(name);
-    const java = (await scene.thread()).lock("lock", name);
-    const took: number[] = [];
-    for (let i = 0; i < HAND_OVERS; i++) {
-      const hold = await lock.lock({ lease: LEASE });
-      const waiting = await parked(scene, name, () => java.timed("lock", { lease: LEASE }));
-      const begun = process.hrtime.bigint();
-      await hold.unlock();
-      took.push(milliseconds((await waiting.promise).at - begun));
-      await java.unlock();
-    }
-    report("Node to Java", took);
-  });
-
-  test("Java's unlock wakes Node at once", async () => {
-    const name = scene.name();
-    const lock = patient().getLock(name);
-    const java = (await scene.thread()).lock("lock", name);
-    const took: number[] = [];
-    for (let i = 0; i < HAND_OVERS; i++) {
-      await java.lock(LEASE);
-      const waiting = await parked(scene, name, async () => {
-        const hold = await lock.lock({ lease: LEASE });
-        return { hold, at: process.hrtime.bigint() };
-      });
-      const begun = process.hrtime.bigint();
-      await java.unlock();
-      const { hold, at } = await waiting.promise;
-      took.push(milliseconds(at - begun));
-      await hold.unlock();
-    }
-    report("Java to Node", took);
-  });
-
-  test("the last of Java's nested unlocks wakes Node, and none before", async () => {
-    const name = scene.name();
-    const java = (await scene.thread()).lock("lock", name);
-    await java.lock(LEASE);
-    await java.lock(LEASE);
-    const waiting = await parked(scene, name, () => patient().getLock(name).lock());
-    await java.unlock();
-    expect(await scene.redis.exists(name)).toBe(1);
-    expect(waiting.state).toBe("pending");
-    await java.unlock();
-    await (await soon(waiting)).unlock();
-    await expectNothingLeft(scene, name);
-  });
 
   test("Java breaks Node's hold: who waits in Node goes on at once, and the hold tells its loss", async () => {
     const name = scene.name();
@@ -157,19 +104,4 @@ withRedisson("waking", (scene) => {
     expect(Number(await scene.redis.get(counter))).toBe(2 * 8 * each);
     await expectNothingLeft(scene, name);
   });
-
-  function report(way: string, took: number[]): void {
-    const sorted = [...took].sort((a, b) => a - b);
-    const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
-    const [p50, p99] = [at(0.5), at(0.99)];
-    console.info(
-      `Redisson ${scene.version}, ${way}, ${took.length} hand-overs: ` +
-        `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
-    );
-    expect(p99).toBeLessThan(P99);
-  }
 });
-
-function milliseconds(nanoseconds: bigint): number {
-  return Number(nanoseconds) / 1e6;
-}

@@ -4,6 +4,8 @@ import { manyAtOnce, soon, watch } from "../../faults/harness.js";
 import { PATIENCE, until } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import { type Scene, withRedisson } from "../scene.js";
+import { newParty } from "./party.js";
+import { DIRECTIONS, type Side } from "./sides.js";
 import { expectNothingLeft } from "./waiting.js";
 
 /** A side may stand still for two thirds of it. */
@@ -47,6 +49,11 @@ manyAtOnce();
 withRedisson("watchdogs", (scene) => {
   const node = () => scene.newNode({ watchdogTimeout: TIMEOUT, pollCap: NEVER });
   const java = async () => scene.thread(await scene.newJava({ watchdog: TIMEOUT }));
+  const party = async (side: Side) =>
+    newParty(scene, side, {
+      ...(side === "Java" && { java: await scene.newJava({ watchdog: TIMEOUT }) }),
+      node: { watchdogTimeout: TIMEOUT },
+    });
 
   test.concurrent("side by side on two locks, each keeps its own", async () => {
     const [mine, theirs] = [scene.name(), scene.name()];
@@ -62,54 +69,32 @@ withRedisson("watchdogs", (scene) => {
     await expectNothingLeft(scene, theirs);
   });
 
-  test.concurrent("Node keeps what Java waits for, and its unlock lets Java in", async () => {
-    const name = scene.name();
-    const hold = await node().getLock(name).lock();
-    const lock = (await java()).lock("lock", name);
-    const waiting = lock.tryLock(NEVER);
-    expectKept(await course(scene, name));
-    expect(await scene.redis.hgetall(name)).toEqual({ [hold.ownerId]: "1" });
-    await hold.unlock();
-    expect(await waiting).toBe(true);
-    await lock.unlock();
-    await expectNothingLeft(scene, name);
-  });
+  for (const [one, other] of DIRECTIONS) {
+    test.concurrent(`${one} keeps what ${other} waits for, and its unlock lets ${other} in`, async () => {
+      const name = scene.name();
+      const [holder, waiter] = [await party(one), await party(other)];
+      await holder.take("lock", name).lock();
+      const waiting = waiter.take("lock", name).tryLock(NEVER);
+      expectKept(await course(scene, name));
+      expect(await scene.redis.hgetall(name)).toEqual({ [holder.owner]: "1" });
+      await holder.take("lock", name).unlock();
+      expect(await waiting).toBe(true);
+      await waiter.take("lock", name).unlock();
+      await expectNothingLeft(scene, name);
+    });
 
-  test.concurrent("Java keeps what Node waits for, and its unlock lets Node in", async () => {
-    const name = scene.name();
-    const thread = await java();
-    const lock = thread.lock("lock", name);
-    await lock.lock();
-    const waiting = node().getLock(name).lock();
-    expectKept(await course(scene, name));
-    expect(await scene.redis.hgetall(name)).toEqual({ [thread.owner]: "1" });
-    await lock.unlock();
-    await (await waiting).unlock();
-    await expectNothingLeft(scene, name);
-  });
-
-  test.concurrent("Java's watchdog leaves alone what Node took after it", async () => {
-    const name = scene.name();
-    const lock = (await java()).lock("lock", name);
-    await lock.lock();
-    await lock.unlock();
-    const hold = await scene.node.getLock(name).lock({ lease: 20_000 });
-    expect(await course(scene, name)).toMatchObject({ rises: 0 });
-    expect(await scene.redis.pttl(name)).toBeGreaterThan(TIMEOUT); // nor was it cut
-    await hold.unlock();
-  });
-
-  test.concurrent("Node's watchdog leaves alone what Java took after it", async () => {
-    const name = scene.name();
-    await node()
-      .getLock(name)
-      .run(() => {});
-    const lock = (await scene.thread()).lock("lock", name);
-    await lock.lock(20_000);
-    expect(await course(scene, name)).toMatchObject({ rises: 0 });
-    expect(await scene.redis.pttl(name)).toBeGreaterThan(TIMEOUT);
-    await lock.unlock();
-  });
+    test.concurrent(`the watchdog of ${one} leaves alone what ${other} took after it`, async () => {
+      const name = scene.name();
+      const before = (await party(one)).take("lock", name);
+      await before.lock();
+      await before.unlock();
+      const after = (await party(other)).take("lock", name);
+      await after.lock(20_000);
+      expect(await course(scene, name)).toMatchObject({ rises: 0 });
+      expect(await scene.redis.pttl(name)).toBeGreaterThan(TIMEOUT); // nor was it cut
+      await after.unlock();
+    });
+  }
 
   test.concurrent("a nested unlock in Java leaves a hold that its watchdog keeps", async () => {
     const name = scene.name();

@@ -17,7 +17,7 @@ import type { Scene } from "../scene.js";
 import type { Side } from "./sides.js";
 import { asked, SCRIPT } from "./waiting.js";
 
-export type PartyKind = "fair" | "read" | "write";
+export type PartyKind = "lock" | "fair" | "read" | "write";
 
 export const SIDES: readonly Side[] = ["Java", "Node"];
 
@@ -95,8 +95,7 @@ class NodeParty implements Party {
     const key = `${kind} ${name}`;
     const known = this.#locks.get(key);
     if (known) return known;
-    const lock = kind === "fair" ? this.#client.getFairLock(name) : this.#sideOf(kind, name);
-    const mine = new NodeLock(lock, this.#owner, ({ ownerId }) => {
+    const mine = new NodeLock(this.#lock(kind, name), this.#owner, ({ ownerId }) => {
       this.#lastId = ownerId;
     });
     this.#locks.set(key, mine);
@@ -108,7 +107,9 @@ class NodeParty implements Party {
     return Promise.resolve(true);
   }
 
-  #sideOf(kind: "read" | "write", name: string): Lock {
+  #lock(kind: PartyKind, name: string): Lock {
+    if (kind === "lock") return this.#client.getLock(name);
+    if (kind === "fair") return this.#client.getFairLock(name);
     const both = this.#client.getReadWriteLock(name);
     return kind === "read" ? both.readLock() : both.writeLock();
   }
