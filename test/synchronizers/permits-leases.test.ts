@@ -3,10 +3,9 @@ import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { LockClientOptions } from "../../src/index.js";
-import { manyAtOnce, pause, Stage, useStage } from "../faults/harness.js";
+import { manyAtOnce, pause, useStage } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { hear } from "./hear.js";
-import { NO_LEASE, permitChannel, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
+import { Site } from "./helpers.js";
 
 manyAtOnce();
 const stage = await useStage("standalone");
@@ -35,23 +34,6 @@ describe.concurrent("a lease that is over", () => {
     await site.expectPermits(0, 1);
   });
 
-  test.each<[string, (site: Site) => Promise<unknown>, unknown]>([
-    ["availablePermits", (site) => site.permits().availablePermits(), 3],
-    ["acquiredPermits", (site) => site.permits().acquiredPermits(), 0],
-    ["getPermits", (site) => site.permits().getPermits(), 3],
-  ])("is seen by %s, which announces what it frees", async (_, ask, expected) => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(1);
-    const now = await site.now();
-    await site.enter(UNKNOWN, now - 10);
-    await site.enter("ff".repeat(16), now - 5_000);
-    await using heard = await hear(stage, permitChannel(site.name));
-    expect(await ask(site)).toBe(expected);
-    expect((await heard.messages()).filter((message) => message === "3").length).toBeLessThanOrEqual(1);
-    expect(await site.permits().tryAcquire(0, 60_000)).not.toBeNull();
-    await site.expectPermits(2, 1);
-  });
-
   test("makes release NOT_OWNER and tryRelease false; the permit is free all the same, once", async () => {
     await using site = await Site.of(stage);
     await site.permits().trySetPermits(2);
@@ -78,20 +60,6 @@ describe.concurrent("a lease that is over", () => {
 });
 
 describe.concurrent("updateLeaseTime", () => {
-  test("sets the lease anew, longer or shorter, from now on", async () => {
-    await using site = await Site.of(stage, {}, {});
-    await site.permits().trySetPermits(1);
-    const id = await site.permits(0).acquire({ lease: 30_000 });
-    for (const lease of [600_000, 5_000]) {
-      const before = await site.now();
-      await site.permits(1).updateLeaseTime(id, lease);
-      const after = await site.now();
-      expect((await site.entries()).get(id)).toBeGreaterThanOrEqual(before + lease);
-      expect((await site.entries()).get(id)).toBeLessThanOrEqual(after + lease);
-    }
-    await site.expectPermits(0, 1);
-  });
-
   test("of a permit that the watchdog kept ends that: it lapses, and nothing is said to be lost", async () => {
     await using site = await Site.of(stage, { watchdogTimeout: BRISK }, {});
     await site.permits().trySetPermits(1);
@@ -113,17 +81,6 @@ describe.concurrent("updateLeaseTime", () => {
     await pause(BRISK / 2); // longer than a round of the watchdog
     expect((await site.entries()).get(id)).toBe(expiry);
     await site.permits().release(id);
-  });
-
-  test("of a permit that nobody has changes nothing", async () => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(1);
-    expect(await site.permits().updateLeaseTime(UNKNOWN, 60_000)).toBe(false);
-    await site.expectPermits(1, 0);
-    await site.enter(UNKNOWN, (await site.now()) - 1);
-    expect(await site.permits().updateLeaseTime(UNKNOWN, 60_000)).toBe(false);
-    expect(await site.permits().availablePermits()).toBe(2);
-    await site.expectPermits(2, 0);
   });
 });
 
@@ -198,40 +155,4 @@ describe.concurrent("the watchdog", () => {
     for (const permits of all) expect(await permits.acquiredPermits()).toBe(20);
     expect(site.bed(0).troubles).toEqual([]);
   });
-
-  test("never shortens a lease", async () => {
-    await using site = await Site.of(stage, { watchdogTimeout: BRISK });
-    await site.permits().trySetPermits(2);
-    const id = await site.permits().acquire();
-    const events = site.events();
-    const far = (await site.now()) + 600_000;
-    await site.enter(id, far);
-    await until("it is renewed", () => events.of("renewed").length >= 2);
-    expect((await site.entries()).get(id)).toBe(far);
-    await site.permits().release(id);
-  });
 });
-
-test.each([10_000, 50_000])(
-  "%i leases that are over at once are no trouble",
-  async (many) => {
-    await using own = await Stage.start(["standalone"]);
-    await using site = await Site.of(own);
-    await site.permits().trySetPermits(0);
-    await site.redis.eval(
-      `for i = 1, tonumber(ARGV[1]) do
-       redis.call('ZADD', KEYS[1], i, string.rep('x', 8) .. string.format('%08d', i))
-     end`,
-      1,
-      timeoutsOf(site.name),
-      many,
-    );
-    await site.enter(UNKNOWN, NO_LEASE);
-    const id = await site.permits().acquire({ lease: 60_000 });
-    expect(await site.permits().availablePermits()).toBe(many - 1);
-    await site.expectPermits(many - 1, 2);
-    await site.permits().release(id);
-    expect(await site.permits().getPermits()).toBe(many + 1);
-  },
-  30_000,
-);

@@ -93,18 +93,6 @@ describe.concurrent("first come, first served inside a process", () => {
 });
 
 describe.concurrent("a waiter is woken", () => {
-  test("when there are as many permits as it asked for, and not before", async () => {
-    await using site = await Site.of(stage, asleep, {});
-    await site.semaphore().trySetPermits(1);
-    const waiting = await site.parked(0, () => site.semaphore().acquire(3));
-    await site.semaphore(1).release();
-    await site.expectStillWaiting(waiting);
-    expect(await site.value()).toBe("2");
-    await site.semaphore(1).release(2);
-    await soon(waiting);
-    await site.expectOnly("1");
-  });
-
   test("a message of few permits wakes as few; the others sleep on", async () => {
     await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(0);
@@ -146,18 +134,6 @@ describe.concurrent("a waiter is woken", () => {
 });
 
 describe.concurrent("a wait", () => {
-  test("of tryAcquire is none by default: false at once, by one command", async () => {
-    await using site = await Site.of(stage, { split: true });
-    await site.semaphore().trySetPermits(0);
-    site.bed(0).proxy.clear();
-    site.bed(0).subscribing.clear();
-    expect(await site.semaphore().tryAcquire()).toBe(false);
-    expect(await site.semaphore().tryAcquire(1, 0)).toBe(false);
-    expect(site.asked()).toBeGreaterThanOrEqual(2);
-    expect(site.bed(0).subscribing.count(([verb]) => verb === "SUBSCRIBE")).toBe(0);
-    await site.expectOnly("0");
-  });
-
   test("an abort ends a run that waits, and one that has not begun", async () => {
     await using site = await Site.of(stage, asleep, {});
     await site.semaphore().trySetPermits(0);
