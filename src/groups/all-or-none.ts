@@ -16,8 +16,9 @@ import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
 import type { Members } from "./members.js";
 
-/** Of a lease that may be over when the last member is granted. */
+/** Of a lease that may be over when the last member is granted, and milliseconds at most. */
 const SHARE_OF_LEASE = 1 / 100;
+const MOST_OF_LEASE = 50;
 /** A lease of so many `commandTimeout`s outlives what follows the first grant: the tries for the others, and a lease anew. */
 const LONG = 3;
 /** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
@@ -48,7 +49,10 @@ export class AllOrNone {
     this.#request = request;
     const { clock, envs } = members;
     this.#begun = clock.mono();
-    const isLong = envs.every(({ settings }) => (request.lease ?? 0) >= LONG * settings.commandTimeout);
+    // A grant that replicas acknowledge may take longer.
+    const isLong = envs.every(
+      ({ settings, replicas }) => !replicas && (request.lease ?? 0) >= LONG * settings.commandTimeout,
+    );
     this.#lease = isLong ? request.lease : undefined;
     // Time is measured out to each step: whoever waits inside an engine is told there what a time-out means.
     this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: request.signal });
@@ -175,10 +179,9 @@ export class AllOrNone {
   async #giveBack(): Promise<void> {
     const returned = this.#taken.reverse().map(([request, grant]) => quietly(giveBack(request, grant)));
     this.#taken = [];
-    const all = Promise.all(returned);
-    if (this.#wait.ended) return;
-    void all.then(() => this.#wait.resume());
-    if (returned.length > 0) await this.#wait.park(Math.max(0, this.#left));
+    if (this.#wait.ended || returned.length === 0) return;
+    void Promise.all(returned).then(() => this.#wait.resume());
+    await this.#wait.park(Math.max(0, this.#left));
   }
 
   /** Whom to wait for: who waits for the read side of a lock whose write side it wants too would be refused that. */
@@ -207,7 +210,7 @@ export class AllOrNone {
       await this.#wait.during(runner.withTimeout(name, shortened, within));
       return true;
     } catch (error) {
-      if (within >= runner.commandTimeout || !this.#mayPass(error)) throw error;
+      if (this.#wait.ended || within >= runner.commandTimeout || !this.#mayPass(error)) throw error;
       await this.#giveBack();
       return this.#late();
     }
@@ -218,10 +221,11 @@ export class AllOrNone {
     const lease = this.#lease;
     if (lease === undefined) return false;
     const now = instant(this.#members.clock);
-    return grants.every((grant) => grant.serverLeftAt(now) >= lease * (1 - SHARE_OF_LEASE));
+    const whole = lease - Math.min(lease * SHARE_OF_LEASE, MOST_OF_LEASE);
+    return grants.every((grant) => grant.serverLeftAt(now) >= whole);
   }
 
-  /** The lease begins now that the last member is granted. */
+  /** The lease begins now that the last member is granted, unless each was taken with it just now. */
   async #conclude(): Promise<GroupGrant | undefined> {
     const { all: members, name } = this.#members;
     const { lease } = this.#request;

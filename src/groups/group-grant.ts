@@ -208,7 +208,9 @@ export class GroupGrant extends HoldRecord {
     const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
     const { quorum } = this.#members;
     void settled(work, (so) => countFulfilled(so) >= quorum).then((results) => {
-      if (countFulfilled(results) >= quorum) this.#tellRelease();
+      const error = countFulfilled(results) < quorum && tooFewDone(results, quorum);
+      if (!error) this.#tellRelease();
+      else if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
     });
   }
 

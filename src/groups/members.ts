@@ -103,7 +103,7 @@ export class Members {
     this.lastFirst = [...this.order].reverse();
     this.quorum = quorum;
     this.name = members.map(({ lock }) => lock.name).join(",");
-    this.key = `${kind}(${this.order.map(memberKey).join(",")})`;
+    this.key = `${kind}${JSON.stringify(this.order.map(memberKey))}`;
     this.envs = [...new Set(members.map(({ env }) => env))];
     this.#events = this.envs.map(({ events }) => events);
   }

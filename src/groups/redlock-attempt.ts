@@ -3,6 +3,7 @@
  * call has what a majority granted; lost, all is given back at once, where no answer came too.
  */
 import { instant } from "../base/clock.js";
+import { LockLostError } from "../base/errors.js";
 import {
   Acquisition,
   type Attempt,
@@ -28,12 +29,12 @@ import {
   answerTime,
   granted,
   isDecided,
-  isOutdated,
   isRefusal,
   tooFewAnswers,
-  untilFree,
   untilLook,
+  untilNextLook,
   type Vote,
+  wonTooLate,
 } from "./votes.js";
 
 const NO_CO_WAITERS: CoWaiters = [];
@@ -212,7 +213,12 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     this.#clashes = granted(votes).length > 0 ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
-    if (answers(all) >= quorum) return { granted: false, ttl: this.#untilNextLook(all) };
+    // Nobody else has it, so that null would not be true.
+    if (this.single && wonTooLate(all) >= quorum) {
+      throw new LockLostError(this.lockName, "expired", this.#members.clock.wall());
+    }
+    if (answers(all) >= quorum)
+      return { granted: false, ttl: untilNextLook(this.#members, all, this.backoff) };
     this.#stopAwaiting = wakeByLateAnswers(this.#members, all, this);
     throw tooFewAnswers(this.#members, all, granted(all).length);
   }
@@ -238,13 +244,5 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
 
   #newCall(request: MemberRequest): MemberAcquisition {
     return callFor(request, this.#request, { lease: this.#request.lease });
-  }
-
-  /** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */
-  #untilNextLook(votes: readonly Vote[]): number {
-    const free = untilFree(this.#members, votes);
-    if (free === 0 && votes.some(isOutdated)) return 0;
-    const pause = Math.min(untilLook(this.#members), Math.max(free, this.backoff));
-    return pause === Number.POSITIVE_INFINITY ? -1 : Math.max(1, pause);
   }
 }

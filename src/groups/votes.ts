@@ -76,6 +76,19 @@ export function untilLook({ random, all: members }: Members): number {
   return serverQueued ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 
+/** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */
+export function untilNextLook(members: Members, votes: readonly Vote[], backoff: number): number {
+  const free = untilFree(members, votes);
+  if (free === 0 && votes.some(isOutdated)) return 0;
+  const pause = Math.min(untilLook(members), Math.max(free, backoff));
+  return pause === Number.POSITIVE_INFINITY ? -1 : Math.max(1, pause);
+}
+
+/** How many masters have granted the round, in time or not. */
+export function wonTooLate(votes: readonly Vote[]): number {
+  return votes.filter((vote) => isAnswer(vote) && !isRefusal(vote) && !isOutdated(vote)).length;
+}
+
 /** The error for a call that got too few answers: what the masters agree on, or QUORUM. */
 export function tooFewAnswers(
   { name, all: members }: Members,

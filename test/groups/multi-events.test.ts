@@ -127,6 +127,22 @@ test("released, when a release that got no answer comes through in the backgroun
   expect(told()).toHaveLength(1);
 });
 
+test("lost, when a release that got no answer finds a member gone", async () => {
+  await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 3_000 });
+  const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
+  const events = recordEvents(hall.client(0));
+  const hold = await multi.lock({ lease: 60_000 });
+  hall.bed(1).proxy.blackhole();
+  await hall.redis(1).del(hall.name("b"));
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  hall.bed(1).proxy.restore();
+  await until("it is told", () =>
+    events.some(({ name, payload }) => name === "lost" && payload.kind === "multi"),
+  );
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  await hall.expectNothingLeft();
+});
+
 test("listeners run outside every scope, and one that throws disturbs nothing", async () => {
   await using it = await open();
   const { hall, multi } = it;

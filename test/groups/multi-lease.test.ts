@@ -84,7 +84,7 @@ describe.concurrent("with a lease", () => {
   });
 
   test("a long one is asked for with each member, by one command", async () => {
-    await using hall = await Hall.of(stages(), {}, { server: 1 });
+    await using hall = await Hall.of(stages, {}, { server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     const hold = await multi.lock({ lease: 600_000 });
     for (const [i, word] of ["a", "b"].entries()) {
@@ -97,11 +97,7 @@ describe.concurrent("with a lease", () => {
   });
 
   test("where the last member took long, a long one begins anew for all", async () => {
-    await using hall = await Hall.of(
-      stages(),
-      { commandTimeout: 6_000 },
-      { server: 1, commandTimeout: 6_000 },
-    );
+    await using hall = await Hall.of(stages, { commandTimeout: 6_000 }, { server: 1, commandTimeout: 6_000 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     hall.bed(1).proxy.delayReplies(1_000, script("acquire"));
     const hold = await multi.lock({ lease: 20_000 });

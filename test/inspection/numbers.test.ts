@@ -5,7 +5,7 @@ import { NO_LEASE, Site } from "../synchronizers/helpers.js";
 import { listed, namesOf } from "./helpers.js";
 
 manyAtOnce();
-const stage = useStage("standalone", "cluster");
+const stage = await useStage("standalone", "cluster");
 const ALL = { kinds: "all" } as const;
 const id = (i: number): string => i.toString(16).padStart(32, "0");
 
