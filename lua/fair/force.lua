@@ -6,7 +6,7 @@
 --   timeouts      zset     waiter -> ms of the server's clock at which its ticket lapses
 --   alive         zset     waiter of this library -> ms of the server's clock until which it counts as alive
 --   channel       channel  with ":" and a waiter's name: where it is woken
---   tombstone     string   exists once this call is over
+--   tombstone     string   the answer, once this call is over
 -- ARGV
 --   tombstoneTtl  ms       how long a command may be sent again
 --   publish       text     PUBLISH or SPUBLISH
@@ -24,13 +24,13 @@ local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 
 refuse_foreign(lock)
-if redis.call('EXISTS', lock) == 0 then
-  return redis.call('EXISTS', tombstone)
-end
--- Sent again, it must not take the lock from the next holder.
-if write_tombstone(tombstone, tombstoneTtl) then
+local held = redis.call('EXISTS', lock)
+-- Sent again, it must not take the lock from a later holder, also if it found none.
+if not write_tombstone(tombstone, tombstoneTtl, held) then
+  return tonumber(redis.call('GET', tombstone))
+elseif held == 1 then
   redis.call('DEL', lock)
   prune(queue, timeouts, alive, server_time(), grace)
   wake_next(queue, channel, publish)
 end
-return 1
+return held

@@ -3,7 +3,7 @@
 -- KEYS
 --   lock          hash     owner -> hold count
 --   channel       channel  where releases are announced
---   tombstone     string   exists once this call is over
+--   tombstone     string   the answer, once this call is over
 -- ARGV
 --   tombstoneTtl  ms       how long a command may be sent again
 --   publish       text     PUBLISH or SPUBLISH
@@ -19,12 +19,12 @@ local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
 refuse_foreign(lock)
-if redis.call('EXISTS', lock) == 0 then
-  return redis.call('EXISTS', tombstone)
-end
--- Sent again, it must not take the lock from the next holder.
-if write_tombstone(tombstone, tombstoneTtl) then
+local held = redis.call('EXISTS', lock)
+-- Sent again, it must not take the lock from a later holder, also if it found none.
+if not write_tombstone(tombstone, tombstoneTtl, held) then
+  return tonumber(redis.call('GET', tombstone))
+elseif held == 1 then
   redis.call('DEL', lock)
   announce(publish, channel, '0')
 end
-return 1
+return held

@@ -3,7 +3,7 @@
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
 --   channel       channel  where releases are announced
---   tombstone     string   exists once this call is over
+--   tombstone     string   the answer, once this call is over
 -- ARGV
 --   tombstoneTtl  ms       how long a command may be sent again
 --   publish       text     PUBLISH or SPUBLISH
@@ -20,12 +20,12 @@ local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
 refuse_foreign(lock)
-if all_reads_left(lock) == 0 then
-  return redis.call('EXISTS', tombstone)
-end
--- Sent again, it must not take the lock from the next holder.
-if not write_tombstone(tombstone, tombstoneTtl) then
-  return 1
+local held = all_reads_left(lock) == 0 and 0 or 1
+-- Sent again, it must not take the lock from a later holder, also if it found none.
+if not write_tombstone(tombstone, tombstoneTtl, held) then
+  return tonumber(redis.call('GET', tombstone))
+elseif held == 0 then
+  return 0
 end
 local mode = redis.call('HGET', lock, 'mode')
 local fields = redis.call('HGETALL', lock)

@@ -300,12 +300,12 @@ const sharedWriteMarker = `local function write_marker(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl)
 end`;
-const sharedWriteTombstone = `local function write_tombstone(tombstone, ttl)
+const sharedWriteTombstone = `local function write_tombstone(tombstone, ttl, value)
 if redis.call('EXISTS', tombstone) == 1 then
 return false
 end
 redis.call('DEL', tombstone)
-redis.call('SET', tombstone, '1', 'PX', ttl)
+redis.call('SET', tombstone, value or '1', 'PX', ttl)
 return true
 end`;
 const sharedWritersAdvertise = `local function advertise(writers, writer, now, aliveFor)
@@ -563,11 +563,11 @@ ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
-if redis.call('EXISTS', lock) == 0 then
-return redis.call('EXISTS', tombstone)
-end
+local held = redis.call('EXISTS', lock)
 ${sharedWriteTombstone}
-if write_tombstone(tombstone, tombstoneTtl) then
+if not write_tombstone(tombstone, tombstoneTtl, held) then
+return tonumber(redis.call('GET', tombstone))
+elseif held == 1 then
 redis.call('DEL', lock)
 ${sharedQueueDeadlineOf}
 ${sharedQueueMoveUp}
@@ -578,7 +578,7 @@ prune(queue, timeouts, alive, server_time(), grace)
 ${sharedQueueWakeNext}
 wake_next(queue, channel, publish)
 end
-return 1`,
+return held`,
 );
 const fairReleaseHeader = {
   name: "fair/release",
@@ -900,15 +900,15 @@ ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
-if redis.call('EXISTS', lock) == 0 then
-return redis.call('EXISTS', tombstone)
-end
+local held = redis.call('EXISTS', lock)
 ${sharedWriteTombstone}
-if write_tombstone(tombstone, tombstoneTtl) then
+if not write_tombstone(tombstone, tombstoneTtl, held) then
+return tonumber(redis.call('GET', tombstone))
+elseif held == 1 then
 redis.call('DEL', lock)
 redis.pcall(publish, channel, '0')
 end
-return 1`,
+return held`,
 );
 const lockInspectHeader = {
   name: "lock/inspect",
@@ -1411,12 +1411,12 @@ ${sharedReadsReadHold}
 ${sharedReadsLockLeft}
 ${sharedReadsReadsLeft}
 ${sharedReadsAllReadsLeft}
-if all_reads_left(lock) == 0 then
-return redis.call('EXISTS', tombstone)
-end
+local held = all_reads_left(lock) == 0 and 0 or 1
 ${sharedWriteTombstone}
-if not write_tombstone(tombstone, tombstoneTtl) then
-return 1
+if not write_tombstone(tombstone, tombstoneTtl, held) then
+return tonumber(redis.call('GET', tombstone))
+elseif held == 0 then
+return 0
 end
 local mode = redis.call('HGET', lock, 'mode')
 local fields = redis.call('HGETALL', lock)
@@ -1838,12 +1838,12 @@ ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
-if redis.call('HGET', lock, 'mode') ~= 'write' then
-return redis.call('EXISTS', tombstone)
-end
+local held = redis.call('HGET', lock, 'mode') == 'write' and 1 or 0
 ${sharedWriteTombstone}
-if not write_tombstone(tombstone, tombstoneTtl) then
-return 1
+if not write_tombstone(tombstone, tombstoneTtl, held) then
+return tonumber(redis.call('GET', tombstone))
+elseif held == 0 then
+return 0
 end
 ${sharedEndWrite}
 ${sharedReadsReadHold}

@@ -50,6 +50,19 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await lock.forceUnlock()).toBe(false);
   });
 
+  test("that found nothing does nothing to the next holder when its command arrives once more", async (place) => {
+    const { lock, twin, a, settle, server } = place;
+    a.keep("requests");
+    const force = watch(lock.forceUnlock());
+    await settle();
+    await a.reconnect();
+    expect(force.outcome).toBe(false);
+    const hold = await twin.lock({ lease: 60_000 });
+    await a.letGo();
+    expect(server.hash()).toEqual(kind.fields(hold.ownerId, 1));
+    await hold.unlock();
+  });
+
   test("tells another client of the process on the same server before it resolves", async (place) => {
     const { lock, twin, b, settle } = place;
     const theirs = await twin.lock();

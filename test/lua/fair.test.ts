@@ -37,7 +37,7 @@ import {
   wakeChannel,
   woken,
 } from "./fair-line.js";
-import { CALL, done } from "./sides.js";
+import { CALL, done, foundNothing } from "./sides.js";
 import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
 
 const bench = await useBench(wakeChannel(OTHER), wakeChannel(JAVA));
@@ -944,6 +944,12 @@ scriptTable(bench, fairForce, {
     },
     "0: it was free, and nothing is announced or changed": {
       given: { ...inLine([JAVA, { due: -1 }], [OTHER, { due: 630_000 }]), ...over },
+      reply: 0,
+      after: { ...inLine([JAVA, { due: -1 }], [OTHER, { due: 630_000 }]), ...over, ...foundNothing },
+      even: ["out of memory"],
+    },
+    "0: sent again, it leaves the next holder and the queue alone": {
+      given: { ...mine(30_000), ...inLine([OTHER, { due: 630_000 }]), ...foundNothing },
       reply: 0,
     },
     "a key with other data stays as it is": {

@@ -38,6 +38,8 @@ const both = (ttl: number, mine: string, theirs: string): States => ({
 });
 const CALL = "holdfast_over:{job}:call";
 const callOver = { [CALL]: text("1", 20_000) };
+/** A call by force that found nothing is over. */
+const foundNothing = { [CALL]: text("0", 20_000) };
 
 /** The lock is free, or as it `stays`; the tombstone says that this is done, and all who wait are told. */
 const released = (stays: States = {}): Outcome => ({
@@ -397,10 +399,20 @@ scriptTable(bench, lockForce, {
     },
     "1: sent again, it leaves the next holder alone": { given: { ...theirs(30_000), ...callOver }, reply: 1 },
     "1: sent again, when the lock is free": { given: callOver, reply: 1 },
-    "0: it was free, and nothing is announced": { given: over, reply: 0 },
+    "0: it was free, and nothing is announced": {
+      given: over,
+      reply: 0,
+      after: { ...over, ...foundNothing },
+      even: ["out of memory"],
+    },
+    "0: sent again, it leaves the next holder alone": {
+      given: { ...theirs(30_000), ...foundNothing },
+      reply: 0,
+    },
     "a key with other data stays as it is": { given: { [LOCK]: text("theirs", -1) }, reply: WRONGTYPE },
   },
   rights: {
     "a held lock": { given: mine(30_000), commands: "hrandfield exists del set", after: mine(30_000) },
+    "sent again": { given: { ...theirs(30_000), ...foundNothing }, commands: "get" },
   },
 });

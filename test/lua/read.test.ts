@@ -34,6 +34,7 @@ import {
   CHANNEL,
   done,
   ENDING_KEYS,
+  foundNothing,
   holdKey,
   holds,
   MY_WRITE,
@@ -1027,8 +1028,12 @@ scriptTable(bench, readForce, {
         "a plain lock of that name": theirs(30_000),
         "a hash without mode, though a hold key fits it": { ...theirs(30_000), ...holds(OTHER, [10_000]) },
       },
-      (given) => ({ given, reply: 0 }),
+      (given) => ({ given, reply: 0, after: { ...given, ...foundNothing } }),
     ),
+    "0: sent again, it leaves its next readers alone": {
+      given: { ...reading({ [OTHER]: [30_000] }), ...foundNothing },
+      reply: 0,
+    },
     "1: of readers with thousands of holds the last that is looked for goes, too": {
       given: {
         [LOCK]: held({ mode: "read", [ME]: "5002", [OTHER]: "5001" }, 60_000),

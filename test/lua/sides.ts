@@ -15,6 +15,8 @@ export const ENDING_KEYS: { lock: string; channel: string; tombstone: string } =
 /** The tombstone of a call that is no wire id's, and that it is over. */
 export const CALL = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:7";
 export const done: States = { [CALL]: text("1", 20_000) };
+/** A call by force that found nothing is over. */
+export const foundNothing: States = { [CALL]: text("0", 20_000) };
 
 /** Names of locks, and how their hold keys begin. */
 export const BASES: Readonly<Record<string, readonly [name: string, base: string]>> = {

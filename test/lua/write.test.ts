@@ -33,6 +33,7 @@ import {
   CHANNEL,
   done,
   ENDING_KEYS,
+  foundNothing,
   holds,
   MY_WRITE,
   reading,
@@ -540,8 +541,9 @@ scriptTable(bench, writeForce, {
         "others read": reading({ [ME]: [30_000] }),
         "a plain lock of that name": theirs(30_000),
       },
-      (given) => ({ given: { ...given, ...over }, reply: 0 }),
+      (given) => ({ given: { ...given, ...over }, reply: 0, after: { ...given, ...over, ...foundNothing } }),
     ),
+    "0: sent again, it leaves the next writer alone": { given: { ...written, ...foundNothing }, reply: 0 },
     "only a field that ends with :write is a writer's": {
       given: {
         [LOCK]: held({ mode: "write", [MY_WRITE]: "1", [OTHER]: "1" }, 90_000),
