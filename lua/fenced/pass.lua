@@ -17,11 +17,12 @@
 --   tombstoneTtl        ms       how long a command may be sent again
 --   publish             text     PUBLISH or SPUBLISH
 -- REPLY
---   {1, 1, token}       given back, now or by an earlier run, and the successor has it by this token
+--   {1, 1, token}   given back, now or by an earlier run, and the successor has it by this token
 --   {1, 0, others}  given back; the successor has nothing, and so many others heard of it
 --   {0, 0, 0}       the lock was gone
 --   {-1, 0, 0}      another held it
 -- FLAGS allow-oom
+-- INCLUDE shared/announce
 -- INCLUDE shared/create
 -- INCLUDE shared/next_token
 -- INCLUDE shared/others
@@ -38,7 +39,12 @@ if redis.call('HDEL', lock, owner) == 1 then
   if others then
     return {1, 0, others}
   end
-  next_token(counter)
+  -- The lock is given back by now: what is wrong with the counter is for the successor to hear, by a try of its own.
+  local drawn = pcall(function() next_token(counter) end)
+  if not drawn then
+    announce(publish, channel, '0')
+    return {1, 0, 0}
+  end
   return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 0 then

@@ -791,7 +791,11 @@ if others then
 return {1, 0, others}
 end
 ${sharedNextToken}
-next_token(counter)
+local drawn = pcall(function() next_token(counter) end)
+if not drawn then
+redis.pcall(publish, channel, '0')
+return {1, 0, 0}
+end
 ${sharedCreate}
 return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)}
 end

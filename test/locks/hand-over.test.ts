@@ -2,10 +2,11 @@
 import { describe, expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, LockOptions } from "../../src/index.js";
-import { byName, KINDS, PLAIN } from "../contract/kinds.js";
+import { byName, KINDS, type Kind, PLAIN } from "../contract/kinds.js";
 import {
   failure,
   type KindScene,
+  NAME,
   type Scene,
   sceneOf,
   sidesOf,
@@ -407,6 +408,26 @@ testIn(() => sidesOf({ pollCap: NEVER }))(
     await giver.unlock();
     await advance(3);
     await expectOrder(place, theirs, ...calls);
+  },
+);
+
+const FENCED = KINDS.find(({ name }) => name === "fenced lock") as Kind;
+
+testIn(() => sceneOf(FENCED, { pollCap: NEVER }))(
+  "an unlock for whose successor there is no token succeeds, and those who wait are told of it",
+  async ({ lock, server, settle }) => {
+    const counter = `redisson_lock_token:{${NAME}}`;
+    const giver = await lock.lock();
+    const calls = [lock, lock].map((each) => watch(each.lock()));
+    await settle();
+    server.delete(counter);
+    server.execute(["SET", counter, "theirs"]);
+    server.took();
+    const given = watch(giver.unlock());
+    await settle();
+    expect(given.outcome).toBeUndefined();
+    expect(calls.map(({ outcome }) => outcome)).toEqual(["WRONG_DATA", "WRONG_DATA"]);
+    expect(server.took()[0]).toBe("fenced/pass");
   },
 );
 

@@ -174,7 +174,23 @@ const fenced: Kind = {
 scriptTable(bench, fencedPass, {
   keys: { ...KEYS, channel: CHANNEL, counter: COUNTER },
   args: ARGS,
-  rows: rowsOf(fenced),
+  rows: {
+    ...rowsOf(fenced),
+    ...each(
+      "{1, 0}: given back, where there is no token for the successor: %s",
+      {
+        "the counter holds other data": held({ theirs: "1" }, -1),
+        "the counter holds a text": text("theirs", -1),
+        "the counter is at its end": text("9223372036854775807", -1),
+      },
+      (counter) => ({
+        given: { ...lock(ME, 30_000), [COUNTER]: counter },
+        reply: [1, 0, 0],
+        after: { [COUNTER]: counter, ...over },
+        heard: announced("0"),
+      }),
+    ),
+  },
   rights: rightsOf(fenced),
 });
 

@@ -9,7 +9,7 @@ const words = (text) => new Set(text.split(" "));
 
 /** Globals that a script may use; a key or an argument must not hide one. */
 export const GLOBALS = words(
-  "redis tonumber tostring string table math ipairs pairs unpack type next select error",
+  "redis tonumber tostring string table math ipairs pairs unpack type next select error pcall",
 );
 const KEYWORDS = words(
   "and break do else elseif end false for function if in local nil not or repeat return then true until while",

@@ -134,7 +134,6 @@ const EQUIVALENT = new Map([
     OVER,
     READ_OVER,
   ),
-  ...same("the reply is the same error", "*", "return redis.call('EXISTS', tombstone)", ["call", "pcall"]),
   ...same("sets a TTL to what it is", "*", "if redis.call('PTTL', key) < tonumber(ttl) then", ["<", "<="]),
   ...same("sets a TTL to what it is", "*", "if redis.call('PTTL', hold) < tonumber(lease) then", ["<", "<="]),
   ...same("sets the counter to what it is", "*", "if token < floor then", ["<", "<="]),
