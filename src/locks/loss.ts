@@ -1,6 +1,6 @@
 /** How the holds of one owner on one lock are lost: by the clock, the server's word, force, or the end of the client. */
 import { type Instant, instant } from "../base/clock.js";
-import type { LockLostError, LossReason } from "../base/errors.js";
+import { isLockError, type LockLostError, type LossReason } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
@@ -8,7 +8,7 @@ import { changed, inOrder, letGo } from "./commands.js";
 import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { endWireId } from "./undo.js";
-import { noop, quietly } from "./work.js";
+import { noop } from "./work.js";
 
 /** What the clock says is over is lost. */
 export function dropExpired(own: OwnerLock): void {
@@ -117,21 +117,25 @@ export function loseByForce(own: OwnerLock, backend: Backend, wireId: string): v
 
 /**
  * Another client of this process gave this side of a lock of this key back by force. Resolves when the owner's own server
- * has told whether it was this lock.
+ * has told whether it was this lock, or has not answered in time; then it is asked again with its next answer.
  */
 export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise<void> {
   if (!holdOn(own, forced)) return;
-  const { side } = forced;
+  const { side, key } = forced;
   suspect(own, side);
-  await quietly(
-    inOrder(own, async () => {
-      const grant = holdOn(own, forced);
-      if (!grant) return;
-      const { count } = await grant.backend.state(grant.wireId);
-      if (count === 0) loseByForce(own, forced, grant.wireId);
-      else clear(own, side);
-    }),
-  );
+  const asked = inOrder(own, async () => {
+    const grant = holdOn(own, forced);
+    const state = await grant?.backend.state(grant.wireId);
+    if (grant && state?.count === 0) loseByForce(own, forced, grant.wireId);
+  });
+  try {
+    await asked;
+  } catch (error) {
+    const { servers } = own.table.env.runner;
+    if (isLockError(error, "UNAVAILABLE"))
+      return void servers.healthOf(key).onAnswer(() => void askWhetherForced(own, forced));
+  }
+  unsuspect(own, side);
 }
 
 /** Force by this process is the likely cause, should the holds on a side be gone. */

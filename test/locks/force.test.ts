@@ -112,6 +112,21 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(elsewhere);
   });
 
+  test("leaves no suspicion behind with a client whose server, another one, did not answer in time", async (place) => {
+    const elsewhere = open();
+    const other = await elsewhere.lock.lock();
+    await place.lock.lock();
+    elsewhere.a.keep("requests");
+    void watch(place.lock.forceUnlock());
+    await place.settle();
+    await elsewhere.advance(1_500);
+    await elsewhere.a.letGo();
+    expect(other.isHeld).toBe(true);
+    elsewhere.server.delete();
+    expect(await failure(other.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await expectNothingLeft(elsewhere);
+  });
+
   test("does not wait without end for a client whose server does not answer", async (place) => {
     const { lock, twin, b, advance } = place;
     const theirs = await twin.lock();
@@ -263,6 +278,23 @@ test("of the read side by another client is told to those who read", async ({
     expect(holds.map(({ isHeld }) => isHeld)).toEqual([true, false]);
     expect(holds[1]?.signal.reason).toMatchObject({ reason: "forced" });
     await write.unlock();
+  });
+});
+
+test("by another client is no reason of what is lost later", async ({
+  write,
+  read,
+  theirRead,
+  a,
+  server,
+}) => {
+  await a.client.scope(async () => {
+    await write.lock();
+    await read.lock();
+    expect(await theirRead.forceUnlock()).toBe(true);
+    const next = await read.lock();
+    server.delete();
+    expect(await failure(next.unlock())).toMatchObject({ reason: "expired" });
   });
 });
 
