@@ -72,7 +72,11 @@ export class Replicas {
     const send = () => this.#enqueue(key, prepared);
     // It may have to wait for the WAIT before its own.
     const within = (call.within ?? runner.commandTimeout) + 2 * timeout;
-    const answer = await runner.send({ lockName, keys, send }, (pair) => pair as Acknowledged, within);
+    const answer = await runner.send(
+      { lockName, keys, send, blocks: true },
+      (pair) => pair as Acknowledged,
+      within,
+    );
     const value = read(answer.reply);
     if (granted(value) && answer.acknowledged < required) {
       throw new ReplicationError(lockName, answer.acknowledged, required);

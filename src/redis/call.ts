@@ -22,6 +22,8 @@ export interface PlainCommand {
   readonly keys?: KeyValues;
   /** Sends it once. */
   readonly send: () => Promise<unknown>;
+  /** Its answer may take a while, as that of a WAIT does: the server counts as away only when it is given up. */
+  readonly blocks?: boolean;
 }
 
 /** How a call's reply is read. */

@@ -93,6 +93,8 @@ export class RetryingCommand<T> implements AnyCommand {
   /** Of the server that owes the answer. */
   #health: ServerHealth | undefined;
   #failures: Failures | undefined;
+  /** See {@link PlainCommand.blocks}. */
+  readonly #blocks: boolean;
   #givenUpAt = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -103,6 +105,7 @@ export class RetryingCommand<T> implements AnyCommand {
   ) {
     this.#host = host;
     this.#work = { spec, resolve, reject };
+    this.#blocks = "blocks" in spec.call && spec.call.blocks === true;
     if (spec.giveUpAfter !== undefined) this.#givenUpAt = host.clock.mono() + spec.giveUpAfter;
   }
 
@@ -114,9 +117,11 @@ export class RetryingCommand<T> implements AnyCommand {
     const health = this.#host.servers.of(first.keys);
     if (health !== this.#health) {
       // Another server than before owes the answer.
-      this.#health?.callEnded();
+      if (!this.#blocks) {
+        this.#health?.callEnded();
+        health.callBegun();
+      }
       this.#health = health;
-      health.callBegun();
     }
     try {
       const call = this.#sent++ > 0 && again ? again() : first;
@@ -228,7 +233,7 @@ export class RetryingCommand<T> implements AnyCommand {
     if (failures) failures.cancelPause = undefined;
     this.cancel?.();
     if (this.cancel) this.cancel = undefined;
-    this.#health?.callEnded();
+    if (!this.#blocks) this.#health?.callEnded();
     this.#host.over(this);
     return work;
   }

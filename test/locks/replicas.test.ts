@@ -296,6 +296,20 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     }
   });
 
+  test("a lock that stays in use is no outage, while the WAIT of another call blocks", async (place) => {
+    const { lock, rival, a, advance, grants } = place;
+    const theirs = await rival.lock({ lease: 60_000 });
+    const call = watch(lock.tryLock(1_000));
+    await advance(100);
+    a.keep("replies", grants);
+    const other = watch(kind.make(a.client, "other").lock());
+    await advance(900);
+    expect(call.outcome).toBeNull();
+    await a.letGo();
+    await other.value?.unlock();
+    await theirs.unlock();
+  });
+
   test("a call that has ended unanswered is undone at once, whatever comes late", async (place) => {
     const { a, lock, advance, grants, server } = place;
     a.keep("requests", grants);
