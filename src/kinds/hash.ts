@@ -17,7 +17,7 @@ import {
 } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
 import type { AccessMode } from "../locks/turns.js";
-import { noop } from "../locks/work.js";
+import { noop, quietly } from "../locks/work.js";
 import {
   lockAcquire,
   lockExtend,
@@ -111,7 +111,8 @@ export class HashBackend implements Backend {
     call.vital = true;
     const read = (reply: unknown) => this.readAcquired(reply, attempt);
     const { runner, replicas } = this.env;
-    return replicas ? replicas.call(this.key, call, read, ({ granted }) => granted) : runner.call(call, read);
+    if (!replicas) return runner.call(call, read);
+    return replicas.call(this.key, call, read, ({ granted }) => granted, attempt.wireId);
   }
 
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
@@ -137,8 +138,11 @@ export class HashBackend implements Backend {
   }
 
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
-    if (callId === undefined)
-      return undoSoon(this, wireId, this.undoesTogether, (undoing) => this.undoing(undoing));
+    if (callId === undefined) {
+      const undone = () => undoSoon(this, wireId, this.undoesTogether, (undoing) => this.undoing(undoing));
+      this.env.replicas?.end(wireId, () => this.env.settle(quietly(undone())));
+      return undone();
+    }
     // Commands of its owner wait for it, so it does not stand in line behind others.
     const overs = [callTombstone(this.key, callId)];
     const call = () => this.undoing({ wireIds: [wireId], overs, rest: rest() });

@@ -7,11 +7,12 @@ import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
 import type { Call, Reader } from "../redis/call.js";
 import type { CommandRunner } from "../redis/command-runner.js";
-import { type Connection, lookForMasters, masterAddress } from "../redis/connection.js";
+import { type Connection, isCluster, lookForMasters, masterAddress } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
 import { type Acknowledged, Sender } from "../redis/sender.js";
 import type { ArgumentValues, EvalArguments, KeyValues } from "../scripts/script.js";
+import { quietly } from "./work.js";
 
 export interface ReplicasOptions {
   readonly runner: CommandRunner;
@@ -22,11 +23,28 @@ export interface ReplicasOptions {
   readonly legacyServer: boolean;
 }
 
+/** What a call asks for, however often it is sent. */
+interface Request {
+  readonly script: EvalArguments;
+  /** Of an outermost one. */
+  readonly wireId: string | undefined;
+  /** The call, and its commands without an answer. */
+  open: number;
+  /** Set once the wire id is over: gives back what it gets all the same. */
+  undo: (() => void) | undefined;
+}
+
 /** A grant that waits for its turn to be sent. */
 interface Grant {
-  readonly script: EvalArguments;
+  readonly request: Request;
   readonly resolve: (answer: Acknowledged) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** Refuses a grant that nobody wants any more. */
+function isWanted({ request, reject }: Grant): boolean {
+  if (request.undo) reject(new Error("its call is over"));
+  return !request.undo;
 }
 
 export class Replicas {
@@ -34,6 +52,8 @@ export class Replicas {
   readonly #sender: Sender;
   /** Of each server that a batch of grants is under way to: those that go next. */
   readonly #next = new Map<string, Grant[]>();
+  /** Open ones, by wire id. */
+  readonly #requests = new Map<string, Set<Request>>();
   readonly #stopListening: readonly (() => void)[];
 
   constructor(options: ReplicasOptions) {
@@ -58,6 +78,7 @@ export class Replicas {
 
   /**
    * Runs a granting script on the lock `key`; `granted` says of what was read from its reply whether it was granted.
+   * `wireId`: of an outermost one, until {@link end}.
    * @throws REPLICAS if it was granted and too few acknowledged: the caller undoes it
    */
   async call<K extends KeyValues, A extends ArgumentValues, T>(
@@ -65,18 +86,26 @@ export class Replicas {
     call: Call<K, A>,
     read: Reader<T>,
     granted: (value: T) => boolean,
+    wireId?: string,
   ): Promise<T> {
     const { runner, required, timeout } = this.#options;
     const { lockName, script, keys, args } = call;
     const prepared = this.#sender.prepare(script, keys, args);
-    const send = () => this.#enqueue(key, prepared);
+    const request: Request = { script: prepared, wireId, open: 0, undo: undefined };
+    const send = () => {
+      const sent = this.#enqueue(key, request);
+      const handled = sent.then(({ reply }) => {
+        if (request.undo && granted(read(reply))) request.undo();
+      });
+      this.#open(request, handled);
+      return sent;
+    };
     // It may have to wait for the WAIT before its own.
     const within = (call.within ?? runner.commandTimeout) + 2 * timeout;
-    const answer = await runner.send(
-      { lockName, keys, send, blocks: true },
-      (pair) => pair as Acknowledged,
-      within,
-    );
+    const command = { lockName, keys, send, blocks: true };
+    const answered = runner.send(command, (pair) => pair as Acknowledged, within);
+    this.#open(request, answered);
+    const answer = await answered;
     const value = read(answer.reply);
     if (granted(value) && answer.acknowledged < required) {
       throw new ReplicationError(lockName, answer.acknowledged, required);
@@ -84,9 +113,27 @@ export class Replicas {
     return value;
   }
 
+  /** This wire id is over: what waits to be sent for it is dropped, and what it gets all the same is undone. */
+  end(wireId: string, undo: () => void): void {
+    for (const request of this.#requests.get(wireId) ?? []) request.undo = undo;
+  }
+
   close(): void {
     for (const stop of this.#stopListening) stop();
     this.#options.connection.disconnect();
+  }
+
+  /** Part of a request is open until this has settled. */
+  #open(request: Request, work: Promise<unknown>): void {
+    const { wireId } = request;
+    if (wireId === undefined) return void quietly(work);
+    const requests = this.#requests.get(wireId) ?? new Set();
+    this.#requests.set(wireId, requests.add(request));
+    request.open++;
+    void quietly(work).then(() => {
+      if (--request.open === 0) requests.delete(request);
+      if (requests.size === 0) this.#requests.delete(wireId);
+    });
   }
 
   #reconnect(): void {
@@ -97,13 +144,13 @@ export class Replicas {
     });
   }
 
-  #enqueue(key: string, script: EvalArguments): Promise<Acknowledged> {
+  #enqueue(key: string, request: Request): Promise<Acknowledged> {
     // By the user's options it may have given up, and nothing else would bring it back.
     if (this.#options.runner.connected) this.#reconnect();
     // One pipeline, and one WAIT, are for one server.
     const server = masterAddress(this.#options.connection, key);
     return new Promise((resolve, reject) => {
-      const grant = { script, resolve, reject };
+      const grant = { request, resolve, reject };
       const next = this.#next.get(server);
       if (next) next.push(grant);
       else this.#start(server, [grant]);
@@ -127,17 +174,26 @@ export class Replicas {
       };
       // A connection that does not answer must not hold the next ones up for ever.
       const cancel = clock.after(commandTimeout + this.#options.timeout, () => {
-        lookForMasters(this.#options.connection);
+        this.#replace();
         done();
       });
-      this.#send(grants).then(done, done);
+      this.#send(grants.filter(isWanted)).then(done, done);
     });
+  }
+
+  /** A connection that does not answer may never do so again, and be kept by TCP for long. */
+  #replace(): void {
+    const { connection } = this.#options;
+    lookForMasters(connection);
+    // What it has not answered is sent again at once, while the tombstones of what is given up stand.
+    if (!isCluster(connection) && connection.status === "ready") connection.disconnect(true);
   }
 
   async #send(grants: readonly Grant[]): Promise<void> {
     const { required, timeout } = this.#options;
+    if (grants.length === 0) return;
     try {
-      const scripts = grants.map(({ script }) => script);
+      const scripts = grants.map(({ request }) => request.script);
       const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
       for (const [i, { resolve, reject }] of grants.entries()) {
         const [error, reply] = replies[i] as (typeof replies)[number];

@@ -213,8 +213,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.hash()).toEqual({});
   });
 
-  test("grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async (place) => {
+  test("on a cluster grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async (place) => {
     const { a, advance, grants, settle, server, waits } = place;
+    // The other masters are well: only the silent one's successor is looked for.
+    Object.assign(grants, { isCluster: true, slots: Array(16_384).fill(["memory:0"]) });
     const lock = (i: number) => watch(kind.make(a.client, `lock-${i}`).lock());
     const granted = () => server.names().filter((name) => /^lock-\d$/.test(name));
     a.keep("replies", grants);
@@ -235,6 +237,52 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(calls.every(({ state }) => state === "resolved")).toBe(true);
     expect(waits()).toHaveLength(3);
     await a.client.close({ timeout: 0 });
+  });
+
+  test("a connection that is silent for longer than a WAIT may take is replaced, and grants go by the new one", async (place) => {
+    const { a, advance, grants, settle, server } = place;
+    const lock = (i: number) => watch(kind.make(a.client, `lock-${i}`).lock());
+    a.keep("replies", grants);
+    const calls = [lock(0)];
+    await settle();
+    calls.push(lock(1));
+    await advance(1_499);
+    expect(calls.map(({ state }) => state)).toEqual(["pending", "pending"]);
+    a.keep("replies");
+    await advance(1);
+    expect(calls.map(({ state }) => state)).toEqual(["resolved", "resolved"]);
+    const granted = server.hash("lock-0");
+    await a.letGo();
+    expect(server.hash("lock-0")).toEqual(granted);
+    await a.client.close({ timeout: 0 });
+  });
+
+  test("one that is not there yet is left to ioredis", async ({ a, lock, advance, grants }) => {
+    await a.cut();
+    let lost = 0;
+    grants.on("close", () => void lost++);
+    const call = watch(lock.lock());
+    await advance(2_000);
+    expect([call.outcome, lost]).toEqual(["UNAVAILABLE", 0]);
+    await a.mend();
+    await advance(2_000);
+  });
+
+  test("a grant that waits behind a WAIT is not sent once its call is over", async (place) => {
+    const { a, lock, advance, grants, settle, server } = place;
+    a.keep("replies", grants);
+    const first = watch(kind.make(a.client, "other").lock());
+    await settle();
+    const controller = new AbortController();
+    const call = watch(lock.lock({ signal: controller.signal }));
+    await settle();
+    server.took();
+    controller.abort("enough");
+    await a.letGo();
+    await advance(1_000);
+    expect(call.outcome).toBe("enough");
+    expect(server.took()).toEqual([expect.stringMatching(/undo$/)]);
+    await first.value?.unlock();
   });
 
   test.for([
@@ -308,6 +356,32 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.letGo();
     await other.value?.unlock();
     await theirs.unlock();
+  });
+
+  test("a grant that its connection kept for longer than tombstones live takes nothing", async (place) => {
+    const { a, lock, advance, grants, server } = place;
+    a.keep("requests", grants);
+    const call = watch(lock.tryLock(0, 600_000));
+    await advance(30_000);
+    expect(call.outcome).toBe("UNAVAILABLE");
+    await a.letGo();
+    await advance(10_000);
+    expect(server.hash()).toEqual({});
+  });
+
+  test("a call that waits on after a try without an answer has what that try gets late", async (place) => {
+    const { a, lock, rival, advance, grants, server } = place;
+    const theirs = await rival.lock({ lease: 600_000 });
+    const call = watch(lock.lock({ lease: 600_000 }));
+    await advance(100);
+    a.keep("requests", grants);
+    await theirs.unlock();
+    await advance(30_000);
+    expect(call.outcome).toBe("pending");
+    await a.letGo();
+    await advance(10_000);
+    expect(server.hash()).toEqual(kind.fields(call.value?.ownerId as string, 1));
+    await call.value?.unlock();
   });
 
   test("a call that has ended unanswered is undone at once, whatever comes late", async (place) => {
