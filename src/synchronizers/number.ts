@@ -33,6 +33,9 @@ export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
   "script" | "keys" | "args"
 >;
 
+/** Told of work as such, which goes on where its call is given up. */
+export type OnWork = (work: Promise<number>) => void;
+
 export interface NumberParts {
   readonly env: Env;
   readonly kind: LockKind;
@@ -108,13 +111,16 @@ export class SharedNumber {
    * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
    * The step is made for each try, with the time of the server's clock until which it may be run. Allowed while the
    * client closes, since what was taken has to be given back.
-   * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
+   * @throws as {@link goOn}
    */
-  give<K extends KeyValues, A extends ArgumentValues>(make: (latest: number) => Step<K, A>): Promise<number> {
+  give<K extends KeyValues, A extends ArgumentValues>(
+    make: (latest: number) => Step<K, A>,
+    onWork?: OnWork,
+  ): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
-    return this.goOn(async (onSilence) => {
+    const begin = async (onSilence: () => void) => {
       for (;;) {
         const word = await runner.callUntilAnswered(
           () => this.#call(make(this.#serverClock.in(this.key, left()))),
@@ -127,17 +133,15 @@ export class SharedNumber {
         // Else the server's clock was not known, and now it is.
         if (left() < 0) throw runner.unavailable(this.name);
       }
-    });
+    };
+    return this.goOn(begin, onWork);
   }
 
   /**
-   * Work that goes on in the background if Redis gives no answer in time. `onWork` is told of the work as such.
+   * Work that goes on in the background if Redis gives no answer in time.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
-  async goOn(
-    begin: (onSilence: () => void) => Promise<number>,
-    onWork?: (work: Promise<number>) => void,
-  ): Promise<number> {
+  async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
     const { env, name } = this;
     const { runner } = env;
     if (env.ended) env.assertOpen(name);

@@ -120,20 +120,20 @@ export class PermitExpirableSemaphore {
     const kept = this.#kept.get(number, known);
     kept?.unwatch();
     const marker = number.marker();
-    try {
-      const word = await number.give((latest) => ({
+    const word = await number.give(
+      (latest) => ({
         script: permitsUpdate,
         keys: { ...keysOf(number), marker },
         args: { id: known, lease: ms, markerTtl: MARKER_TTL, latest, publish: number.publish },
-      }));
-      if (word === 1 && kept) this.#kept.drop(kept);
-      else if (word !== 1) kept?.lose("expired");
-      return word === 1;
-    } catch (error) {
-      // What it has become of is not known: better kept than lost.
-      kept?.watch();
-      throw error;
-    }
+      }),
+      // However late: until then nobody knows which lease the permit has.
+      (work) => {
+        const answered = (word: number) =>
+          word === 1 ? kept && this.#kept.drop(kept) : kept?.lose("expired");
+        work.then(answered, () => kept?.watch());
+      },
+    );
+    return word === 1;
   }
 
   /**

@@ -1,0 +1,56 @@
+/** What is made of answers that come after their calls were given up: in virtual time, on the server in memory. */
+import { expect } from "vitest";
+import { type Scene, scene, testIn, watch } from "../locks/scene.js";
+
+const LEASES = "{job}:timeout";
+/** What permits leave on the server, where nothing else is to be left. */
+const KEYS = ["job", LEASES];
+const test = testIn(
+  () => scene({ commandTimeout: 300 }),
+  async ({ server }: Scene, body) => {
+    await body();
+    for (const key of KEYS) server.delete(key);
+  },
+);
+
+/** Resolves with what the call comes to, in no time. */
+async function soon<T>({ settle }: Scene, call: Promise<T>): Promise<T> {
+  const watched = watch(call);
+  await settle();
+  expect(watched.state).toBe("resolved");
+  return watched.value as T;
+}
+
+/** A permit of two that the watchdog of the first client keeps. */
+async function keptPermit(place: Scene) {
+  const permits = place.a.client.getPermitExpirableSemaphore("job");
+  await soon(place, permits.trySetPermits(2));
+  return { permits, id: await soon(place, permits.acquire()) };
+}
+
+/** Milliseconds that the lease of each permit has to go. */
+const left = ({ server }: Scene): number[] =>
+  [...(server.keys.get(LEASES, "zset") ?? new Map<string, number>()).values()].map(
+    (end) => Number(end) - server.clock.wall(),
+  );
+
+test.for([[500], [3_600_000]] as const)(
+  "a permit's lease of %i ms whose answer comes late is all that it has: the watchdog is done with it",
+  async ([lease], place) => {
+    const { a, advance } = place;
+    const { permits, id } = await keptPermit(place);
+    a.listen();
+    a.keep("replies");
+    const update = watch(permits.updateLeaseTime(id, lease));
+    await advance(400);
+    expect(update.outcome).toBe("UNAVAILABLE");
+    await a.letGo();
+    expect(a.client.stats().held).toBe(0);
+    expect(left(place)).toEqual([lease - 400]);
+    await advance(60_000);
+    expect(left(place)).toEqual([lease - 60_400]);
+    await a.client.close({ timeout: 0 });
+    expect(left(place)).toEqual([lease - 60_400]);
+    expect(a.told).toEqual([]);
+  },
+);
