@@ -25,21 +25,21 @@ export interface LockClientStats {
   readonly timedOut: number;
   /** Calls that their `signal` ended. */
   readonly aborted: number;
-  /** Holds and permits that were given back. */
+  /** Holds that were given back, and calls that gave back permits, also where the answer came after their end. */
   readonly released: number;
-  /** Holds and kept permits that ended before. */
+  /** Holds, kept permits and those of a `run` that ended before. */
   readonly lost: number;
   /** Renewals by the watchdog. */
   readonly renewals: number;
   /** Scripts sent to Redis. */
   readonly commands: number;
-  /** Holds and kept permits now. A hold on a group is not one of its own: its members are. */
+  /** Holds, kept permits and those of each `run` of a semaphore now. A hold on a group is not one of its own: its members are. */
   readonly held: number;
   /** Calls that wait now. */
   readonly waiting: number;
   /** From calls to their grants. */
   readonly wait: DurationHistogram;
-  /** From grants to their ends. */
+  /** From grants to their ends, where this client knows of both. */
   readonly hold: DurationHistogram;
 }
 

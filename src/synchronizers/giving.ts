@@ -1,7 +1,8 @@
 /** What is done alike to the free permits of a semaphore of either kind. */
 import { checkInteger } from "../base/arguments.js";
+import { noop } from "../locks/work.js";
 import { semaphoreRelease } from "../scripts/generated.js";
-import { MARKER_TTL, type SharedNumber } from "./number.js";
+import { MARKER_TTL, type OnWork, type SharedNumber } from "./number.js";
 
 /** Sets the number of permits, unless that was done before. */
 export async function trySetPermits(number: SharedNumber, permits: number): Promise<boolean> {
@@ -14,15 +15,27 @@ export async function addPermits(number: SharedNumber, permits: number): Promise
   const count = checkInteger(permits, "permits", 1);
   number.env.assertOpen(number.name);
   // What Redisson tells of new permits with a lease is how many they are, of all others how many are free.
-  await giveBack(number, count, number.kind === "permits" ? String(count) : "");
+  await add(number, count, number.kind === "permits" ? String(count) : "");
+}
+
+/** Gives back permits that were taken. It is told when Redis has answered, however late: `held` milliseconds after the grant. */
+export function giveBack(number: SharedNumber, count: number, held?: number): Promise<void> {
+  const released = () => number.emit("released", held === undefined ? {} : { held });
+  return add(number, count, "", (work) => void work.then(released, noop));
 }
 
 /** To Redis, new permits are as good as those that are given back. `message`: what waiters are told, if not the total. */
-export async function giveBack(number: SharedNumber, count: number, message: string = ""): Promise<void> {
+export async function add(
+  number: SharedNumber,
+  count: number,
+  message: string,
+  onWork?: OnWork,
+): Promise<void> {
   const marker = number.marker();
-  await number.give((latest) => ({
+  const make = (latest: number) => ({
     script: semaphoreRelease,
     keys: { permits: number.key, channel: number.channel, marker },
     args: { count, message, markerTtl: MARKER_TTL, latest, publish: number.publish },
-  }));
+  });
+  await number.give(make, onWork);
 }

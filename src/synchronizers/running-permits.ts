@@ -1,6 +1,7 @@
 /** Permits that are held while a function runs. */
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LiveSet } from "../locks/live-set.js";
+import { add, giveBack } from "./giving.js";
 import type { Live } from "./kept-permits.js";
 import type { SharedNumber } from "./number.js";
 
@@ -11,14 +12,14 @@ export class RunningPermits implements Live {
   list: object | undefined;
   lost: LockLostError | undefined;
   readonly number: SharedNumber;
-  readonly #release: () => Promise<void>;
+  readonly #count: number;
   readonly #live: LiveSet<Live>;
   /** When they were taken, in monotonic milliseconds. */
   readonly #since: number;
 
-  constructor(number: SharedNumber, release: () => Promise<void>, live: LiveSet<Live>) {
+  constructor(number: SharedNumber, count: number, live: LiveSet<Live>) {
     this.number = number;
-    this.#release = release;
+    this.#count = count;
     this.#live = live;
     this.#since = number.env.clock.mono();
     live.add(this);
@@ -30,25 +31,16 @@ export class RunningPermits implements Live {
 
   lose(reason: LossReason): void {
     this.lost = new LockLostError(this.number.name, reason, this.number.env.clock.wall());
-    this.number.emit("lost", { reason });
-    void this.#giveBack();
+    this.number.emit("lost", { reason, held: this.held });
+    void this.#ended(add(this.number, this.#count, ""));
   }
 
   async end(): Promise<void> {
-    if (this.lost) return;
-    if (await this.#giveBack()) this.number.emit("released", {});
+    if (!this.lost) await this.#ended(giveBack(this.number, this.#count, this.held));
   }
 
-  /** Resolves with whether Redis has confirmed it in time. */
-  async #giveBack(): Promise<boolean> {
-    try {
-      const given = this.#release();
-      this.#live.remove(this);
-      await given;
-      return true;
-    } catch (cause) {
-      this.number.emit("error", { cause });
-      return false;
-    }
+  async #ended(given: Promise<void>): Promise<void> {
+    this.#live.remove(this);
+    await given.catch((cause: unknown) => this.number.emit("error", { cause }));
   }
 }

@@ -82,7 +82,6 @@ export class Semaphore {
    */
   async release(permits: number = 1): Promise<void> {
     await giveBack(this.#number, checkInteger(permits, "permits", 1));
-    this.#number.emit("released", {});
   }
 
   /** Makes more permits. @throws as {@link release} */
@@ -115,7 +114,7 @@ export class Semaphore {
     const begun = clock.mono();
     let running: RunningPermits | undefined;
     await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
-      running = new RunningPermits(this.#number, () => giveBack(this.#number, count), this.#live);
+      running = new RunningPermits(this.#number, count, this.#live);
     });
     if (!running) throw this.#tooFew(clock.mono() - begun);
     let result: T;

@@ -54,3 +54,37 @@ test.for([[500], [3_600_000]] as const)(
     expect(a.told).toEqual([]);
   },
 );
+
+/** A semaphore of two permits. */
+async function semaphoreOf(place: Scene) {
+  const semaphore = place.a.client.getSemaphore("job");
+  await soon(place, semaphore.trySetPermits(2));
+  return semaphore;
+}
+
+test("a release of a semaphore is told once it is answered, though the call was given up", async (place) => {
+  const { a, advance } = place;
+  const semaphore = await semaphoreOf(place);
+  a.listen().keep("requests");
+  const release = watch(semaphore.release(2));
+  await advance(400);
+  expect(release.outcome).toBe("UNAVAILABLE");
+  expect(a.told).toEqual([]);
+  await a.letGo();
+  expect(a.told).toEqual([{ name: "released", event: { lockName: "job", kind: "semaphore" } }]);
+  expect(a.client.stats().released).toBe(1);
+});
+
+test("what a run had is told as released once that is answered, with how long it was held", async (place) => {
+  const { a, advance, settle } = place;
+  const semaphore = await semaphoreOf(place);
+  a.listen("error", "released");
+  const run = watch(semaphore.run(() => a.keep("requests")));
+  await settle();
+  expect(a.client.stats().held).toBe(0);
+  await advance(400);
+  expect(run.state).toBe("resolved");
+  expect(a.told.map(({ name }) => name)).toEqual(["error"]);
+  await a.letGo();
+  expect(a.heard("released")).toEqual([{ lockName: "job", kind: "semaphore", held: expect.any(Number) }]);
+});
