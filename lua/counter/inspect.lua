@@ -9,17 +9,15 @@
 --   {}               there is no such key
 -- FLAGS no-writes
 -- INCLUDE shared/clock
+-- INCLUDE shared/is_integer
 
 local number, leases = KEYS[1], KEYS[2]
 
 if redis.call('EXISTS', number) == 0 then
   return {}
 end
--- A number has 20 characters at most. Somebody's text may be long.
 local value = redis.call('GETRANGE', number, 0, 20)
--- Redis has no command that tells how far it counts and writes nothing.
-local digits = value == '0' and value or string.match(value, '^%-?([1-9]%d*)$')
-if not digits or #digits > 19 or #digits == 19 and digits > '9223372036854775807' then
+if not is_integer(value) then
   error('ERR value is not an integer or out of range', 0)
 end
 local taken = redis.call('ZCARD', leases)

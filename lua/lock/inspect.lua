@@ -9,12 +9,12 @@
 --   {}                                                            free; or a number, of a semaphore or a latch
 -- FLAGS no-writes
 -- INCLUDE shared/foreign
+-- INCLUDE shared/is_integer
 -- INCLUDE shared/reads
 
 local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 
--- A number has 20 characters at most. Somebody's text may be long.
-if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GETRANGE', lock, 0, 20), '^%-?%d+$') then
+if redis.call('TYPE', lock).ok == 'string' and is_integer(redis.call('GETRANGE', lock, 0, 20)) then
   return {}
 end
 -- First, so that not even a large hash of somebody's is read.

@@ -85,6 +85,10 @@ error('WRONGTYPE the key holds a hash that is not a lock', 0)
 end
 end
 end`;
+const sharedIsInteger = `local function is_integer(text)
+local digits = text == '0' and text or string.match(text, '^%-?([1-9]%d*)$')
+return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807')
+end`;
 const sharedNextToken = `local function next_token(counter)
 local token = redis.call('INCR', counter)
 local time = redis.call('TIME')
@@ -386,8 +390,8 @@ if redis.call('EXISTS', number) == 0 then
 return {}
 end
 local value = redis.call('GETRANGE', number, 0, 20)
-local digits = value == '0' and value or string.match(value, '^%-?([1-9]%d*)$')
-if not digits or #digits > 19 or #digits == 19 and digits > '9223372036854775807' then
+${sharedIsInteger}
+if not is_integer(value) then
 error('ERR value is not an integer or out of range', 0)
 end
 local taken = redis.call('ZCARD', leases)
@@ -924,7 +928,8 @@ const lockInspectHeader = {
 export const lockInspect: ScriptOf<typeof lockInspectHeader> = defineScript(
   lockInspectHeader,
   `local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
-if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GETRANGE', lock, 0, 20), '^%-?%d+$') then
+${sharedIsInteger}
+if redis.call('TYPE', lock).ok == 'string' and is_integer(redis.call('GETRANGE', lock, 0, 20)) then
 return {}
 end
 ${sharedForeignIsShared}

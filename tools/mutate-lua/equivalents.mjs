@@ -42,7 +42,7 @@ const HAS_LOCK = "if not again and (mode or redis.call('EXISTS', lock) == 1) the
 const INSPECTED =
   "local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}";
 const KIND =
-  "if redis.call('TYPE', lock).ok == 'string' and string.find(redis.call('GETRANGE', lock, 0, 20), '^%-?%d+$') then";
+  "if redis.call('TYPE', lock).ok == 'string' and is_integer(redis.call('GETRANGE', lock, 0, 20)) then";
 const IN_TIME = "return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest)";
 const REFUSED =
   "if string.find(why, \"can't run this command\", 1, true) or string.find(why, 'no permissions to run', 1, true) then";
