@@ -28,10 +28,11 @@ end
 if not check_deadline(latest) then
   return answer(-1)
 end
-local before = prune(permits, leases, server_time(), publish, channel) + redis.call('ZCARD', leases)
+local free = prune(permits, leases, server_time(), publish, channel)
+local wanted = count - redis.call('ZCARD', leases)
 write_marker(marker, '1', markerTtl)
-if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then
-  redis.call('INCRBY', permits, count - before)
+if redis.call('EXISTS', permits) == 0 or free ~= wanted then
+  redis.call('SET', permits, wanted, 'KEEPTTL')
   redis.pcall(publish, channel, count)
 end
 return answer(1)

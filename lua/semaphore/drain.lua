@@ -6,7 +6,7 @@
 -- ARGV
 --   markerTtl  ms      how long a call may be sent again
 -- REPLY
---   n          how many it took, now or by an earlier run
+--   n          how many it took, now or by an earlier run; a text
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
@@ -15,10 +15,11 @@ local markerTtl = ARGV[1]
 
 local earlier = redis.call('GET', marker)
 if earlier then
-  return tonumber(earlier) or 0
+  return earlier == 'over' and '0' or earlier
 end
-local free = math.max(0, number_in(permits))
-if free > 0 then
+-- As Redis has it: Lua does not count so far.
+local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'
+if free ~= '0' then
   redis.call('DECRBY', permits, free)
 end
 write_marker(marker, free, markerTtl)

@@ -17,7 +17,7 @@ end
 local function give_back(permits, count, publish, channel, message)
   local free = redis.call('INCRBY', permits, count)
   if free > 0 then
-    redis.pcall(publish, channel, message ~= '' and message or free)
+    redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))
   end
 end
 

@@ -22,7 +22,7 @@ end`;
 const sharedCountsGiveBack = `local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, message ~= '' and message or free)
+redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))
 end
 end`;
 const sharedCountsRaw = `local function raw(id)
@@ -1244,11 +1244,12 @@ ${sharedCountsNumberIn}
 ${sharedCountsGiveBack}
 ${sharedCountsPrune}
 ${sharedClockServerTime}
-local before = prune(permits, leases, server_time(), publish, channel) + redis.call('ZCARD', leases)
+local free = prune(permits, leases, server_time(), publish, channel)
+local wanted = count - redis.call('ZCARD', leases)
 ${sharedWriteMarker}
 write_marker(marker, '1', markerTtl)
-if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then
-redis.call('INCRBY', permits, count - before)
+if redis.call('EXISTS', permits) == 0 or free ~= wanted then
+redis.call('SET', permits, wanted, 'KEEPTTL')
 redis.pcall(publish, channel, count)
 end
 return answer(1)`,
@@ -1673,11 +1674,11 @@ export const semaphoreDrain: ScriptOf<typeof semaphoreDrainHeader> = defineScrip
 local markerTtl = ARGV[1]
 local earlier = redis.call('GET', marker)
 if earlier then
-return tonumber(earlier) or 0
+return earlier == 'over' and '0' or earlier
 end
 ${sharedCountsNumberIn}
-local free = math.max(0, number_in(permits))
-if free > 0 then
+local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'
+if free ~= '0' then
 redis.call('DECRBY', permits, free)
 end
 ${sharedWriteMarker}

@@ -363,6 +363,12 @@ scriptTable(bench, permitsSet, {
       after: permits(9, {}, done, 30_000),
       heard: told(9),
     },
+    "of as many as Redis counts it leaves exactly so many": {
+      given: permits(String(2n ** 63n - 1n), twoOut),
+      reply: answered(1),
+      after: permits(7, twoOut, done),
+      heard: told(9),
+    },
     ...otherData({ [LONG_GONE]: -1 }),
     ...each("%s is read without a write", WHOLE, (free) => ({
       given: permits(free),
@@ -375,7 +381,7 @@ scriptTable(bench, permitsSet, {
   rights: {
     "two are out": {
       given: permits(5, twoOut),
-      commands: "exists get time zremrangebyscore zcard set del incrby",
+      commands: "exists get time zremrangebyscore zcard set del",
     },
   },
 });

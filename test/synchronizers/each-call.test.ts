@@ -133,6 +133,16 @@ test("what Redis does not count any more is refused: nothing is given back, and 
   expect(await site.value()).toBe(String(2n ** 63n - 1n - 1_993n));
 });
 
+test.each([10n ** 17n, 2n ** 63n - 1n])("%i permits can be drained, and set anew", async (many) => {
+  await using site = await Site.of(stage);
+  await site.redis.set(site.name, String(many));
+  expect(await site.semaphore().drainPermits()).toBe(Number(many));
+  await site.expectOnly("0");
+  await site.redis.set(site.name, String(many));
+  await site.permits().setPermits(3);
+  await site.expectOnly("3");
+});
+
 test.each([
   ["a semaphore", permitChannel, (site: Site) => site.semaphore()],
   ["a latch", latchChannel, (site: Site) => site.latch()],

@@ -118,7 +118,7 @@ const EQUIVALENT = new Map([
     "if redis.call('EXISTS', number) == 1 then",
     "if redis.call('EXISTS', marker) == 1 then",
     "if redis.call('EXISTS', tombstone) == 0 then",
-    "if redis.call('EXISTS', permits) == 0 or before ~= tonumber(count) then",
+    "if redis.call('EXISTS', permits) == 0 or free ~= wanted then",
     "if ask ~= '0' and aliveFor ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then",
     "if redis.call('HGET', lock, 'mode') ~= 'write' then",
     "return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1",

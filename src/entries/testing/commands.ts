@@ -23,6 +23,10 @@ function set(keys: Keyspace, [key = "", value = "", option, time]: readonly stri
     keys.setString(key, value, null);
     return OK;
   }
+  if (option.toUpperCase() === "KEEPTTL" && time === undefined) {
+    keys.setString(key, value);
+    return OK;
+  }
   if (option.toUpperCase() !== "PX" || time === undefined) throw new ReplyError(SYNTAX);
   const ttl = timeToLive(keys, time, "set");
   if (ttl <= 0n) throw new ReplyError("ERR invalid expire time in 'set' command");
