@@ -195,11 +195,10 @@ export class PermitExpirableSemaphore {
     const want = new TakePermit(number, ms ?? settings.watchdogTimeout);
     const permit = await waitFor(number, want, wait, signal, (granted) => {
       if (ms === undefined) this.#keep(granted);
+      const event = { waited: clock.mono() - begun, nested: false, permitId: granted.id };
+      number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     });
-    if (!permit) return undefined;
-    const event = { waited: clock.mono() - begun, nested: false, permitId: permit.id };
-    number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
-    return permit.id;
+    return permit?.id;
   }
 
   /** Resolves with whether it was out; what has become of it is told when Redis has answered, however late. */

@@ -45,7 +45,16 @@ export async function waitFor<G>(
     const about = { lockName: name, kind: number.kind };
     if (!want.isUntold) env.events.tellEnd(about, { wait, signal }, env.clock.mono() - begun, error);
   };
-  const acquire = () => env.engine.acquire(new Request(number, want), wait, signal);
+  const acquire = async () => {
+    const granted = await env.engine.acquire(new Request(number, want), wait, signal);
+    if (granted === undefined) return undefined;
+    if (env.closed) {
+      if (want.undo) env.settle(want.undo());
+      throw new ClientClosedError(name);
+    }
+    accept(granted);
+    return granted;
+  };
   const call = isHeard(callChannel)
     ? traceCall({ clientId: env.clientId, lockName: name, kind: number.kind }, { wait, signal }, acquire)
     : acquire();
@@ -53,15 +62,7 @@ export async function waitFor<G>(
     tellEnd(error);
     return tellCaller(error);
   });
-  if (granted === undefined) {
-    tellEnd();
-    return undefined;
-  }
-  if (env.closed) {
-    if (want.undo) env.settle(want.undo());
-    throw new ClientClosedError(name);
-  }
-  accept(granted);
+  if (granted === undefined) tellEnd();
   return granted;
 }
 

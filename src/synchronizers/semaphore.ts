@@ -146,9 +146,10 @@ export class Semaphore {
     const number = this.#number;
     const { clock } = number.env;
     const begun = clock.mono();
-    const taken = await waitFor(number, new Take(number, count), wait, signal, accept);
-    if (taken === undefined) return false;
-    number.emit("acquired", { waited: clock.mono() - begun, nested: false });
-    return true;
+    const taken = await waitFor(number, new Take(number, count), wait, signal, () => {
+      accept?.(count);
+      number.emit("acquired", { waited: clock.mono() - begun, nested: false });
+    });
+    return taken !== undefined;
   }
 }
