@@ -107,6 +107,11 @@ export class SharedNumber {
     return this.env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
 
+  /** What was taken may be given back while the client closes. @throws CLIENT_CLOSED */
+  assertNotEnded(): void {
+    if (this.env.ended) this.env.assertOpen(this.name);
+  }
+
   /**
    * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
    * The step is made for each try, with the time of the server's clock until which it may be run. Allowed while the
@@ -144,7 +149,7 @@ export class SharedNumber {
   async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
     const { env, name } = this;
     const { runner } = env;
-    if (env.ended) env.assertOpen(name);
+    this.assertNotEnded();
     const answered = new Promise<number>((resolve, reject) => {
       let silent = false;
       const onSilence = () => {

@@ -8,7 +8,7 @@ import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit, type KeptPermits } from "./kept-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
+import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
@@ -96,8 +96,11 @@ export class PermitExpirableSemaphore {
    */
   async tryRelease(id: string): Promise<boolean> {
     const known = checkId(id);
-    if (known === undefined) return false;
     const number = this.#number;
+    if (known === undefined) {
+      number.assertNotEnded();
+      return false;
+    }
     if (this.#kept.wasClosed(number, known)) return true;
     const returning = this.#kept.returning(number, known);
     if (returning) return number.env.runner.withTimeout(this.name, returning);
@@ -240,10 +243,4 @@ export class PermitExpirableSemaphore {
       },
     );
   }
-}
-
-/** The id in lower case; undefined for one that can be no permit's. */
-function checkId(id: unknown): string | undefined {
-  if (typeof id !== "string") throw new TypeError("permit id must be a string");
-  return /^[0-9a-f]{32}$/i.test(id) ? id.toLowerCase() : undefined;
 }

@@ -76,3 +76,9 @@ export function endStep(number: SharedNumber, id: string, call: string): End {
     args: { id, call, tombstoneTtl: MARKER_TTL, publish },
   };
 }
+
+/** A permit's id in lower case; undefined for one that can be no permit's. */
+export function checkId(id: unknown): string | undefined {
+  if (typeof id !== "string") throw new TypeError("permit id must be a string");
+  return /^[0-9a-f]{32}$/i.test(id) ? id.toLowerCase() : undefined;
+}

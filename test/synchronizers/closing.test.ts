@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { failsSoon, manyAtOnce, pause, SOON, soon, turn, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { calls } from "./calls.js";
-import { NEVER, Site } from "./helpers.js";
+import { NEVER, Site, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();
 const stage = await useStage("standalone");
@@ -20,6 +20,15 @@ test.each(calls)("%s of a closed client rejects CLIENT_CLOSED, and nothing is se
   proxy.clear();
   await expect(call(early)).rejects.toMatchObject(closed(site));
   expect(proxy.count()).toBe(0);
+});
+
+test("what can be no permit's id is of a closed client as any other", async () => {
+  await using site = await Site.of(stage);
+  const permits = site.permits();
+  await site.bed(0).client.close();
+  const [id, none] = ["x", UNKNOWN];
+  for (const call of [() => permits.release(id), () => permits.tryRelease(id), () => permits.tryRelease(none)])
+    await expect(call()).rejects.toMatchObject(closed(site));
 });
 
 test("inspect and list of a closed client reject CLIENT_CLOSED, and nothing is sent", async () => {
