@@ -17,8 +17,8 @@ export class ServerClock {
   readonly #runner: CommandRunner;
   /** By the master's address. */
   readonly #heard = new Map<string, { readonly at: Instant; readonly time: number }>();
-  /** The {@link CommandRunner.losses} that it was heard with. */
-  #losses = 0;
+  /** The {@link CommandRunner.connectionEpoch} that it was heard with. */
+  #epoch = 0;
 
   constructor(clock: Clock, runner: CommandRunner) {
     this.#clock = clock;
@@ -44,8 +44,8 @@ export class ServerClock {
   }
 
   #forgetLost(): void {
-    if (this.#losses === this.#runner.connectionEpoch) return;
-    this.#losses = this.#runner.connectionEpoch;
+    if (this.#epoch === this.#runner.connectionEpoch) return;
+    this.#epoch = this.#runner.connectionEpoch;
     this.#heard.clear();
   }
 }
