@@ -83,6 +83,23 @@ function checkListener(event: unknown, listener: unknown): void {
 /** Told of each event of one name. */
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
+/**
+ * What the emitter calls of each event, with a listener as its context. It lets a throw out of emit(): that would stop the
+ * watchdog, and keep the listeners behind from hearing the event.
+ */
+const TELL = Object.fromEntries(
+  Object.keys(NAMES).map((event) => [
+    event,
+    function (this: (payload: unknown) => void, payload: unknown): void {
+      try {
+        this(payload);
+      } catch (error) {
+        trace("a listener of %s threw: %s", event, error instanceof Error ? error.name : typeof error);
+      }
+    },
+  ]),
+) as Record<LockEventName, (payload: unknown) => void>;
+
 /** How an event counts. */
 const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockEvents[E]) => void } = {
   acquired: (figures, { waited, nested }) => figures.acquired(waited, nested),
@@ -108,17 +125,17 @@ export class Events {
 
   on<E extends LockEventName>(event: E, listener: LockListener<E>): void {
     checkListener(event, listener);
-    this.#emitter.on(event, listener);
+    this.#emitter.on(event, TELL[event], listener);
   }
 
   once<E extends LockEventName>(event: E, listener: LockListener<E>): void {
     checkListener(event, listener);
-    this.#emitter.once(event, listener);
+    this.#emitter.once(event, TELL[event], listener);
   }
 
   off<E extends LockEventName>(event: E, listener: LockListener<E>): void {
     checkListener(event, listener);
-    this.#emitter.off(event, listener);
+    this.#emitter.off(event, TELL[event], listener);
   }
 
   /** Whether anybody listens: hot paths build no event otherwise, and count by {@link figures} what it would tell. */
@@ -129,14 +146,7 @@ export class Events {
   emit<E extends LockEventName>(event: E, payload: LockEvents[E]): void {
     COUNTED[event]?.(this.figures, payload as never);
     if (!this.heard(event)) return;
-    this.#outside(() => {
-      try {
-        this.#emitter.emit(event, payload);
-      } catch (error) {
-        // eventemitter3 lets a listener's throw out of emit(): it would stop the watchdog.
-        trace("a listener of %s threw: %s", event, error instanceof Error ? error.name : typeof error);
-      }
-    });
+    this.#outside(() => void this.#emitter.emit(event, payload));
   }
 
   /** Tells of a hold that was granted, `waited` milliseconds after it was asked for. No event is built that nobody hears. */

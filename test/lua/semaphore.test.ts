@@ -104,11 +104,15 @@ scriptTable(bench, semaphoreDrain, {
   args: { markerTtl: MARKER_TTL },
   endless: ENDLESS,
   rows: {
-    ...each("all of %s are taken", { 5: 5, 1: 1, "very many": 9007199254740990, "as many as Redis counts": String(2n ** 63n - 1n) }, (permits) => ({
-      given: free(permits),
-      reply: String(permits),
-      after: free(0, marked(permits)),
-    })),
+    ...each(
+      "all of %s are taken",
+      { 5: 5, 1: 1, "very many": 9007199254740990, "as many as Redis counts": String(2n ** 63n - 1n) },
+      (permits) => ({
+        given: free(permits),
+        reply: String(permits),
+        after: free(0, marked(permits)),
+      }),
+    ),
     "each run says what the first has taken, and leaves what is new": {
       given: free(3, text("5", 20_000)),
       reply: "5",

@@ -27,7 +27,11 @@ test("what can be no permit's id is of a closed client as any other", async () =
   const permits = site.permits();
   await site.bed(0).client.close();
   const [id, none] = ["x", UNKNOWN];
-  for (const call of [() => permits.release(id), () => permits.tryRelease(id), () => permits.tryRelease(none)])
+  for (const call of [
+    () => permits.release(id),
+    () => permits.tryRelease(id),
+    () => permits.tryRelease(none),
+  ])
     await expect(call()).rejects.toMatchObject(closed(site));
 });
 

@@ -127,6 +127,24 @@ describe.concurrent("listeners", () => {
     await site.expectPermits(0, 1);
   });
 
+  test("of which one throws: those behind it hear the event, and `once` and `off` are as ever", async () => {
+    await using site = await Site.of(stage);
+    const { client } = site.bed(0);
+    const heard: string[] = [];
+    const hear = (who: string) => () => {
+      heard.push(who);
+      throw new Error(who);
+    };
+    const [first, second, third] = [hear("first"), hear("second"), hear("third")];
+    client.on("acquired", first).once("acquired", second).on("acquired", third);
+    await site.semaphore().trySetPermits(5);
+    await site.semaphore().acquire();
+    expect(heard).toEqual(["first", "second", "third"]);
+    client.off("acquired", first).once("acquired", second).off("acquired", second);
+    await site.semaphore().acquire();
+    expect(heard.slice(3)).toEqual(["third"]);
+  });
+
   test("an `error` that nobody hears throws nothing", async () => {
     await using own = await Stage.start(["standalone"]);
     await using site = await Site.of(own, { commandTimeout: 2_000 });

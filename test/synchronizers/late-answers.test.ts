@@ -95,22 +95,27 @@ test("what a run had is told as released once that is answered, with how long it
 /** Ticks of the microtask queue between an answer and the close: at some of them the grant is on its way to the caller. */
 const TICKS = Array.from({ length: 25 }, (_, ticks) => [ticks] as const);
 
-test.for(TICKS)("closed %i ticks after a permit was granted, caller, event and channel say the same", async ([ticks], place) => {
-  const { a, settle } = place;
-  const permits = a.client.getPermitExpirableSemaphore("job");
-  await soon(place, permits.trySetPermits(2));
-  const outcomes: unknown[] = [];
-  const onEnd = ({ outcome }: LockCallContext) => void outcomes.push(outcome);
-  callEnds.subscribe(onEnd as never);
-  a.listen("acquired", "gaveUp", "lost").keep("replies");
-  const call = watch(permits.acquire());
-  await settle();
-  const arrived = a.letGo();
-  for (let i = 0; i < ticks; i++) await undefined;
-  await a.client.close({ timeout: 0 });
-  await arrived;
-  callEnds.unsubscribe(onEnd as never);
-  const [told, isGranted] = [a.told.map(({ name }) => name), call.state === "resolved"];
-  expect([told, outcomes]).toEqual(isGranted ? [["acquired", "lost"], ["acquired"]] : [["gaveUp"], ["closed"]]);
-  expect(isGranted || call.outcome).toBe(isGranted || "CLIENT_CLOSED");
-});
+test.for(TICKS)(
+  "closed %i ticks after a permit was granted, caller, event and channel say the same",
+  async ([ticks], place) => {
+    const { a, settle } = place;
+    const permits = a.client.getPermitExpirableSemaphore("job");
+    await soon(place, permits.trySetPermits(2));
+    const outcomes: unknown[] = [];
+    const onEnd = ({ outcome }: LockCallContext) => void outcomes.push(outcome);
+    callEnds.subscribe(onEnd as never);
+    a.listen("acquired", "gaveUp", "lost").keep("replies");
+    const call = watch(permits.acquire());
+    await settle();
+    const arrived = a.letGo();
+    for (let i = 0; i < ticks; i++) await undefined;
+    await a.client.close({ timeout: 0 });
+    await arrived;
+    callEnds.unsubscribe(onEnd as never);
+    const [told, isGranted] = [a.told.map(({ name }) => name), call.state === "resolved"];
+    expect([told, outcomes]).toEqual(
+      isGranted ? [["acquired", "lost"], ["acquired"]] : [["gaveUp"], ["closed"]],
+    );
+    expect(isGranted || call.outcome).toBe(isGranted || "CLIENT_CLOSED");
+  },
+);
