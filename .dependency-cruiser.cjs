@@ -80,8 +80,16 @@ module.exports = {
       severity: "error",
       comment:
         "An entry point beside the root stands on the public API, on other entries and on Node's own timers, so it can do nothing that a user could not.",
-      from: { path: "^src/entries/", pathNot: "^src/entries/(testing([.]ts$|/)|node-redis/)" },
+      from: { path: "^src/entries/", pathNot: "^src/entries/(testing([.]ts$|/)|otel[.]ts$|node-redis/)" },
       to: { path: "^src/", pathNot: "^src/(index[.]ts$|base/platform[.]ts$|entries/)" },
+    },
+    {
+      name: "telemetry-asks-what-there-is-now",
+      severity: "error",
+      comment:
+        "Of the inside the entry for telemetry knows the method by which a client tells what it holds and waits for: not all of that ends by an event.",
+      from: { path: "^src/entries/otel[.]ts$" },
+      to: { path: "^src/", pathNot: "^src/(index[.]ts$|base/now[.]ts$|entries/otel/)" },
     },
     {
       name: "testing-replaces-the-clock",

@@ -1,14 +1,32 @@
 /** The figures of a client: what was counted, and what its parts have now. */
 import type { LockClientStats } from "./base/figures.js";
+import type { About, Now } from "./base/now.js";
 import type { ClientParts } from "./client-parts.js";
+import type { Acquisition } from "./engine/acquisition.js";
+import { LockAcquisition } from "./locks/acquire.js";
+import { eventOf } from "./locks/backend.js";
 import { liveHolds } from "./locks/holds.js";
+import { Request } from "./synchronizers/request.js";
 
-export function statsOf({ env, table, permits }: ClientParts): LockClientStats {
-  const { engine, events, replicas, runner } = env;
-  const holds = table.live.all().reduce((count, own) => count + liveHolds(own).length, 0);
+export function statsOf(parts: ClientParts): LockClientStats {
+  const { events, replicas, runner } = parts.env;
+  const { held, waiting } = nowOf(parts);
   return events.figures.snapshot({
     commands: runner.sender.sent + (replicas?.sent ?? 0),
-    held: holds + permits.live.all().length,
-    waiting: engine.waiting.length,
+    held: held.length,
+    waiting: waiting.length,
   });
+}
+
+/** A hold on a group is not one of its own: its members are. */
+export function nowOf({ env, table, permits }: ClientParts): Now {
+  const holds = table.live.all().flatMap((own) => liveHolds(own).map(({ backend }) => eventOf(backend)));
+  const kept = permits.live.all().map(({ number }) => ({ lockName: number.name, kind: number.kind }));
+  return { held: [...holds, ...kept], waiting: env.engine.waiting.map(aboutOf) };
+}
+
+function aboutOf(call: Acquisition<unknown>): About {
+  if (call instanceof LockAcquisition) return eventOf(call.backend);
+  // Else it is a RedLock's; a MultiLock waits by calls for its members.
+  return { lockName: call.lockName, kind: call instanceof Request ? call.number.kind : "red" };
 }

@@ -5,6 +5,7 @@ import type { LockEventName, LockListener } from "./base/events.js";
 import type { LockClientStats } from "./base/figures.js";
 import { clientId } from "./base/ids.js";
 import { latchChannel, lockKey, semaphoreChannel } from "./base/names.js";
+import { NOW, type Now } from "./base/now.js";
 import { closeParts, loseAll } from "./client-closing.js";
 import {
   type CheckedOptions,
@@ -13,7 +14,7 @@ import {
   type LockClientOptions,
 } from "./client-options.js";
 import { type ClientParts, makeParts } from "./client-parts.js";
-import { statsOf } from "./client-stats.js";
+import { nowOf, statsOf } from "./client-stats.js";
 import {
   checkKinds,
   type InspectOptions,
@@ -51,6 +52,8 @@ export class LockClient {
   readonly #parts: ClientParts;
   readonly #stopListening: () => void;
   #closing: Promise<void> | undefined;
+  /** @internal */
+  readonly [NOW]: () => Now = () => nowOf(this.#parts);
 
   /**
    * `redis`: an ioredis `Redis` or `Cluster`, which stays yours: it is neither changed nor closed. The client opens a

@@ -5,13 +5,13 @@ import {
   diag,
   type Meter,
   metrics,
-  type ObservableResult,
   type Span,
   SpanKind,
   SpanStatusCode,
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import { type About, NOW } from "../base/now.js";
 import type {
   HoldContext,
   LockCallContext,
@@ -20,7 +20,7 @@ import type {
   LockEventName,
   LockListener,
 } from "../index.js";
-import { Waits } from "./otel/waits.js";
+import { gauge } from "./otel/gauges.js";
 
 /** Options of {@link instrument}. */
 export interface InstrumentOptions {
@@ -42,8 +42,6 @@ const OUTCOME = "holdfast.outcome";
 /** Seconds: from a free lock on the same machine to a wait that somebody should look at. */
 const BUCKETS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000];
 
-type About = Pick<LockEvent, "lockName" | "kind">;
-
 /**
  * Records waits, holds, losses and refusals of a client as metrics, and each call and hold as a span. Returns what ends it.
  * What is instrumented twice is counted twice.
@@ -54,7 +52,7 @@ type About = Pick<LockEvent, "lockName" | "kind">;
  * end();
  */
 export function instrument(client: LockClient, options: InstrumentOptions = {}): () => void {
-  if (typeof client?.stats !== "function") throw new TypeError("instrument(client) takes a LockClient");
+  if (typeof client?.[NOW] !== "function") throw new TypeError("instrument(client) takes a LockClient");
   const { meter, tracer, nameOf = (name) => name, ...others } = options;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new TypeError(`instrument: unknown option ${unknown}`);
@@ -94,13 +92,6 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
     unit: "s",
     advice,
   });
-  const held = meter.createUpDownCounter("holdfast.lock.held", {
-    description: "Holds and permits with an owner now.",
-  });
-  const waiting = meter.createObservableUpDownCounter("holdfast.lock.waiting", {
-    description: "Calls that wait now.",
-  });
-  const waits = new Waits();
   const lost = meter.createCounter("holdfast.lock.lost", {
     description: "Holds that ended before they were given back.",
   });
@@ -108,45 +99,20 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
     description: "Single tries that stayed with others.",
   });
   const seconds = (ms: number) => ms / 1_000;
-  const idOf = ({ kind, lockName, ownerId, permitId }: LockEvent) =>
-    ownerId === undefined && permitId === undefined
-      ? undefined
-      : `${kind} ${lockName} ${permitId ?? ownerId}`;
-  /** How many of each `held` counts, and under which attributes: the end of others is not told here. */
-  const counts = new Map<string, { readonly count: number; readonly attributes: Attributes }>();
-  const begin = (event: LockEvent) => {
-    const id = idOf(event);
-    if (id === undefined) return;
-    const attributes = attributesOf(event);
-    counts.set(id, { count: (counts.get(id)?.count ?? 0) + 1, attributes });
-    held.add(1, attributes);
-  };
   const end = (event: LockEvent, outcome: string, ms: number | undefined) => {
-    const attributes = attributesOf(event);
-    if (ms !== undefined) hold.record(seconds(ms), { ...attributes, [OUTCOME]: outcome });
-    const id = idOf(event);
-    const counted = id === undefined ? undefined : counts.get(id);
-    if (id === undefined || !counted) return;
-    if (counted.count === 1) counts.delete(id);
-    else counts.set(id, { ...counted, count: counted.count - 1 });
-    held.add(-1, attributes);
+    if (ms !== undefined) hold.record(seconds(ms), { ...attributesOf(event), [OUTCOME]: outcome });
   };
-  const observe = (result: ObservableResult) => {
-    for (const [attributes, count] of waits.now(client.stats().waiting)) result.observe(count, attributes);
-  };
-  waiting.addCallback(observe);
   const ended = (event: LockEvent & { readonly waited: number }, outcome: string) => {
-    const attributes = attributesOf(event);
-    waits.end(event, attributes);
-    wait.record(seconds(event.waited), { ...attributes, [OUTCOME]: outcome });
+    wait.record(seconds(event.waited), { ...attributesOf(event), [OUTCOME]: outcome });
   };
   const stops = [
-    listen(client, "waiting", (event) => waits.begin(event, attributesOf(event))),
-    listen(client, "acquired", (event) => {
-      ended(event, "acquired");
-      // Nobody tells of the end of a permit that lapses, or is given back by another process.
-      if (event.permitId === undefined || event.lease === undefined) begin(event);
-    }),
+    gauge(meter, "holdfast.lock.held", "Holds, and permits that this process keeps, now.", () =>
+      client[NOW]().held.map(attributesOf),
+    ),
+    gauge(meter, "holdfast.lock.waiting", "Calls that wait now.", () =>
+      client[NOW]().waiting.map(attributesOf),
+    ),
+    listen(client, "acquired", (event) => ended(event, "acquired")),
     listen(client, "gaveUp", (event) => ended(event, event.reason)),
     listen(client, "rejected", (event) => rejected.add(1, attributesOf(event))),
     listen(client, "released", (event) => end(event, "released", event.held)),
@@ -157,10 +123,6 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
   ];
   return () => {
     for (const stop of stops) stop();
-    waiting.removeCallback(observe);
-    // Nobody will tell of their end.
-    for (const { count, attributes } of counts.values()) held.add(-count, attributes);
-    counts.clear();
   };
 }
 

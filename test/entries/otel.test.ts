@@ -34,11 +34,19 @@ class Observed implements AsyncDisposable {
     spanProcessors: [new SimpleSpanProcessor(this.#spans)],
   }).getTracer("test");
 
+  readonly #options: Pick<InstrumentOptions, "nameOf">;
+
   constructor(options: Pick<InstrumentOptions, "nameOf"> = {}) {
-    this.stop = instrument(this.client, {
+    this.#options = options;
+    this.stop = this.instrument(this.client);
+  }
+
+  /** By the same meter and tracer. */
+  instrument(client: LockClient): () => void {
+    return instrument(client, {
       meter: this.#meters.getMeter("test"),
       tracer: this.tracer,
-      ...options,
+      ...this.#options,
     });
   }
 
@@ -123,6 +131,49 @@ test("a permit is counted while the watchdog keeps it; of one with a lease nobod
   expect(await held()).toEqual([[permits, 1]]);
   await here?.release(kept);
   expect(await held()).toEqual([[permits, 0]]);
+  const leased = (await here?.acquire()) as string;
+  expect(await held()).toEqual([[permits, 1]]);
+  await here?.updateLeaseTime(leased, 60_000);
+  expect(await held()).toEqual([[permits, 0]]);
+});
+
+test("a latch that opens leaves nobody waiting, and takes no other's place", async () => {
+  await using it = new Observed();
+  await using others = new LockClient(server.connect(), UNHURRIED);
+  const theirs = await others.getLock("l1").lock();
+  const waiter = await untilWaiting(it.client, () => it.client.getLock("l1").lock());
+  const latch = it.client.getCountDownLatch("l2");
+  await latch.trySetCount(1);
+  const opened = await untilWaiting(it.client, () => latch.await());
+  const series = { "holdfast.lock.name": "l2", "holdfast.lock.kind": "latch" };
+  const waiting = async () => (await it.series())["holdfast.lock.waiting"];
+  expect(await waiting()).toEqual([
+    [about("l1"), 1],
+    [series, 1],
+  ]);
+  await latch.countDown();
+  await opened.done;
+  expect(new Set(await waiting())).toEqual(
+    new Set([
+      [series, 0],
+      [about("l1"), 1],
+    ]),
+  );
+  await theirs.unlock();
+  await (await waiter.done).unlock();
+});
+
+test("clients that share a meter are counted in one sum, each for as long as it is instrumented", async () => {
+  await using it = new Observed({ nameOf: () => undefined });
+  await using other = new LockClient(server.connect(), UNHURRIED);
+  const stop = it.instrument(other);
+  const holds = [await it.client.getLock("m1").lock(), await other.getLock("m2").lock()];
+  const held = async () => (await it.series())["holdfast.lock.held"]?.map(([, count]) => count);
+  expect(await held()).toEqual([2]);
+  stop();
+  expect(await held()).toEqual([1]);
+  for (const hold of holds) await hold.unlock();
+  expect(await held()).toEqual([0]);
 });
 
 test("who waits is counted by lock and kind, and no more of them than there are", async () => {
@@ -240,10 +291,12 @@ test("stopped, it records nothing and listens to nothing", async () => {
 test("stopped, it counts nothing as held any more", async () => {
   await using it = new Observed();
   const hold = await it.client.getLock("e").lock();
+  const held = async () => (await it.series())["holdfast.lock.held"]?.map(([, count]) => count);
+  expect(await held()).toEqual([1]);
   it.stop();
   it.stop();
+  expect(await held()).toEqual([0]);
   await hold.unlock();
-  expect((await it.series())["holdfast.lock.held"]?.map(([, count]) => count)).toEqual([0]);
 });
 
 test("by default it records with the global API, which does nothing unless it is set up", async () => {
