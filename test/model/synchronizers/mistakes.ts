@@ -47,7 +47,11 @@ export const mistakes: readonly Mistake[] = [
     title: "free permits are announced to nobody",
     kind: "semaphore",
     plant: () =>
-      inScript(semaphoreRelease, "redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))", ""),
+      inScript(
+        semaphoreRelease,
+        "redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))",
+        "",
+      ),
   },
   {
     title: "several free permits wake one",
@@ -108,7 +112,11 @@ export const mistakes: readonly Mistake[] = [
     title: "one that comes back is announced to nobody",
     kind: "permits",
     plant: () =>
-      inScript(permitsRelease, "redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))", ""),
+      inScript(
+        permitsRelease,
+        "redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))",
+        "",
+      ),
   },
   {
     title: "the latch opens one too early",
