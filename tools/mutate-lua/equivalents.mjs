@@ -125,6 +125,8 @@ const EQUIVALENT = new Map([
     IN_TIME,
     INSPECTED,
     KIND,
+    "local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'",
+    "redis.call('SET', permits, wanted, 'KEEPTTL')",
     SPARE,
     FREE_FOR,
     HAS_SUCCESSOR,
@@ -213,6 +215,17 @@ const EQUIVALENT = new Map([
     "0, key",
   ]),
   ...same("any write does, to be the first", "permits/renew", OOM_WRITE, ["leases[1], ''", "'', leases[1]"]),
+
+  ...same("its failure is the reply", "semaphore/drain", "local earlier = redis.call('GET', marker)", [
+    "redis.call",
+    "redis.pcall",
+  ]),
+  ...same(
+    "of none there is nothing to take",
+    "semaphore/drain",
+    "local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'",
+    ["> 0", ">= 0"],
+  ),
 
   // hashes that are no lock
   ...same(PAIRS, "shared/foreign", "local mode = #fields > 2 and redis.call('HGET', lock, 'mode')", [

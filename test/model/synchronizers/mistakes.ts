@@ -106,7 +106,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "permits that are out are not counted",
     kind: "permits",
-    plant: () => inScript(permitsSet, " + redis.call('ZCARD', leases)", ""),
+    plant: () => inScript(permitsSet, " - redis.call('ZCARD', leases)", ""),
   },
   {
     title: "one that comes back is announced to nobody",
