@@ -17,7 +17,7 @@ import {
 } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
 import type { AccessMode } from "../locks/turns.js";
-import { noop, quietly } from "../locks/work.js";
+import { noop } from "../locks/work.js";
 import {
   lockAcquire,
   lockExtend,
@@ -111,8 +111,8 @@ export class HashBackend implements Backend {
     call.vital = true;
     const read = (reply: unknown) => this.readAcquired(reply, attempt);
     const { runner, replicas } = this.env;
-    if (!replicas) return runner.call(call, read);
-    return replicas.call(this.key, call, read, ({ granted }) => granted, attempt.wireId);
+    const isGrant = ({ granted }: Acquired) => granted;
+    return replicas?.call(this.key, call, read, isGrant, attempt.wireId) ?? runner.call(call, read);
   }
 
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number> {
@@ -129,8 +129,7 @@ export class HashBackend implements Backend {
       const left = rest();
       if (successor && !successor.gone) return this.passing(wireId, successor);
       // The wire id is over unless holds are left.
-      const isNested = callId !== undefined && left.left > 0;
-      const over = isNested ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
+      const over = callId && left.left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
       return this.releasing({ wireId, over, rest: left });
     };
     const read = successor ? (reply: unknown) => this.#readPassed(reply, successor) : word;
@@ -140,7 +139,7 @@ export class HashBackend implements Backend {
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
     if (callId === undefined) {
       const undone = () => undoSoon(this, wireId, this.undoesTogether, (undoing) => this.undoing(undoing));
-      this.env.replicas?.end(wireId, () => this.env.settle(quietly(undone())));
+      this.env.replicas?.end(wireId, () => this.env.settle(undone()));
       return undone();
     }
     // Commands of its owner wait for it, so it does not stand in line behind others.

@@ -2,170 +2,126 @@
 import { defineScript, type ScriptOf } from "./script.js";
 
 const sharedCheckDeadline = `local function check_deadline(latest)
-return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest)
-end`;
+return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest) end`;
 const sharedCheckDeadlineAnswer = `local function answer(outcome)
-return {outcome, tonumber(redis.call('TIME')[1])}
-end`;
+return {outcome, tonumber(redis.call('TIME')[1])} end`;
 const sharedClockServerTime = `local function server_time()
 local time = redis.call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end`;
+return time[1] * 1000 + math.floor(time[2] / 1000) end`;
 const sharedCountsNumberIn = `local function number_in(key)
 local value = redis.call('GET', key)
 if not value then
-return 0
-end
+return 0 end
 local whole = value == '0' or string.find(value, '^%-?[1-9]%d*$') and #value <= 17
-return whole and tonumber(value) or redis.call('DECRBY', key, 0)
-end`;
+return whole and tonumber(value) or redis.call('DECRBY', key, 0) end`;
 const sharedCountsGiveBack = `local function give_back(permits, count, publish, channel, message)
 local free = redis.call('INCRBY', permits, count)
 if free > 0 then
-redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))
-end
-end`;
+redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free)) end end`;
 const sharedCountsRaw = `local function raw(id)
 return (string.gsub(id, '%x%x', function(digits)
 return string.char(tonumber(digits, 16))
-end))
-end`;
+end)) end`;
 const sharedCountsPrune = `local function prune(permits, leases, now, publish, channel)
 local free = number_in(permits)
 local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)
 if ended == 0 then
-return free
-end
+return free end
 give_back(permits, ended, publish, channel)
-return free + ended
-end`;
+return free + ended end`;
 const sharedCreate = `local function create(lock, lease, ...)
 redis.call('HSET', lock, ...)
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
 redis.call('DEL', lock)
-return set
-end
-end`;
+return set end end`;
 const sharedEndWrite = `local function end_write(lock, field, longest)
 if longest > 0 then
 redis.call('HDEL', lock, field)
 redis.call('HSET', lock, 'mode', 'read')
 redis.call('PEXPIRE', lock, longest)
 else
-redis.call('DEL', lock)
-end
-end`;
+redis.call('DEL', lock) end end`;
 const sharedForeignIsShared = `local function is_shared(mode)
-return mode == 'read' or mode == 'write'
-end`;
+return mode == 'read' or mode == 'write' end`;
 const sharedForeignIsLockField = `local function is_lock_field(mode, field, value)
 local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
 local MOST_DIGITS = 5
 local shared = is_shared(mode)
 if shared and field == 'mode' then
-return true
-end
+return true end
 local rest = string.find(value, '^%d+$') and string.match(field, OWNER)
 if rest == '' then
-return not shared or #value <= MOST_DIGITS
-end
-return shared and rest == ':write'
-end`;
+return not shared or #value <= MOST_DIGITS end
+return shared and rest == ':write' end`;
 const sharedForeignRefuseForeign = `local function refuse_foreign(lock)
 local SAMPLE = '10'
 local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')
 local mode = #fields > 2 and redis.call('HGET', lock, 'mode')
 if #fields > 2 and not is_shared(mode) then
-error('WRONGTYPE the key holds a hash that is not a lock', 0)
-end
+error('WRONGTYPE the key holds a hash that is not a lock', 0) end
 for i = 1, #fields, 2 do
 if not is_lock_field(mode, fields[i], fields[i + 1]) then
-error('WRONGTYPE the key holds a hash that is not a lock', 0)
-end
-end
-end`;
+error('WRONGTYPE the key holds a hash that is not a lock', 0) end end end`;
 const sharedIsInteger = `local function is_integer(text)
 local digits = text == '0' and text or string.match(text, '^%-?([1-9]%d*)$')
-return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807')
-end`;
+return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') end`;
 const sharedNextToken = `local function next_token(counter)
 local token = redis.call('INCR', counter)
 local time = redis.call('TIME')
 local floor = time[1] * 1000000 + time[2]
 if token < floor then
-redis.call('SET', counter, string.format('%.0f', floor))
-end
-end`;
+redis.call('SET', counter, string.format('%.0f', floor)) end end`;
 const sharedOthersOthersFirst = `local function others_first(lock, successorTombstone, channel, message, ask, own, publish)
 local possible = redis.call('EXISTS', lock, successorTombstone) == 0
 if possible and ask == '0' then
-return nil
-end
+return nil end
 local heard = redis.pcall(publish, channel, message)
 local others = ask ~= '2' and type(heard) == 'number' and math.max(heard - own, 0) or 1
 if possible and others == 0 then
-return nil
-end
-return others
-end`;
+return nil end
+return others end`;
 const sharedQueueDeadlineOf = `local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
-return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout)
-end`;
+return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout) end`;
 const sharedQueueMoveUp = `local function move_up(timeouts, waiters, turn)
 for _, waiter in ipairs(waiters) do
-redis.call('ZINCRBY', timeouts, -turn, waiter)
-end
-end`;
+redis.call('ZINCRBY', timeouts, -turn, waiter) end end`;
 const sharedQueueCloseRanks = `local function close_ranks(queue, timeouts, now, grace, unused)
 for position, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
 local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - position * grace
 if spare > 0 then
-move_up(timeouts, {waiter}, math.min(spare, unused))
-end
-end
-end`;
+move_up(timeouts, {waiter}, math.min(spare, unused)) end end end`;
 const sharedQueuePrune = `local function prune(queue, timeouts, alive, now, grace)
 local dropped, unused = 0, 0
 local head = redis.call('LINDEX', queue, 0)
 while head do
 local deadline = deadline_of(timeouts, alive, head)
 if deadline and deadline > now then
-break
-end
+break end
 local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
 unused = unused + math.max(0, math.min(grace, timeout - unused - now))
 redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, head)
 redis.call('ZREM', alive, head)
 dropped = dropped + 1
-head = redis.call('LINDEX', queue, 0)
-end
+head = redis.call('LINDEX', queue, 0) end
 if unused > 0 then
-close_ranks(queue, timeouts, now, grace, unused)
-end
-return dropped
-end`;
+close_ranks(queue, timeouts, now, grace, unused) end
+return dropped end`;
 const sharedQueueWakeNext = `local function wake_next(queue, channel, publish)
 local head = redis.call('LINDEX', queue, 0)
 if head then
-redis.pcall(publish, channel .. ':' .. head, '0')
-end
-end`;
+redis.pcall(publish, channel .. ':' .. head, '0') end end`;
 const sharedRaiseTtl = `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
-redis.call('PEXPIRE', key, ttl)
-end
-end`;
+redis.call('PEXPIRE', key, ttl) end end`;
 const sharedReadsReadHold = `local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-return base .. ':' .. owner .. ':rwlock_timeout:' .. number
-end`;
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number end`;
 const sharedReadsLockLeft = `local function lock_left(lock)
 local left = redis.call('PTTL', lock)
-return left > 0 and left or 2 ^ 52
-end`;
+return left > 0 and left or 2 ^ 52 end`;
 const sharedReadsReadsLeft = `local function reads_left(lock, owner, count, vain)
 local MOST_IN_VAIN = 10000
 local longest, last = 0, 0
@@ -177,17 +133,12 @@ longest, last = math.max(longest, left), number
 elseif number > 1 then
 vain = vain + 1
 if vain > MOST_IN_VAIN then
-return lock_left(lock), last, vain
-end
-end
-end
-return longest, last, vain
-end`;
+return lock_left(lock), last, vain end end end
+return longest, last, vain end`;
 const sharedReadsAllReadsLeft = `local function all_reads_left(lock)
 local mode = redis.call('HGET', lock, 'mode')
 if not is_shared(mode) then
-return 0
-end
+return 0 end
 local most = redis.call('PTTL', lock)
 local longest, vain = 0, 0
 local fields = redis.call('HGETALL', lock)
@@ -195,29 +146,20 @@ for i = 1, #fields, 2 do
 local left, _, sum = reads_left(lock, fields[i], fields[i + 1], vain)
 longest, vain = math.max(longest, left), sum
 if most > 0 and longest >= most then
-return longest
-end
-end
+return longest end end
 if longest > 0 then
-return longest
-end
+return longest end
 for i = 1, #fields, 2 do
 if not is_lock_field(mode, fields[i], fields[i + 1]) then
-return lock_left(lock)
-end
-end
-return 0
-end`;
+return lock_left(lock) end end
+return 0 end`;
 const sharedReadsClearLapsed = `local function clear_lapsed(lock)
-return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
-end`;
+return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1 end`;
 const sharedReadsTermsFrom = `local function terms_from(arguments, first)
 local terms = {}
 for i = first, #arguments do
-terms[#terms + 1] = arguments[i]
-end
-return terms
-end`;
+terms[#terms + 1] = arguments[i] end
+return terms end`;
 const sharedReadsSetReads = `local function set_reads(lock, owner, terms, last)
 for number = 1, math.max(last, #terms) do
 local hold = read_hold(lock, owner, number)
@@ -225,48 +167,35 @@ local term = terms[number] or '0'
 if term == '0' then
 redis.call('DEL', hold)
 elseif redis.call('PEXPIRE', hold, term) == 0 then
-redis.call('SET', hold, '1', 'PX', term)
-end
-end
+redis.call('SET', hold, '1', 'PX', term) end end
 if #terms == 0 then
 redis.call('HDEL', lock, owner)
 else
-redis.call('HSET', lock, owner, #terms)
-end
-end`;
+redis.call('HSET', lock, owner, #terms) end end`;
 const sharedReadsSeesOtherReader = `local function sees_other_reader(lock, owner)
 local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
 for i = 1, #fields, 2 do
 if fields[i] ~= owner and reads_left(lock, fields[i], fields[i + 1]) > 0 then
-return true
-end
-end
-return false
-end`;
+return true end end
+return false end`;
 const sharedReadsChangeReads = `local function change_reads(lock, owner, terms, left)
 local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
 local most = redis.call('PTTL', lock)
 set_reads(lock, owner, terms, last)
 if redis.call('HGET', lock, 'mode') == 'write' then
 if left ~= '0' then
-redis.call('PEXPIRE', lock, left)
-end
-return false
-end
+redis.call('PEXPIRE', lock, left) end
+return false end
 local longest = reads_left(lock, owner, #terms)
 if most < 0 or longest < most then
 if before < most - 1 and sees_other_reader(lock, owner) then
-return false
-end
-longest = all_reads_left(lock)
-end
+return false end
+longest = all_reads_left(lock) end
 if longest > 0 then
 redis.call('PEXPIRE', lock, longest)
-return false
-end
+return false end
 redis.call('DEL', lock)
-return true
-end`;
+return true end`;
 const sharedReadsWhyNotReading = `local function why_not_reading(lock, owner)
 local mode = redis.call('HGET', lock, 'mode')
 local others
@@ -275,47 +204,36 @@ others = not clear_lapsed(lock)
 elseif mode == 'write' then
 others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
-others = redis.call('EXISTS', lock) == 1
-end
-return others and -1 or 0
-end`;
+others = redis.call('EXISTS', lock) == 1 end
+return others and -1 or 0 end`;
 const sharedTellPresenceTell = `local function tell(client, ttl, label, host, pid, since, holds, waits)
 redis.call('DEL', client)
 redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
-redis.call('PEXPIRE', client, ttl)
-end`;
+redis.call('PEXPIRE', client, ttl) end`;
 const sharedTellPresenceEnlist = `local function enlist(index, now, ttl, id)
 redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
 redis.call('ZADD', index, now + ttl, id)
-raise_ttl(index, ttl)
-end`;
+raise_ttl(index, ttl) end`;
 const sharedUpdateHold = `local function update_hold(lock, tombstone, owner, count, left)
 if redis.call('EXISTS', tombstone) == 1 then
-return true
-end
+return true end
 if redis.call('HEXISTS', lock, owner) == 0 then
-return false
-end
+return false end
 redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
-return true
-end`;
+return true end`;
 const sharedWriteMarker = `local function write_marker(marker, outcome, ttl)
 redis.call('DEL', marker)
-redis.call('SET', marker, outcome, 'PX', ttl)
-end`;
+redis.call('SET', marker, outcome, 'PX', ttl) end`;
 const sharedWriteTombstone = `local function write_tombstone(tombstone, ttl, value)
 if redis.call('EXISTS', tombstone) == 1 then
-return false
-end
+return false end
 redis.call('DEL', tombstone)
 redis.call('SET', tombstone, value or '1', 'PX', ttl)
-return true
-end`;
+return true end`;
 const sharedWritersAdvertise = `local function advertise(writers, writer, now, aliveFor)
 redis.call('ZADD', writers, now + aliveFor, writer)
-raise_ttl(writers, aliveFor)
-end`;
+raise_ttl(writers, aliveFor) end`;
 
 const clientDescribeHeader = {
   name: "client/describe",
@@ -387,13 +305,11 @@ export const counterInspect: ScriptOf<typeof counterInspectHeader> = defineScrip
   counterInspectHeader,
   `local number, leases = KEYS[1], KEYS[2]
 if redis.call('EXISTS', number) == 0 then
-return {}
-end
+return {} end
 local value = redis.call('GETRANGE', number, 0, 20)
 ${sharedIsInteger}
 if not is_integer(value) then
-error('ERR value is not an integer or out of range', 0)
-end
+error('ERR value is not an integer or out of range', 0) end
 local taken = redis.call('ZCARD', leases)
 ${sharedClockServerTime}
 local ended = #redis.call('ZRANGE', leases, '-inf', server_time(), 'BYSCORE')
@@ -424,19 +340,16 @@ local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], AR
 local earlier = redis.call('GET', marker)
 ${sharedCheckDeadlineAnswer}
 if earlier then
-return answer(tonumber(earlier))
-end
+return answer(tonumber(earlier)) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
-return answer(-1)
-end
+return answer(-1) end
 ${sharedWriteMarker}
 if redis.call('EXISTS', number) == 1 then
 ${sharedCountsNumberIn}
 number_in(number)
 write_marker(marker, '0', markerTtl)
-return answer(0)
-end
+return answer(0) end
 redis.call('SET', number, count)
 write_marker(marker, '1', markerTtl)
 redis.pcall(publish, channel, message)
@@ -461,42 +374,34 @@ export const fairAcquire: ScriptOf<typeof fairAcquireHeader> = defineScript(
 local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local LONGEST_LOOK_AWAY = 1000
 if redis.call('EXISTS', tombstone) == 1 then
-return {2, 0}
-end
+return {2, 0} end
 ${sharedRaiseTtl}
 if redis.call('HEXISTS', lock, owner) == 1 then
 raise_ttl(lock, lease)
-return 1
-end
+return 1 end
 local free = redis.call('EXISTS', lock) == 0
 if not free then
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
-refuse_foreign(lock)
-end
+refuse_foreign(lock) end
 ${sharedClockServerTime}
 local now = server_time()
 local term = now + math.max(0, redis.call('PTTL', lock)) + grace
 local function refresh(waiter)
 if not redis.call('ZSCORE', timeouts, waiter) then
-return false
-end
+return false end
 redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
 redis.call('ZADD', alive, now + aliveFor, waiter)
-return true
-end
+return true end
 local function keep_alive()
 local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
-raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52)))
-end
+raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52))) end
 local has_ticket = aliveFor ~= '0' and refresh(owner)
 local reply = {0, 0}
 for i = 6, #ARGV do
 if not refresh(ARGV[i]) then
-reply[#reply + 1] = i - 5
-end
-end
+reply[#reply + 1] = i - 5 end end
 ${sharedQueueDeadlineOf}
 ${sharedQueueMoveUp}
 ${sharedQueueCloseRanks}
@@ -507,42 +412,32 @@ if free and (not head or head == owner) then
 ${sharedCreate}
 local failure = create(lock, lease, owner, '1')
 if failure then
-return failure
-end
+return failure end
 if has_ticket then
 redis.call('LPOP', queue)
 redis.call('ZREM', timeouts, owner)
 redis.call('ZREM', alive, owner)
-move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace)
-end
+move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace) end
 if aliveFor ~= '0' then
-keep_alive()
-end
-return 1
-end
+keep_alive() end
+return 1 end
 reply[2] = redis.call('PTTL', lock)
 if free then
 reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
 if dropped > 0 then
 ${sharedQueueWakeNext}
-wake_next(queue, channel, publish)
-end
+wake_next(queue, channel, publish) end
 for i = 6, #ARGV do
 if ARGV[i] == head then
-reply[#reply + 1] = i - 5
-end
-end
-end
+reply[#reply + 1] = i - 5 end end end
 if aliveFor ~= '0' and not has_ticket then
 local last = redis.call('LINDEX', queue, -1)
 local before = last and redis.call('ZSCORE', timeouts, last)
 redis.call('ZADD', timeouts, before and before + grace or term, owner)
 redis.call('RPUSH', queue, owner)
-redis.call('ZADD', alive, now + aliveFor, owner)
-end
+redis.call('ZADD', alive, now + aliveFor, owner) end
 if aliveFor ~= '0' then
-keep_alive()
-end
+keep_alive() end
 return reply`,
 );
 const fairForceHeader = {
@@ -580,8 +475,7 @@ ${sharedQueuePrune}
 ${sharedClockServerTime}
 prune(queue, timeouts, alive, server_time(), grace)
 ${sharedQueueWakeNext}
-wake_next(queue, channel, publish)
-end
+wake_next(queue, channel, publish) end
 return held`,
 );
 const fairReleaseHeader = {
@@ -604,12 +498,10 @@ export const fairRelease: ScriptOf<typeof fairReleaseHeader> = defineScript(
 local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if count ~= '0' and left ~= '0' then
 ${sharedUpdateHold}
-return update_hold(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock)
-end
+return update_hold(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock) end
 local held = redis.call('HDEL', lock, owner) == 1
 if held then
-redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
-end
+redis.call('SET', tombstone, '1', 'PX', tombstoneTtl) end
 if redis.call('EXISTS', lock) == 0 then
 ${sharedQueueDeadlineOf}
 ${sharedQueueMoveUp}
@@ -618,11 +510,9 @@ ${sharedQueuePrune}
 ${sharedClockServerTime}
 prune(queue, timeouts, alive, server_time(), grace)
 ${sharedQueueWakeNext}
-wake_next(queue, channel, publish)
-end
+wake_next(queue, channel, publish) end
 if held or redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
+return 1 end
 return -redis.call('EXISTS', lock)`,
 );
 const fairUndoHeader = {
@@ -649,8 +539,7 @@ ${sharedQueueMoveUp}
 local function withdraw(waiters)
 local leaving, missing = {}, #waiters
 for _, waiter in ipairs(waiters) do
-leaving[waiter] = true
-end
+leaving[waiter] = true end
 local left_by, staying, behind = {}, {}, {}
 local position = redis.call('LLEN', queue)
 while position > 0 and missing > 0 do
@@ -663,47 +552,34 @@ leaving[waiter] = nil
 missing = missing - 1
 left_by[#left_by + 1] = waiter
 if missing == 0 then
-break
-end
+break end
 else
 staying[#staying + 1] = waiter
-behind[#staying] = #left_by
-end
-end
-end
+behind[#staying] = #left_by end end end
 if #left_by == 0 then
-return false
-end
+return false end
 for i, waiter in ipairs(staying) do
 local turns = #left_by - behind[i]
 if turns > 0 then
-move_up(timeouts, {waiter}, turns * grace)
-end
-end
+move_up(timeouts, {waiter}, turns * grace) end end
 if position == 0 then
 redis.call('DEL', queue)
 else
-redis.call('LTRIM', queue, 0, position - 1)
-end
+redis.call('LTRIM', queue, 0, position - 1) end
 local again = {}
 for i = #staying, 1, -1 do
 again[#again + 1] = staying[i]
 if #again == CHUNK or i == 1 then
 redis.call('RPUSH', queue, unpack(again))
-again = {}
-end
-end
+again = {} end end
 redis.call('ZREM', timeouts, unpack(left_by))
 redis.call('ZREM', alive, unpack(left_by))
-return true
-end
+return true end
 local ended = {}
 ${sharedWriteTombstone}
 for i = 6, #tombstones do
 if write_tombstone(tombstones[i], tombstoneTtl) then
-ended[#ended + 1] = ARGV[i]
-end
-end
+ended[#ended + 1] = ARGV[i] end end
 local undone = withdraw(ended) and 1 or 0
 for _, owner in ipairs(ended) do
 local current = redis.call('HGET', lock, owner)
@@ -712,11 +588,8 @@ if count ~= '0' and left ~= '0' then
 redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
 else
-redis.call('HDEL', lock, owner)
-end
-undone = 1
-end
-end
+redis.call('HDEL', lock, owner) end
+undone = 1 end end
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
 ${sharedQueueDeadlineOf}
 ${sharedQueueCloseRanks}
@@ -724,8 +597,7 @@ ${sharedQueuePrune}
 ${sharedClockServerTime}
 prune(queue, timeouts, alive, server_time(), grace)
 ${sharedQueueWakeNext}
-wake_next(queue, channel, publish)
-end
+wake_next(queue, channel, publish) end
 return undone`,
 );
 const fencedAcquireHeader = {
@@ -742,19 +614,15 @@ ${sharedNextToken}
 if redis.call('EXISTS', lock, tombstone) == 0 then
 next_token(counter)
 ${sharedCreate}
-return create(lock, lease, owner, '1') or {1, redis.call('GET', counter)}
-end
+return create(lock, lease, owner, '1') or {1, redis.call('GET', counter)} end
 if redis.call('EXISTS', tombstone) == 1 then
-return {2, 0}
-end
+return {2, 0} end
 if redis.call('HEXISTS', lock, owner) == 1 then
 ${sharedRaiseTtl}
 raise_ttl(lock, lease)
 if redis.call('EXISTS', counter) == 0 then
-next_token(counter)
-end
-return {1, redis.call('GET', counter)}
-end
+next_token(counter) end
+return {1, redis.call('GET', counter)} end
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
@@ -792,23 +660,18 @@ redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 ${sharedOthersOthersFirst}
 local others = others_first(lock, successorTombstone, channel, '0', ask, own, publish)
 if others then
-return {1, 0, others}
-end
+return {1, 0, others} end
 ${sharedNextToken}
 local drawn = pcall(function() next_token(counter) end)
 if not drawn then
 redis.pcall(publish, channel, '0')
-return {1, 0, 0}
-end
+return {1, 0, 0} end
 ${sharedCreate}
-return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)}
-end
+return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)} end
 if redis.call('EXISTS', tombstone) == 0 then
-return {-redis.call('EXISTS', lock), 0, 0}
-end
+return {-redis.call('EXISTS', lock), 0, 0} end
 if redis.call('HEXISTS', lock, successor) == 0 then
-return {1, 0, 0}
-end
+return {1, 0, 0} end
 ${sharedRaiseTtl}
 raise_ttl(lock, lease)
 return {1, 1, redis.call('GET', counter)}`,
@@ -826,12 +689,10 @@ export const latchCountDown: ScriptOf<typeof latchCountDownHeader> = defineScrip
 local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
 ${sharedCheckDeadlineAnswer}
 if redis.call('EXISTS', marker) == 1 then
-return answer(1)
-end
+return answer(1) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
-return answer(-1)
-end
+return answer(-1) end
 ${sharedCountsNumberIn}
 local left = number_in(count)
 ${sharedWriteMarker}
@@ -841,9 +702,7 @@ redis.call('DECRBY', count, 1)
 else
 redis.call('DEL', count)
 if left == 1 then
-redis.pcall(publish, channel, '0')
-end
-end
+redis.pcall(publish, channel, '0') end end
 return answer(1)`,
 );
 const lockAcquireHeader = {
@@ -858,16 +717,13 @@ export const lockAcquire: ScriptOf<typeof lockAcquireHeader> = defineScript(
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock, tombstone) == 0 then
 ${sharedCreate}
-return create(lock, lease, owner, '1') or 1
-end
+return create(lock, lease, owner, '1') or 1 end
 if redis.call('EXISTS', tombstone) == 1 then
-return {2, 0}
-end
+return {2, 0} end
 if redis.call('HEXISTS', lock, owner) == 1 then
 ${sharedRaiseTtl}
 raise_ttl(lock, lease)
-return 1
-end
+return 1 end
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
@@ -885,11 +741,9 @@ export const lockExtend: ScriptOf<typeof lockExtendHeader> = defineScript(
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
+return 1 end
 if redis.call('HEXISTS', lock, owner) == 0 then
-return -redis.call('EXISTS', lock)
-end
+return -redis.call('EXISTS', lock) end
 redis.call('PEXPIRE', lock, lease)
 return 1`,
 );
@@ -914,8 +768,7 @@ if not write_tombstone(tombstone, tombstoneTtl, held) then
 return tonumber(redis.call('GET', tombstone))
 elseif held == 1 then
 redis.call('DEL', lock)
-redis.pcall(publish, channel, '0')
-end
+redis.pcall(publish, channel, '0') end
 return held`,
 );
 const lockInspectHeader = {
@@ -930,16 +783,14 @@ export const lockInspect: ScriptOf<typeof lockInspectHeader> = defineScript(
   `local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 ${sharedIsInteger}
 if redis.call('TYPE', lock).ok == 'string' and is_integer(redis.call('GETRANGE', lock, 0, 20)) then
-return {}
-end
+return {} end
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 local fields = redis.call('HGETALL', lock)
 if #fields == 0 then
-return {}
-end
+return {} end
 local mode = redis.call('HGET', lock, 'mode')
 local holders, vain = {}, 0
 ${sharedReadsReadHold}
@@ -948,16 +799,13 @@ ${sharedReadsReadsLeft}
 for i = 1, #fields, 2 do
 local field, count = fields[i], fields[i + 1]
 if not is_lock_field(mode, field, count) then
-error('WRONGTYPE the key holds a hash that is not a lock', 0)
-end
+error('WRONGTYPE the key holds a hash that is not a lock', 0) end
 if field ~= 'mode' then
 local left, _, sum = reads_left(lock, field, is_shared(mode) and count, vain)
 vain = sum
 holders[#holders + 1] = field
 holders[#holders + 1] = count
-holders[#holders + 1] = left
-end
-end
+holders[#holders + 1] = left end end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
 return {redis.call('PTTL', lock), redis.call('EXISTS', counter), mode or '', waiters, holders}`,
 );
@@ -986,17 +834,13 @@ redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 ${sharedOthersOthersFirst}
 local others = others_first(lock, successorTombstone, channel, '0', ask, own, publish)
 if others then
-return {1, 0, others}
-end
+return {1, 0, others} end
 ${sharedCreate}
-return create(lock, lease, successor, '1') or {1, 1, 0}
-end
+return create(lock, lease, successor, '1') or {1, 1, 0} end
 if redis.call('EXISTS', tombstone) == 0 then
-return {-redis.call('EXISTS', lock), 0, 0}
-end
+return {-redis.call('EXISTS', lock), 0, 0} end
 if redis.call('HEXISTS', lock, successor) == 0 then
-return {1, 0, 0}
-end
+return {1, 0, 0} end
 ${sharedRaiseTtl}
 raise_ttl(lock, lease)
 return {1, 1, 0}`,
@@ -1012,16 +856,13 @@ export const lockReenter: ScriptOf<typeof lockReenterHeader> = defineScript(
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, count, lease = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('EXISTS', tombstone) == 1 then
-return 2
-end
+return 2 end
 local current = redis.call('HGET', lock, owner)
 if not current then
-return -redis.call('EXISTS', lock)
-end
+return -redis.call('EXISTS', lock) end
 local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then
-return 2
-end
+return 2 end
 redis.call('HSET', lock, owner, count)
 ${sharedRaiseTtl}
 raise_ttl(lock, lease)
@@ -1040,16 +881,13 @@ export const lockRelease: ScriptOf<typeof lockReleaseHeader> = defineScript(
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if count ~= '0' and left ~= '0' then
 ${sharedUpdateHold}
-return update_hold(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock)
-end
+return update_hold(lock, tombstone, owner, count, left) and 1 or -redis.call('EXISTS', lock) end
 if redis.call('HDEL', lock, owner) == 1 then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 redis.pcall(publish, channel, '0')
-return 1
-end
+return 1 end
 if redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
+return 1 end
 return -redis.call('EXISTS', lock)`,
 );
 const lockRenewHeader = {
@@ -1069,9 +907,7 @@ if redis.pcall('HEXISTS', lock, ARGV[i + 1]) == 1 then
 raise_ttl(lock, lease)
 replies[i] = 1
 else
-replies[i] = -redis.call('EXISTS', lock)
-end
-end
+replies[i] = -redis.call('EXISTS', lock) end end
 return replies`,
 );
 const lockStateHeader = {
@@ -1105,9 +941,7 @@ local ended = {}
 ${sharedWriteTombstone}
 for i = 3, #tombstones do
 if write_tombstone(tombstones[i], tombstoneTtl) then
-ended[#ended + 1] = ARGV[i + 2]
-end
-end
+ended[#ended + 1] = ARGV[i + 2] end end
 local undone = 0
 for _, owner in ipairs(ended) do
 local current = redis.call('HGET', lock, owner)
@@ -1118,10 +952,7 @@ redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
 else
 redis.call('HDEL', lock, owner)
-redis.pcall(publish, channel, '0')
-end
-end
-end
+redis.pcall(publish, channel, '0') end end end
 return undone`,
 );
 const permitsAcquireHeader = {
@@ -1136,8 +967,7 @@ export const permitsAcquire: ScriptOf<typeof permitsAcquireHeader> = defineScrip
 local id, lease, publish = ARGV[1], ARGV[2], ARGV[3]
 local NEVER = 922337203685477
 if redis.call('EXISTS', tombstone) == 1 then
-return {2, 0, 0}
-end
+return {2, 0, 0} end
 ${sharedClockServerTime}
 local now = server_time()
 ${sharedCountsRaw}
@@ -1155,11 +985,9 @@ redis.call('ZADD', leases, now + lease, member)
 free = free - 1
 local ttl = redis.call('PTTL', permits)
 if ttl > 0 then
-redis.call('PEXPIRE', leases, ttl)
-end
+redis.call('PEXPIRE', leases, ttl) end
 else
-granted = 0
-end
+granted = 0 end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
 );
@@ -1176,8 +1004,7 @@ export const permitsRelease: ScriptOf<typeof permitsReleaseHeader> = defineScrip
 local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local ended = redis.call('GET', tombstone)
 if ended then
-return ended == call and 1 or 0
-end
+return ended == call and 1 or 0 end
 ${sharedCountsRaw}
 local member = raw(id)
 ${sharedCountsNumberIn}
@@ -1189,8 +1016,7 @@ local out = redis.call('ZSCORE', leases, member)
 ${sharedWriteMarker}
 write_marker(tombstone, out and call or 'over', tombstoneTtl)
 if not out then
-return 0
-end
+return 0 end
 redis.call('ZREM', leases, member)
 give_back(permits, 1, publish, channel)
 return 1`,
@@ -1217,9 +1043,7 @@ local ends = redis.pcall('ZSCORE', key, member)
 replies[i] = 0
 if type(ends) == 'string' and tonumber(ends) > now then
 redis.call('ZADD', key, 'XX', 'GT', now + lease, member)
-replies[i] = 1
-end
-end
+replies[i] = 1 end end
 return replies`,
 );
 const permitsSetHeader = {
@@ -1234,12 +1058,10 @@ export const permitsSet: ScriptOf<typeof permitsSetHeader> = defineScript(
 local count, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 ${sharedCheckDeadlineAnswer}
 if redis.call('EXISTS', marker) == 1 then
-return answer(1)
-end
+return answer(1) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
-return answer(-1)
-end
+return answer(-1) end
 ${sharedCountsNumberIn}
 ${sharedCountsGiveBack}
 ${sharedCountsPrune}
@@ -1250,8 +1072,7 @@ ${sharedWriteMarker}
 write_marker(marker, '1', markerTtl)
 if redis.call('EXISTS', permits) == 0 or free ~= wanted then
 redis.call('SET', permits, wanted, 'KEEPTTL')
-redis.pcall(publish, channel, count)
-end
+redis.pcall(publish, channel, count) end
 return answer(1)`,
 );
 const permitsStateHeader = {
@@ -1284,12 +1105,10 @@ export const permitsUpdate: ScriptOf<typeof permitsUpdateHeader> = defineScript(
 local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 ${sharedCheckDeadlineAnswer}
 if redis.call('EXISTS', marker) == 1 then
-return answer(1)
-end
+return answer(1) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
-return answer(-1)
-end
+return answer(-1) end
 ${sharedClockServerTime}
 local now = server_time()
 ${sharedCountsRaw}
@@ -1300,14 +1119,12 @@ ${sharedCountsPrune}
 prune(permits, leases, now, publish, channel)
 local ends = redis.call('ZSCORE', leases, member)
 if not ends then
-return answer(0)
-end
+return answer(0) end
 redis.call('ZADD', leases, now + lease, member)
 ${sharedWriteMarker}
 write_marker(marker, '1', markerTtl)
 if now + lease < tonumber(ends) then
-redis.pcall(publish, channel, 1)
-end
+redis.pcall(publish, channel, 1) end
 return answer(1)`,
 );
 const readAcquireHeader = {
@@ -1330,45 +1147,33 @@ ${sharedRaiseTtl}
 local function admit(tombstone, hold, owner, lease)
 local mode = redis.call('HGET', lock, 'mode')
 if redis.call('EXISTS', tombstone) == 1 then
-return 2, 0
-end
+return 2, 0 end
 local again = redis.call('HEXISTS', lock, owner) == 1
 if not again and (mode or redis.call('EXISTS', lock) == 1) then
 if not known then
 refuse_foreign(lock)
-known = true
-end
+known = true end
 if mode ~= 'read' then
-return 0, redis.call('PTTL', lock)
-end
-end
+return 0, redis.call('PTTL', lock) end end
 if yield == '1' and not again then
 local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]
 local wait = last and last - server_time() or 0
 if wait > 0 then
-return 0, wait
-end
-end
+return 0, wait end end
 if redis.call('PTTL', hold) < tonumber(lease) then
-redis.call('SET', hold, '1', 'PX', lease)
-end
+redis.call('SET', hold, '1', 'PX', lease) end
 if not mode then
-return create(lock, lease, 'mode', 'read', owner, '1') or 1, 0
-end
+return create(lock, lease, 'mode', 'read', owner, '1') or 1, 0 end
 if not again then
-redis.call('HSET', lock, owner, '1')
-end
+redis.call('HSET', lock, owner, '1') end
 raise_ttl(lock, lease)
-return 1, 0
-end
+return 1, 0 end
 local replies = {}
 for i = 1, (#ARGV - 1) / 2 do
 local granted, ms = admit(theirs[2 * i + 1], theirs[2 * i + 2], ARGV[2 * i], ARGV[2 * i + 1])
 if type(granted) == 'table' then
-return granted
-end
-replies[2 * i - 1], replies[2 * i] = granted, ms
-end
+return granted end
+replies[2 * i - 1], replies[2 * i] = granted, ms end
 return replies`,
 );
 const readExtendHeader = {
@@ -1382,8 +1187,7 @@ export const readExtend: ScriptOf<typeof readExtendHeader> = defineScript(
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, left = ARGV[1], ARGV[2]
 if redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
+return 1 end
 ${sharedReadsReadHold}
 ${sharedReadsLockLeft}
 ${sharedReadsReadsLeft}
@@ -1393,8 +1197,7 @@ ${sharedReadsAllReadsLeft}
 if reads_left(lock, owner, redis.call('HGET', lock, owner)) == 0 then
 ${sharedReadsClearLapsed}
 ${sharedReadsWhyNotReading}
-return why_not_reading(lock, owner)
-end
+return why_not_reading(lock, owner) end
 ${sharedReadsSetReads}
 ${sharedReadsSeesOtherReader}
 ${sharedReadsChangeReads}
@@ -1426,8 +1229,7 @@ ${sharedWriteTombstone}
 if not write_tombstone(tombstone, tombstoneTtl, held) then
 return tonumber(redis.call('GET', tombstone))
 elseif held == 0 then
-return 0
-end
+return 0 end
 local mode = redis.call('HGET', lock, 'mode')
 local fields = redis.call('HGETALL', lock)
 local vain = 0
@@ -1436,13 +1238,10 @@ for i = 1, #fields, 2 do
 if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
 local _, last, sum = reads_left(lock, fields[i], fields[i + 1], vain)
 vain = sum
-set_reads(lock, fields[i], {}, last)
-end
-end
+set_reads(lock, fields[i], {}, last) end end
 if mode == 'read' then
 redis.call('DEL', lock)
-redis.pcall(publish, channel, '0')
-end
+redis.pcall(publish, channel, '0') end
 return 1`,
 );
 const readReenterHeader = {
@@ -1456,8 +1255,7 @@ export const readReenter: ScriptOf<typeof readReenterHeader> = defineScript(
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, field, count, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('EXISTS', tombstone) == 1 then
-return 2
-end
+return 2 end
 local current = redis.call('HGET', lock, owner) or 0
 ${sharedReadsReadHold}
 ${sharedReadsLockLeft}
@@ -1470,23 +1268,18 @@ ${sharedForeignIsLockField}
 ${sharedReadsAllReadsLeft}
 ${sharedReadsClearLapsed}
 ${sharedReadsWhyNotReading}
-return why_not_reading(lock, owner)
-end
+return why_not_reading(lock, owner) end
 ${sharedReadsSetReads}
 set_reads(lock, owner, {}, last)
 if count ~= '1' then
-return 3
-end
-current = 0
-end
+return 3 end
+current = 0 end
 local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then
-return 2
-end
+return 2 end
 local hold = read_hold(lock, owner, count)
 if redis.call('PTTL', hold) < tonumber(lease) then
-redis.call('SET', hold, '1', 'PX', lease)
-end
+redis.call('SET', hold, '1', 'PX', lease) end
 redis.call('HSET', lock, owner, count)
 ${sharedRaiseTtl}
 raise_ttl(lock, lease)
@@ -1514,21 +1307,17 @@ ${sharedReadsAllReadsLeft}
 if redis.call('HEXISTS', lock, owner) == 0 then
 ${sharedReadsClearLapsed}
 ${sharedReadsWhyNotReading}
-return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_reading(lock, owner)
-end
+return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_reading(lock, owner) end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
+return 1 end
 if #terms == 0 then
 ${sharedWriteTombstone}
-write_tombstone(tombstone, tombstoneTtl)
-end
+write_tombstone(tombstone, tombstoneTtl) end
 ${sharedReadsSetReads}
 ${sharedReadsSeesOtherReader}
 ${sharedReadsChangeReads}
 if change_reads(lock, owner, terms, left) then
-redis.pcall(publish, channel, '0')
-end
+redis.pcall(publish, channel, '0') end
 return 1`,
 );
 const readRenewHeader = {
@@ -1564,16 +1353,12 @@ replies[i] = -1
 elseif left == 0 then
 replies[i] = why_not_reading(lock, owner)
 if count then
-set_reads(lock, owner, {}, last)
-end
+set_reads(lock, owner, {}, last) end
 else
 for number = 1, last do
-raise_ttl(read_hold(lock, owner, number), lease)
-end
+raise_ttl(read_hold(lock, owner, number), lease) end
 raise_ttl(lock, lease)
-replies[i] = 1
-end
-end
+replies[i] = 1 end end
 return replies`,
 );
 const readStateHeader = {
@@ -1596,8 +1381,7 @@ ${sharedReadsLockLeft}
 ${sharedReadsReadsLeft}
 ${sharedReadsAllReadsLeft}
 if all_reads_left(lock) == 0 then
-return {0, 0, -2}
-end
+return {0, 0, -2} end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
 );
@@ -1616,11 +1400,9 @@ ${sharedReadsTermsFrom}
 local terms = terms_from(ARGV, 5)
 ${sharedWriteTombstone}
 if not write_tombstone(tombstone, tombstoneTtl) then
-return 0
-end
+return 0 end
 if tonumber(redis.call('HGET', lock, owner) or 0) <= #terms then
-return 0
-end
+return 0 end
 ${sharedReadsReadHold}
 ${sharedReadsLockLeft}
 ${sharedReadsReadsLeft}
@@ -1631,8 +1413,7 @@ ${sharedForeignIsLockField}
 ${sharedReadsAllReadsLeft}
 ${sharedReadsChangeReads}
 if change_reads(lock, owner, terms, left) then
-redis.pcall(publish, channel, '0')
-end
+redis.pcall(publish, channel, '0') end
 return 1`,
 );
 const semaphoreAcquireHeader = {
@@ -1647,16 +1428,13 @@ export const semaphoreAcquire: ScriptOf<typeof semaphoreAcquireHeader> = defineS
 local count, markerTtl = ARGV[1], ARGV[2]
 local earlier = redis.call('GET', marker)
 if earlier == 'over' then
-return {2, 0}
-end
+return {2, 0} end
 ${sharedCountsNumberIn}
 local free = number_in(permits)
 if earlier then
-return {1, math.max(0, free)}
-end
+return {1, math.max(0, free)} end
 if free < tonumber(count) then
-return {0, 0}
-end
+return {0, 0} end
 redis.call('DECRBY', permits, count)
 ${sharedWriteMarker}
 write_marker(marker, count, markerTtl)
@@ -1674,13 +1452,11 @@ export const semaphoreDrain: ScriptOf<typeof semaphoreDrainHeader> = defineScrip
 local markerTtl = ARGV[1]
 local earlier = redis.call('GET', marker)
 if earlier then
-return earlier == 'over' and '0' or earlier
-end
+return earlier == 'over' and '0' or earlier end
 ${sharedCountsNumberIn}
 local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'
 if free ~= '0' then
-redis.call('DECRBY', permits, free)
-end
+redis.call('DECRBY', permits, free) end
 ${sharedWriteMarker}
 write_marker(marker, free, markerTtl)
 return free`,
@@ -1698,16 +1474,13 @@ export const semaphoreRelease: ScriptOf<typeof semaphoreReleaseHeader> = defineS
 local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 ${sharedCheckDeadlineAnswer}
 if redis.call('EXISTS', marker) == 1 then
-return answer(1)
-end
+return answer(1) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
-return answer(-1)
-end
+return answer(-1) end
 ${sharedCountsNumberIn}
 if number_in(permits) + count >= 2 ^ 63 then
-error('ERR increment or decrement would overflow', 0)
-end
+error('ERR increment or decrement would overflow', 0) end
 ${sharedWriteMarker}
 write_marker(marker, '1', markerTtl)
 ${sharedCountsGiveBack}
@@ -1730,8 +1503,7 @@ ${sharedWriteMarker}
 write_marker(marker, 'over', markerTtl)
 if taken and taken ~= 'over' and taken ~= '0' then
 ${sharedCountsGiveBack}
-give_back(permits, taken, publish, channel)
-end
+give_back(permits, taken, publish, channel) end
 return 1`,
 );
 const serverRefusedHeader = {
@@ -1747,13 +1519,10 @@ local refused = {}
 local function check(name, reply)
 local why = type(reply) == 'table' and reply.err or ''
 if string.find(why, "can't run this command", 1, true) or string.find(why, 'no permissions to run', 1, true) then
-refused[#refused + 1] = name
-end
-end
+refused[#refused + 1] = name end end
 check('set', redis.pcall('SET', probe, 'x', 'PX', 1000))
 if #refused > 0 then
-return refused
-end
+return refused end
 check('pexpire', redis.pcall('PEXPIRE', probe, 1000))
 check('pttl', redis.pcall('PTTL', probe))
 check('exists', redis.pcall('EXISTS', probe))
@@ -1807,21 +1576,17 @@ ${sharedReadsLockLeft}
 ${sharedReadsReadsLeft}
 ${sharedReadsAllReadsLeft}
 ${sharedReadsClearLapsed}
-clear_lapsed(lock)
-end
+clear_lapsed(lock) end
 if redis.call('EXISTS', tombstone) == 1 then
-return {2, 0}
-end
+return {2, 0} end
 if redis.call('EXISTS', lock) == 0 then
 redis.call('ZREM', writers, owner)
 ${sharedCreate}
-return create(lock, lease, 'mode', 'write', field, '1') or 1
-end
+return create(lock, lease, 'mode', 'write', field, '1') or 1 end
 ${sharedRaiseTtl}
 if redis.call('HEXISTS', lock, field) == 1 then
 raise_ttl(lock, lease)
-return 1
-end
+return 1 end
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 if aliveFor ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
@@ -1829,8 +1594,7 @@ ${sharedClockServerTime}
 local now = server_time()
 redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
 ${sharedWritersAdvertise}
-advertise(writers, owner, now, aliveFor)
-end
+advertise(writers, owner, now, aliveFor) end
 return {0, redis.call('PTTL', lock)}`,
 );
 const writeForceHeader = {
@@ -1853,8 +1617,7 @@ ${sharedWriteTombstone}
 if not write_tombstone(tombstone, tombstoneTtl, held) then
 return tonumber(redis.call('GET', tombstone))
 elseif held == 0 then
-return 0
-end
+return 0 end
 ${sharedEndWrite}
 ${sharedReadsReadHold}
 ${sharedReadsLockLeft}
@@ -1862,9 +1625,7 @@ ${sharedReadsReadsLeft}
 ${sharedReadsAllReadsLeft}
 for _, field in ipairs(redis.call('HKEYS', lock)) do
 if string.find(field, ':write$') then
-end_write(lock, field, all_reads_left(lock))
-end
-end
+end_write(lock, field, all_reads_left(lock)) end end
 redis.pcall(publish, channel, '1')
 return 1`,
 );
@@ -1909,23 +1670,18 @@ end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
 if ask ~= '0' and aliveFor ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
 ${sharedWritersAdvertise}
 ${sharedClockServerTime}
-advertise(writers, successor, server_time(), aliveFor)
-end
+advertise(writers, successor, server_time(), aliveFor) end
 ${sharedOthersOthersFirst}
 local others = others_first(lock, successorTombstone, channel, '1', ask, own, publish)
 if others then
-return {1, 0, others}
-end
+return {1, 0, others} end
 redis.call('ZREM', writers, successor)
 ${sharedCreate}
-return create(lock, lease, 'mode', 'write', successorField, '1') or {1, 1, 0}
-end
+return create(lock, lease, 'mode', 'write', successorField, '1') or {1, 1, 0} end
 if redis.call('EXISTS', tombstone) == 0 then
-return {-redis.call('EXISTS', lock), 0, 0}
-end
+return {-redis.call('EXISTS', lock), 0, 0} end
 if redis.call('HEXISTS', lock, successorField) == 0 then
-return {1, 0, 0}
-end
+return {1, 0, 0} end
 raise_ttl(lock, lease)
 return {1, 1, 0}`,
 );
@@ -1942,14 +1698,11 @@ export const writeRelease: ScriptOf<typeof writeReleaseHeader> = defineScript(
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if count ~= '0' then
 ${sharedUpdateHold}
-return update_hold(lock, tombstone, field, count, left) and 1 or -redis.call('EXISTS', lock)
-end
+return update_hold(lock, tombstone, field, count, left) and 1 or -redis.call('EXISTS', lock) end
 if redis.call('HEXISTS', lock, field) == 0 then
-return redis.call('EXISTS', tombstone) == 1 and 1 or -redis.call('EXISTS', lock)
-end
+return redis.call('EXISTS', tombstone) == 1 and 1 or -redis.call('EXISTS', lock) end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
-return 1
-end
+return 1 end
 ${sharedWriteTombstone}
 write_tombstone(tombstone, tombstoneTtl)
 ${sharedEndWrite}
@@ -1975,8 +1728,7 @@ ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 if redis.call('HGET', lock, 'mode') ~= 'write' then
-return {0, 0, -2}
-end
+return {0, 0, -2} end
 return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}`,
 );
 const writeUndoHeader = {
@@ -1992,23 +1744,19 @@ export const writeUndo: ScriptOf<typeof writeUndoHeader> = defineScript(
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 ${sharedWriteTombstone}
 if not write_tombstone(tombstone, tombstoneTtl) then
-return 0
-end
+return 0 end
 local withdrawn = redis.call('ZREM', writers, owner)
 ${sharedClockServerTime}
 redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
 if withdrawn == 1 and redis.call('EXISTS', writers) == 0 then
-redis.pcall(publish, channel, '1')
-end
+redis.pcall(publish, channel, '1') end
 local current = redis.call('HGET', lock, field)
 if not current or tonumber(current) <= tonumber(count) then
-return withdrawn
-end
+return withdrawn end
 if count ~= '0' then
 redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, field, count)
-return 1
-end
+return 1 end
 ${sharedEndWrite}
 ${sharedReadsReadHold}
 ${sharedReadsLockLeft}

@@ -17,13 +17,12 @@ test("the fixtures' module is as the tool writes it", () => {
   expect(runTool(FIXTURES, "--check")).toEqual({ status: 0, errors: "" });
 });
 
-test("a script is sent without comments, blank lines and indentation", () => {
+test("a script is sent without comments, blank lines, indentation, and lines of an end alone", () => {
   expect(counterAdd.legacy.text.split("\n")).toEqual([
     "local counter, channel = KEYS[1], KEYS[2]",
     "local owner, amount, lease = ARGV[1], ARGV[2], ARGV[3]",
     "if amount == '0' then",
-    "return {0, 0}",
-    "end",
+    "return {0, 0} end",
     "local count = redis.call('HINCRBY', counter, owner, amount)",
     "redis.call('PEXPIRE', counter, lease)",
     "redis.pcall('PUBLISH', channel, '`$" + "{count}\\\\n')",
@@ -93,7 +92,7 @@ else
   return 3
 end
 `;
-  const expected = code.replaceAll(/^ +/gm, "").trim();
+  const expected = code.replaceAll(/^ +/gm, "").trim().replaceAll("\nend", " end");
   expect(generatedBody(COUNTS, code)).toBe(
     `${defined("One")}\n${defined("Two")}\n` +
       expected.replace("return three", `${defined("Three")}\nreturn three`),

@@ -142,7 +142,9 @@ function returns(body) {
   return [...outer].some(({ type }) => type === "ReturnStatement");
 }
 
+/** A line that is an `end` alone goes behind the one before it: what is generated is still to be read. */
 function strip(source) {
   const lines = source.split("\n").map((line) => line.trim());
-  return lines.filter((line) => line !== "" && !line.startsWith("--")).join("\n");
+  const code = lines.filter((line) => line !== "" && !line.startsWith("--")).join("\n");
+  return code.replaceAll(/\n(?=end$)/gm, " ");
 }
