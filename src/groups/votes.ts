@@ -47,7 +47,7 @@ export function isAnswer(vote: Vote): boolean {
 }
 
 /** Whether a master's vote was overtaken: its hold, which the call was to re-enter, turned out to be lost. */
-export function isOutdated(vote: Vote): boolean {
+function isOutdated(vote: Vote): boolean {
   return vote?.status === "fulfilled" && !vote.value.granted && vote.value.ttl === 0;
 }
 
@@ -61,7 +61,7 @@ export function answers(votes: readonly Vote[]): number {
 }
 
 /** Milliseconds until a majority may be free, if nobody renews or gives back; Infinity if that is not known. */
-export function untilFree({ quorum }: Members, votes: readonly Vote[]): number {
+function untilFree({ quorum }: Members, votes: readonly Vote[]): number {
   const waits = votes.map((vote) => {
     if (vote?.status !== "fulfilled") return isAnswer(vote) ? 0 : Number.POSITIVE_INFINITY;
     if (vote.value.granted) return 0;
