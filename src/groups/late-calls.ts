@@ -68,6 +68,6 @@ async function takeBack(call: MemberAcquisition, vote: Promise<unknown>): Promis
     if (left > 0) overdue.set(own.key, left);
     else overdue.delete(own.key);
   }
-  await call.behind?.done;
+  await call.behind;
   if (!call.granted) throw NOTHING_GRANTED;
 }

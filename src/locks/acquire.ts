@@ -11,7 +11,7 @@ import {
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import type { Acquired, Backend } from "./backend.js";
-import { awhile, dropTurns, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
+import { awhile, dropTurns, endRun, inOrder, inOrderWithin, turnsOf, undoSent, undoTry } from "./commands.js";
 import { addHold, openCall } from "./holds.js";
 import { dropExpired, holds } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
@@ -20,7 +20,6 @@ import { release } from "./release.js";
 import { register } from "./renewal.js";
 import { type LocalSuccessor, successorOf } from "./successor.js";
 import { tellWaiting } from "./telling.js";
-import { endWireId, type Undo, undoBehind, undoneBy } from "./undo.js";
 import { admitsUpgrade } from "./upgrade.js";
 import { quietly } from "./work.js";
 
@@ -48,8 +47,8 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   /** Its last try, and what had to be settled after it. */
   lastTry: Promise<unknown> | undefined;
   grant: Grant | undefined;
-  /** What undoes the try that it was given up with, by a command right behind it. */
-  declare behind: Undo | undefined;
+  /** The undoing of the try that it was given up with, by a command right behind it; there until that was answered. */
+  declare behind: Promise<unknown> | undefined;
   /** Its next try is the command by which another gives the lock back. */
   declare successor: LocalSuccessor | undefined;
 
@@ -159,7 +158,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       if (lastTry) own.table.env.settle(lastTry);
       // Granted after all, while the call was being ended.
       if (grant) void quietly(release(grant));
-      else if (this.inFlight) this.behind = undoBehind(own, this.backend, this.wireId as string);
+      else if (this.inFlight) undoSent(this);
       else this.withdraw();
       endRun(own, frame);
     }
@@ -232,19 +231,18 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   async #tooLate(): Promise<Attempt<Grant>> {
     // Of a group's late call: there was something to take back.
     this.granted = this.over;
-    const undone = this.outcomeUnknown ? undefined : undoneBy(this.own, this.behind);
-    await awhile(this.own, undone ?? this.undo());
+    await awhile(this.own, this.undo());
     if (!this.over) throw new LockLostError(this.lockName, "expired", this.own.table.env.clock.wall());
     return AGAIN;
   }
 
   /** In the background: gives back what an outermost try got or may still get. */
   undo(): Promise<unknown> {
-    const { wireId } = this;
+    const undone = undoTry(this);
     // A wire id that was undone has a tombstone; a further try needs a fresh one.
     this.number = undefined;
     this.successor = undefined;
     this.outcomeUnknown = false;
-    return wireId ? endWireId(this.own, this.backend, wireId) : Promise.resolve();
+    return undone;
   }
 }

@@ -1,11 +1,10 @@
 /** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
 import { elapsed, elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
-import { type Backend, DONE, type Giving } from "./backend.js";
+import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
 import { forgetIfIdle, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
-import { endWireId } from "./undo.js";
 import { quietly } from "./work.js";
 
 /** Runs a task when those that were handed in before it have settled. */
@@ -161,6 +160,36 @@ async function undoIfLost(
   const word = await released;
   if (word !== DONE) void endWireId(own, backend, wireId);
   return word;
+}
+
+/** In the background: whatever the server has of a wire id, or may still get, is nobody's. */
+export function endWireId(own: OwnerLock, backend: Backend, wireId: string): Promise<unknown> {
+  const undone = quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT));
+  own.table.env.settle(undone);
+  return undone;
+}
+
+/** A call, and what undoes its try that was on its way when it was given up; that is there until it was answered. */
+interface Undoable {
+  readonly own: OwnerLock;
+  readonly backend: Backend;
+  readonly wireId: string | undefined;
+  behind: Promise<unknown> | undefined;
+}
+
+/**
+ * Undoes a try that is on its way by a command right behind it. The wire id is kept: what is granted once that command's
+ * tombstone has lapsed is undone by another.
+ */
+export function undoSent(call: Undoable): void {
+  call.behind = endWireId(call.own, call.backend, call.wireId as string).then(() => {
+    call.behind = undefined;
+  });
+}
+
+/** Undoes what the tries of a call got or may still get, unless a command for that is under way. */
+export function undoTry({ own, backend, wireId, behind }: Undoable): Promise<unknown> {
+  return behind ?? (wireId ? endWireId(own, backend, wireId) : Promise.resolve());
 }
 
 /** Waits for work to settle, as long as one command may take. */

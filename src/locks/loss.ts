@@ -4,10 +4,9 @@ import { isLockError, type LockLostError, type LossReason } from "../base/errors
 import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
-import { changed, inOrder, letGo } from "./commands.js";
+import { changed, endWireId, inOrder, letGo } from "./commands.js";
 import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
-import { endWireId } from "./undo.js";
 import { noop } from "./work.js";
 
 /** What the clock says is over is lost. */

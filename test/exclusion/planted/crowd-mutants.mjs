@@ -22,7 +22,7 @@ export const CROWD_MUTANTS = {
   "silent-release": [
     {
       script: "semaphore/release",
-      from: "redis.pcall(publish, channel, message ~= '' and message or free)",
+      from: "redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))",
       to: "",
     },
   ],
@@ -83,7 +83,7 @@ export const CROWD_MUTANTS = {
   "silent-permit": [
     {
       script: "permits/release",
-      from: "redis.pcall(publish, channel, message ~= '' and message or free)",
+      from: "redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free))",
       to: "",
     },
   ],

@@ -45,7 +45,7 @@ export const MUTANTS = {
   "silent-abandon": () => [
     {
       script: "fair/undo",
-      from: "wake_next(queue, channel, publish)\nend\nreturn undone",
+      from: "wake_next(queue, channel, publish) end\nreturn undone",
       to: "end\nreturn undone",
     },
   ],
@@ -154,7 +154,7 @@ export const MUTANTS = {
     },
     {
       script: "lock/reenter",
-      from: "if not current then\nreturn -redis.call('EXISTS', lock)\nend",
+      from: "if not current then\nreturn -redis.call('EXISTS', lock) end",
       to: "current = current or 0\nredis.call('HSET', lock, 'mode', 'write')",
     },
   ],
