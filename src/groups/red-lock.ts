@@ -51,8 +51,8 @@ export class RedLock extends MultiLock {
     try {
       return await members.engine.acquire(attempt, request.wait, request.signal);
     } catch (error) {
-      const isAborted = request.signal?.aborted && error === request.signal.reason;
-      throw (!isAborted && isLockError(error, "UNAVAILABLE") && nobodyAnswered(members)) || error;
+      const isUnanswered = error !== request.signal?.reason && isLockError(error, "UNAVAILABLE");
+      throw (isUnanswered && nobodyAnswered(members)) || error;
     }
   }
 

@@ -27,6 +27,7 @@ import { settled } from "./settled.js";
 import {
   answers,
   answerTime,
+  countInFavour,
   granted,
   isDecided,
   isRefusal,
@@ -34,7 +35,6 @@ import {
   untilLook,
   untilNextLook,
   type Vote,
-  wonTooLate,
 } from "./votes.js";
 
 const NO_CO_WAITERS: CoWaiters = [];
@@ -214,7 +214,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
     // Nobody else has it, so that null would not be true.
-    if (this.single && wonTooLate(all) >= quorum) {
+    if (this.single && countInFavour(all) >= quorum) {
       throw new LockLostError(this.lockName, "expired", this.#members.clock.wall());
     }
     if (answers(all) >= quorum)

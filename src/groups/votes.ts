@@ -85,7 +85,7 @@ export function untilNextLook(members: Members, votes: readonly Vote[], backoff:
 }
 
 /** How many masters have granted the round, in time or not. */
-export function wonTooLate(votes: readonly Vote[]): number {
+export function countInFavour(votes: readonly Vote[]): number {
   return votes.filter((vote) => isAnswer(vote) && !isRefusal(vote) && !isOutdated(vote)).length;
 }
 

@@ -80,6 +80,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override begun(): void {
+    // A record without an owner has one call, and nobody asks for it.
     if (this.own.owner) openCall(this.own, this);
   }
 

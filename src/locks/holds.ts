@@ -109,7 +109,7 @@ export function hasOpenHold(own: OwnerLock, { key, side }: Backend): boolean {
 
 // Calls that want a hold
 
-/** The call is under way. A record without an owner has one call, and nobody asks for it. */
+/** The call is under way. */
 export function openCall(own: OwnerLock, call: OpenCall): void {
   if (!own.calls) {
     own.calls = new Set();

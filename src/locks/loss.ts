@@ -53,6 +53,7 @@ function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | und
   }
 }
 
+/** Counts as one of the owner's `drops` until it begins. */
 function dropInOrder(own: OwnerLock, giveBack: () => Promise<number>): Promise<number> {
   own.drops = (own.drops ?? 0) + 1;
   return inOrder(own, () => {
