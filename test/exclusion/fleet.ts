@@ -110,6 +110,19 @@ export class Fleet {
     return sum(stopped);
   }
 
+  /** Resolves when the processes that live have counted at least so much of each. */
+  async untilCounted(least: Readonly<Record<string, number>>, timeout?: number): Promise<void> {
+    const wanted = Object.entries(least);
+    await until(
+      wanted.map(([name, count]) => `${count} ${name}`).join(", "),
+      async () => {
+        const { counts } = await this.figures();
+        return wanted.every(([name, count]) => (counts[name] ?? 0) >= count);
+      },
+      { every: 100, ...(timeout === undefined ? {} : { timeout }) },
+    );
+  }
+
   /** Kills and pauses processes at random moments for so long, and until so many were killed. */
   async harass(part: Part, ms: number, kills: number, between = 200): Promise<Chaos> {
     const deaths = new Map<string, bigint>();

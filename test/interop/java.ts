@@ -1,4 +1,5 @@
 /** Redisson's objects as the driver offers them. Times are milliseconds, numbers that may be large are text. */
+import { until } from "../support/index.js";
 import type { Answer, Jvm } from "./jvm.js";
 
 export type LockKind = "lock" | "fair" | "fenced" | "read" | "write" | "spin" | "nonReentrant";
@@ -100,8 +101,9 @@ export class JavaThread {
     return (await this.#call({ op: "isAsleep" })).value === true;
   }
 
-  /** Ends the wait that this thread is in. */
+  /** Ends the wait that this thread is in, when it sleeps: an interrupt on the way to it makes Redisson fail otherwise. */
   async interrupt(): Promise<void> {
+    await until("it sleeps", () => this.isAsleep());
     await this.#call({ op: "interrupt" });
   }
 }

@@ -5,12 +5,29 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import type { FindingKind } from "../../exclusion/checker.js";
-import { keep } from "../../exclusion/fleet.js";
+import { type Figures, keep } from "../../exclusion/fleet.js";
 import type { WorkerOptions } from "../../support/index.js";
 import { type Crew, describeMix, MixedFleet, QUIET } from "./mixed-fleet.js";
 
 const MINUTES = Number(process.env.HOLDFAST_SOAK_MINUTES ?? 0);
 const KINDS = ["lock", "fair", "fenced", "readwrite"];
+/** So many rounds are played at most, where a busy machine plays little in one. */
+const ROUNDS = 8;
+/** What has to have happened for the soak to prove anything. */
+const ENOUGH: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(
+    KINDS.flatMap((kind) => [
+      [`Node ${kind}`, 100],
+      [`Java ${kind}`, 100],
+    ]),
+  ),
+  "changes of side": 1_000,
+  "renewed stays": 1,
+  nested: 1,
+  downgraded: 1,
+  "java nested": 1,
+  "java downgraded": 1,
+};
 const ROUND = MINUTES > 0 ? Math.min(100_000, MINUTES * 60_000) : 38_000;
 
 // One version is enough: to the others the tests of each kind apply.
@@ -40,7 +57,12 @@ describe(`soak, Redisson ${built?.version}`, () => {
       const end = performance.now() + MINUTES * 60_000;
       const tasks = { coolTasks: 4, cool: 4, hotTasks: 4, hot: 1 };
       const mixed = await launch({ nodes: 4, jvms: 2, tasks, kinds: KINDS });
-      for (;;) {
+      const seen: Record<string, number> = {};
+      const count = (figures: Figures["counts"]) => {
+        for (const [name, figure] of Object.entries(figures)) seen[name] = (seen[name] ?? 0) + figure;
+      };
+      const missing = () => Object.entries(ENOUGH).filter(([name, least]) => (seen[name] ?? 0) < least);
+      for (let round = 1; ; round++) {
         await mixed.harass(ROUND);
         await pause(QUIET);
         const { counts, errors } = await mixed.stop();
@@ -57,21 +79,16 @@ describe(`soak, Redisson ${built?.version}`, () => {
         expect(findings.slice(0, 20)).toEqual([]);
         expect(errors.slice(0, 20)).toEqual([]);
         expect(eternal).toEqual([]);
-        for (const kind of KINDS) {
-          for (const side of ["Node", "Java"]) expect(mix.counts[`${side} ${kind}`]).toBeGreaterThan(100);
-        }
-        expect(mix.counts["changes of side"]).toBeGreaterThan(1_000);
-        expect(mix.counts["renewed stays"]).toBeGreaterThan(0);
         expect(killed("p")).toBeGreaterThan(0);
         expect(killed("j")).toBeGreaterThan(0);
-        for (const figure of ["nested", "downgraded", "java nested", "java downgraded"]) {
-          expect(counts[figure] ?? 0, figure).toBeGreaterThan(0);
-        }
-        if (performance.now() >= end) break;
+        count(counts);
+        count(mix.counts);
+        if (performance.now() >= end && (missing().length === 0 || round === ROUNDS)) break;
         await mixed.man();
       }
+      expect(missing()).toEqual([]);
     },
-    MINUTES * 60_000 + 300_000,
+    MINUTES * 60_000 + ROUNDS * 120_000,
   );
 });
 
@@ -110,11 +127,17 @@ describe.skipIf(MINUTES > 0)(`soak of what is wrong, Redisson ${built?.version}`
     async ({ kind, found, ...how }) => {
       const tasks = { coolTasks: 0, cool: 0, hotTasks: 8, hot: 2 };
       const mixed = await launch({ nodes: 1, jvms: 1, tasks, kinds: [kind], ...how });
-      await pause(4_000);
-      await mixed.stop();
-      const { findings } = await mixed.judge();
-      expect(findings.map((finding) => finding.kind)).toContain(found);
+      const kinds = new Set<FindingKind>();
+      // Chance decides what a mistake meets in so short a time, and a busy machine how much of it is played.
+      for (let round = 1; !kinds.has(found) && round <= ROUNDS; round++) {
+        if (round > 1) await mixed.man();
+        await pause(4_000);
+        await mixed.stop();
+        const { findings } = await mixed.judge();
+        for (const finding of findings) kinds.add(finding.kind);
+      }
+      expect([...kinds]).toContain(found);
     },
-    60_000,
+    ROUNDS * 30_000,
   );
 });
