@@ -1,10 +1,10 @@
-/** One call in flight that wants something: what the engine asks of it, and what the engine notes about it. */
+/** One call in flight: what the engine asks of it, and what the engine notes about it. */
 import type { Item } from "../base/list.js";
 
 /**
- * What a try came to. Granted, `lease` says for how many milliseconds others are kept out unless told, `remaining` how much
- * is left for others at once, if that is counted, and `nested` that the caller's owner had it already. Refused, `ttl` says
- * in how many milliseconds the holder's lease ends: -1 if it has no end, 0 to try again at once.
+ * The outcome of a try. Granted: `lease` is for how many milliseconds no waiter has to try without a message; `remaining`,
+ * of a counter, how much of it is free for other calls; `nested`, that the owner had the lock already. Refused: `ttl` is in
+ * how many milliseconds the holder's lease ends; -1: never, 0: the call has to try again at once.
  */
 export type Attempt<G> =
   | {
@@ -15,8 +15,8 @@ export type Attempt<G> =
       readonly nested?: boolean;
     }
   /**
-   * `mustRetry`: tickets of co-waiters that have to try themselves. `others`: so many outside this process heard of the
-   * release, and go first.
+   * `mustRetry`: tickets of co-waiters that have to try themselves. `others`: how many subscribers outside this process
+   * heard of the release, and go first.
    */
   | {
       readonly granted: false;
@@ -28,7 +28,7 @@ export type Attempt<G> =
 /** Tickets of other waiters that a try refreshes; undefined for a call that will not wait. */
 export type CoWaiters = readonly string[] | undefined;
 
-/** Told of every message on its channel, or that the server forbids to listen. */
+/** Hears every message on its channel, or that the server forbids to subscribe. */
 export interface Listener {
   hint(): void;
   refused(error: unknown): void;
@@ -37,117 +37,117 @@ export interface Listener {
 /** How the calls of one wait queue are woken, and what the server knows of them. */
 export interface QueueTraits {
   /**
-   * The server keeps a queue, too, and wakes each waiter on a channel of its own: each tries once to get a ticket there,
-   * and the tries of the first refresh all. Otherwise the first waiter is woken, on a common channel.
+   * The server keeps a queue too, and wakes each waiter on a channel of its own: each waiter tries once to get a ticket
+   * there, and the first waiter's tries refresh all tickets. Without it the first waiter is woken, on a common channel.
    */
   readonly serverQueued: boolean;
-  /** The server knows that the first waiter waits: whoever becomes the first tries once, to be known. */
+  /** The server has to know the first waiter of each process: a call that becomes the first tries once. */
   readonly advertised: boolean;
-  /** What one call is granted, the others can be granted as well. */
+  /** Several calls can be granted the same at once, as readers are. */
   readonly shared: boolean;
-  /** The command that gives back can grant the first waiter of this process. */
+  /** The release command can grant the lock to the first waiter of this process. */
   readonly handoff: boolean;
 }
 
-/** What a command that hands a lock over did. */
+/** What a command that hands a lock over has done. */
 export interface Passed {
-  /** The server's word for the giver. */
+  /** The server's answer to the releasing call. */
   readonly word: number;
   /** Whether the successor has the lock. */
   readonly granted: boolean;
   readonly token?: bigint | undefined;
-  /** So many outside the process heard of the release, and are to have it first. */
+  /** How many subscribers outside this process heard of the release, and go first. */
   readonly others: number;
 }
 
 /** See `own` of {@link Successor}. */
 export const OTHERS_FIRST = -1;
 
-/** A call that waits in the giver's process, and is granted the lock by the command that gives it back. */
+/** A waiting call of the releasing process, which the release command itself grants the lock. */
 export interface Successor {
   readonly wireId: string;
   /** Milliseconds. */
   readonly lease: number;
   /**
-   * Others are asked first: undefined if not, else how many of those who hear of the release are of this process.
-   * {@link OTHERS_FIRST}: nobody can be counted, so others go first for sure.
+   * Undefined: the successor is granted at once. Else it is granted only if no other process hears of the release, and this
+   * is how many subscribers belong to this process. {@link OTHERS_FIRST}: they cannot be counted, so others go first.
    */
   readonly own: number | undefined;
-  /** It has no use for the lock any more: its wire id is over, or about to be. */
+  /** The call does not want the lock any more: its wire id is over, or about to be. */
   readonly gone: boolean;
-  /** The server has said what came of it. */
+  /** The server has answered. */
   readonly settled: boolean;
-  /** It said so when the call had given up waiting for that. */
+  /** The answer came after the call had given up waiting for it. */
   readonly late: boolean;
   settle(passed: Passed): void;
-  /** There is no answer, or none that tells of the successor. */
+  /** There is no answer, or the answer does not tell of the successor. */
   silent(): void;
 }
 
-/** `G`: what it is granted. A kind of call says how it tries and what it leaves behind; the engine does the waiting. */
+/** A kind of call says how it tries and how its tries are undone; the engine does the waiting. `G`: what it is granted. */
 export abstract class Acquisition<G> implements Item {
-  // Kept by the engine. What is declared only is there once it is needed: most calls never wait.
+  // Kept by the engine. `declare` makes no field until it is set: most calls never wait.
 
-  /** Among the calls under way, or in its wait queue. */
+  /** Its place in the list of the calls under way, or of its wait queue. */
   declare next: this | undefined;
   declare prev: this | undefined;
   declare list: object | undefined;
-  /** It belongs to a wait queue, whether it stands in line there or not. */
+  /** The call belongs to a wait queue, whether it stands in line there or not. */
   queued = false;
-  /** It tries once, past those that wait. */
+  /** The call tries once, ahead of the waiting calls. */
   single = false;
-  /** Milliseconds that a try may take as long as Redis has not answered this call. */
+  /** Milliseconds that a try may take until Redis has answered this call once. */
   within = 0;
-  /** Redis has answered this call, or it stood behind others: from then on it survives an outage. */
+  /** Redis has answered this call, or the call stood behind others: from then on an outage does not end it. */
   hasWaited = false;
   /** The `waiting` event was sent. */
   declare announced?: boolean;
-  /** When it was, in monotonic milliseconds. */
+  /** When the `waiting` event was sent, in monotonic milliseconds. */
   declare waitsSince: number;
   /** A try is on its way. */
   trying = false;
-  /** A message or another call says that it has to try, whether it is the first of its queue or not. */
+  /** A message or another call demands a try, whether this call is the first of its queue or not. */
   declare hinted?: boolean;
-  /** Permits that another's grant left over were promised to it. */
+  /** Permits that another call's grant left over were promised to this call. */
   declare promised?: boolean;
-  /** It was granted what it wants. */
+  /** The call was granted. */
   granted = false;
-  /** Nobody waits for the result any more. */
+  /** The call has ended. */
   over = false;
-  /** Looks again at once what is due; there while the call sleeps. */
+  /** Ends the call's sleep; there while it sleeps. */
   declare wake: (() => void) | undefined;
-  /** A {@link resume} that came while it did not sleep: the next sleep is spared. */
+  /** A {@link resume} came while the call did not sleep: its next sleep ends at once. */
   declare resumed?: boolean;
-  /** Ends its own subscription, if it has one. */
+  /** Ends the call's own subscription, if it has one. */
   declare unsubscribe: (() => void) | undefined;
-  /** Ends waiting for an answer that is late, if it does. */
+  /** Stops waiting for a late answer. */
   declare stopAwaiting: (() => void) | undefined;
-  /** Takes its time-out, and its listener off its AbortSignal. */
+  /** Cancels the call's timer and removes its listener from the AbortSignal. */
   declare dispose: (() => void) | undefined;
-  /** Of its promise, from its beginning on. */
+  /** Settle the call's promise. */
   declare resolve: (value: unknown) => void;
   declare reject: (reason: unknown) => void;
 
-  // What the engine asks.
+  // What the engine asks of each kind of call.
 
   abstract readonly lockName: string;
-  /** Calls that want the same stand in one queue. */
+  /** Calls with the same name stand in one queue. */
   abstract readonly queueName: string;
   abstract readonly traits: QueueTraits;
   /** Whether Redis does not answer at the moment. */
   abstract readonly away: boolean;
-  /** Tries once. Rejects UNAVAILABLE or QUORUM without an answer within `within` milliseconds. */
+  /** Tries once. Rejects UNAVAILABLE or QUORUM if no answer comes within `within` milliseconds. */
   abstract attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<G>>;
-  /** Listens to what wakes it, from its first refusal until the returned function is called. */
+  /** Subscribes to the call's channel, from its first refusal until the returned function is called. */
   abstract listen(listener: Listener): () => void;
-  /** The call begins; it is to be resumed whenever {@link admitted} or {@link reenters} may have changed. */
+  /** The call begins. From now on it has to be resumed whenever {@link admitted} or {@link reenters} may have changed. */
   begun(): void {
-    // Most calls are admitted by the server alone.
+    // Most calls are admitted by the server alone, so nothing changes.
   }
 
   /** Told once that the call has to wait. */
   abstract waiting(): void;
-  /** The call is over. With `taken` false nobody receives what it was or is granted: it is to be undone. */
+  /** The call is over. With `taken` false nobody receives its grant, so whatever it got or may get has to be undone. */
   abstract ended(taken: boolean): void;
 
   /** Calls back once when Redis, which gave no answer in time, gives one after all. Returns the way to stop that. */
@@ -155,45 +155,45 @@ export abstract class Acquisition<G> implements Item {
     return undefined;
   }
 
-  /** How much it wants of what is counted. */
+  /** How much of a counter the call wants. */
   get permits(): number {
     return 1;
   }
 
-  /** The name of its place in the server's queue, if it may have one. */
+  /** Names the call's place in the server's queue, if it may have one. */
   get ticket(): string | undefined {
     return undefined;
   }
 
-  /** Milliseconds from a message to the try that it calls for. */
+  /** Milliseconds between a message and the try that follows it. */
   get backoff(): number {
     return 0;
   }
 
-  /** False while it is another's turn (of the same owner). @throws if its turn can never come */
+  /** False while another call of the same owner has its turn. @throws if this call's turn can never come */
   admitted(): boolean {
     return true;
   }
 
-  /** True if it needs no place in the queue: its owner has the lock already. */
+  /** True if the owner has the lock already, so that the call needs no place in the queue. */
   reenters(): boolean {
     return false;
   }
 
-  /** It is another's turn: what the server keeps of its tries is given up meanwhile. */
+  /** Another call has its turn: gives up meanwhile what the server keeps of this call's tries. */
   withdraw(): void {
-    // Most calls leave nothing with the server that others could trip over.
+    // Most calls leave nothing on the server that could keep others out.
   }
 
   /**
-   * Takes part in the command by which another gives back the lock that is known by `lockKey`; undefined if it cannot.
+   * Makes this call the successor in the release of the lock `lockKey` by another call; undefined if it cannot be.
    * `own`: see {@link Successor}.
    */
   succeed(_lockKey: string, _own: number | undefined): Successor | undefined {
     return undefined;
   }
 
-  /** What admits it, or when it is due, may have changed. */
+  /** Whether the call is admitted, or when its next try is due, may have changed. */
   resume(): void {
     const { wake } = this;
     this.wake = undefined;

@@ -1,10 +1,10 @@
 /**
  * The only wait loop of the library, for every kind of lock and synchronizer.
  *
- * It tries first. Refused, it stands in the queue of its name, listens to the channel and tries again once the server
- * has confirmed that, so that no release falls between; then it sleeps until a message, the end of the holder's TTL, or
- * `pollCap`. It knows nothing of owners, holds or scripts: an {@link Acquisition} does the trying, and cleans up after a
- * try whose outcome nobody waits for any more.
+ * A call tries first. Refused, it enters the queue of its name, subscribes to the channel, and tries again once the server
+ * has confirmed the subscription, so that no release is missed. Then it sleeps until a message, the end of the holder's
+ * TTL, or `pollCap`. The loop knows nothing of owners, holds or scripts: an {@link Acquisition} tries, and undoes a try
+ * whose call has ended.
  */
 import type { Clock } from "../base/clock.js";
 import { isLockError } from "../base/errors.js";
@@ -26,13 +26,13 @@ export interface WaitLoopOptions {
   readonly clock: Clock;
   /** Milliseconds. */
   readonly commandTimeout: number;
-  /** What a call rejects with that got no answer. */
+  /** The error of a call that got no answer. */
   readonly unavailable: (lockName: string) => unknown;
   /** Milliseconds. */
   readonly pollCap: number;
   /** From 0 up to 1. */
   readonly random: () => number;
-  /** Told when a call waits from now on. */
+  /** Called when a call begins to wait. */
   readonly stir: () => void;
   /** Runs a function outside every scope. */
   readonly outside: (fn: () => void) => void;
@@ -40,7 +40,7 @@ export interface WaitLoopOptions {
 
 export class WaitLoop {
   readonly #options: WaitLoopOptions;
-  /** Of the calls that want the same. */
+  /** One queue for all calls that want the same. */
   readonly queues: WaitQueues;
   /** Calls that try once. */
   readonly #single = new List<Acquisition<unknown>>();
@@ -55,7 +55,7 @@ export class WaitLoop {
     return [...this.queues.calls(), ...this.#single.all()];
   }
 
-  /** Redis is back: whatever was announced meanwhile was not heard. */
+  /** The connection is back: releases that were announced meanwhile were not heard, so every queue tries. */
   hintAll(): void {
     for (const queue of this.queues) queue.hint();
   }
@@ -72,7 +72,7 @@ export class WaitLoop {
     });
   }
 
-  /** Ends a call at once: it rejects with the reason. The first end counts. */
+  /** Ends a call at once, rejected with the reason. Only the first end of a call counts. */
   end(call: Acquisition<unknown>, reason: unknown): void {
     if (call.over) return;
     const { away, hasWaited, lockName } = call;
@@ -82,7 +82,7 @@ export class WaitLoop {
     else call.reject(this.#options.unavailable(lockName));
   }
 
-  /** Nothing of the call is on its way: tries if that is due, else sleeps. */
+  /** Called while the call has no try on its way: tries if a try is due, else sleeps. */
   #step(call: Acquisition<unknown>): void {
     if (call.over) return;
     try {
@@ -102,7 +102,7 @@ export class WaitLoop {
 
   #awaitTurn(call: Acquisition<unknown>): void {
     if (call.single) return this.#refuse(call);
-    // It must not hold up those behind it.
+    // A call that awaits its owner's turn must not hold up the calls behind it.
     if (call.queued) this.queues.join(call).leave(call, false);
     call.withdraw();
     this.#sleep(call, Number.POSITIVE_INFINITY);
@@ -114,7 +114,7 @@ export class WaitLoop {
     this.#announce(call);
     if (call.over) return;
     let cancel: (() => void) | undefined;
-    // A promise, so that the call goes on in the async context that it was made in.
+    // By a promise, so that the call goes on in its own async context.
     void new Promise<void>((resolve) => {
       if (call.resumed) {
         call.resumed = false;
@@ -135,11 +135,11 @@ export class WaitLoop {
     call.attempt(within, coWaiters).then(
       (attempt) => this.#answered(call, attempt),
       (error: unknown) => {
-        // A call that has waited before takes silence for a refusal, and goes on when Redis is back.
+        // To a call that has waited before, silence is a refusal: it goes on when Redis is back.
         const isSilence = isLockError(error, "UNAVAILABLE") || isLockError(error, "QUORUM");
         if (!survives || !isSilence) return this.end(call, error);
         call.stopAwaiting?.();
-        // What the try asked for may be free by now, and whoever announced that was not heard.
+        // The lock may have been released meanwhile, and the message missed: the late answer makes the call try.
         if (!call.over) call.stopAwaiting = call.whenAnswered(() => call.hint());
         this.#answered(call, NO_ANSWER);
       },
@@ -153,7 +153,7 @@ export class WaitLoop {
       const { value, lease, remaining, nested } = attempt;
       const ms = Math.min(lease, this.#options.pollCap);
       call.granted = true;
-      // By a nested grant nothing comes to this process that it did not have, so it begins no turn.
+      // With a nested grant the lock was in this process before, so no turn of this process begins.
       if (call.queued && !nested) this.queues.join(call).granted(call, ms, remaining);
       this.#finish(call);
       call.resolve(value);
@@ -162,7 +162,7 @@ export class WaitLoop {
     else this.#refuse(call);
   }
 
-  /** It is not granted, and does not wait. */
+  /** The call is not granted and does not wait: it resolves with undefined. */
   #refuse(call: Acquisition<unknown>): void {
     this.#finish(call);
     call.resolve(undefined);
@@ -182,12 +182,12 @@ export class WaitLoop {
     const queue = this.queues.join(call);
     if (!reenters) queue.enter(call, true);
     queue.refused(call, ms, mustRetry, others);
-    // Out of line, nothing else keeps it from trying again at once.
+    // A re-entering call is in no queue, so it sleeps here, or it would try again at once.
     if (reenters) this.#sleep(call, ms);
     else this.#step(call);
   }
 
-  /** Whoever is told that the call waits may end it at once. */
+  /** Tells that the call waits. A listener may end the call at once. */
   #announce(call: Acquisition<unknown>): void {
     if (call.announced) return;
     call.announced = true;
@@ -203,7 +203,7 @@ export class WaitLoop {
     return Math.min(pollCap, Math.max(SHORTEST_SLEEP, ttl + MARGIN + jitter));
   }
 
-  /** The call is to be resolved or rejected right after. */
+  /** The call is over. The caller resolves or rejects its promise right after. */
   #finish(call: Acquisition<unknown>): void {
     call.over = true;
     call.dispose?.();
@@ -211,7 +211,7 @@ export class WaitLoop {
     if (call.single) this.#single.remove(call);
     else this.queues.end(call);
     call.ended(call.granted);
-    // A sleeping call wakes up, and finds that it is over.
+    // Wakes a sleeping call, which finds that it is over.
     call.wake?.();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What all kinds have in common on the wire: a hash whose fields are owners and their hold counts. The steps that do
- * not differ are here, for the plain lock; each kind overrides what does.
+ * The backend of the plain lock, and the base of all kinds: a hash whose fields are owners and their hold counts. Each kind
+ * overrides the steps that differ.
  */
 import type { LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone } from "../base/names.js";
@@ -55,13 +55,13 @@ const NO_KEYS: readonly string[] = [];
 const GRANTED: Acquired = { granted: true };
 const TRAITS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
-/** Each hold keeps the one that it was taken by, so only what differs from lock to lock is stored. */
+/** Each hold keeps its backend, so a backend stores only what differs from lock to lock. */
 export class HashBackend implements Backend {
   readonly lockName: string;
   readonly key: string;
   readonly env: Env;
   readonly traits: QueueTraits;
-  /** Made once, since a text that is made anew for each call is hashed anew as well. Joined, which costs less memory than `+`. */
+  /** Made once: V8 would hash a fresh string at each call. `join` makes a flat string, which takes less memory than `+`. */
   readonly queueName: string;
 
   constructor({ env, lockName, key }: BackendParts, traits: QueueTraits = TRAITS) {
@@ -107,7 +107,7 @@ export class HashBackend implements Backend {
   acquire(attempt: Try): Promise<Acquired> {
     const call = this.acquiring(attempt);
     call.within = attempt.within;
-    // Whether there is room for it was asked before its wire id was made.
+    // The acquisition has asked the backlog already, before it minted the wire id.
     call.vital = true;
     const read = (reply: unknown) => this.readAcquired(reply, attempt);
     const { runner, replicas } = this.env;
@@ -128,7 +128,7 @@ export class HashBackend implements Backend {
     const call = () => {
       const left = rest();
       if (successor && !successor.gone) return this.passing(wireId, successor);
-      // The wire id is over unless holds are left.
+      // The tombstone ends this one command while holds are left, else the whole wire id.
       const over = callId && left.left > 0 ? callTombstone(this.key, callId) : tombstone(this.key, wireId);
       return this.releasing({ wireId, over, rest: left });
     };
@@ -142,7 +142,7 @@ export class HashBackend implements Backend {
       this.env.replicas?.end(wireId, () => this.env.settle(undone()));
       return undone();
     }
-    // Commands of its owner wait for it, so it does not stand in line behind others.
+    // The owner's next commands wait for this one, so it is sent at once, not together with other undoings.
     const overs = [callTombstone(this.key, callId)];
     const call = () => this.undoing({ wireIds: [wireId], overs, rest: rest() });
     return this.env.runner.callUntilAnswered(call, word, noop);
@@ -200,7 +200,7 @@ export class HashBackend implements Backend {
     return this.call(lockUndo, keys, { ...remaining(rest, this.publish), owners: wireIds });
   }
 
-  /** One command can undo outermost calls of many owners. */
+  /** Whether one command can undo the outermost calls of many owners. */
   protected get undoesTogether(): boolean {
     return true;
   }
@@ -226,12 +226,12 @@ export class HashBackend implements Backend {
     return { lockName: this.lockName, script: script as unknown as AnyCall["script"], keys, args };
   }
 
-  /** The keys of all scripts that give something back, `over` being the tombstone's. */
+  /** The keys of all scripts that give something back; `over`: the tombstone's. */
   protected keysWith(over: string): ReleaseKeys {
     return { lock: this.key, channel: this.channel, tombstone: over };
   }
 
-  /** A release that no successor takes part in is answered by a number. */
+  /** A release without a successor is answered by a number. */
   #readPassed(reply: unknown, successor: Successor): number {
     if (!Array.isArray(reply)) return word(reply);
     const passed = this.readPassed(reply);
@@ -243,7 +243,7 @@ export class HashBackend implements Backend {
     return this.env.runner.publishCommand;
   }
 
-  /** The arguments of an ending that all kinds share. */
+  /** The arguments that the endings of all kinds share. */
   protected ending({ wireId, rest }: Ending): EndingArguments {
     return { owner: this.field(wireId), ...remaining(rest, this.publish) };
   }

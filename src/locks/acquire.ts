@@ -1,4 +1,4 @@
-/** One call that wants a hold of a lock: how it tries, and what becomes of a try that nobody waits for any more. */
+/** One call for a hold of a lock: how it tries, and how a try is undone once the call is over. */
 import { type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
 import {
@@ -36,20 +36,20 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   readonly renewed: boolean;
   readonly frame: Frame | undefined;
   readonly caller: Frame | undefined;
-  /** From when its lease counts; if absent from when its command is sent. */
+  /** When its lease begins to count; absent: when its command is sent. */
   declare since: Instant | undefined;
-  /** Of the wire id of its outermost tries; minted at the first. */
+  /** The number in the wire id of its outermost tries; minted at the first try. */
   number: number | undefined;
-  /** The server may have something of its tries, or may yet get it: a grant that nobody heard of, a ticket. */
+  /** The server may have, or may yet get, something of its tries: a grant whose reply was lost, a ticket. */
   outcomeUnknown = false;
   /** The command of its try was sent and not answered. */
   inFlight = false;
-  /** Its last try, and what had to be settled after it. */
+  /** Settles when its last try and the undoing of that try have settled. */
   lastTry: Promise<unknown> | undefined;
   grant: Grant | undefined;
-  /** The undoing of the try that it was given up with, by a command right behind it; there until that was answered. */
+  /** The call ended while its try was on the way: the command right behind the try that undoes it, until its answer. */
   declare behind: Promise<unknown> | undefined;
-  /** Its next try is the command by which another gives the lock back. */
+  /** Its next try travels in the command by which another call gives the lock back. */
   declare successor: LocalSuccessor | undefined;
 
   constructor({ own, backend, origin, lease, frame, caller }: LockAcquisitionOptions) {
@@ -80,7 +80,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override begun(): void {
-    // A record without an owner has one call, and nobody asks for it.
+    // A record without an owner has this one call, and nothing looks it up.
     if (this.own.owner) openCall(this.own, this);
   }
 
@@ -114,11 +114,11 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     tellWaiting(this.own, this.backend, this.number);
   }
 
-  /** What a try leaves behind when it fails or is given up is settled before the owner's next command. */
+  /** Whatever a failed or abandoned try leaves on the server is settled before the owner's next command. */
   override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { own, successor } = this;
     if (successor || (!own.lastCommand && !own.firstHold)) {
-      // Nobody else sends commands for a record without an owner; a successor has its place among them already.
+      // Without an owner no other call sends commands for this record; a successor is in the order already.
       const outermost = () => this.#outermost(within, coWaiters);
       const tried = own.owner && !successor ? inOrder(own, outermost) : outermost();
       this.lastTry = tried;
@@ -127,9 +127,9 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     dropExpired(own);
     const { answer, settled } = inOrderWithin<Attempt<Grant>>(own, this.lockName, within, (reply) => {
       if (reply.waited) dropExpired(own);
-      // Behind the release of what was dropped: until then the server counts more holds than a nested call expects.
+      // Expired holds are being released: until then the server counts more holds than a nested call expects.
       if (this.over || own.drops || !this.hasTurn(true)) return Promise.resolve(reply.resolve(AGAIN));
-      // Also a hold on its way back is re-entered: its unlock was called later than this call.
+      // A hold that is being given back is re-entered too: its unlock was called after this call.
       if (own.firstHold) return reenter(this, reply);
       return this.#outermost(reply.left, coWaiters).then(reply.resolve);
     });
@@ -142,7 +142,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     dropExpired(this.own);
     if (this.own.lastCommand || this.own.firstHold || !this.hasTurn()) return undefined;
     this.successor = successorOf(this, own);
-    // From now on the server may have a hold for it, whether it comes to the try or not.
+    // From now on the server may grant it a hold, even if this call never makes that try.
     this.outcomeUnknown = true;
     return this.successor;
   }
@@ -157,7 +157,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     own.turns?.settle(this);
     if (!taken) {
       if (lastTry) own.table.env.settle(lastTry);
-      // Granted after all, while the call was being ended.
+      // The grant arrived while the call was ending.
       if (grant) void quietly(release(grant));
       else if (this.inFlight) undoSent(this);
       else this.withdraw();
@@ -167,14 +167,14 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     if (own.owner) dropTurns(own);
   }
 
-  /** Registers a hold everywhere before the call that wanted it resolves. `number`: of its wire id. */
+  /** Registers a hold everywhere before its call resolves. `number`: in its wire id. */
   accept(number: number, sent: Instant, token: bigint | undefined): Grant | undefined {
     const { own, backend, lease, renewed, frame } = this;
     const now = instant(own.table.env.clock);
     const grant = new Grant({ own, backend, number, frame, sent, now, lease, renewed, token });
     if (this.over || grant.remainingAt(now) <= 0) return undefined;
     this.grant = grant;
-    // A nested call needs nothing of its outermost tries any more.
+    // The hold is nested, so the call's earlier outermost tries are not needed any more.
     if (number !== this.number) this.withdraw();
     own.turns?.settle(this);
     addHold(grant, this.outcomeUnknown, this.isBare);
@@ -203,7 +203,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     return acquired.then(
       (reply) => {
         this.inFlight = false;
-        // A command that lived through a lost connection may arrive once more.
+        // The connection was lost meanwhile, so the server may run the command a second time.
         this.outcomeUnknown ||= env.runner.connectionEpoch !== connectionEpoch;
         if (!reply.granted) return this.#refused(reply, coWaiters, successor !== undefined);
         const value = this.accept(number, sent, reply.token);
@@ -213,7 +213,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     );
   }
 
-  /** `handedOver`: by the answer to the command of another. */
+  /** `handedOver`: the refusal came in the answer to another call's release. */
   #refused(reply: Acquired & { granted: false }, coWaiters: CoWaiters, handedOver: boolean): Attempt<Grant> {
     this.outcomeUnknown ||= coWaiters !== undefined && (this.traits.serverQueued || this.traits.advertised);
     if (this.over) this.withdraw();
@@ -228,16 +228,16 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
     throw error;
   }
 
-  /** Granted, but past its deadline, or for nobody. */
+  /** Granted, but past its deadline, or after the call was over. */
   async #tooLate(): Promise<Attempt<Grant>> {
-    // Of a group's late call: there was something to take back.
+    // The late call of a group asks whether there was a grant to take back.
     this.granted = this.over;
     await awhile(this.own, this.undo());
     if (!this.over) throw new LockLostError(this.lockName, "expired", this.own.table.env.clock.wall());
     return AGAIN;
   }
 
-  /** In the background: gives back what an outermost try got or may still get. */
+  /** In the background: gives back whatever an outermost try got or may still get. */
   undo(): Promise<unknown> {
     const undone = undoTry(this);
     // A wire id that was undone has a tombstone; a further try needs a fresh one.

@@ -1,4 +1,4 @@
-/** The commands of one owner on one lock: they take effect one at a time, in the order in which they were called. */
+/** The commands of one owner on one lock. They take effect one at a time, in the order of the calls. */
 import { elapsed, elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
 import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
@@ -7,7 +7,7 @@ import { forgetIfIdle, type OpenCall, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
 import { quietly } from "./work.js";
 
-/** Runs a task when those that were handed in before it have settled. */
+/** Runs a task when the owner's earlier tasks have settled. */
 export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
   const work = queueCommand(own, task);
   const done = () => commandDone(own, work);
@@ -15,34 +15,34 @@ export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
   return work;
 }
 
-/** As {@link inOrder}, for a task that ends by {@link commandDone}. */
+/** As {@link inOrder}, for a task that calls {@link commandDone} itself. */
 export function queueCommand<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {
   const work = own.lastCommand ? own.lastCommand.then(task, task) : task();
   own.lastCommand = work;
   return work;
 }
 
-/** A command has settled: the next one need not wait for it. */
+/** A command has settled: the next command need not wait for it. */
 export function commandDone(own: OwnerLock, work: Promise<unknown> | undefined): void {
   if (own.lastCommand !== work) return;
   own.lastCommand = undefined;
   if (own.owner) forgetIfIdle(own);
 }
 
-/** The promise of a task: it may be answered before what the task leaves behind is settled. */
+/** Answers the caller of a task, possibly before the task itself has settled. */
 export interface Answer<T> {
   resolve(value: T): void;
   reject(error: unknown): void;
-  /** Milliseconds that are left for it as its task begins. */
+  /** Milliseconds that the task has left when it begins. */
   readonly left: number;
-  /** Others went before it. */
+  /** The task had to wait for earlier ones. */
   readonly waited: boolean;
 }
 
 /**
- * As {@link inOrder}. Behind a command that Redis does not answer the task would wait without end: the answer is
- * UNAVAILABLE when it has not begun within `within` milliseconds, and then it does not begin. Nothing is to be settled, nor
- * waited for, if it throws at once.
+ * As {@link inOrder}, but a task that has not begun within `within` milliseconds never begins, and is answered
+ * UNAVAILABLE: behind a command that Redis does not answer it would wait without end. `settled` is undefined if the task
+ * throws at once.
  */
 export function inOrderWithin<T>(
   own: OwnerLock,
@@ -65,7 +65,7 @@ export function inOrderWithin<T>(
   return { answer, settled };
 }
 
-/** A task behind others, which does not begin once `within` milliseconds are over. */
+/** A task that waits for earlier ones, and does not begin once `within` milliseconds are over. */
 function inTime(
   own: OwnerLock,
   within: number,
@@ -85,16 +85,16 @@ function inTime(
   };
 }
 
-/** At least so much that a command can be sent with it. */
+/** At least one millisecond, since a command cannot be sent with none. */
 function leftOf(within: number, elapsed: number): number {
   return Math.max(1, within - elapsed);
 }
 
 /**
- * Runs one command that changes the holds under an id of its own, `callId`. Commands before it that may arrive once
- * more (the connection was lost meanwhile, or there was no answer) get a tombstone first, which refuses them then:
- * a late one would set back the count, or cut the TTL that the hold believes in. With no hold left none is needed,
- * since the wire id is over then. All of it has `within` milliseconds; the command is told how many are left.
+ * Runs one command that changes the holds, under an id of its own: `callId`. An earlier command whose outcome is unknown
+ * may still arrive: it would set back the count, or cut the TTL. So its tombstone is written first, which makes the server
+ * refuse it. Without a hold no tombstone is needed, since the wire id is over. All of it has `within` milliseconds;
+ * `command` is told how many are left.
  */
 export async function once<T>(
   own: OwnerLock,
@@ -125,16 +125,16 @@ export async function once<T>(
   }
 }
 
-/** A command may arrive once more: the next one writes its tombstone first. */
+/** The server may run this command later, or again: the owner's next command writes its tombstone first. */
 function leaveUnsure(own: OwnerLock, backend: Backend, wireId: string, callId: string): void {
   const { runner } = own.table.env;
-  // By the state of that moment there is nothing to undo, so this only leaves the tombstone.
+  // `rest` is the state when the tombstone is written, so the undo changes nothing but leaves the tombstone.
   const rest = () => restOf(own, backend);
   own.unsure ??= [];
   own.unsure.push((ms) => quietly(runner.withTimeout("", backend.undo(wireId, callId, rest), ms)));
 }
 
-/** Releases all holds of a side but the rest, which has `left` milliseconds to go: the wire id lives on while any hold does. */
+/** Releases the holds of a side except the rest, which lasts `left` more milliseconds. The wire id ends with the last hold. */
 export function letGo(
   own: OwnerLock,
   backend: Backend,
@@ -150,7 +150,10 @@ export function letGo(
   return once(own, backend, callId, () => backend.release(wireId, callId, giving));
 }
 
-/** A release that finds nothing left leaves no tombstone: an acquire that arrives still later would take what nobody gives back. */
+/**
+ * A release that finds nothing leaves no tombstone. An acquire that arrived after it would take the lock for nobody, so
+ * the wire id is ended by an undo.
+ */
 async function undoIfLost(
   own: OwnerLock,
   backend: Backend,
@@ -162,14 +165,14 @@ async function undoIfLost(
   return word;
 }
 
-/** In the background: whatever the server has of a wire id, or may still get, is nobody's. */
+/** In the background: gives back whatever the server has, or may still get, under a wire id. */
 export function endWireId(own: OwnerLock, backend: Backend, wireId: string): Promise<unknown> {
   const undone = quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT));
   own.table.env.settle(undone);
   return undone;
 }
 
-/** A call, and what undoes its try that was on its way when it was given up; that is there until it was answered. */
+/** A call; `behind`: the command that undoes the try which was on its way when the call ended, until its answer. */
 interface Undoable {
   readonly own: OwnerLock;
   readonly backend: Backend;
@@ -178,8 +181,8 @@ interface Undoable {
 }
 
 /**
- * Undoes a try that is on its way by a command right behind it. The wire id is kept: what is granted once that command's
- * tombstone has lapsed is undone by another.
+ * Undoes a try that is on its way, by a command right behind it. The call keeps its wire id: if the try is granted after
+ * that command's tombstone has lapsed, the grant is undone by a further command.
  */
 export function undoSent(call: Undoable): void {
   call.behind = endWireId(call.own, call.backend, call.wireId as string).then(() => {
@@ -187,12 +190,12 @@ export function undoSent(call: Undoable): void {
   });
 }
 
-/** Undoes what the tries of a call got or may still get, unless a command for that is under way. */
+/** Undoes whatever the tries of a call got or may still get, unless the command for that is under way. */
 export function undoTry({ own, backend, wireId, behind }: Undoable): Promise<unknown> {
   return behind ?? (wireId ? endWireId(own, backend, wireId) : Promise.resolve());
 }
 
-/** Waits for work to settle, as long as one command may take. */
+/** Waits for work to settle, at most as long as a command may take. */
 export function awhile(own: OwnerLock, work: Promise<unknown>): Promise<void> {
   return quietly(own.table.env.runner.withTimeout("", work));
 }
@@ -206,14 +209,14 @@ export function changed(own: OwnerLock): void {
   if (own.owner) tellOwner(own);
 }
 
-/** What other calls of the owner do may depend on it. */
+/** The owner's other calls may depend on the change. */
 function tellOwner(own: OwnerLock): void {
   if (own.calls) tellCalls(own, own.calls);
   own.turns?.resume();
   forgetIfIdle(own);
 }
 
-/** What calls do depends on whether their owner holds the lock; those that wait for their turn are resumed one by one. */
+/** Resumes calls when their owner has begun or ceased to hold the lock. {@link Turns} resumes those that wait for a turn. */
 function tellCalls(own: OwnerLock, calls: ReadonlySet<OpenCall>): void {
   const holds = anyLive(own);
   if (holds === own.held) return;
@@ -228,13 +231,13 @@ export function endRun(own: OwnerLock | undefined, frame: Frame | undefined): vo
   changed(own);
 }
 
-/** The turns of an owner's runs; made when the first one begins. */
+/** The turns of an owner's runs; made for its first run. */
 export function turnsOf(own: OwnerLock): Turns {
   own.turns ??= new Turns();
   return own.turns;
 }
 
-/** Drops turns that nobody has or waits for. */
+/** Drops the turns once no run has or awaits one. */
 export function dropTurns(own: OwnerLock): void {
   if (own.turns?.idle) own.turns = undefined;
   forgetIfIdle(own);

@@ -1,4 +1,4 @@
-/** One lock. Turns a call into one acquisition; how each step looks on the wire is its backend's business. */
+/** One lock: turns each call into one acquisition. The backend knows how each step looks on the wire. */
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
 import type { LockEvent } from "../base/events.js";
@@ -24,23 +24,23 @@ import { type Grant, knownLockOf, type LockTable, type OwnerLock, ownerLockOf } 
 import { extend, release, releaseInnermost } from "./release.js";
 import { tellGrant } from "./telling.js";
 
-/** What can be done with a hold on one lock. */
+/** The verbs of a hold on one lock. */
 export const LOCK_VERBS: HoldVerbs<Grant> = {
   check: ({ own }) => dropExpired(own),
   extend,
   release,
 };
 
-/** A lock from the inside: what a group that it is a member of needs. */
+/** The inside of a lock, for groups that it is a member of. */
 export interface LockParts {
   readonly table: LockTable;
   readonly backend: Backend;
-  /** By what owners know it. */
+  /** The key by which owners know the lock. */
   readonly key: string;
   makeHold(grant: Grant): Hold;
 }
 
-/** Under this symbol a lock tells its parts, to another copy of the library in the process too. */
+/** A lock shows its parts under this symbol, so that another copy of the library in the process finds them too. */
 const PARTS = Symbol.for("holdfast.lock");
 
 /** @throws TypeError for anything but what a LockClient passes */
@@ -80,7 +80,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
         makeHold: (grant) => this.makeHold(grant),
       };
     };
-    // Not declared as a member: it is nobody else's business.
+    // Not declared as a member, so that it is not part of the public type.
     Object.defineProperty(Lock.prototype, PARTS, { value: parts });
   }
 
@@ -186,7 +186,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return this.handOut(hold, request);
   }
 
-  /** What is told of a call that is not granted; `number`: of its first wire id. */
+  /** The event of a call that was not granted; `number`: in its first wire id. */
   #told(own: OwnerLock, number: number): LockEvent {
     const { env } = this.#table;
     return { ...eventOf(this.#backend), ownerId: wireIdOf(own) ?? env.wireId(number) };

@@ -9,7 +9,7 @@ import { loseAll, whyNotHeld } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { quietly } from "./work.js";
 
-/** Try again at once: things have changed since the try was asked for. */
+/** Try again at once: the owner's holds have changed since the try was asked for. */
 export const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };
 
 /** A call that has to be nested. */
@@ -23,7 +23,7 @@ export interface Nested {
   accept(number: number, sent: ReturnType<typeof instant>, token: bigint | undefined): Grant | undefined;
 }
 
-/** Resolves when nothing of the try is left to be settled. */
+/** Resolves when the try and its undoing have settled. */
 export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Promise<void> {
   const { own, backend, lease, lockName } = call;
   const { env } = own.table;
@@ -35,18 +35,18 @@ export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Pro
     const send = (left: number) =>
       backend.reenter(wireId, callId, countOn(own, backend.side) + 1, lease, left);
     const word = await once(own, backend, callId, send, answer.left);
-    // Holds ran out while it waited: behind their release the count is as it expects.
+    // Holds expired while the try waited. Once their release is done the count is as the next try expects.
     if (word === OVER && own.drops) return answer.resolve(AGAIN);
     if (word === OVER) {
       throw new RedisUnavailableError(lockName, new Error("its hold count was changed by others"));
     }
     if (word !== DONE) {
-      // A further hold on the write side needs that side, one on the read side any.
+      // A nested write hold needs the write side, a nested read hold either side.
       const side = backend.side === "write" || word === SIDE_GONE ? backend.side : undefined;
       loseAll(own, whyNotHeld(own, word, side), side);
       return answer.resolve(AGAIN);
     }
-    // The owner's last hold was lost while the answer was on its way. Its side is given back by then, and this one may be the other.
+    // The owner's holds were lost while the answer was on its way. That undid their side only, and this may be the other.
     if (own.firstHold?.number !== number) {
       answer.resolve(AGAIN);
       return void (await undo());

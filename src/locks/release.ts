@@ -1,4 +1,4 @@
-/** Giving holds back, and moving their deadlines: what a holder does with a hold that it has. */
+/** Gives holds back and moves their deadlines. */
 import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockNotOwnerError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
@@ -12,7 +12,7 @@ import { noop, quietly } from "./work.js";
 
 /**
  * Gives a hold back. A second call shares the first one's outcome; after UNAVAILABLE the work goes on, and a further call
- * asks again. `choose`: who has it next, where its own queue is not asked.
+ * asks again. `choose`: picks the successor, in place of the lock's own queue.
  */
 export function release(grant: Grant, choose?: ChooseSuccessor): Promise<void> {
   const { own } = grant;
@@ -28,7 +28,7 @@ export function release(grant: Grant, choose?: ChooseSuccessor): Promise<void> {
 
 /**
  * Gives back the innermost hold that `lock()` or `tryLock()` took on this side; undefined if there is none.
- * @throws NOT_OWNER if such a call is still under way: unlocks never wait, and who does not await it may not mean it
+ * @throws NOT_OWNER if such a call is still under way: unlock() never waits for a lock() that was not awaited
  */
 export function releaseInnermost(own: OwnerLock, { lockName, side }: Backend): Promise<void> | undefined {
   let grant = own.openHold;
@@ -47,7 +47,7 @@ function isWanted(own: OwnerLock, side: Side): boolean {
 }
 
 /**
- * Sets a hold's deadline to `lease` ms from now; one that is renewed never below the watchdog's lease.
+ * Sets a hold's deadline to `lease` ms from now; a renewed hold keeps at least the watchdog's lease.
  * @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back before this call
  */
 export async function extend(grant: Grant, lease: number): Promise<void> {
@@ -66,12 +66,12 @@ export function limit(grant: Grant, lease: number): Promise<void> {
 
 function takeBack(grant: Grant): Promise<void> {
   const { own } = grant;
-  // Asked again it is still among the open holds.
+  // At a second call the hold is still among the open holds.
   const isAgain = grant.outcome !== undefined;
   grant.takenBack = true;
   return release(grant).catch((error: unknown) => {
     if (!isAgain && isLockError(error, "UNAVAILABLE") && grant.outcome && isKnown(own, grant)) {
-      // The work goes on; until it is done a further unlock asks for it again.
+      // The release goes on in the background; until it is done a further unlock() finds this hold again.
       pushOpen(own, grant);
       void quietly(grant.outcome).then(() => {
         removeOpen(own, grant);
@@ -93,7 +93,7 @@ function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promis
   let onSilence = noop;
   env.workBegun();
   grant.outcome = queueCommand(own, () => giveBack(grant, () => onSilence(), choose));
-  // Behind a command that is not answered, or its tombstone, this one is not even sent, so its silence would go unnoticed.
+  // Behind an unanswered command the release is not even sent, so RetryingCommand would never tell of its silence.
   if (isQueued) return env.runner.withTimeout(grant.lockName, grant.outcome);
   return new Promise((resolve, reject) => {
     onSilence = () => reject(env.runner.unavailable(grant.lockName));
@@ -101,7 +101,7 @@ function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promis
   });
 }
 
-/** The hold is not open any more. A close was told by the signal; its unlock has nothing to add. */
+/** A close of the client was told by the hold's signal already, so its unlock resolves. */
 async function reportLoss(grant: Grant): Promise<void> {
   changed(grant.own);
   if (grant.loss && grant.loss.reason !== "closed") throw grant.loss;
@@ -141,21 +141,21 @@ function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor)
   );
 }
 
-/** The server has answered to a release that was sent at `begun`, and left the owner `left` milliseconds by other holds. */
+/** The server answered a release that was sent at `begun`; the owner's other holds last `left` more milliseconds. */
 function confirm(grant: Grant, word: number, begun: Instant, left: number): void {
   const { own } = grant;
   const { clock, events } = own.table.env;
-  // So late, an earlier run of this command may have done it, and its tombstone or all holds left have lapsed since.
+  // The command ran, its answer was lost, its tombstone (or the last hold) lapsed, and the second run found nothing.
   const isLate = () =>
     elapsedSince(clock, begun) > (left > 0 ? Math.min(left, TOMBSTONE_TTL) : TOMBSTONE_TTL);
   if (word !== DONE && !isLate()) throw loseHere(grant, word);
   trace('lock "%s": given back by %s', grant.lockName, grant);
   if (grant.announced) events.tellRelease(grant.backend, grant);
-  // Others may be over by now: in a stall, replies are handled before timers. What the command left of them is given back.
+  // After a stall replies are handled before timers: other holds may have expired, and are given back now.
   dropExpired(own);
 }
 
-/** The server says that the owner has nothing on this side. */
+/** The server says that the owner holds nothing on this side. */
 function loseHere(grant: Grant, word: number): Error {
   const { own, side } = grant;
   const reason = whyNotHeld(own, word, side);
@@ -170,18 +170,18 @@ async function setTerm(grant: Grant, lease: number): Promise<void> {
   if (grant.loss) throw grant.loss;
   const term = grant.renewed ? Math.max(lease, env.settings.watchdogTimeout) : lease;
   const sent = instant(env.clock);
-  // Should the outcome stay unknown, the earlier of the two deadlines is the one that surely holds.
+  // If the outcome stays unknown, only the earlier of the two deadlines is sure.
   grant.lowerTerm(sent, term);
   changed(own);
   const callId = env.callId(wireId);
   const word = await once(own, backend, callId, async () => {
-    // It may have been lost while commands before it were settled.
+    // The hold may have been lost while earlier commands were settled.
     if (grant.loss) throw grant.loss;
     return backend.extend(wireId, callId, extendedRest(own, grant, term));
   });
   if (word !== DONE) throw loseHere(grant, word);
   dropExpired(own);
-  // Given back meanwhile, it was extended all the same: the unlock was called later.
+  // An unlock() that was called meanwhile came later, so it is no reason to fail.
   if (grant.loss) throw grant.loss;
   grant.setTerm(sent, term);
   changed(own);

@@ -1,4 +1,4 @@
-/** A call that waits in the giver's process, and is to be granted the lock by the command that gives it back. */
+/** A waiting call of the releasing process, which the release command itself grants the lock. */
 import { type Instant, instant } from "../base/clock.js";
 import type { RedisUnavailableError } from "../base/errors.js";
 import type { Passed, Successor } from "../engine/acquisition.js";
@@ -8,7 +8,7 @@ import type { OwnerLock } from "./owner-lock.js";
 import { noop, quietly } from "./work.js";
 
 export interface LocalSuccessorOptions {
-  /** What the call rejects with that got no answer. */
+  /** The error of a call that got no answer. */
   readonly unavailable: () => RedisUnavailableError;
   readonly wireId: string;
   /** Milliseconds. */
@@ -16,7 +16,7 @@ export interface LocalSuccessorOptions {
   /** When the command is sent. */
   readonly sent: Instant;
   readonly own: number | undefined;
-  /** Whether the call has no use for the lock any more. */
+  /** Whether the call does not want the lock any more. */
   readonly gone: () => boolean;
 }
 
@@ -25,7 +25,7 @@ export class LocalSuccessor implements Successor {
   readonly lease: number;
   readonly sent: Instant;
   readonly own: number | undefined;
-  /** What came of it for the successor. Rejects UNAVAILABLE without an answer in time. */
+  /** The successor's part of the answer. Rejects UNAVAILABLE without an answer in time. */
   readonly acquired: Promise<Acquired>;
   readonly #options: LocalSuccessorOptions;
   settled = false;
@@ -44,7 +44,7 @@ export class LocalSuccessor implements Successor {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Nobody may be there any more to hear it.
+    // The call may have ended, and then nothing handles the rejection.
     this.acquired.catch(noop);
   }
 
@@ -55,7 +55,7 @@ export class LocalSuccessor implements Successor {
   settle({ granted, token, others }: Passed): void {
     this.settled = true;
     this.late = this.#silent;
-    // With nobody to go before it, it has reason to try again at once.
+    // No other process heard of the release, so this call tries again at once.
     this.#resolve(granted ? { granted, token } : { granted, ttl: others > 0 ? -1 : 0, others });
   }
 
@@ -72,13 +72,13 @@ export interface WaitingCall {
   readonly lockName: string;
   /** Milliseconds. */
   readonly lease: number;
-  /** Of its wire id; minted at the first try, and anew once that has been undone. */
+  /** The number in its wire id; minted at the first try, and again after an undo. */
   number: number | undefined;
-  /** Nobody waits for its result any more. */
+  /** The call has ended. */
   readonly over: boolean;
 }
 
-/** The command is about to be sent. `own`: see {@link Successor}. */
+/** Makes a waiting call the successor of a release that is about to be sent. `own`: see {@link Successor}. */
 export function successorOf(call: WaitingCall, own: number | undefined): LocalSuccessor {
   const { env } = call.own.table;
   call.number ??= env.mint();
@@ -87,7 +87,7 @@ export function successorOf(call: WaitingCall, own: number | undefined): LocalSu
   const gone = () => call.over || call.number !== number;
   const [wireId, sent] = [env.wireId(number), instant(env.clock)];
   const successor = new LocalSuccessor({ unavailable, wireId, lease, own, gone, sent });
-  // What the owner calls from here on goes behind it, also if the call gives up before its try.
+  // The owner's later commands go behind it, even if the call gives up before its try.
   if (call.own.owner) void inOrder(call.own, () => quietly(successor.acquired));
   return successor;
 }

@@ -1,4 +1,4 @@
-/** What is asked of the server: a script with its keys and arguments, and how its reply is read. */
+/** A request to the server: a script with its keys and arguments, and how its reply is read. */
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 
 /** One script call. `within`: milliseconds until it is given up, with its outcome unknown. */
@@ -8,21 +8,21 @@ export interface Call<K extends KeyValues, A extends ArgumentValues> {
   readonly keys: K;
   readonly args: A;
   readonly within?: number;
-  /** It is sent however many calls are unfinished. */
+  /** The call is sent even while the backlog is full. */
   readonly vital?: boolean;
 }
 
-/** A script's call, whichever. */
+/** The call of any script. */
 export type AnyScriptCall = Call<KeyValues, ArgumentValues>;
 
-/** A command that is no script, and may be repeated likewise. */
+/** A command that is not a script, but may be repeated like one. */
 export interface PlainCommand {
   readonly lockName: string;
-  /** Those of a script that it stands for. */
+  /** The keys of the script that the command stands for. */
   readonly keys?: KeyValues;
   /** Sends it once. */
   readonly send: () => Promise<unknown>;
-  /** Its answer may take a while, as that of a WAIT does: the server counts as away only when it is given up. */
+  /** The answer may take long, as that of WAIT: the server counts as away only when the command is given up. */
   readonly blocks?: boolean;
 }
 

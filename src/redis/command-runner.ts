@@ -1,8 +1,8 @@
 /**
- * The way to the server: one script call, tried again until it is answered or its time is up.
+ * Sends script calls to the server, each again and again until it is answered or its time is up.
  *
- * Owns the time-outs, the retries and the meaning of errors. Knows nothing of locks: every script is made so that
- * running it twice is as good as once, so a call may be sent again whenever its outcome is unknown.
+ * Owns the time-outs, the retries and the meaning of errors. Knows nothing of locks: every script may run twice without
+ * harm, so a call is sent again whenever its outcome is unknown.
  */
 import { type Clock, elapsedSince, instant } from "../base/clock.js";
 import { type LockError, RedisUnavailableError } from "../base/errors.js";
@@ -38,22 +38,22 @@ export class CommandRunner implements CommandHost {
   readonly commandTimeout: number;
   readonly isCluster: boolean;
   readonly sender: Sender;
-  /** How those do that it talks to. */
+  /** The health of each server that it talks to. */
   readonly servers: Servers;
   readonly cleanUp: CleanUp;
   readonly backlog: Backlog;
-  /** `commandTimeout`, for all that runs under it. */
+  /** One timer for all calls that have `commandTimeout`. */
   readonly limit: SharedTimeout<AnyCommand>;
-  /** How often the connection was lost: a command that lived through a loss may have been sent twice. */
+  /** How often the connection was lost: a command that was open at a loss may have run twice. */
   connectionEpoch = 0;
-  /** The command that scripts announce a release by. Known once {@link prepare} has resolved. */
+  /** The command by which scripts announce a release; known once {@link prepare} has resolved. */
   publishCommand: "PUBLISH" | "SPUBLISH" = "PUBLISH";
-  /** Whether that is known. */
+  /** {@link publishCommand} is known. */
   prepared: boolean;
   #closed = false;
-  /** Calls that do not run under the common limit. */
+  /** Calls with a time-out of their own. */
   readonly #timed = new List<AnyCommand>();
-  /** What to do when the connection is there again. */
+  /** Called when the connection is back. */
   readonly #onReady = new Set<() => void>();
   readonly #resendsItself: boolean;
   readonly #trouble: Trouble;
@@ -80,7 +80,7 @@ export class CommandRunner implements CommandHost {
       this.connectionEpoch++;
     };
     const ready = () => {
-      // Where ioredis is told not to send unanswered commands again, their promises may never settle.
+      // With autoResendUnfulfilledCommands off, ioredis may never settle the promises of unanswered commands.
       if (!this.#resendsItself) {
         this.backlog.abandoned.clear();
         for (const command of this.#commands()) command.send();
@@ -88,7 +88,7 @@ export class CommandRunner implements CommandHost {
       for (const callback of [...this.#onReady]) callback();
     };
     this.#stopListening = [
-      // A cluster stays up when one of its nodes goes.
+      // A cluster stays connected when one of its nodes is lost.
       onEvents(connection, ["close", "node error", "-node"], lost),
       onEvents(connection, ["ready"], ready),
       stayConnected(connection),
@@ -97,8 +97,8 @@ export class CommandRunner implements CommandHost {
   }
 
   /**
-   * Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Resolves with what is left of
-   * `within` milliseconds.
+   * Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Resolves with the milliseconds
+   * that are left of `within`.
    */
   async prepare(lockName: string, within: number): Promise<number> {
     if (this.prepared) return within;
@@ -124,8 +124,8 @@ export class CommandRunner implements CommandHost {
 
   /**
    * Runs a script, and again while failures may pass.
-   * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says, unless `recover`
-   * makes something of it
+   * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says. `recover` may turn an
+   * error into a result
    */
   call<K extends KeyValues, A extends ArgumentValues, T>(
     call: Call<K, A>,
@@ -137,9 +137,8 @@ export class CommandRunner implements CommandHost {
   }
 
   /**
-   * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is made anew
-   * for each try; `onSilence` is told each time that one got no answer. `giveUpAfter`: milliseconds after which it is not
-   * sent any more all the same.
+   * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is called for each
+   * sending; `onSilence` after each time-out. `giveUpAfter`: milliseconds after which the script is not sent any more.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   callUntilAnswered<K extends KeyValues, A extends ArgumentValues, T>(
@@ -159,12 +158,12 @@ export class CommandRunner implements CommandHost {
     return this.send({ lockName: "", send }, (reply) => reply);
   }
 
-  /** The same, however it is sent; given up after `within` milliseconds. */
+  /** As {@link command}, for any way to send it; given up after `within` milliseconds. */
   send<T>(command: PlainCommand, read: Reader<T>, within: number = this.commandTimeout): Promise<T> {
     return this.#run({ call: command, read }, within);
   }
 
-  /** The outcome of work that goes on in any case, or UNAVAILABLE when it takes longer than `ms` (`commandTimeout`). */
+  /** The outcome of `work`, or UNAVAILABLE after `ms` milliseconds (default `commandTimeout`), while the work goes on. */
   withTimeout<T>(lockName: string, work: Promise<T>, ms: number = this.commandTimeout): Promise<T> {
     if (ms === Number.POSITIVE_INFINITY) return work;
     return new Promise((resolve, reject) => {
@@ -179,7 +178,7 @@ export class CommandRunner implements CommandHost {
     });
   }
 
-  /** What a call rejects with that got no usable answer; by default for what is wrong with the connection. */
+  /** The error of a call that got no usable answer. Its default cause is the trouble of the connection. */
   unavailable(lockName: string, cause: Error = this.#trouble.cause): RedisUnavailableError {
     return new RedisUnavailableError(lockName, cause);
   }
@@ -220,13 +219,13 @@ export class CommandRunner implements CommandHost {
         this.#timed.add(command);
         command.cancel = this.clock.after(within, () => command.expire());
       }
-      // Clean-up that a close itself causes is sent once, and nobody waits for it.
+      // A clean-up that close() itself causes is sent once, and not waited for.
       if (!this.#closed || onSilence) command.send();
       if (this.#closed) command.close();
     });
   }
 
-  /** Calls without an answer yet. */
+  /** All calls without an answer. */
   #commands(): AnyCommand[] {
     return [...this.limit.running.all(), ...this.#timed.all()];
   }

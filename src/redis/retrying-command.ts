@@ -1,4 +1,4 @@
-/** One call on its way to an answer: sent, and sent again while failures may pass, until it is answered or given up. */
+/** One call to the server: sent, and sent again after failures that may pass, until it is answered or given up. */
 import type { Clock } from "../base/clock.js";
 import {
   ClientClosedError,
@@ -20,15 +20,15 @@ import type { Servers } from "./servers.js";
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 250;
 
-/** Who keeps the commands. */
+/** The runner, as its commands see it. */
 export interface CommandHost {
   readonly clock: Clock;
   readonly connection: Connection;
-  /** How long a command may take. */
+  /** `commandTimeout`. */
   readonly limit: { readonly ms: number };
-  /** Those that have ended while ioredis still has their commands. */
+  /** Calls that have ended while ioredis still has their commands. */
   readonly backlog: { readonly abandoned: Set<object> };
-  /** What a call rejects with that got no answer. */
+  /** The error of a call that got no answer. */
   unavailable(lockName: string, cause: Error | undefined): RedisUnavailableError;
   readonly servers: Servers;
   readonly sender: Sender;
@@ -36,43 +36,43 @@ export interface CommandHost {
   silent(): void;
   /** The command has ended, in whatever way. */
   over(command: AnyCommand): void;
-  /** Its time is up, but it goes on. */
+  /** The command goes on for another `commandTimeout`. */
   goOn(command: AnyCommand): void;
 }
 
-/** What is sent, and how. */
+/** What is sent, and what becomes of the answer. */
 export interface CommandSpec<T> {
   readonly call: AnyScriptCall | PlainCommand;
   readonly read: Reader<T>;
-  /** Makes a script's call anew for each further try. */
+  /** Makes the script's call anew for each further sending. */
   readonly again?: () => AnyScriptCall;
-  /** What a failure for good means, if it is not to be thrown. */
+  /** Turns a final failure into a result; undefined throws it. */
   readonly recover?: ((error: LockError) => T | undefined) | undefined;
-  /** Goes on after its time is up, until it is answered; told each time, for who waits for the outcome. */
+  /** Makes the command go on after its time is up, until it is answered; called after each time-out. */
   readonly onSilence?: (() => void) | undefined;
-  /** Milliseconds after which it does not go on. */
+  /** Milliseconds after which the command does not go on. */
   readonly giveUpAfter?: number | undefined;
 }
 
 /** A command of any result. */
 export interface AnyCommand extends Timed {
-  /** Ends the timer of one that does not run under the common limit. */
+  /** Cancels the timer of a command with a time-out of its own. */
   cancel: (() => void) | undefined;
   send(): void;
   close(): void;
 }
 
-/** What a command has until it ends. */
+/** What a command needs until it ends. */
 interface Work<T> {
   readonly spec: CommandSpec<T>;
   readonly resolve: (value: T) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What a command has that has failed before. */
+/** What a command needs after its first failure. */
 interface Failures {
   cause: Error;
-  /** Milliseconds until it is sent again. */
+  /** Milliseconds until the command is sent again. */
   pause: number;
   cancelPause: (() => void) | undefined;
 }
@@ -84,13 +84,13 @@ export class RetryingCommand<T> implements AnyCommand {
   declare endsAt: number;
   declare cancel: (() => void) | undefined;
   readonly #host: CommandHost;
-  /** Undefined once it has ended: ioredis keeps the rest for as long as it has the command. */
+  /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
   #work: Work<T> | undefined;
-  /** How often it was sent. */
+  /** How often the command was sent. */
   #sent = 0;
   /** ioredis has the command. */
   #inFlight = false;
-  /** Of the server that owes the answer. */
+  /** The health of the server that owes the answer. */
   #health: ServerHealth | undefined;
   #failures: Failures | undefined;
   /** See {@link PlainCommand.blocks}. */
@@ -109,7 +109,7 @@ export class RetryingCommand<T> implements AnyCommand {
     if (spec.giveUpAfter !== undefined) this.#givenUpAt = host.clock.mono() + spec.giveUpAfter;
   }
 
-  /** Sends the command; also while an earlier sending is unanswered, since running it twice is as good as once. */
+  /** Sends the command, even while an earlier sending is unanswered: the script may run twice without harm. */
   send(anew = false): void {
     if (!this.#work) return;
     const { call: first, again } = this.#work.spec;
@@ -132,12 +132,12 @@ export class RetryingCommand<T> implements AnyCommand {
         (error: unknown) => this.#failed(error),
       );
     } catch (error) {
-      // What cannot be sent is a mistake of the caller's, and out of a timer it would end the process.
+      // The call cannot be sent, by a mistake of the caller. Thrown in a timer it would end the process.
       this.#end()?.reject(error);
     }
   }
 
-  /** Its time is up with the outcome unknown. */
+  /** The command's time is up, its outcome unknown. */
   expire(): void {
     if (!this.#work) return;
     const { call, onSilence } = this.#work.spec;
@@ -146,8 +146,8 @@ export class RetryingCommand<T> implements AnyCommand {
     onSilence?.();
     if (onSilence && !this.#givenUp) {
       this.#host.goOn(this);
-      // Until its connection breaks ioredis has the command, and then sends it again or rejects it: more would pile up.
-      // Not so of a key that has another master by now.
+      // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
+      // would pile up. But if the key has another master by now, the command has to go there.
       if (this.#host.servers.of(call.keys) !== this.#health) this.send();
       return;
     }
@@ -173,7 +173,7 @@ export class RetryingCommand<T> implements AnyCommand {
     try {
       ended.resolve(ended.spec.read(reply));
     } catch (error) {
-      // A proxy, or a server that is none of Redis', may answer anything.
+      // A proxy, or a server that is not Redis, may answer anything.
       const strange = new Error("the reply is none that this script gives");
       ended.reject(isLockError(error) ? error : this.#host.unavailable(ended.spec.call.lockName, strange));
     }
@@ -197,12 +197,12 @@ export class RetryingCommand<T> implements AnyCommand {
     failures.cause = scrubbed(error);
     if (this.#givenUp) return this.#refused(this.#host.unavailable(lockName, failures.cause));
     failures.cancelPause = this.#host.clock.after(failures.pause, () => this.send());
-    // A command that ioredis gave up by its own time is still on the connection: more of them pile up there.
+    // A command that ioredis timed out is still on the connection, where fast retries would pile up.
     const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
     failures.pause = Math.min(2 * failures.pause, longest);
   }
 
-  /** It will not pass; the user is told which keys are forbidden. */
+  /** The user lacks rights for good; the error tells which keys are forbidden. */
   #nameKeys(error: unknown, keys: KeyValues): void {
     void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
       if (!this.#work) return;
@@ -223,7 +223,7 @@ export class RetryingCommand<T> implements AnyCommand {
     else ended.resolve(value);
   }
 
-  /** Undefined but for the first time. */
+  /** Ends the command; undefined if it had ended before. */
   #end(): Work<T> | undefined {
     const work = this.#work;
     if (!work) return undefined;
