@@ -5,6 +5,9 @@
 // it. Everything else stays outside both: eventemitter3 has an ESM and a CJS form, ioredis is the user's.
 import type { UserConfig } from "tsdown";
 
+/** Without doc comments, since each process that starts parses the files. They are in the types and in the source. */
+const OUTPUT = { comments: { jsdoc: false } } as const;
+
 const common: UserConfig = {
   outDir: "dist",
   platform: "node",
@@ -16,6 +19,7 @@ const common: UserConfig = {
   hash: false,
   failOnWarn: true,
   inputOptions: withoutTimings,
+  outputOptions: OUTPUT,
 };
 
 /** On a busy machine every plugin is slow, and no fault of the build. */
@@ -72,7 +76,7 @@ function entries(format: Format): UserConfig {
     ...onRoot(format),
     entry: ["src/entries/*.ts", "!src/entries/{cli,testing}.ts"],
     // One of them has a default export beside its named ones.
-    outputOptions: { exports: "named" },
+    outputOptions: { ...OUTPUT, exports: "named" },
   };
 }
 
