@@ -1,11 +1,10 @@
 /** What the calls of all kinds are made of: the keys and arguments that their scripts share, and how replies are read. */
 import type { LockError } from "../base/errors.js";
 import { type Rest, TAKEN, TOMBSTONE_TTL } from "../locks/backend.js";
-import type { Call } from "../redis/call.js";
-import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { AnyScriptCall } from "../redis/call.js";
 
 /** A call of some script, whose keys and arguments were checked against each other where it was made. */
-export interface AnyCall extends Call<KeyValues, ArgumentValues> {
+export interface AnyCall extends AnyScriptCall {
   within?: number;
   vital?: boolean;
 }

@@ -223,7 +223,7 @@ export class HashBackend implements Backend {
     keys: NoInfer<K>,
     args: NoInfer<A>,
   ): AnyCall {
-    return { lockName: this.lockName, script: script as unknown as AnyCall["script"], keys, args };
+    return { lockName: this.lockName, script, keys, args };
   }
 
   /** The keys of all scripts that give something back; `over`: the tombstone's. */

@@ -1,6 +1,7 @@
 /** Readers of one lock whose tries are due together are let in by one script. */
 import { readHold, tombstone, waitingWriters } from "../base/names.js";
 import { type Acquired, DONE, type Try } from "../locks/backend.js";
+import type { CallOf } from "../redis/call.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { readAcquire } from "../scripts/generated.js";
 import type { AnyCall } from "./calls.js";
@@ -31,7 +32,7 @@ export function readersCall({ lockName, key, yields }: Reading, tries: readonly 
     leases: tries.map(({ lease }) => lease),
   };
   const within = Math.max(...tries.map((each) => each.within));
-  return { lockName, script: readAcquire, keys, args, within } as unknown as AnyCall;
+  return { lockName, script: readAcquire, keys, args, within } satisfies CallOf<typeof readAcquire>;
 }
 
 /** Those of one client. */

@@ -5,13 +5,13 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
-import type { Call, Reader } from "../redis/call.js";
+import type { AnyScriptCall, Reader } from "../redis/call.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
 import { type Acknowledged, Sender } from "../redis/sender.js";
-import type { ArgumentValues, EvalArguments, KeyValues } from "../scripts/script.js";
+import type { EvalArguments } from "../scripts/script.js";
 import { quietly } from "./work.js";
 
 export interface ReplicasOptions {
@@ -81,9 +81,9 @@ export class Replicas {
    * `wireId`: of an outermost one, until {@link end}.
    * @throws REPLICAS if it was granted and too few acknowledged: the caller undoes it
    */
-  async call<K extends KeyValues, A extends ArgumentValues, T>(
+  async call<T>(
     key: string,
-    call: Call<K, A>,
+    call: AnyScriptCall,
     read: Reader<T>,
     granted: (value: T) => boolean,
     wireId?: string,

@@ -1,19 +1,26 @@
 /** A request to the server: a script with its keys and arguments, and how its reply is read. */
-import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
+import type { AnyScript, ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 
-/** One script call. `within`: milliseconds until it is given up, with its outcome unknown. */
-export interface Call<K extends KeyValues, A extends ArgumentValues> {
+/** The call of any script. `within`: milliseconds until it is given up, with its outcome unknown. */
+export interface AnyScriptCall {
   readonly lockName: string;
-  readonly script: Script<K, A>;
-  readonly keys: K;
-  readonly args: A;
+  readonly script: AnyScript;
+  readonly keys: KeyValues;
+  readonly args: ArgumentValues;
   readonly within?: number;
   /** The call is sent even while the backlog is full. */
   readonly vital?: boolean;
 }
 
-/** The call of any script. */
-export type AnyScriptCall = Call<KeyValues, ArgumentValues>;
+/** The call of one script, with the keys and arguments that this script takes. */
+export interface Call<K extends KeyValues, A extends ArgumentValues> extends AnyScriptCall {
+  readonly script: Script<K, A>;
+  readonly keys: K;
+  readonly args: A;
+}
+
+/** The call of the script `S`. */
+export type CallOf<S> = S extends Script<infer K, infer A> ? Call<K, A> : never;
 
 /** A command that is not a script, but may be repeated like one. */
 export interface PlainCommand {

@@ -10,7 +10,7 @@ import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
-import type { AnyScriptCall, Call, PlainCommand, Reader } from "./call.js";
+import type { Call, PlainCommand, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
@@ -132,8 +132,7 @@ export class CommandRunner implements CommandHost {
     read: Reader<T>,
     recover?: (error: LockError) => T | undefined,
   ): Promise<T> {
-    const spec: CommandSpec<T> = { call: call as unknown as AnyScriptCall, read, recover };
-    return this.#run(spec, call.within ?? this.commandTimeout);
+    return this.#run({ call, read, recover }, call.within ?? this.commandTimeout);
   }
 
   /**
@@ -148,8 +147,8 @@ export class CommandRunner implements CommandHost {
     recover?: (error: LockError) => T | undefined,
     giveUpAfter?: number,
   ): Promise<T> {
-    const again = call as unknown as () => AnyScriptCall;
-    return this.#run({ call: again(), read, again, recover, onSilence, giveUpAfter }, this.commandTimeout);
+    const spec = { call: call(), read, again: call, recover, onSilence, giveUpAfter };
+    return this.#run(spec, this.commandTimeout);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
