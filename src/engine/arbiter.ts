@@ -1,19 +1,19 @@
 /**
- * Who goes first among the calls of a client that want all of several locks. Each needs a moment in which all its
- * members are free; where others come and go all the time, there is none. So the oldest call that has lost rounds gets a
- * turn: for a short time, calls that want one of its members do not begin another round.
+ * Decides which call goes first among the calls of a client that want all of several locks. Such a call needs a moment in
+ * which all its members are free. While other calls come and go all the time, that moment never comes. So the oldest call
+ * that has lost rounds gets a turn: for a short time, calls that want one of the same members do not begin a round.
  */
 import type { Clock } from "../base/clock.js";
 import type { Wait } from "./wait.js";
 
-/** Milliseconds: a member may be held for hours, and nobody is to be kept from the others for that. */
+/** Milliseconds. A turn is short: one member may be held for hours, and the other members must stay usable meanwhile. */
 const TURN = 250;
 
 /** One call, while it waits. */
 export interface Contestant {
-  /** Of the members. */
+  /** The keys of the members that the call wants. */
   readonly keys: ReadonlySet<string>;
-  /** Monotonic milliseconds. */
+  /** When the call began, in monotonic milliseconds. */
   readonly since: number;
   readonly wait: Wait;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ export class Arbiter {
   readonly #losers = new Set<Contestant>();
   /** Calls that do not begin a round now. */
   readonly #heldUp = new Set<Contestant>();
-  /** Whose turn it is. */
+  /** The call that has its turn. */
   #first: Contestant | undefined;
   #endTurn: (() => void) | undefined;
 
@@ -48,7 +48,7 @@ export class Arbiter {
     return false;
   }
 
-  /** Sleeps until turns have changed, at most `ms`. */
+  /** Sleeps until the turn passes on, at most `ms` milliseconds. */
   async awaitTurn(contestant: Contestant, ms: number): Promise<void> {
     this.#heldUp.add(contestant);
     try {

@@ -1,4 +1,7 @@
-/** All calls of a client that want something: how they begin, and how they end when the client does. */
+/**
+ * Begins all calls of a client that want a lock or permits, and ends them when the client is closed. It knows no owners,
+ * holds or scripts.
+ */
 import { ClientClosedError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -13,7 +16,7 @@ export interface EngineOptions extends Omit<WaitLoopOptions, "commandTimeout" | 
   readonly runner: Pick<CommandRunner, "commandTimeout" | "onReady" | "unavailable">;
 }
 
-/** What a call of several engines does when one of them is closed. */
+/** A group's call. It uses several engines, and ends when one of them is closed. */
 interface Joined extends Item {
   end(reason: unknown): void;
   readonly lockName: string;
@@ -24,7 +27,7 @@ export class Engine {
   readonly #loop: WaitLoop;
   readonly #joined = new List<Joined>();
   readonly #backoffs = new Map<string, RoundBackoff>();
-  /** Of the calls that want all of several locks. */
+  /** Gives turns to the calls that want all of several locks. */
   readonly arbiter: Arbiter = new Arbiter();
   readonly #stopListening: () => void;
   #onIdle: (() => void) | undefined;
@@ -41,9 +44,9 @@ export class Engine {
   }
 
   /**
-   * Waits until the call is granted what it wants; undefined when `wait` milliseconds are over first. With `wait` 0 it
-   * tries once, past those that wait. `hasWaited`: the call that this is a part of has had an answer before; from then
-   * on an outage does not end it.
+   * Waits until the call is granted what it wants; undefined if `wait` milliseconds end first. With `wait` 0 the call
+   * tries once, and does not queue behind the waiters. `hasWaited`: the call is a part of a group's call that has waited
+   * before, so an outage does not end it.
    */
   acquire<G>(
     call: Acquisition<G>,
@@ -60,7 +63,7 @@ export class Engine {
     return this.#loop.begin(call);
   }
 
-  /** Tries once, past those that wait, for at most `within` milliseconds; undefined if it is refused. */
+  /** Tries once, without a place in the queue, for at most `within` milliseconds; undefined if the try is refused. */
   once<G>(call: Acquisition<G>, within: number, signal: AbortSignal | undefined): Promise<G | undefined> {
     call.single = true;
     call.within = within;
@@ -78,20 +81,20 @@ export class Engine {
     return this.#loop.calls().filter(({ trying }) => trying);
   }
 
-  /** The calls of this process that want what has this queue name; undefined if there are none. */
+  /** The wait queue of this name in this client; undefined without a queue or a call that could begin one. */
   queue(name: string): WaitQueue | undefined {
     return this.#loop.queues.get(name);
   }
 
   /**
-   * Whether a call of this process that wants what has this queue name stands in line. If so, the queue named `behind` tries
-   * again should the last one leave without a grant, and without a word to the server.
+   * Whether a call waits in the queue `queueName`. If so, the queue `behind` tries again when the last of these waiters
+   * leaves without a grant: the server may not know of that waiter, and then announces nothing.
    */
   hasWaiters(queueName: string, behind: string): boolean {
     return this.#loop.queues.hasWaiters(queueName, behind);
   }
 
-  /** For a call that tries in rounds; {@link leaveRounds} is to follow. */
+  /** The backoff of the calls that try in rounds under this queue name; {@link leaveRounds} must follow. */
   joinRounds(queueName: string): RoundBackoff {
     const backoff = this.#backoffs.get(queueName) ?? new RoundBackoff();
     this.#backoffs.set(queueName, backoff);
@@ -105,7 +108,7 @@ export class Engine {
     if (backoff && --backoff.calls === 0) this.#backoffs.delete(queueName);
   }
 
-  /** Ends the wait of a call that uses other engines too when this one is closed, until the returned function is called. */
+  /** Calls `end` with CLIENT_CLOSED if this engine is closed before the returned function is called. */
   join(lockName: string, end: (reason: unknown) => void): () => void {
     const joined: Joined = { next: undefined, prev: undefined, list: undefined, lockName, end };
     this.#joined.add(joined);
@@ -120,7 +123,7 @@ export class Engine {
     this.#loop.end(call, reason);
   }
 
-  /** Rejects everybody who waits; resolves when all have gone. */
+  /** Rejects all calls with CLIENT_CLOSED; resolves when the calls of groups have ended, too. */
   close(): Promise<void> {
     this.#stopListening();
     const idle = new Promise<void>((resolve) => {

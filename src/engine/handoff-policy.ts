@@ -1,27 +1,27 @@
 /**
- * When the first waiter of a process tries, and what becomes of a lock that this process gives back: handed to the next
- * one here, offered to other processes first, or released. Lock cohorting (Dice, Marathe and Shavit, "Lock Cohorting",
- * 2012): long enough inside a process to be cheap, never so long that others starve.
+ * Decides when the first waiter of a process tries, and what a release here does with the lock: pass it to the next
+ * waiter of this process, offer it to other processes first, or release it. This is lock cohorting (Dice, Marathe and
+ * Shavit, "Lock Cohorting", 2012): a lock stays in a process long enough to be cheap, never so long that others starve.
  *
- * Pure: it is told what happened and when, and answers with what is to be done. It neither sends nor sleeps. All times are
- * milliseconds, moments those of a monotonic clock.
+ * Pure: the caller tells what happened and when, and the policy answers what to do. It neither sends nor sleeps. Times
+ * are milliseconds of a monotonic clock.
  */
 
-/** So many hand-overs are a turn, whoever waits: processes are to have the lock as often as each other. */
+/** Hand-overs in one turn, however many calls wait: each process is to have the lock equally often. */
 const TURN = 4;
 /**
- * What is shorter than this is not worth a message: others are not asked (it costs about as much to wake them all), waiters
+ * A shorter time is not worth a message: other processes are not asked (waking them all costs about as much), waiters
  * behind a holder of this process do not subscribe, and an empty queue is kept.
  */
 export const SHORTEST_TURN = 8;
-/** After so long others are asked before each hand-over; nobody is backed off for longer. */
+/** So long after the last offer, the next release offers the lock. Also the longest back-off for each process ahead. */
 const LONGEST_TURN = 50;
 /**
- * After so long the lock is released all the same: whoever listens at a replica is not counted when others are asked. Nobody
- * backs off for longer, however many go first.
+ * After so long in this process the lock is released for all: an offer does not count processes that listen at a replica,
+ * and these must not starve. Also the longest back-off in total.
  */
 const LONGEST_STAY = 1_000;
-/** For each of those that go first at least so long; twice this process's own turn if that is longer. */
+/** The shortest back-off for each process ahead. It is twice this process's own turn if that is longer. */
 const SHORTEST_BACKOFF = 4;
 
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -30,38 +30,38 @@ export type Handoff = "passLocal" | "offer" | "release";
 
 export class HandoffPolicy {
   readonly #longestBackoff: number;
-  /** When the lock came to this process; {@link NEVER} while no lock has gone from hand to hand here. */
+  /** When the lock came to this process; {@link NEVER} while no two calls of this process have shared it. */
   #since = NEVER;
-  /** When others were last asked; {@link NEVER} before. */
+  /** When the turn began: the lock came to this process, or was offered to others; {@link NEVER} before. */
   #offeredAt = NEVER;
-  /** Hand-overs until they are asked again. */
+  /** Hand-overs until the lock is offered to others again. */
   #left = 0;
-  /** So many processes have waited longer than this one. */
+  /** How many processes go before this one. */
   #ahead = 0;
-  /** For each of them. */
+  /** Back-off for each process ahead. */
   #backoff = SHORTEST_BACKOFF;
-  /** None of those ahead was heard of: somebody listens who never comes. */
+  /** No message came since the last back-off: perhaps a process listens that never takes the lock. */
   #noTaker = false;
-  /** Until then one message may be this process's own offer. */
+  /** Until then, the next message may be the announcement of this process itself. */
   #ownUntil = NEVER;
   /** Something may have changed since the last try began. */
   #wanted = true;
-  /** When that calls for a try. */
+  /** When the wanted try is due. */
   #tryAt = NEVER;
   /** Until then no try is due unless something changes: the lock is known to be held. */
   #quietUntil = NEVER;
 
-  /** `advertised`: the server has to hear soon of who waits, so nobody is backed off for longer than the least. */
+  /** `advertised`: the server must soon hear of the waiter, so it backs off for the shortest time only. */
   constructor(advertised: boolean) {
     this.#longestBackoff = advertised ? SHORTEST_BACKOFF : LONGEST_TURN;
   }
 
-  /** Whether the lock has gone from hand to hand here. */
+  /** Whether several calls of this process have shared the lock. */
   get active(): boolean {
     return this.#since !== NEVER;
   }
 
-  /** Whether others go first. */
+  /** Whether other processes go first. */
   get backsOff(): boolean {
     return this.#ahead > 0;
   }
@@ -71,13 +71,13 @@ export class HandoffPolicy {
     return Math.max(0, (this.#wanted ? this.#tryAt : this.#quietUntil) - now);
   }
 
-  /** The first waiter tries: what happened before is known to that try. */
+  /** The first waiter tries. Its try sees everything that happened before. */
   trying(): void {
     this.#wanted = false;
     this.#tryAt = NEVER;
   }
 
-  /** The first waiter is to try in `ms`, unless it has reason to do so before. */
+  /** The first waiter tries in `ms` milliseconds, or earlier if something changes. */
   tryIn(ms: number, now: number): void {
     this.#wanted = true;
     this.#tryAt = now + ms;
@@ -93,11 +93,11 @@ export class HandoffPolicy {
     this.#quietUntil = now + ms;
   }
 
-  /** Something may have changed. `backoff`: milliseconds that the waiter itself lets others go first. */
+  /** Something may have changed. `backoff`: milliseconds for which the waiter itself lets others go first. */
   changed(backoff: number, now: number): void {
     this.#noTaker = false;
     if (this.#ahead > 0) {
-      // One of those ahead has had its turn.
+      // One of the processes ahead has had its turn.
       this.#ahead--;
       this.#wait(now);
     } else {
@@ -106,7 +106,7 @@ export class HandoffPolicy {
     }
   }
 
-  /** A message came. It may be this process's own offer, or another's release that looks the same: that counts later. */
+  /** A message came. Our own announcement looks like another's release, so a message that may be ours counts later. */
   message(backoff: number, now: number): void {
     const own = this.#ownUntil - now;
     this.#ownUntil = NEVER;
@@ -114,7 +114,7 @@ export class HandoffPolicy {
     else if (!this.#wanted) this.tryIn(own, now);
   }
 
-  /** The lock came from outside. */
+  /** The lock came from another process. */
   arrived(now: number): void {
     this.#since = now;
     this.#beginTurn(now);
@@ -126,8 +126,8 @@ export class HandoffPolicy {
   }
 
   /**
-   * The lock is about to be given back, and somebody waits here. `listening`: this process will hear of it, too, if it is
-   * announced.
+   * The lock is about to be given back, and a call of this process waits. `listening`: this process is subscribed, so it
+   * hears its own announcement, too.
    */
   giveBack(listening: boolean, now: number): Handoff {
     if (!this.active) this.#since = now;
@@ -138,7 +138,7 @@ export class HandoffPolicy {
       this.#left--;
       return "passLocal";
     }
-    // At a release nobody knows of a taker: often there is none, and the waiters here are to lose little by it.
+    // A release does not tell whether another process wants the lock. Often none does, so the back-off is short.
     const length = isLast || this.#noTaker || this.#offeredAt === NEVER ? 0 : turn;
     this.#backoff = Math.min(Math.max(2 * length, SHORTEST_BACKOFF), this.#longestBackoff);
     this.#beginTurn(now);
@@ -146,7 +146,7 @@ export class HandoffPolicy {
     return isLast ? "release" : "offer";
   }
 
-  /** So many others go first. */
+  /** So many other processes go first. */
   backOff(others: number, now: number): void {
     this.#ahead = others;
     this.#noTaker = true;

@@ -1,11 +1,11 @@
-/** Listening for what wakes waiters. Where the server forbids the channel they cannot be woken, and their calls end. */
+/** Listens to the channels that wake waiters. Where the server forbids a channel, its waiters end with UNSUPPORTED. */
 import { UnsupportedServerError } from "../base/errors.js";
 import type { Acquisition } from "./acquisition.js";
 
 /** Ends a call with this reason. */
 export type EndCall = (call: Acquisition<unknown>, reason: unknown) => void;
 
-/** Listens as `call` does, on behalf of `waiters`. Returns the way to stop. */
+/** Listens to the channel of `call` on behalf of `waiters`. Returns the function that stops listening. */
 export function listen(
   call: Acquisition<unknown>,
   hint: () => void,
@@ -20,7 +20,7 @@ export function listen(
   return call.listen({ hint, refused });
 }
 
-/** Lets a call listen for itself. */
+/** Lets a call listen to its own channel, unless it does already. */
 export function listenAlone(call: Acquisition<unknown>, end: EndCall): void {
   const hint = () => call.hint();
   call.unsubscribe ??= listen(call, hint, () => [call], end);

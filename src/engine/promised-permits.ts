@@ -1,12 +1,12 @@
-/** Permits that a grant left over, promised to the waiters behind it: they try at once, as far as the permits go round. */
+/** Promises the permits that a grant left over to the next waiters: these try at once, as far as the permits suffice. */
 import type { List } from "../base/list.js";
 import type { Acquisition } from "./acquisition.js";
 
 export class PromisedPermits {
   readonly #waiters: List<Acquisition<unknown>>;
-  /** Promised to waiters that have not tried yet. */
+  /** Permits that are promised to waiters that have not tried yet. */
   #promised = 0;
-  /** Of these the last one, if it is known: those behind it have no promise. */
+  /** The last waiter with a promise, if it is known: the waiters behind it have none. */
   #last: Acquisition<unknown> | undefined;
 
   constructor(waiters: List<Acquisition<unknown>>) {
@@ -14,8 +14,8 @@ export class PromisedPermits {
   }
 
   /**
-   * `remaining` permits were free after the grant of `granted`. Subtracts those that are promised to waiters that were
-   * woken, and wakes the next ones in line. No waiter is passed by a later one that wants less.
+   * `remaining` permits were free after the call `granted` got its own. Subtracts the permits already promised to waiters
+   * that were woken, and wakes the next waiters. A later waiter that wants less never passes an earlier one.
    */
   promise(granted: Acquisition<unknown>, remaining: number): void {
     let left = remaining - this.#promised;

@@ -1,25 +1,25 @@
 /**
- * How often the calls of one process for something that is tried in rounds (a RedLock) are served, the turn of a process
- * counted once. Many processes may want it, and nobody tells them whose turn it is; but the one that was served longest ago,
- * by its own measure, tries first, so they come to take turns. Otherwise all would try at once at each release, and split
- * the votes.
+ * How long the calls of one process back off before a round for a RedLock. Many processes may want it, and no server
+ * says whose turn it is. So each process measures its usual interval between two grants (a chain of hand-overs is one),
+ * and the process that was served longest ago, in such intervals, tries first. Thus the processes take turns. Otherwise
+ * all would try at once at each release, and split the votes.
  */
 
-/** Who has just been served lets others go first, by so many round times; who waits as long as usual, by none. */
+/** Round times that a process backs off right after a grant; after its usual interval it does not back off. */
 const STEPS = 6;
-/** What the last interval, or round, counts for. */
+/** Weight of the last interval, or round, in the average. */
 const SHARE = 0.1;
-/** Milliseconds: a timer is no more exact. */
+/** Milliseconds. Timers are no more exact than this. */
 const SHORTEST_ROUND = 1;
-/** Milliseconds: a round that a silent master made longer says nothing about the others. */
+/** Milliseconds. A silent master makes a round longer, which says nothing about the other masters. */
 const LONGEST_ROUND = 20;
 
 export class RoundBackoff {
-  /** Those that have heard of a release since the last try began. */
+  /** Calls to single masters that have heard of a release since the last try began. */
   readonly heard: Set<unknown> = new Set();
-  /** Calls that use it. */
+  /** How many calls use this object. */
   calls = 0;
-  /** Monotonic milliseconds. */
+  /** When a call of this process was last served, in monotonic milliseconds. */
   #servedAt: number | undefined;
   #interval: number | undefined;
   #roundTime = SHORTEST_ROUND;
@@ -38,7 +38,7 @@ export class RoundBackoff {
     this.#roundTime += SHARE * (round - this.#roundTime);
   }
 
-  /** Milliseconds to let others go first, and `chance` round times. */
+  /** Milliseconds for which other processes go first, plus `chance` round times. */
   pause(now: number, chance: number): number {
     const waited =
       this.#servedAt !== undefined && this.#interval ? (now - this.#servedAt) / this.#interval : 1;

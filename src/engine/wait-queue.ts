@@ -1,6 +1,6 @@
 /**
- * The waiters of one process for one thing, first come first served. Only the first talks to Redis, so that ten
- * thousand waiters cost one server try for each release; where the server keeps a queue, each tries once to get a ticket.
+ * The calls of one client that want the same, first come first served. Only the first waiter talks to Redis, so that ten
+ * thousand waiters cost one try for each release. Where the server keeps a queue, each waiter tries once to get a ticket.
  */
 import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
@@ -13,18 +13,17 @@ import { PromisedPermits } from "./promised-permits.js";
 export interface WaitQueueOptions {
   readonly name: string;
   readonly clock: Clock;
-  /** Milliseconds: tickets are refreshed with the first try after so long. */
+  /** Milliseconds after which the next try of the first waiter refreshes all tickets. */
   readonly refreshEvery: number;
-  /** Where it is kept for a while when it has become empty. */
+  /** Keeps the queue for a while after it has become empty. */
   readonly kept: SharedTimeout<WaitQueue>;
-  /** Told when that is over. */
+  /** Called when the queue is no longer kept. */
   readonly idle: (queue: WaitQueue) => void;
-  /** Ends a call with this reason. */
   readonly end: EndCall;
 }
 
 export class WaitQueue implements Timed {
-  /** Among those that are kept. */
+  /** Links of the list of kept queues. */
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
@@ -32,22 +31,22 @@ export class WaitQueue implements Timed {
   readonly name: string;
   /** Calls that belong to this queue, whether they stand in line or not. */
   calls = 0;
-  /** Told when the last in line leaves without a grant: the server may not know of it, and so tell nobody. */
+  /** Called when the last waiter leaves without a grant: the server may not know of it, and then announces nothing. */
   whenLeft: (() => void) | undefined;
   readonly #options: WaitQueueOptions;
   readonly #advertised: boolean;
-  /** Calls that do not stand in line: it is another's turn, or they re-enter. */
+  /** Calls that are not in line: they have not entered yet, wait for a turn of their owner, or re-enter. */
   readonly #unqueued = new List<Acquisition<unknown>>();
-  /** In order of arrival. */
+  /** Calls in line, in order of arrival. */
   readonly #waiters = new List<Acquisition<unknown>>();
   #policy: HandoffPolicy;
   #refreshedAt: number;
   #unsubscribe: (() => void) | undefined;
-  /** The server has confirmed the common subscription, so a release since then is a message. */
+  /** The server has confirmed the common subscription, so each later release sends a message. */
   #listening = false;
   /** Made when a grant leaves permits over. */
   #permits: PromisedPermits | undefined;
-  /** The waiter that is granted by the command of the holder before it, if that is under way. */
+  /** The waiter that the release of the present holder may grant, while that release is under way. */
   #successor: Acquisition<unknown> | undefined;
 
   constructor(options: WaitQueueOptions, advertised: boolean) {
@@ -62,7 +61,7 @@ export class WaitQueue implements Timed {
     return this.#waiters.first;
   }
 
-  /** All calls of this queue, those that stand in line first. */
+  /** All calls of this queue, the waiters in line first. */
   all(): Acquisition<unknown>[] {
     return [...this.#waiters.all(), ...this.#unqueued.all()];
   }
@@ -74,7 +73,7 @@ export class WaitQueue implements Timed {
     this.#unqueued.add(call);
   }
 
-  /** The call stands in line from now on; `trying`: its try is on its way already. */
+  /** The call is in line from now on. `trying`: its try is already on its way. */
   enter(call: Acquisition<unknown>, trying = false): void {
     if (!this.#unqueued.remove(call)) return;
     this.#waiters.add(call);
@@ -83,21 +82,21 @@ export class WaitQueue implements Timed {
     else if (call.traits.serverQueued) call.hinted = true;
   }
 
-  /** The call does not stand in line any more. `undecided`: a try of it is on its way. */
+  /** The call is no longer in line. `undecided`: a try of this call is on its way. */
   leave(call: Acquisition<unknown>, undecided: boolean): void {
     const wasFirst = this.first === call;
     this.#permits?.settle(call);
     if (this.#waiters.remove(call)) this.#unqueued.add(call);
     call.unsubscribe?.();
     call.unsubscribe = undefined;
-    // It was told of something that it has not tried for.
+    // The call was woken, but has not tried: another waiter tries instead.
     if (call.hinted && !call.traits.serverQueued) this.hint();
     if (!wasFirst) return;
     const { first } = this;
     const isUnknown = first?.traits.advertised && !call.granted;
-    // What was too little for the one may be enough for the next.
+    // Permits that were too few for this call may be enough for the next waiter.
     const isEnough = first && first.permits < call.permits;
-    // The server is to know of the next one before it forgets this one, whoever goes first.
+    // The next waiter does not back off: the server must record it before it forgets this one.
     if (isUnknown) this.#policy.tryIn(0, this.#now);
     else if (undecided || isEnough) this.#policy.want();
     if (first) return first.resume();
@@ -114,19 +113,19 @@ export class WaitQueue implements Timed {
     this.calls--;
   }
 
-  /** It is empty still. */
+  /** The queue stayed empty for as long as it is kept. */
   expire(): void {
     this.#stop();
     this.#options.idle(this);
   }
 
-  /** Milliseconds for which no try of this call is due: 0 when one is, Infinity until it is woken. */
+  /** Milliseconds until a try of this call is due: 0 if it is due now, Infinity if the call must be woken first. */
   due(call: Acquisition<unknown>): number {
     if (call.hinted) return 0;
     return this.first === call ? this.#policy.due(this.#now) : Number.POSITIVE_INFINITY;
   }
 
-  /** A try begins, which knows of all that happened before it. Returns the tickets that it has to refresh. */
+  /** A try of this call begins; it sees everything that happened before. Returns the tickets that the try refreshes. */
   trying(call: Acquisition<unknown>): readonly string[] {
     call.hinted = false;
     if (this.first !== call) return [];
@@ -145,7 +144,7 @@ export class WaitQueue implements Timed {
     else call.hinted = true;
   }
 
-  /** A call is granted what it wants, for at most `ms` unless renewed. `remaining` is left for those behind it. */
+  /** A call was granted what it wants: no try is due for `ms` unless something changes. `remaining` permits are left. */
   granted(call: Acquisition<unknown>, ms: number, remaining = 0): void {
     const { serverQueued, advertised, shared, handoff } = call.traits;
     this.#permits?.settle(call);
@@ -159,18 +158,19 @@ export class WaitQueue implements Timed {
     if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) this.#policy.arrived(now);
     this.#successor = undefined;
     this.#policy.granted();
+    // An advertised waiter does not rely on messages: the server must record it soon.
     const isTold = (this.#listening && !advertised) || serverQueued;
-    // The next one tries at once if no message will come, if it can be granted as well, or if the server must know of it.
+    // The next waiter tries at once if it can be granted as well, or if neither a message nor a hand-over will come.
     if (shared || !(isTold || handoff)) this.#policy.want();
     else this.#policy.quiet(isTold ? ms : Math.min(ms, SHORTEST_TURN), now);
   }
 
   /**
-   * What the call wants is held by another: no try for `ms` unless something changes, except by waiters in `mustRetry`.
-   * `others`: it is free, and so many outside this process go first.
+   * The call was refused: no try is due for `ms` unless something changes, except for the waiters in `mustRetry`.
+   * `others`: the lock is free, but so many other processes go first.
    */
   refused(call: Acquisition<unknown>, ms: number, mustRetry: readonly string[] = [], others = 0): void {
-    // Not in line yet, it tries again as soon as it is.
+    // A call that is not in line tries again when it enters.
     if (call.list !== this.#waiters) return;
     this.#permits?.settle(call);
     this.#successor = undefined;
@@ -183,15 +183,15 @@ export class WaitQueue implements Timed {
     if (others > 0) this.#backOff(others);
   }
 
-  /** Something may have changed: the first one tries again. */
+  /** Something may have changed: the first waiter tries again. */
   hint(): void {
     this.#policy.changed(this.first?.backoff ?? 0, this.#now);
     this.first?.resume();
   }
 
   /**
-   * What they wait for is given back in this process. `pass` is told of the first one, and what becomes of it; if it
-   * returns true, that one's next try awaits the command by which it may be granted.
+   * A holder of this process gives the lock back. `pass` gets the first waiter and the policy's decision. If `pass`
+   * returns true, the release may grant that waiter, and the waiter's next try awaits the answer to the release.
    */
   handOver(pass: (call: Acquisition<unknown>, handoff: Handoff) => boolean): void {
     const { first } = this;
@@ -201,14 +201,14 @@ export class WaitQueue implements Timed {
       this.#successor = first;
       first.hint();
     } else if (handoff !== "passLocal") {
-      // Whoever is not granted by the same command must not try right behind it either.
+      // The release does not grant the waiter, so the waiter must not try right behind it either.
       this.#backOff(1);
     }
   }
 
-  /** It was given back, and nobody here has it yet. */
+  /** The lock was given back, and no call of this process has it yet. */
   released(): void {
-    // The next waiter need not wait for the message.
+    // No message will wake the next waiter, so it is woken here.
     if (!this.#policy.backsOff && !(this.#listening && this.first)) this.hint();
   }
 
@@ -224,7 +224,7 @@ export class WaitQueue implements Timed {
   /** Listens on the common channel, on behalf of all waiters. */
   #listen(call: Acquisition<unknown>): () => void {
     const hint = () => {
-      // By the confirmation none of those ahead has had its turn, and a try is due after theirs.
+      // The first hint is the server's confirmation: it ends no turn of a process ahead, and a try is due after these.
       const isNews = this.#listening || !this.#policy.backsOff;
       this.#listening = true;
       if (!isNews) return;
@@ -234,9 +234,9 @@ export class WaitQueue implements Timed {
     return listen(call, hint, () => this.#waiters.all(), this.#options.end);
   }
 
-  /** The last one has the lock now. Where it has gone from hand to hand, others are likely to be back soon. */
+  /** The last waiter has the lock now. If calls of this process share it, others are likely to be back soon. */
   #keep(call: Acquisition<unknown>): void {
-    // Where the server is to know who waits, whoever comes next has to tell it at once.
+    // The next call of an advertised queue must tell the server at once, so such a queue is not kept.
     if (this.#policy.active && !call.traits.advertised) this.#options.kept.start(this);
     else this.#stop();
   }

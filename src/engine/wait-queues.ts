@@ -1,6 +1,6 @@
 /**
- * The wait queues of a client by their names. One is made when a try is refused, or when a second call wants the same; it
- * goes a moment after its last call.
+ * The wait queues of a client, by name. A queue is made when a try is refused, or when a second call wants the same. It
+ * is dropped a moment after its last call.
  */
 import type { Clock } from "../base/clock.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
@@ -15,16 +15,15 @@ export interface WaitQueuesOptions {
   readonly pollCap: number;
   /** Runs a function outside every scope. */
   readonly outside: (fn: () => void) => void;
-  /** Ends a call with this reason. */
   readonly end: EndCall;
 }
 
 export class WaitQueues {
   readonly #options: WaitQueuesOptions;
   readonly #queues = new Map<string, WaitQueue>();
-  /** Calls that nobody stands beside: most are granted by their first try, and never need a queue. */
+  /** Calls without a second one under their name: most are granted by their first try, and never need a queue. */
   readonly #alone = new Map<string, Acquisition<unknown>>();
-  /** Queues that have become empty: those who share a lock in a loop are back at once. */
+  /** Empty queues that are kept for a moment: calls that share a lock in a loop come back at once. */
   readonly #kept: SharedTimeout<WaitQueue>;
 
   constructor(options: WaitQueuesOptions) {
@@ -36,7 +35,10 @@ export class WaitQueues {
     return this.#queues.values();
   }
 
-  /** Whether anybody stands in line under this name, and the queue named `behind` behind them; see {@link WaitQueue.whenLeft}. */
+  /**
+   * Whether a call is in line in the queue `name`. If so, the queue `behind` tries again when the last of these waiters
+   * leaves without a grant; see {@link WaitQueue.whenLeft}.
+   */
   hasWaiters(name: string, behind: string): boolean {
     const queue = this.#queues.get(name);
     if (!queue?.first) return false;
@@ -44,7 +46,7 @@ export class WaitQueues {
     return true;
   }
 
-  /** The queue of this name, if anybody waits; one that is alone and tries is the first in it from now on. */
+  /** The queue of this name, if any. A call that was alone joins it, as the first in line if its try is on its way. */
   get(name: string): WaitQueue | undefined {
     const queue = this.#queues.get(name);
     if (queue) return queue;
@@ -60,7 +62,7 @@ export class WaitQueues {
     else this.#alone.set(queueName, call);
   }
 
-  /** The queue that a call belongs to; it is made if the call was alone. */
+  /** The queue that a call belongs to. It is made if the call was alone. */
   join(call: Acquisition<unknown>): WaitQueue {
     const { queueName } = call;
     let queue = this.#queues.get(queueName);

@@ -1,8 +1,8 @@
 /**
- * The time of one call that may have to wait: its end, its signal, and the one place where it sleeps.
+ * The wait of one call: its time-out, its signal, and the one place where it sleeps.
  *
- * Whatever the call awaits goes through {@link during} or {@link park}, so that abort, time-out and close end it at
- * once, wherever it is.
+ * The call awaits everything through {@link during} or {@link park}, so that an abort, the time-out or a close ends the
+ * call at once.
  */
 import type { Clock } from "../base/clock.js";
 import { onAbort } from "./abort-hub.js";
@@ -21,7 +21,7 @@ export class Wait {
   #ended: { reason: unknown } | undefined;
   #interrupt: ((reason: unknown) => void) | undefined;
   #wake: (() => void) | undefined;
-  /** A resume that came while nobody was parked: the next park returns at once. */
+  /** The call was resumed while it was not parked: its next park returns at once. */
   #resumed = false;
   readonly #clock: Clock;
   readonly #cancelTimer: (() => void) | undefined;
@@ -45,7 +45,7 @@ export class Wait {
     this.#interrupt?.(this.#ended.reason);
   }
 
-  /** Wakes who is parked, or spares the next sleep. */
+  /** Wakes the call if it is parked; otherwise its next park returns at once. */
   resume(): void {
     if (this.#wake) this.#wake();
     else this.#resumed = true;
@@ -68,7 +68,7 @@ export class Wait {
     });
   }
 
-  /** Awaits a promise, unless the call ends first; the promise is then left to its maker. */
+  /** Awaits a promise, unless the call ends first: then the maker of the promise handles its outcome. */
   during<T>(promise: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#ended) reject(this.#ended.reason);
