@@ -1,17 +1,17 @@
 /**
- * Who is asking: the chain of scopes and runs that the current async context is inside of.
+ * Finds the owner that a call acts for: by the chain of scopes and runs around the current async context.
  *
  * A frame is pushed by `client.scope(fn)` and by `lock.run(fn)` and is open until its fn settles. The store lives on
  * globalThis, so that an ESM and a CJS copy of the library in one process see the same chain.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** What an owner has of one lock, or group of locks; the layers above say what that is. */
+/** An owner's record of one lock, or of one group of locks. The layers above define what the record contains. */
 export interface LockRecord {
   readonly lockKey: string;
 }
 
-/** One party that holds locks, and what it has of them by their keys. A single lock, as most have, costs no map. */
+/** One owner, and its record of each lock, by key. Most owners have one lock only, which costs no map. */
 export class OwnerRecord {
   /** Owners that act for this one on some locks, by the locks' keys. */
   declare readonly actors?: ReadonlyMap<string, OwnerRecord>;
@@ -32,14 +32,14 @@ export class OwnerRecord {
     }
   }
 
-  /** Unless another has its place. */
+  /** Drops the record, unless another record has taken its place. */
   drop(record: LockRecord): void {
     if (this.#only === record) this.#only = undefined;
     else if (this.#more?.get(record.lockKey) === record) this.#more.delete(record.lockKey);
   }
 }
 
-/** An owner for which others act on some locks: a group of locks may have members by several owners. */
+/** An owner for which other owners act on some locks: the members of a group may belong to several owners. */
 export class ActedFor extends OwnerRecord {
   override readonly actors: ReadonlyMap<string, OwnerRecord>;
   readonly #owner: OwnerRecord;
@@ -70,7 +70,7 @@ export function actorOf(owner: OwnerRecord, lockKey: string): OwnerRecord {
 
 export interface Frame {
   readonly owner: OwnerRecord;
-  /** The lock that a `run` holds, by its key (client and full name); undefined for a scope. */
+  /** The key (client and full name) of the lock that a `run` holds; undefined for a scope. */
   readonly lockKey?: string | undefined;
   readonly parent: Frame | undefined;
   open: boolean;
@@ -81,7 +81,7 @@ const globals = globalThis as { [STORE]?: AsyncLocalStorage<Frame | undefined> }
 globals[STORE] ??= new AsyncLocalStorage<Frame | undefined>();
 const store = globals[STORE];
 
-/** A new open frame inside the current one. A frame that has ended is no parent: its context outlived it. */
+/** A new open frame inside the current one. A frame that has ended is no parent: its async context outlived it. */
 export function openFrame(
   owner: OwnerRecord,
   lockKey?: string,
@@ -99,7 +99,7 @@ export async function runInside<T>(frame: Frame, fn: () => T | Promise<T>): Prom
   }
 }
 
-/** A thenable that begins its work only when it is awaited, as query builders do, begins it in the context of this call. */
+/** Some thenables, such as query builders, begin their work only when they are awaited: they begin in this context. */
 function begin<T>(value: T | PromiseLike<T>): T | PromiseLike<T> {
   if (value instanceof Promise || typeof (value as PromiseLike<T> | undefined)?.then !== "function")
     return value;
@@ -127,7 +127,7 @@ export function ownerInside(innermost: Frame | undefined, lockKey: string): Owne
   return undefined;
 }
 
-/** The owner of the nearest enclosing scope, runs left aside. */
+/** The owner of the nearest enclosing scope; runs do not count. */
 export function scopeOwner(): OwnerRecord | undefined {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
     if (frame.lockKey === undefined) return frame.owner;
@@ -149,7 +149,7 @@ export function currentFrame(): Frame | undefined {
   return frame?.open ? frame : undefined;
 }
 
-/** True if what `frame` is the innermost one of happens inside `outer`. */
+/** True if `frame` is `outer`, or a frame inside it. */
 export function encloses(outer: Frame, frame: Frame | undefined): boolean {
   for (let each = frame; each; each = each.parent) if (each === outer) return true;
   return false;

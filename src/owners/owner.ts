@@ -1,15 +1,15 @@
 /**
- * An owner is what a thread is to Redisson: the party that re-enters its own locks. It has no identity on the wire;
- * each outermost acquisition mints a wire id of its own.
+ * An owner is what a thread is to Redisson: it re-enters its own locks. An owner has no identity on the wire: each
+ * outermost acquisition mints a wire id of its own.
  */
 import { checkFunction, received } from "../base/arguments.js";
 import { OwnerRecord, openFrame, runInside } from "./context.js";
 
-/** Under this symbol an Owner and a Hold tell their owner: what `options.owner` may name. */
+/** An Owner and a Hold give their owner record under this symbol, so that `options.owner` may be either. */
 const OWNER = Symbol.for("holdfast.owner");
 
 /**
- * One party that holds locks. Made by `client.newOwner()`, one for each `client.scope()`.
+ * An owner of locks: it re-enters the locks that it holds. Made by `client.newOwner()`, one for each `client.scope()`.
  * @example
  * const owner = client.newOwner();
  * await client.getLock("stock:42").lock({ owner });
@@ -41,7 +41,7 @@ export function standFor<T extends object>(prototype: T, ownerOf: (object: T) =>
   });
 }
 
-/** The owner that `options.owner` names: an Owner, or a Hold (its owner, also after its unlock). */
+/** The owner that `options.owner` names: an Owner, or a Hold (the owner of that hold, also after its unlock). */
 export function checkOwner(value: unknown): OwnerRecord | undefined {
   if (value === undefined) return undefined;
   const owner =

@@ -1,4 +1,4 @@
-/** Renewals by a script that takes many keys of one slot, and answers with one word for each. */
+/** Renews holds by a script that takes many keys of one slot, and answers with one word for each lock. */
 import type { CommandRunner } from "../redis/command-runner.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewal, Renewer } from "./watchdog.js";
@@ -29,9 +29,9 @@ export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implem
 
   renew(renewals: readonly Renewal<unknown>[]): Promise<readonly number[]> {
     const { keys, args } = this.#call(renewals, this.#lease);
-    // Given up in time for another try within the lease.
+    // A renewal without an answer is given up early enough for another try within the lease.
     const within = Math.min(this.#runner.commandTimeout, this.#lease / 3);
-    // What it fails with is told of each of them, so it names none.
+    // An error of this command concerns all locks of the batch, so the call names none.
     const sent = { lockName: "", script: this.#script, keys, args, within, vital: true };
     return this.#runner.call(sent, (reply) => (reply as unknown[]).map(Number));
   }

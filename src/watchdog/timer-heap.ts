@@ -1,4 +1,4 @@
-/** A priority queue of things that are due at a time, any of which can be moved or taken out: an indexed binary heap. */
+/** A priority queue of entries by due time. Any entry can be moved or removed: it is an indexed binary heap. */
 
 export interface TimerEntry {
   /** Monotonic milliseconds. Changed through {@link TimerHeap.put} only. */
@@ -19,7 +19,7 @@ export class TimerHeap<E extends TimerEntry> {
     return [...this.#heap][Symbol.iterator]();
   }
 
-  /** Adds an entry, or moves one that is in. */
+  /** Adds an entry, or moves an entry that is in the heap. */
   put(entry: E, dueAt: number): void {
     entry.dueAt = dueAt;
     const isNew = entry.index < 0;

@@ -1,15 +1,15 @@
 /**
- * Keeps leases alive, and notices when one has ended. One timer for all that it watches.
+ * Renews leases, and notices when a lease has ended. One timer serves all that the watchdog watches.
  *
- * Owns when something is due and how renewals travel (100 to a command). What is due and what it means is the business of
- * the {@link RenewalRules}: it checks local deadlines first, since a timer that fires late must not renew what is lost already.
+ * The watchdog decides when something is due, and how renewals are sent (100 in one command). The {@link RenewalRules}
+ * decide what is due and what it means. They check local deadlines first: a late timer must not renew a lost hold.
  */
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import { type TimerEntry, TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
 
-/** What a watchdog has to know of what it watches. All times are monotonic milliseconds. */
+/** What the watchdog must know about a thing that it watches. All times are monotonic milliseconds. */
 export interface RenewalRules<T> {
   /** Deals with deadlines that have passed; returns the renewals that are due by `now`. */
   due(watched: T, now: number): readonly Renewal<T>[];
@@ -17,7 +17,7 @@ export interface RenewalRules<T> {
   nextDue(watched: T): number;
   /** The server's word on a renewal that was sent at `sent`: 1 renewed, 0 gone, -1 taken by another. */
   renewed(renewal: Renewal<T>, word: number, sent: Instant): void;
-  /** No usable answer to a renewal. */
+  /** A renewal got no usable answer. */
   notRenewed(renewal: Renewal<T>, cause: unknown): void;
 }
 
@@ -31,9 +31,9 @@ export interface Renewal<T> {
   readonly renewer: Renewer;
   /** The lock's key. */
   readonly key: string;
-  /** The owner's field in it. */
+  /** The owner's field in the lock's hash. */
   readonly field: string;
-  /** Further keys that the hold is made of. */
+  /** Further keys that the owner's holds consist of. */
   readonly extraKeys: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export interface WatchdogOptions {
   readonly clock: Clock;
   /** Entries due within this many milliseconds are dealt with together. */
   readonly slack: number;
-  /** What must not share a command: the slot, on a cluster. */
+  /** Keys of different groups must not share a command. On a cluster, the group is the slot. */
   readonly groupOf: (key: string) => number;
   readonly outside: (fn: () => void) => void;
 }
@@ -58,7 +58,7 @@ export class Watchdog<T extends TimerEntry> {
     this.#rules = rules;
   }
 
-  /** Puts something at its place in time, or takes it out when nothing is due any more. */
+  /** Schedules `watched` anew, or removes it if nothing is due any more. */
   watch(watched: T): void {
     const dueAt = this.#rules.nextDue(watched);
     if (dueAt === Number.POSITIVE_INFINITY) {
@@ -74,7 +74,7 @@ export class Watchdog<T extends TimerEntry> {
     for (const watched of this.#heap) this.#heap.remove(watched);
   }
 
-  /** Arms the timer if something is due before it fires. One that fires early is cheaper than one moved at each call. */
+  /** Sets the timer if an entry is due before it fires. A timer that fires early costs less than one moved at each call. */
   #arm(): void {
     const { first } = this.#heap;
     if (!first || first.dueAt >= this.#armedFor) return;
