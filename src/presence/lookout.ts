@@ -1,9 +1,9 @@
-/** Reads what clients tell of themselves. */
+/** Reads what clients have written about themselves. */
 import { CLIENT_INDEX, clientKey } from "../base/names.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { type ClientInfo, type ClientTold, read, type Told } from "./told.js";
 
-/** Clients that are read: whoever looks is not to be drowned. */
+/** The most clients that are read, so that a reader is not flooded. */
 const MOST_CLIENTS = 1_000;
 
 export interface Seen extends Told {
@@ -15,7 +15,7 @@ export function clientIdOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf(":"));
 }
 
-/** What clients have told, by what one asks of it. */
+/** What clients have written, indexed by the questions of a reader. */
 export class Presences {
   readonly #clients = new Map<string, ClientInfo>();
   readonly #holds = new Map<string, Seen>();
@@ -34,12 +34,12 @@ export class Presences {
     }
   }
 
-  /** The client that an owner id is of; undefined if it tells nothing. */
+  /** The client of this owner id; undefined if that client has written nothing. */
   client(ownerId: string): ClientInfo | undefined {
     return this.#clients.get(clientIdOf(ownerId));
   }
 
-  /** The hold of this owner id on a key, as its client tells it. */
+  /** The hold of this owner id on a key, as its client has written it. */
   hold(key: string, ownerId: string): Seen | undefined {
     return this.#holds.get(`${ownerId} ${key}`);
   }
@@ -48,7 +48,7 @@ export class Presences {
     return this.#waits.get(key) ?? [];
   }
 
-  /** The keys that whoever waits so holds meanwhile. */
+  /** The keys that the owners of this wait hold meanwhile. */
   heldBy({ client, owners }: Seen): readonly string[] {
     return [...new Set(owners.flatMap((owner) => this.#held.get(`${client.id} ${owner}`) ?? []))];
   }
@@ -60,7 +60,10 @@ export class Presences {
   }
 }
 
-/** Asks Redis, of one client or of all. What it may not read, or what nobody of this library has written, counts as not told. */
+/**
+ * Reads from Redis what one client, or each client, has written. A key that may not be read, or that no client of this
+ * library has written, counts as absent.
+ */
 export async function lookOut(runner: CommandRunner, own: ClientTold, clientId?: string): Promise<Presences> {
   const ids = clientId === undefined ? await idsOf(runner).catch(() => []) : [clientId];
   const others = ids.filter((id) => id !== own.client.id);
@@ -68,7 +71,7 @@ export async function lookOut(runner: CommandRunner, own: ClientTold, clientId?:
 }
 
 async function idsOf(runner: CommandRunner): Promise<string[]> {
-  // The latest first; one whose time is over tells nothing.
+  // The latest clients first. The key of a client whose time is over has expired.
   const ids = (await runner.command("ZREVRANGE", CLIENT_INDEX, "0", String(MOST_CLIENTS - 1))) as unknown;
   return Array.isArray(ids) ? ids.map(String) : [];
 }
@@ -83,7 +86,7 @@ async function readAll(runner: CommandRunner, others: readonly string[]): Promis
   return told.flatMap((each) => each ?? []);
 }
 
-/** Clients answer HGETALL by a list, an object or a map. */
+/** Redis clients return the reply of HGETALL as a list, an object or a map. */
 function fieldsOf(reply: unknown): Map<string, string> {
   if (!Array.isArray(reply)) {
     const entries = reply instanceof Map ? [...reply] : Object.entries((reply ?? {}) as object);

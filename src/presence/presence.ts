@@ -1,6 +1,6 @@
 /**
- * Tells others what this client has and waits for, by one key that it writes anew: as soon as something is older than a
- * second, and once a round while something is. It is for people who look. Nothing is decided by it.
+ * Publishes what this client holds and waits for, in one key of its own: first when a hold or wait is older than a
+ * second, then once in each round while one is. People read that key. No code decides anything by it.
  */
 import type { Clock } from "../base/clock.js";
 import { isLockError } from "../base/errors.js";
@@ -10,9 +10,9 @@ import type { CommandRunner } from "../redis/command-runner.js";
 import { clientDescribe, clientEnlist, clientTell } from "../scripts/generated.js";
 import { type ClientInfo, type ClientTold, type Told, write } from "./told.js";
 
-/** Milliseconds: most holds and waits are shorter, and nothing is told of them. */
+/** Milliseconds. Most holds and waits are shorter, and do not make the client write its key. */
 const SHORT = 1_000;
-/** Milliseconds until it is looked for what has lasted: what began a little later is told with it. */
+/** Milliseconds until the client looks for old holds and waits. Those that began a little later are written, too. */
 const LOOK = 1_250;
 
 export interface PresenceOptions {
@@ -20,9 +20,9 @@ export interface PresenceOptions {
   readonly clock: Clock;
   readonly events: Events;
   readonly client: ClientInfo;
-  /** Milliseconds from one telling to the next. */
+  /** Milliseconds from one write of the key to the next. */
   readonly round: number;
-  /** All that the client has and waits for, at any age. */
+  /** All holds and waits of the client, of any age. */
   readonly look: () => { readonly holds: readonly Told[]; readonly waits: readonly Told[] };
   /** Runs a function outside every scope. */
   readonly outside: (fn: () => void) => void;
@@ -35,9 +35,9 @@ export class Presence {
   #armed = false;
   #cancel: (() => void) | undefined;
   #isOff: boolean;
-  /** When it was told last, in monotonic milliseconds; undefined while there is nothing in Redis. */
+  /** When the key was last written, in monotonic milliseconds; undefined while there is no key in Redis. */
   #toldAt: number | undefined;
-  /** A command that has no answer yet; a further one waits for that, so that an outage piles up none. */
+  /** The command that has no answer yet. The next one waits for it, so that an outage piles up no commands. */
   #work: Promise<void> | undefined;
 
   constructor(options: PresenceOptions, isOn: boolean) {
@@ -50,7 +50,7 @@ export class Presence {
     return this.#options.client;
   }
 
-  /** What can be told of this client now, by its own word. */
+  /** What this client has to tell now, read from its own memory. */
   get own(): ClientTold {
     return { client: this.#options.client, ...this.#options.look() };
   }
@@ -60,7 +60,7 @@ export class Presence {
     if (!this.#armed && !this.#isOff) this.#arm(LOOK);
   };
 
-  /** The client ends: there is nothing to tell any more. */
+  /** The client is closed: its key is deleted. */
   async close(): Promise<void> {
     this.#isOff = true;
     this.#cancel?.();
@@ -84,7 +84,7 @@ export class Presence {
     const { holds, waits } = look();
     const now = clock.wall();
     const isOld = ({ since }: Told) => now - since >= SHORT;
-    // A hold that is over by then is compared with its key; a wait is not, and most are.
+    // A reader checks a hold against the lock's key. It cannot check a wait, and most waits end soon: these are left out.
     const told = { holds, waits: waits.filter(isOld) };
     const hasOld = told.waits.length > 0 || holds.some(isOld);
     const sinceTold = this.#toldAt === undefined ? round : clock.mono() - this.#toldAt;
@@ -93,7 +93,7 @@ export class Presence {
       this.#toldAt = hasOld ? clock.mono() : undefined;
       if (hasOld) this.#arm(round);
     } else if (this.#toldAt !== undefined) {
-      // Whole ones: what is left of a fraction may be too little to move a clock on.
+      // Rounded up: after a fraction of a millisecond the clock may not have moved.
       this.#arm(Math.ceil(round - sinceTold));
     }
     if (!this.#armed && holds.length + waits.length > 0) this.#arm(LOOK);
@@ -140,7 +140,7 @@ export class Presence {
     }
   }
 
-  /** Redis that is away is tried again in the next round; anything else stays as it is. */
+  /** If Redis does not answer, the next round tries again. Any other failure ends the writing, and is reported once. */
   #failed(cause: unknown): void {
     if (this.#isOff || isLockError(cause, "UNAVAILABLE") || isLockError(cause, "CLIENT_CLOSED")) return;
     this.#isOff = true;

@@ -1,4 +1,4 @@
-/** What a client tells of itself, how it is written, and how it is read: nobody who reads it trusts it. */
+/** What a client writes about itself: the format, its writer and its reader. The reader trusts no field. */
 import type { LockKind } from "../base/events.js";
 
 /** A process, as people know it. */
@@ -20,11 +20,11 @@ export interface Told {
   readonly ownerId: string | undefined;
   /** Epoch milliseconds by the client's clock. */
   readonly since: number;
-  /** The same number for what one owner has and wants. Behind that of a wait those whose runs it is made inside of. */
+  /** Numbers of owners, the same in holds and waits. Of a wait: its owner, then the owners of the runs around it. */
   readonly owners: readonly number[];
   /** Of a read-write lock: the side. */
   readonly mode?: AccessSide | undefined;
-  /** Of a hold that is traced: where it was taken, as {@link bounded} leaves it. */
+  /** Of a traced hold: where it was taken, in the form of {@link bounded}. */
   readonly callSite?: string | undefined;
 }
 
@@ -36,16 +36,16 @@ export interface ClientTold {
   readonly waits: readonly Told[];
 }
 
-/** Of its holds and waits together. */
+/** The most holds and waits together that a client writes. */
 export const MOST = 1_000;
 
-/** Epoch milliseconds that a Date can be. */
+/** The latest epoch milliseconds that a Date can have. */
 const LATEST = 8.64e15;
 
-/** Of where a hold was taken. */
+/** The longest text that says where a hold was taken. */
 const MOST_CHARACTERS = 200;
 
-/** One line, of which the end says most; undefined for none. */
+/** The call site in one line; undefined if it is empty. A long text loses its beginning, because the end says most. */
 export function bounded(callSite: string): string | undefined {
   const line = callSite.replaceAll(/\s+/g, " ").trim();
   return line.length > MOST_CHARACTERS ? `…${line.slice(1 - MOST_CHARACTERS)}` : line || undefined;
@@ -86,7 +86,7 @@ export function write({ client, holds, waits }: ClientTold, since: number): Fiel
   };
 }
 
-/** Undefined for what no client of this library has written. */
+/** Reads the fields of a client's key; undefined if no client of this library has written them. */
 export function read(id: string, fields: ReadonlyMap<string, string>): ClientTold | undefined {
   const [label, host, pid] = [fields.get("label"), fields.get("host"), Number(fields.get("pid"))];
   if (label === undefined || host === undefined || !Number.isSafeInteger(pid)) return undefined;

@@ -1,9 +1,9 @@
 /**
- * Which channel is listened to on which connection, and who wants to know.
+ * Subscribes to channels for their listeners, and decides on which connection each channel is subscribed.
  *
- * Standalone and Sentinel need one connection. So does a cluster with classic pub/sub (any master will do); with
- * sharded pub/sub it is one for each master that has channels, and channels move with their slots. A message is only
- * a hint to try again, so one too many costs a try and none is trusted.
+ * Standalone and Sentinel need one connection. So does a cluster with classic pub/sub (any master will do). With sharded
+ * pub/sub each master that has channels needs one, and channels move with their slots. A message is only a hint to try
+ * again: a message too many costs one try, and no message is trusted.
  */
 import type { Clock } from "../base/clock.js";
 import { microtask } from "../base/platform.js";
@@ -26,9 +26,9 @@ const SETTLE_PAUSE = 100;
 export interface Listener {
   hint(): void;
   refused(error: unknown): void;
-  /** The channel is not listened to for now: it is tried again. */
+  /** The channel could not be subscribed for now; the router tries again. */
   failed?(error: unknown): void;
-  /** Nothing more will be told. */
+  /** The router was closed: it calls the listener no more. */
   closed?(): void;
 }
 
@@ -37,7 +37,7 @@ export interface RouterOptions {
   readonly clock: Clock;
   /** Whether releases are announced by SPUBLISH. */
   readonly sharded: () => boolean;
-  /** Runs a function outside every scope: sockets hand the context they were made in to their listeners. */
+  /** Runs a function outside every scope: a socket passes the context in which it was made to its listeners. */
   readonly outside: (fn: () => void) => void;
 }
 
@@ -51,11 +51,11 @@ export class Router {
   readonly #subscribers = new Map<string, Subscriber>();
   #cancelSettle: (() => void) | undefined;
   #closed = false;
-  /** Of a cluster: ends hearing of its changes. */
+  /** Of a cluster: stops listening to its changes. */
   #stopListening: (() => void) | undefined;
-  /** While there is a subscriber: ends hearing that the connection was closed for good. */
+  /** While there is a subscriber: stops listening for the final end of the connection. */
   #stopAwaitingEnd: (() => void) | undefined;
-  /** After that: ends hearing that somebody has connected it again. */
+  /** After that end: stops listening for the user to connect it again. */
   #stopAwaitingReturn: (() => void) | undefined;
 
   constructor(options: RouterOptions) {
@@ -79,8 +79,9 @@ export class Router {
   }
 
   /**
-   * How many of those who hear a message on this channel are of this client. Undefined if the number of all says nothing
-   * about others: a cluster counts classic subscribers at one node only, and more than one here may want what is announced.
+   * How many subscribers of this channel belong to this client. Undefined if the server's count says nothing about other
+   * processes: a cluster counts classic subscribers at one node only; and if several listeners here want the channel, a
+   * message is for more than the one waiter that a hand-over can serve.
    */
   audience(channel: string): number | undefined {
     const { connection, sharded } = this.#options;
@@ -89,7 +90,7 @@ export class Router {
     return listeners > 1 ? undefined : listeners;
   }
 
-  /** What was announced on a confirmed channel before this listener came has passed it by. */
+  /** A listener that joins a confirmed channel has missed its earlier messages, so it gets one hint. */
   #welcome(channel: string, listener: Listener): void {
     const confirmed = [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
     if (!confirmed) return;
@@ -115,7 +116,7 @@ export class Router {
     for (const subscriber of this.#subscribers.values()) subscriber.remove(channel);
   }
 
-  /** Sees to it that the channel is subscribed where its messages arrive, and nowhere else. */
+  /** Subscribes the channel on the node where its messages arrive, and on no other. */
   #subscribeAtHome(channel: string): void {
     const home = this.#home(channel);
     for (const [node, subscriber] of this.#subscribers) {
@@ -140,7 +141,7 @@ export class Router {
     for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
   }
 
-  /** Ends all connections of this router, and what listens for their end. */
+  /** Closes all connections of this router, and stops listening for the end of the user's connection. */
   #dropSubscribers(): void {
     this.#stopAwaitingEnd?.();
     this.#stopAwaitingEnd = undefined;
@@ -150,7 +151,7 @@ export class Router {
 
   #connect(node: string, source: ServerConnection): Subscriber {
     const { clock, connection, sharded } = this.#options;
-    // Connections that were made from one that is closed for good are closed, too.
+    // When the user's connection ends for good, the connections that were made from it are closed, too.
     this.#stopAwaitingEnd ??= onEvents(connection, ["end"], () => {
       this.#dropSubscribers();
       this.#awaitReturn();
@@ -185,7 +186,7 @@ export class Router {
     return used ?? [...masters.keys()][Math.floor(Math.random() * masters.size)];
   }
 
-  /** Puts every channel where it belongs, a little later: changes of topology come in bursts. */
+  /** Moves each channel to its node, a little later: changes of the topology come in bursts. */
   #settleSoon(): void {
     if (this.#closed || this.#cancelSettle) return;
     const { clock, outside, connection } = this.#options;
@@ -208,7 +209,7 @@ export class Router {
     this.#retryStray();
   }
 
-  /** Subscribes again what a server refused for a passing reason. */
+  /** Subscribes again the channels that failed for a passing reason. */
   #retryStray(): void {
     for (const subscriber of this.#subscribers.values()) subscriber.retry();
   }

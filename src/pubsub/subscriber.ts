@@ -1,9 +1,9 @@
 /**
  * One connection that subscribes, and the channels on it.
  *
- * ioredis tells nobody when it has subscribed again, and after 20 s of silently dropped packets its connection is still
- * `ready`. So this class subscribes again by itself after every reconnect, waits for the server's word, and tells;
- * and a heartbeat finds a connection that only seems to be there.
+ * ioredis does not report when it has subscribed again, and after 20 s of silently dropped packets its connection is
+ * still `ready`. So this class subscribes again by itself after every reconnect, and gives a hint when the server has
+ * confirmed that. A heartbeat finds dead connections.
  */
 import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
@@ -21,17 +21,17 @@ export interface SubscriberEvents {
   refused(channel: string, error: unknown): void;
   /** This channel could not be subscribed, for a reason that may pass. */
   failed(channel: string, error: unknown): void;
-  /** The connection was lost, or the server moved the channel away: it may have to live elsewhere. */
+  /** The connection was lost, or the server moved a channel away: channels may belong to other nodes now. */
   unsettled(): void;
 }
 
-/** Options of the connection: it resubscribes and gives up by the rules of this file, not of ioredis. */
+/** Options of the connection: this file, not ioredis, decides when it subscribes again and whether it gives up. */
 const OVERRIDES = {
   lazyConnect: false,
   autoResubscribe: false,
   autoResendUnfulfilledCommands: false,
   enableOfflineQueue: true,
-  // A command that a subscriber does not need.
+  // A subscriber does not need CLIENT SETINFO.
   disableClientInfo: true,
   maxRetriesPerRequest: null,
   readOnly: false,
@@ -39,7 +39,7 @@ const OVERRIDES = {
   sentinelRetryStrategy: pauseBefore,
 };
 
-/** Milliseconds before the n-th attempt: it never gives up, whatever the user's connection does. */
+/** Milliseconds before the n-th attempt. A subscriber never gives up, whatever the options of the user's connection. */
 function pauseBefore(times: number): number {
   return Math.min(FIRST_RETRY * 2 ** Math.min(times - 1, 10), LONGEST_RETRY);
 }
@@ -58,7 +58,7 @@ export class Subscriber {
     this.#clock = clock;
     this.#events = events;
     this.#sharded = sharded;
-    // A sentinel that is behind sends clients to what is a replica by now, or goes its own way: the check finds that.
+    // A sentinel with old data names a server that is a replica by now. The check reads its role, and asks the next one.
     const enableReadyCheck = Boolean(source.options.sentinels);
     this.#connection = source.duplicate({ ...OVERRIDES, enableReadyCheck });
     stayConnected(this.#connection);
@@ -78,7 +78,7 @@ export class Subscriber {
     return this.#channels.has(channel);
   }
 
-  /** Whether the server has confirmed it. */
+  /** Whether the server has confirmed the channel on the present connection. */
   listensTo(channel: string): boolean {
     return this.#channels.get(channel) === true;
   }
@@ -98,11 +98,11 @@ export class Subscriber {
     const { sunsubscribe, unsubscribe } = this.#connection;
     const command = this.#sharded ? sunsubscribe : unsubscribe;
     command.call(this.#connection, channel).catch(() => {
-      // The connection went, and the subscription with it.
+      // The connection was lost, and the subscription with it.
     });
   }
 
-  /** Subscribes what is not confirmed, on a connection that is up. */
+  /** Subscribes the channels that are not confirmed, if the connection is up. */
   retry(): void {
     if (this.#connection.status !== "ready") return;
     for (const [channel, confirmed] of this.#channels) if (!confirmed) this.#subscribe(channel);
@@ -115,7 +115,7 @@ export class Subscriber {
     this.#connection.disconnect();
   }
 
-  /** A connection that nobody waits by does not keep the process alive. */
+  /** A connection without channels does not keep the process alive. */
   #holdProcess(): void {
     const { stream } = this.#connection;
     if (this.idle) stream?.unref();
@@ -129,7 +129,7 @@ export class Subscriber {
       () => {
         if (!this.#channels.has(channel)) return;
         this.#channels.set(channel, true);
-        // A release between the caller's last try and this moment was announced to nobody here.
+        // No waiter here heard of a release between its last try and this moment, so it must try once more.
         this.#events.hint(channel);
       },
       (error: unknown) => this.#failed(channel, error),
@@ -146,7 +146,7 @@ export class Subscriber {
       return;
     }
     this.#events.failed(channel, error);
-    // MOVED, or the connection went: the router decides where the channel lives now.
+    // MOVED, or the connection was lost: the router decides which node the channel belongs to now.
     this.#events.unsettled();
   }
 
@@ -160,8 +160,8 @@ export class Subscriber {
   }
 
   /**
-   * The server dropped a sharded channel because its slot went elsewhere, and ioredis does not say which one. Nothing else
-   * would tell: the next try of who waits does, since its MOVED makes ioredis look where the slots are now.
+   * The server dropped a sharded channel because its slot has moved, and ioredis does not say which channel. So each
+   * channel gets a hint: the waiter's next try is answered by MOVED, and then ioredis reads the slots anew.
    */
   #moved(): void {
     if (this.#closed) return;
@@ -177,7 +177,7 @@ export class Subscriber {
     this.#stopHeartbeat = undefined;
   }
 
-  /** Asks for a sign of life; without one until the next beat the connection is torn down and made anew. */
+  /** Sends a PING. Without an answer until the next beat, the connection is closed and made anew. */
   #heartbeat(): void {
     if (this.#closed || this.idle) return;
     let alive = this.#connection.status !== "ready";
