@@ -1,18 +1,18 @@
-/** What the calls of all kinds are made of: the keys and arguments that their scripts share, and how replies are read. */
+/** The keys and arguments that the scripts of all kinds share, and how their replies are read. */
 import type { LockError } from "../base/errors.js";
 import { type Rest, TAKEN, TOMBSTONE_TTL } from "../locks/backend.js";
 import type { AnyScriptCall } from "../redis/call.js";
 
-/** A call of some script, whose keys and arguments were checked against each other where it was made. */
+/** A call of any script. The code that made it has checked its keys and arguments by type. */
 export interface AnyCall extends AnyScriptCall {
   within?: number;
   vital?: boolean;
 }
 
-/** What ends a hold, or a call for one. */
+/** The end of a hold, or of a call that wants one. */
 export interface Ending {
   readonly wireId: string;
-  /** The key of the tombstone that says so. */
+  /** The key of the tombstone that this end writes. */
   readonly over: string;
   readonly rest: Rest;
 }
@@ -23,12 +23,12 @@ export interface ReleaseKeys {
   readonly tombstone: string;
 }
 
-/** Of all scripts that end something. */
+/** Arguments of all scripts that end a hold or a call. */
 export interface EndingArguments extends RemainingArguments {
   readonly owner: string;
 }
 
-/** What an ending leaves, and how it is told. */
+/** Arguments that say which holds stay, and how the release is announced. */
 export interface RemainingArguments {
   readonly count: number;
   readonly left: number;
@@ -36,28 +36,28 @@ export interface RemainingArguments {
   readonly publish: string;
 }
 
-/** Of all scripts that give a lock back by force. */
+/** Arguments of all scripts that give a lock back by force. */
 export function forceArguments(publish: string): { readonly tombstoneTtl: number; readonly publish: string } {
   return { tombstoneTtl: TOMBSTONE_TTL, publish };
 }
 
 export function remaining({ terms, left }: Rest, publish: string): RemainingArguments {
-  // None stay on the side if the server has let go of all.
+  // If the leases of all holds on this side are over, the server counts none of them any more.
   const count = terms.some((term) => term > 0) ? terms.length : 0;
   return { count, left, tombstoneTtl: TOMBSTONE_TTL, publish };
 }
 
-/** The server's word on a hold. */
+/** Reads the server's word on a hold. */
 export function word(reply: unknown): number {
   return Number(reply);
 }
 
-/** All numbers of a reply. */
+/** Reads all numbers of a reply. */
 export function words(reply: unknown): number[] {
   return (reply as unknown[]).map(Number);
 }
 
-/** A key that holds other data by now was taken from its holder. */
+/** If the key has other data by now, the holder's lock was taken from it. */
 export function takenByOthers(error: LockError): number | undefined {
   return error.code === "WRONG_DATA" ? TAKEN : undefined;
 }

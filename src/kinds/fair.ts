@@ -1,6 +1,7 @@
 /**
- * The fair lock: a queue on the server, in which each waiter has a place and is woken on its own channel. Redisson's
- * format, with a key of ours that says which waiters are alive: Redisson's word alone takes minutes.
+ * The fair lock: the server keeps a queue, in which each waiter has a ticket and is woken on its own channel. The format
+ * is Redisson's, plus one key that says which waiters are alive: by Redisson's time-outs alone, a dead waiter holds the
+ * queue up for minutes.
  */
 import type { LockKind } from "../base/events.js";
 import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js";

@@ -1,4 +1,4 @@
-/** The fenced lock: as the plain one, and each outermost grant draws a token from a counter beside it. */
+/** The fenced lock: the plain lock, and a counter beside it from which each outermost grant takes a token. */
 import type { LockKind } from "../base/events.js";
 import { tokenCounter, tombstone } from "../base/names.js";
 import type { Passed, Successor } from "../engine/acquisition.js";
@@ -48,9 +48,9 @@ export class FencedBackend extends HashBackend {
  */
 export class FencedHold extends Hold {
   /**
-   * Rises strictly with each outermost grant of this lock, also over expiry, force-unlock and restarts; nested holds
-   * have that of the outermost. A resource that remembers the highest token it has seen, and refuses lower ones, is safe
-   * from a holder that writes after its lease (fencing, as described by Kleppmann 2016).
+   * Rises strictly with each outermost grant of this lock, also over expiry, force-unlock and restarts. A nested hold has
+   * the token of the outermost one. A resource that remembers the highest token it has seen, and refuses lower ones, is
+   * safe from a holder that writes after its lease (fencing, as described by Kleppmann 2016).
    */
   readonly token: bigint;
 

@@ -1,4 +1,4 @@
-/** What all scripts that hand a lock over inside the process have in common. */
+/** The keys, arguments and reply that all hand-over scripts share. */
 import { tombstone } from "../base/names.js";
 import { OTHERS_FIRST, type Passed, type Successor } from "../engine/acquisition.js";
 import { type Backend, DONE, TOMBSTONE_TTL } from "../locks/backend.js";
@@ -45,7 +45,7 @@ function askOf(own: number | undefined): number {
   return own === OTHERS_FIRST ? 2 : 1;
 }
 
-/** `{word, granted, others}`, where the successor has no token. */
+/** Reads `{word, granted, others}`. The fenced kind reads its token by itself. */
 export function readPassed(reply: readonly unknown[]): Passed {
   const [word = 0, granted = 0, others = 0] = reply.map(Number);
   return { word, granted: granted === DONE, others };

@@ -1,11 +1,11 @@
-/** The two sides of one lock, as users get them. */
+/** The read-write lock as users get it: its two sides are locks. */
 import { checkTable, Lock } from "../locks/lock.js";
 import type { LockTable } from "../locks/owner-lock.js";
 import { ReadBackend } from "./read.js";
 import type { Readers } from "./readers.js";
 import { WriteBackend } from "./write.js";
 
-/** Of `LockClient.getReadWriteLock`. */
+/** Options of `LockClient.getReadWriteLock`. */
 export interface ReadWriteLockOptions {
   /** Whether waiting writers go before readers that come later, so that readers cannot starve them. Default true. */
   preferWriters?: boolean | undefined;
@@ -20,16 +20,16 @@ export interface ReadWriteLockParts {
 }
 
 /**
- * Many readers or one writer; both sides reentrant. The writer may take the read side as well, and by giving back the
- * write side first go on as a reader without a gap. The reverse is refused: an owner that only reads and asks for the
- * write side gets UPGRADE_REFUSED. Each read hold has a lease of its own, so a dead reader lapses by itself.
+ * Many readers or one writer; both sides are reentrant. The writer may take the read side as well. If it then gives back
+ * the write side first, it goes on as a reader without a gap. The reverse is refused: an owner that only reads and asks
+ * for the write side gets UPGRADE_REFUSED. Each read hold has a lease of its own, so a dead reader's hold ends by itself.
  * @example
  * const document = client.getReadWriteLock("document:7");
  * await document.readLock().run(() => sell("7"));
  * await document.writeLock().run(() => sell("7"), { wait: 5_000 });
  */
 export class ReadWriteLock {
-  /** As it was asked for: without the prefix. */
+  /** The name as the user gave it: without the prefix. */
   readonly name: string;
   readonly #read: Lock;
   readonly #write: Lock;
@@ -49,7 +49,7 @@ export class ReadWriteLock {
     return this.#read;
   }
 
-  /** The side that one owner may hold, while nobody else holds either. */
+  /** The side that one owner may hold, while no other owner holds either side. */
   writeLock(): Lock {
     return this.#write;
   }

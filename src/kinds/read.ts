@@ -25,7 +25,7 @@ export class ReadBackend extends ReadWriteBackend {
   readonly #readers: Readers;
   readonly #writers: Backend | undefined;
 
-  /** `writers`: those that it lets go first while they wait. */
+  /** `writers`: the write side, if its waiters go before these readers; else undefined. */
   constructor(parts: BackendParts, readers: Readers, writers: Backend | undefined) {
     super(parts, TRAITS);
     this.#readers = readers;
@@ -92,8 +92,9 @@ export class ReadBackend extends ReadWriteBackend {
   }
 
   /**
-   * Whether a writer of this process goes first: one that is in line here stays so, though the server forgets it while the process
-   * stands still. A reader that may have been granted what that writer waits for asks all the same.
+   * Whether a writer that waits in this client goes first. The server forgets that writer while the process stands still,
+   * so the client checks its own queue, too. A reader that was perhaps granted already must ask the server all the same:
+   * the writer waits for that grant to end.
    */
   #isBehind({ again }: Try): boolean {
     return !again && !!this.#writers && this.env.engine.hasWaiters(this.#writers.queueName, this.queueName);

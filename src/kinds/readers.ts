@@ -1,4 +1,4 @@
-/** Readers of one lock whose tries are due together are let in by one script. */
+/** Sends the tries of readers of one lock together: one script for all tries that are due in the same moment. */
 import { readHold, tombstone, waitingWriters } from "../base/names.js";
 import { type Acquired, DONE, type Try } from "../locks/backend.js";
 import type { CallOf } from "../redis/call.js";
@@ -6,7 +6,7 @@ import type { CommandRunner } from "../redis/command-runner.js";
 import { readAcquire } from "../scripts/generated.js";
 import type { AnyCall } from "./calls.js";
 
-/** Readers of one script: it must not hold up the server. */
+/** The most readers in one script: a longer script would hold up the server. */
 const MOST = 100;
 
 interface Gathering {
@@ -14,15 +14,15 @@ interface Gathering {
   readonly answers: Promise<readonly Acquired[]>;
 }
 
-/** What readers of one script have in common. */
+/** What the readers of one script have in common. */
 export interface Reading {
   readonly lockName: string;
   readonly key: string;
-  /** Whether they let waiting writers go first. */
+  /** Whether these readers let waiting writers go first. */
   readonly yields: boolean;
 }
 
-/** The call that tries for all of them. */
+/** One call that tries for all these readers. */
 export function readersCall({ lockName, key, yields }: Reading, tries: readonly Try[]): AnyCall {
   const theirs = tries.flatMap(({ wireId }) => [tombstone(key, wireId), readHold(key, wireId, 1)]);
   const keys = { lock: key, writers: waitingWriters(key), theirs };
@@ -35,17 +35,17 @@ export function readersCall({ lockName, key, yields }: Reading, tries: readonly 
   return { lockName, script: readAcquire, keys, args, within } satisfies CallOf<typeof readAcquire>;
 }
 
-/** Those of one client. */
+/** Gathers the tries of all readers of one client. */
 export class Readers {
   readonly #runner: CommandRunner;
-  /** By lock and manners; each is open until the microtasks that are due by now have run. */
+  /** By lock and `yields`. Each takes further tries until the microtasks that were queued before it have run. */
   readonly #open = new Map<string, Gathering>();
 
   constructor(runner: CommandRunner) {
     this.#runner = runner;
   }
 
-  /** Tries once for one reader, together with those that ask in the same moment. */
+  /** Tries once for one reader, together with the readers that try in the same moment. */
   async acquire(reading: Reading, reader: Try): Promise<Acquired> {
     const { tries, answers } = this.#gatheringFor(reading);
     const index = tries.push(reader) - 1;
@@ -71,7 +71,7 @@ export class Readers {
   }
 }
 
-/** `{granted, ms, …}`, a pair for each reader. */
+/** Reads `{granted, ms, …}`: a pair for each reader. */
 export function readAnswers(reply: unknown, readers: number): Acquired[] {
   const numbers = (reply as unknown[]).map(Number);
   if (numbers.length !== 2 * readers) throw new RangeError("an answer for each reader");

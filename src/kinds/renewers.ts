@@ -12,7 +12,7 @@ export function makeRenewers(runner: CommandRunner, lease: number): Renewers {
   };
 }
 
-/** Locks, and after them what else their holds are made of; an owner for each lock. */
+/** The keys are all locks, then the extra keys of their holds. The arguments name one owner for each lock. */
 function renewCall(renewals: readonly Renewal<unknown>[], lease: number) {
   const locks = renewals.map(({ key }) => key);
   return {

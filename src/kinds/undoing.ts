@@ -1,19 +1,19 @@
-/** How calls that ended without a hold are undone: those of one lock together, where its script can do that. */
+/** Undoes calls that ended without a hold: calls for one lock together, where the script of its kind can do that. */
 import { tombstone } from "../base/names.js";
 import { type Backend, NOTHING_LEFT, type Rest } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
 import { noop } from "../locks/work.js";
 import type { AnyCall } from "./calls.js";
 
-/** What undoes outermost calls, or one nested one. */
+/** What one undo ends: outermost calls, or one nested call. */
 export interface Undoing {
   readonly wireIds: readonly string[];
-  /** The keys of the tombstones that say so, one for each. */
+  /** The keys of the tombstones that the undo writes, one for each call. */
   readonly overs: readonly string[];
   readonly rest: Rest;
 }
 
-/** Undoes an outermost call when its turn comes, `together` with others of its lock. */
+/** Undoes an outermost call when the clean-up has room for it. `together`: in one command with others of its lock. */
 export function undoSoon(
   backend: Backend & { readonly env: Env },
   wireId: string,

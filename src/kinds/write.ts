@@ -1,4 +1,4 @@
-/** The write side of a read-write lock: exclusive; where writers go first, those who wait are advertised on the server. */
+/** The write side of a read-write lock: exclusive. Where writers go first, the server knows which writers wait. */
 import { tombstone, waitingWriters, writeField } from "../base/names.js";
 import type { QueueTraits, Successor } from "../engine/acquisition.js";
 import type { Rest, Side, Try } from "../locks/backend.js";
@@ -21,7 +21,7 @@ const FIRST: QueueTraits = { serverQueued: false, advertised: true, shared: fals
 const LIKE_OTHERS: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
 
 export class WriteBackend extends ReadWriteBackend {
-  /** `first`: whether it goes before readers that come later. */
+  /** `first`: whether a waiting writer goes before readers that come later. */
   constructor(parts: BackendParts, first: boolean) {
     super(parts, first ? FIRST : LIKE_OTHERS);
   }
@@ -35,8 +35,8 @@ export class WriteBackend extends ReadWriteBackend {
   }
 
   /**
-   * Behind a writer that gives up, the next one of this process tries in the same tick. Its try goes first, so that at no time
-   * readers of other processes see neither of them.
+   * When a writer gives up, the next writer of this process tries in the same tick. The undo is sent behind that try, so
+   * that readers of other processes see a waiting writer at all times.
    */
   override async undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown> {
     if (callId === undefined && this.traits.advertised) await Promise.resolve();

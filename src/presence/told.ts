@@ -9,7 +9,7 @@ export interface ClientInfo {
   readonly label: string;
   /** The name of its machine. */
   readonly host: string;
-  /** Its process id there. */
+  /** Its process id on that machine. */
   readonly pid: number;
 }
 

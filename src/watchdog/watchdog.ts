@@ -74,7 +74,7 @@ export class Watchdog<T extends TimerEntry> {
     for (const watched of this.#heap) this.#heap.remove(watched);
   }
 
-  /** Sets the timer if an entry is due before it fires. A timer that fires early costs less than one moved at each call. */
+  /** Sets the timer if an entry is due before it fires. A timer that fires early costs less than moving it each time. */
   #arm(): void {
     const { first } = this.#heap;
     if (!first || first.dueAt >= this.#armedFor) return;
