@@ -22,19 +22,19 @@ import type { WatchedCall } from "./bare-calls.js";
 import type { Hold } from "./hold.js";
 import type { OwnerLock } from "./owner-lock.js";
 
-/** Whose call it is: an Owner, or a Hold for the owner of that hold, also after its unlock. */
+/** The owner of a call: an Owner, or a Hold for the owner of that hold, also after its unlock. */
 export interface OwnerOptions {
-  /** Whose call it is. Default the owner of the current scope or run, else a new one. */
+  /** The owner of the call. Default the owner of the current scope or run, else a new one. */
   owner?: Owner | Hold | undefined;
 }
 
-/** Of `tryLock`, whose wait and lease are arguments of their own. */
+/** Options of `tryLock`, whose wait and lease are arguments of their own. */
 export interface TryLockOptions extends OwnerOptions {
   /** Ends the wait at once, with `signal.reason`. Does nothing once the lock is granted. */
   signal?: AbortSignal | undefined;
 }
 
-/** Of `lock` and `run`. */
+/** Options of `lock` and `run`. */
 export interface LockOptions extends TryLockOptions {
   /** Milliseconds that the whole call may take; without limit if absent. */
   wait?: number | undefined;
@@ -46,7 +46,7 @@ export const LOCK_OPTIONS: readonly string[] = ["wait", "lease", "signal", "owne
 export const TRY_OPTIONS: readonly string[] = ["signal", "owner"];
 const OWNER_OPTIONS: readonly string[] = ["owner"];
 
-/** What the options of a call say. */
+/** The options of a call, checked. */
 interface Limits {
   /** Milliseconds; Infinity without limit. */
   readonly wait: number;
@@ -66,24 +66,24 @@ const UNLIMITED: Limits = {
 
 /** One call that wants a hold. */
 export interface LockRequest extends Limits, WatchedCall {
-  /** Undefined for a new one: it is made when it is asked for. */
+  /** Undefined for a new owner, which is made when it is asked for. */
   readonly owner: OwnerRecord | undefined;
   /** Of a `run`: the innermost frame of its function. */
   readonly frame?: Frame;
   /** The run or scope that the call is made in. */
   readonly caller: Frame | undefined;
-  /** Where it is made, for clients with the option `traceHolds`. */
+  /** Where the call is made, for clients with the option `traceHolds`. */
   callSite?: CallSite;
 }
 
-/** One whose owner is asked for: it takes more than one lock, or runs a function. */
+/** A request that needs its owner at once: it takes more than one lock, or runs a function. */
 export interface OwnedRequest extends LockRequest {
   readonly owner: OwnerRecord;
 }
 
 /**
- * Checks the values of a call on the lock of this key, made at `begun` (monotonic milliseconds), and finds out whose it is.
- * `isBare`: of `lock()` or `tryLock()`.
+ * Checks the options of a call on the lock of this key, made at `begun` (monotonic milliseconds), and finds its owner.
+ * `isBare`: the call is a `lock()` or `tryLock()`.
  */
 export function checkRequest(options: Options, lockKey: string, begun: number, isBare: boolean): LockRequest {
   const { wait, lease, signal, named } = options === NO_OPTIONS ? UNLIMITED : checkLimits(options);
@@ -101,7 +101,7 @@ function checkLimits(options: Options): Limits {
   };
 }
 
-/** The owner that the options of this call (`where`) name, if they do. @throws TypeError */
+/** The owner that the options name, if any. `where`: the call that they are of. @throws TypeError */
 export function namedOwner(options: OwnerOptions | undefined, where: string): OwnerRecord | undefined {
   return checkOwner(checkOptions(options, OWNER_OPTIONS, where).owner);
 }
@@ -111,12 +111,12 @@ export function owned(request: LockRequest): OwnedRequest {
   return { ...request, owner: request.owner ?? new OwnerRecord() };
 }
 
-/** Who acts on the lock of this key: for the owner that is named, or else for the ambient one. */
+/** The owner that acts on the lock of this key for the named owner, or else for the ambient one. */
 export function ownerOf(named: OwnerRecord | undefined, lockKey: string): OwnerRecord | undefined {
   return named ? actorOf(named, lockKey) : ambientOwner(lockKey);
 }
 
-/** What a call wants the hold for. Only `bare` ones are given back by `lock.unlock()`. */
+/** The kind of call that wants the hold. `lock.unlock()` gives back `bare` holds only. */
 export type Origin = "bare" | "run" | "member";
 
 export interface LockAcquisitionOptions {

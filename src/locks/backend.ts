@@ -12,12 +12,12 @@ export const DONE = 1;
 export const TAKEN = -1;
 /** The call came too late or out of order: its tombstone stands, or the count has moved on. */
 export const OVER = 2;
-/** The holds on this side are gone, those on the other are not. */
+/** The owner's holds on this side are gone, but the owner still has a hold on the other side. */
 export const SIDE_GONE = 3;
 
 /**
- * How long a command may be sent again after its first execution (Redisson: 16 to 20 s). A tombstone is not deleted,
- * which would be a second command, but lapses.
+ * Milliseconds for which a command may be sent again after its first execution (Redisson: 16 to 20 s). A tombstone
+ * expires by itself, because deleting it would need a second command.
  */
 export const TOMBSTONE_TTL = 20_000;
 
@@ -26,19 +26,19 @@ export interface Try {
   readonly wireId: string;
   /** Milliseconds. */
   readonly lease: number;
-  /** Milliseconds after which it is given up, with its outcome unknown. */
+  /** Milliseconds after which the try is given up, with its outcome unknown. */
   readonly within: number;
   readonly coWaiters: CoWaiters;
-  /** Redis may have granted an earlier one of the same wire id, and nobody heard of it. */
+  /** Redis may have granted an earlier try of the same wire id, and the answer was lost. */
   readonly again: boolean;
 }
 
-/** What an outermost acquire came to. */
+/** The outcome of an outermost acquire. */
 export type Acquired =
   | { readonly granted: true; readonly token?: bigint | undefined }
   /**
    * `ttl`: ms until the holder's lease ends; -1 if it has no end. `mustRetry`: co-waiters that have to try themselves.
-   * `others`: so many outside this process go first.
+   * `others`: how many other processes go first.
    */
   | {
       readonly granted: false;
@@ -47,11 +47,11 @@ export type Acquired =
       readonly others?: number;
     };
 
-/** Holds of an owner, as a command leaves them. */
+/** The holds of an owner that a command leaves. */
 export interface Rest {
-  /** Milliseconds that each of them on the same side has to go, in the order of their grants. */
+  /** Milliseconds left to each hold on the command's side, in the order of their grants. */
   readonly terms: readonly number[];
-  /** Milliseconds that the longest of them on either side has to go; 0 if none lies ahead. */
+  /** Milliseconds left to the longest hold, on either side; 0 if no hold has time left. */
   readonly left: number;
 }
 
@@ -59,15 +59,15 @@ export const NOTHING_LEFT: Rest = { terms: [], left: 0 };
 
 /** How a hold is given back. */
 export interface Giving {
-  /** The holds that stay; asked for anew at each try. */
+  /** The holds that stay; called anew at each try. */
   rest(): Rest;
-  /** Told when a try got no answer. */
+  /** Called when a try got no answer. */
   onSilence(): void;
-  /** Who is granted the lock by the same command; only with no hold left. */
+  /** The waiter to which the same command grants the lock; only if no hold is left. */
   readonly successor?: Successor | undefined;
 }
 
-/** A read-write lock has two, all others one. Holds of both share the owner's wire id. */
+/** A read-write lock has two sides, all other locks have one. Holds on both sides share the owner's wire id. */
 export type Side = "only" | "read" | "write";
 
 export interface Backend {
@@ -83,13 +83,13 @@ export interface Backend {
   readonly renewer: Renewer;
   /** Which side of the lock it is: holds on one side are counted together. */
   readonly side: Side;
-  /** How its runs share a turn with their siblings. */
+  /** Whether its runs share a turn with sibling runs. */
   readonly accessMode: AccessMode;
-  /** How those who wait for it stand in line. */
+  /** How its waiters queue and are woken. */
   readonly traits: QueueTraits;
   /** The field of an owner in the lock's hash. */
   field(wireId: string): string;
-  /** The keys beside the lock's that `count` holds of this wire id are made of. */
+  /** The keys, beside the lock's key, that `count` holds of this wire id consist of. */
   extraKeys(wireId: string, count: number): readonly string[];
   /** Where the waiter of this wire id is woken. */
   wakesOn(wireId: string): string;
@@ -97,11 +97,11 @@ export interface Backend {
   /** Adds the `count`-th hold. `callId` names this call alone. */
   reenter(wireId: string, callId: string, count: number, lease: number, within: number): Promise<number>;
   /**
-   * Until answered. `callId` names this call alone, where holds are left.
+   * Gives a hold back; the command is sent until it is answered. `callId` names this call alone, where holds are left.
    * @throws CLIENT_CLOSED if the client is closed before
    */
   release(wireId: string, callId: string | undefined, giving: Giving): Promise<number>;
-  /** As release, for a call whose outcome is unknown; `callId` for a nested one. */
+  /** Like {@link release}, for a call whose outcome is unknown. `callId`: of a nested call. */
   undo(wireId: string, callId: string | undefined, rest: () => Rest): Promise<unknown>;
   /** Sets the owner's holds to these terms. */
   extend(wireId: string, callId: string, holds: Rest): Promise<number>;
@@ -112,7 +112,7 @@ export interface Backend {
 
 export interface LockState {
   readonly held: boolean;
-  /** Of the owner that was asked for. */
+  /** Holds of the owner that was asked for. */
   readonly count: number;
   /** Milliseconds; -2 when free. */
   readonly ttl: number;

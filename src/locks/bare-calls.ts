@@ -1,9 +1,9 @@
 /**
- * Watches the calls of a client for two mistakes of their callers that no error can tell: a bare hold that nobody keeps, and
- * a call that waits for a bare hold of its own async tree.
+ * Watches the calls of a client for two mistakes that no error can report: a bare hold whose `Hold` the user drops, and a
+ * call that waits for a bare hold of its own async tree.
  *
- * Watching must not cost what locking does. So where a call was made is noted of some only, and a hold is watched when it
- * has lived for a moment: most are given back by then.
+ * Watching must cost much less than locking. So the call site is noted for some calls only, and a hold is watched only
+ * after it has lived for a moment: most holds are given back by then.
  */
 import { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
@@ -14,27 +14,27 @@ import { watchForDrop, YoungHold } from "./dropped.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
 import { forgetMarks, type Mark, markBareCall, ownHold } from "./own-holds.js";
 
-/** Milliseconds after which a call that waits for a bare hold of its own async tree is warned of. */
+/** Milliseconds after which the library warns of a call that waits for a bare hold of its own async tree. */
 const WARN_AFTER = 10_000;
-/** Bare calls of a client that are noted, and milliseconds after which as many are again. */
+/** How many bare calls of a client are noted, and milliseconds after which as many are noted again. */
 const NOTED = 100;
 const NOTED_AGAIN = 60_000;
-/** Milliseconds that a hold lives before it is watched, or a little more. */
+/** Milliseconds that a hold lives, at least, before it is watched. */
 const YOUTH = 250;
 
 /** The function that the user called. */
 export type Called = (...args: never[]) => unknown;
 
-/** What is to be known of a call. */
+/** What the watcher must know of a call. */
 export interface WatchedCall {
-  /** One of `lock()` or `tryLock()`. */
+  /** The call is a `lock()` or `tryLock()`. */
   readonly isBare: boolean;
   /** Milliseconds; undefined for a hold that the watchdog renews. */
   readonly lease: number | undefined;
   readonly owner: OwnerRecord | undefined;
-  /** When it was made, in monotonic milliseconds. */
+  /** When the call was made, in monotonic milliseconds. */
   readonly begun: number;
-  /** There for some only. */
+  /** There for noted calls only. */
   noted?: Noted;
 }
 
@@ -43,17 +43,17 @@ export interface Noted {
   readonly mark: Mark;
 }
 
-/** Clients that note their calls now. */
+/** How many clients note their calls now. */
 let noting = 0;
 
 export class BareCalls {
   readonly #clock: Clock;
-  /** How many more calls are noted; as long as there are some, this client is among those that note. */
+  /** How many more calls are noted. Above 0, {@link noting} counts this client. */
   #left = 0;
   #notedSince = Number.NEGATIVE_INFINITY;
-  /** Are watched if they are not given back soon. */
+  /** Holds that will be watched if they are not given back soon. */
   readonly #young = new List<YoungHold>();
-  /** A timer for them runs. */
+  /** A timer for the young holds runs. */
   #watchesSoon = false;
   #cancelWatch: (() => void) | undefined;
 
@@ -62,19 +62,19 @@ export class BareCalls {
   }
 
   /**
-   * A call begins, on the lock of this key; to be told before its first `await`. `called`: what the user called. Returns a
-   * bare hold of its own async tree that it may have to wait for.
+   * A call on the lock of this key begins. To be called before the call's first `await`. `called`: the function that the
+   * user called. Returns a bare hold of the call's own async tree for which the call may have to wait.
    */
   begin(call: WatchedCall, lockKey: string, called: Called): HoldRecord | undefined {
     const own = noting > 0 ? ownHold(lockKey) : undefined;
     if (call.isBare && (this.#left > 0 || call.begun - this.#notedSince >= NOTED_AGAIN)) {
       call.noted = this.#note(call.begun, lockKey, called);
     }
-    // Its owner re-enters.
+    // A call of the hold's owner re-enters, and does not wait.
     return own && (call.owner === undefined || own.owner !== call.owner) ? own : undefined;
   }
 
-  /** Warns if the call has waited for long and `own`, which it may wait for, is still held. */
+  /** Warns if the call has waited for long and `own`, for which it may wait, is still held. */
   warnIfStuck<T>(own: HoldRecord, called: Called, work: Promise<T>): Promise<T> {
     const callSite = new CallSite(called);
     const cancel = this.#clock.after(WARN_AFTER, () => {
@@ -92,7 +92,7 @@ export class BareCalls {
   /** A bare call is about to resolve with this hold. */
   granted({ noted, owner, lease }: WatchedCall, hold: object, parts: HoldParts): void {
     if (noted) noted.mark.held = new WeakRef(parts.record);
-    // What an owner took it can give back without the Hold, and a lease ends by itself.
+    // Not watched: an owner can give its hold back without the `Hold`, and a lease ends by itself.
     if (owner !== undefined || lease !== undefined) return;
     new YoungHold(this.#young, hold, parts, noted?.callSite);
     if (!this.#watchesSoon) this.#watchSoon();

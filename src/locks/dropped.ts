@@ -1,6 +1,6 @@
 /**
- * Bare holds whose `Hold` is garbage: nobody can give them back any more, and the watchdog would renew them for the life
- * of the process. They are given back, and the process is warned.
+ * Gives back bare holds whose `Hold` is garbage, and warns the process. The user has no way left to give such a hold
+ * back, and the watchdog would renew it for the life of the process.
  */
 
 import type { CallSite } from "../base/call-site.js";
@@ -12,11 +12,11 @@ import { quietly } from "./work.js";
 
 /** A hold that only its view can give back. */
 interface Taken extends HoldParts {
-  /** Where it was taken, if that was noted. */
+  /** Where the hold was taken, if that was noted. */
   readonly callSite: CallSite | undefined;
 }
 
-/** A bare hold that was granted a moment ago: it goes without a trace if it is given back soon, as most are. */
+/** A bare hold that was granted a moment ago. Most are given back soon: these never come to the registry below. */
 export class YoungHold implements Item {
   declare next: this | undefined;
   declare prev: this | undefined;
@@ -43,7 +43,7 @@ export class YoungHold implements Item {
 const registry = new FinalizationRegistry(giveBack);
 const WATCHED = { forget: (record: HoldRecord): void => void registry.unregister(record) };
 
-/** Gives a hold back should its view, the user's only way to do so, become garbage before. */
+/** Gives the hold back if its view becomes garbage: the view is the user's only way to give the hold back. */
 export function watchForDrop(young: YoungHold): void {
   young.forget();
   const { view, parts, callSite } = young;
@@ -51,7 +51,7 @@ export function watchForDrop(young: YoungHold): void {
   parts.record.drop = WATCHED;
 }
 
-/** It was given back, or is in use by more than its view: by its signal or its owner. */
+/** Ends the watch: the hold was given back, or the user may keep its signal or owner instead of its view. */
 export function leaveAlone(record: HoldRecord): void {
   record.drop?.forget(record);
   record.drop = undefined;

@@ -1,4 +1,4 @@
-/** What all locks of one client share. Made by the client; passed down, never reached for. */
+/** What all locks of one client share. The client makes it and passes it down: it is no global. */
 import type { Clock } from "../base/clock.js";
 import { ClientClosedError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
@@ -22,11 +22,11 @@ export interface Settings {
   readonly random: () => number;
 }
 
-/** How holds are renewed: batches of each are sent together. */
+/** How holds are renewed. Each renewer sends its holds in batches. */
 export interface Renewers {
-  /** Of holds that live as long as their lock: plain, fenced, fair, and the write side. */
+  /** Renews holds that live as long as their lock: plain, fenced, fair, and the write side. */
   readonly lock: Renewer;
-  /** Of read holds, which have leases of their own. */
+  /** Renews read holds, which have leases of their own. */
   readonly read: Renewer;
 }
 
@@ -56,16 +56,16 @@ export class Env {
   readonly engine: Engine;
   readonly renewers: Renewers;
   readonly events: Events;
-  /** How grants are acknowledged by replicas; undefined when none are asked for. */
+  /** Sends grants that replicas must acknowledge; undefined if the client does not ask for that. */
   readonly replicas: Replicas | undefined;
-  /** Who tells of holds that last; undefined without the option. */
+  /** Reports holds that last long; undefined without the option. */
   readonly longHolds: LongHolds | undefined;
-  /** Told when something is held from now on. */
+  /** Called when the client begins to hold a lock or permit. */
   readonly stir: () => void;
   readonly whoHolds: WhoHolds;
-  /** No new calls; what is held may still be given back. */
+  /** New calls are refused. Holds may still be given back. */
   closed = false;
-  /** Nothing is sent any more. */
+  /** The client sends nothing any more. */
   ended = false;
   /** Pieces of work that go on after their calls were answered. */
   #unsettled = 0;
@@ -88,7 +88,7 @@ export class Env {
     this.whoHolds = parts.whoHolds;
   }
 
-  /** By what owners know the lock of this key. */
+  /** The name under which owners keep their record of the lock of this key. */
   lockKey(key: string): string {
     return `${this.clientId}/${key}`;
   }
@@ -112,7 +112,7 @@ export class Env {
     if (this.closed) throw new ClientClosedError(lockName);
   }
 
-  /** Work that goes on after its call was answered: `close()` waits for it, and nobody is troubled by its failure. */
+  /** Work that goes on after its call was answered. `close()` waits for it, and its failure is ignored. */
   settle(work: Promise<unknown>): void {
     this.workBegun();
     const done = () => this.workDone();
@@ -129,7 +129,7 @@ export class Env {
     for (const callback of this.#onSettled.splice(0)) callback();
   }
 
-  /** Resolves when no such work is left. */
+  /** Resolves when no work of {@link settle} or {@link workBegun} is left. */
   settled(): Promise<void> {
     return this.#unsettled ? new Promise((resolve) => this.#onSettled.push(resolve)) : Promise.resolve();
   }

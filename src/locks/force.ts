@@ -1,4 +1,4 @@
-/** Giving a lock back by force, and telling this process: its holders are told at once why theirs is gone. */
+/** Gives a lock back by force, and tells the holders in this process at once why their hold is gone. */
 import { LockAcquisition } from "./acquire.js";
 import type { Backend } from "./backend.js";
 import { askWhetherForced, loseByForce, suspect, unsuspect, wireIdOn } from "./loss.js";
@@ -11,8 +11,8 @@ globals[CLIENTS] ??= new Set();
 const listeners = globals[CLIENTS];
 
 /**
- * Told that this process gave a lock back by force. Resolves when it has asked its own server whether its holds are gone:
- * that may be another one, with a lock of the same name, and a hold may have been granted after the force.
+ * Told that this process gave a lock back by force. Resolves when its client has asked its own server whether its holds
+ * are gone: that may be another server, with a lock of the same name, and a hold may have been granted after the force.
  */
 export type ForceListener = (backend: Backend) => Promise<void>;
 
@@ -23,8 +23,8 @@ export function onForce(listener: ForceListener): () => void {
 }
 
 /**
- * This process gave a lock back by force: those who have it by this client find out, and those whose grant is on its way, but
- * for members of a RedLock, which find out by their next renewal.
+ * This process gave a lock back by force. The client asks its server about each hold of that lock, and about each grant
+ * on its way. Only a grant on its way to a RedLock is left out: its holder learns the loss at the next renewal.
  */
 export async function hearOfForce({ env, live }: LockTable, forced: Backend): Promise<void> {
   const arriving = env.engine.trying.map(async (call) => {
@@ -35,17 +35,17 @@ export async function hearOfForce({ env, live }: LockTable, forced: Backend): Pr
   await Promise.all([...live.all().map((own) => askWhetherForced(own, forced)), ...arriving]);
 }
 
-/** Gives a lock back whoever holds it; resolves with whether anybody did, when the holders in this process know. */
+/** Gives a lock back, whoever holds it. Resolves with whether it was held, once the holders in this process know. */
 export async function forceUnlock(table: LockTable, backend: Backend): Promise<boolean> {
   const { env, live } = table;
-  // Whoever is granted after this moment may have got the lock after the force: of those the server is asked.
+  // A hold granted after this moment may be newer than the force: {@link hearOfForce} asks the server about such holds.
   const holders = live.all().flatMap((own) => {
     const wireId = wireIdOn(own, backend);
     return wireId === undefined ? [] : [{ own, wireId }];
   });
-  // What they send meanwhile may be told of the loss before the answer to the force is here.
+  // A command of a holder may report the loss before the answer to the force is here, and must know the cause.
   for (const { own } of holders) suspect(own, backend.side);
-  // Who takes it right behind is not overtaken by those whom this wakes.
+  // A try that is sent right behind the force, in this tick, must not be overtaken by waiters that the force wakes.
   env.runner.sender.gather();
   try {
     const forced = await backend.force(env.callId(env.wireId()));
@@ -55,7 +55,7 @@ export async function forceUnlock(table: LockTable, backend: Backend): Promise<b
     for (const { own } of holders) unsuspect(own, backend.side);
   }
   const told = Promise.all([...listeners].map((listener) => listener(backend)));
-  // For a holder whose server does not answer it is over all the same.
+  // A listener whose server does not answer in time does not fail the call: the lock was given back.
   await quietly(env.runner.withTimeout(backend.lockName, told));
   return true;
 }

@@ -1,20 +1,20 @@
-/** Who has a lock next when it is given back. */
+/** Chooses the successor of a release, and tells the wait queue how the release ended. */
 import { type Acquisition, OTHERS_FIRST, type Successor } from "../engine/acquisition.js";
 import type { Handoff as Decision } from "../engine/handoff-policy.js";
 import type { Backend } from "./backend.js";
 import type { Env } from "./env.js";
 
-/** Asked who is to have a lock by the command that gives it back, where the lock's own queue is not asked. */
+/** Chooses the successor of a release, in place of the lock's own wait queue. */
 export type ChooseSuccessor = () => Successor | undefined;
 
 /** The local successor, or none. */
 export interface Handoff {
   readonly successor: Successor | undefined;
-  /** Of the calls that wait for it here; absent where none of them is told. */
+  /** The wait queue of the lock in this client; absent where it is not told of the release. */
   readonly queueName?: string;
 }
 
-/** For holds that stay, and locks that are not handed over. */
+/** For releases that leave holds, and for kinds of lock without hand-over. */
 export const NO_HANDOFF: Handoff = { successor: undefined };
 
 /** Chooses the successor of a final release, just before it is sent. */
@@ -22,7 +22,7 @@ export function handoffOf(env: Env, backend: Backend, choose?: ChooseSuccessor):
   if (!backend.traits.handoff) return NO_HANDOFF;
   const { queueName } = backend;
   if (choose) return { successor: choose(), queueName };
-  // A grant that replicas must acknowledge travels with its WAIT.
+  // A grant that replicas must acknowledge is sent with a WAIT, so a release cannot grant the lock.
   if (env.replicas) return { successor: undefined, queueName };
   let successor: Successor | undefined;
   env.engine.queue(queueName)?.handOver((call, decision) => {
@@ -38,7 +38,7 @@ interface Giving {
   readonly decision: Decision;
 }
 
-/** Lets a call take part in the command that gives a lock back. `key`: how the call knows that lock. */
+/** Makes a waiting call the successor of a release, if it can be. `key`: the name by which the call knows the lock. */
 export function successorBy(
   call: Acquisition<unknown>,
   key: string,
@@ -47,7 +47,8 @@ export function successorBy(
   if (decision === "passLocal") return call.succeed(key, undefined);
   const own = decision === "offer" ? env.router.audience(backend.channel) : undefined;
   if (own !== undefined) return call.succeed(key, own);
-  // All that is left to say is that it waits. A group's round would be lost by that, and begin anew later than by itself.
+  // Others go first, so the release can only tell the server that the call waits: an advertised call needs that. The
+  // round of a group would be lost by it, and begin anew later than by itself.
   return call.traits.advertised ? call.succeed(key, OTHERS_FIRST) : undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Something that was granted and will end: given back, or lost. The Hold that users get is a view of it. */
+/** The record of one hold of a lock or a group: granted, then given back or lost. A `Hold` is the user's view of it. */
 import type { Clock } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError, type LossReason } from "../base/errors.js";
 import type { OwnerRecord } from "../owners/context.js";
@@ -15,26 +15,26 @@ export abstract class HoldRecord {
   abstract readonly lockName: string;
   /** `clientId:n`, as it stands in Redis. */
   abstract readonly ownerId: string;
-  /** Whose it is. */
+  /** The owner of the hold. */
   abstract readonly owner: OwnerRecord;
   /** Epoch milliseconds at which the grant arrived. */
   abstract readonly acquiredAt: number;
-  /** `ended`: given back, or on its way; `lost`: final. */
+  /** `ended`: given back, or on its way back. `lost`: final. */
   state: "live" | "ended" | "lost" = "live";
-  /** What all calls of unlock share. */
+  /** The outcome of the release, which all calls of `unlock()` share. */
   outcome: Promise<void> | undefined;
-  /** Its `acquired` event was sent, so its `released` is owed. */
+  /** Its `acquired` event was sent, so its `released` event must follow. */
   announced = false;
-  /** It is, or may soon be, given back should its view become garbage; kept by `dropped.ts`. */
+  /** Ends the watch that gives the hold back if its view becomes garbage; kept by `dropped.ts`. */
   drop: { forget(record: HoldRecord): void } | undefined;
-  /** What only a hold has that somebody watches, or that is lost. */
+  /** State of the few holds that are lost or taken back, or whose end is listened for. */
   #fate: Fate | undefined;
 
   /** Milliseconds to the local deadline; not below 0. */
   abstract get remaining(): number;
   protected abstract readonly clock: Clock;
 
-  /** For those who read what the library does. */
+  /** For the trace. */
   toString(): string {
     return this.ownerId;
   }
@@ -62,7 +62,7 @@ export abstract class HoldRecord {
     return this.#fate.controller.signal;
   }
 
-  /** `lock.unlock()` gave it back, so its own unlock is not its owner's any more. */
+  /** `lock.unlock()` gave the hold back, so `hold.unlock()` rejects NOT_OWNER. */
   get takenBack(): boolean {
     return this.#fate?.takenBack ?? false;
   }
@@ -72,20 +72,20 @@ export abstract class HoldRecord {
     this.#fate.takenBack = value;
   }
 
-  /** Told once when it is lost, outside every scope. */
+  /** Called once when the hold is lost, outside every scope. */
   set onLost(callback: () => void) {
     this.#fate ??= {};
     this.#fate.callback = callback;
   }
 
-  /** Calls back when it is given back or lost. */
+  /** Calls back when the hold is given back or lost. */
   whenEnded(callback: () => void): void {
     this.#fate ??= {};
     this.#fate.ended ??= [];
     this.#fate.ended.push(callback);
   }
 
-  /** It is on its way back. */
+  /** The hold is on its way back. */
   end(): void {
     this.state = "ended";
     if (this.#fate) this.#tellEnd(this.#fate);
@@ -104,7 +104,7 @@ export abstract class HoldRecord {
     throw new LockNotOwnerError(this.lockName, message);
   }
 
-  /** Marks it as lost; {@link tellLoss} is to follow, outside every scope. */
+  /** Marks the hold as lost; {@link tellLoss} must follow, outside every scope. */
   lose(reason: LossReason): LockLostError {
     this.state = "lost";
     this.#fate ??= {};
@@ -125,17 +125,17 @@ export abstract class HoldRecord {
   }
 }
 
-/** What can be done with the record of a hold: one lock's is not a group's. */
+/** What can be done with the record of a hold; a lock and a group do it differently. */
 export interface HoldVerbs<R extends HoldRecord> {
-  /** Lets what the clock says is over be lost. */
+  /** Loses the hold if its deadline has passed by the clock. */
   check(record: R): void;
   /** Sets the deadline to `lease` ms from now. */
   extend(record: R, lease: number): Promise<void>;
-  /** Gives it back. */
+  /** Gives the hold back. */
   release(record: R): Promise<void>;
 }
 
-/** What a Hold is a view of. */
+/** What a `Hold` is a view of. */
 export interface HoldParts {
   readonly record: HoldRecord;
   readonly verbs: HoldVerbs<HoldRecord>;

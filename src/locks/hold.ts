@@ -1,4 +1,4 @@
-/** What a user holds, and the way to give it back. */
+/** The hold that users get, and their way to give it back. */
 
 import { checkLease } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
@@ -7,7 +7,7 @@ import { standFor } from "../owners/owner.js";
 import { leaveAlone } from "./dropped.js";
 import type { HoldParts, HoldRecord, HoldVerbs } from "./hold-record.js";
 
-/** What a hold is a view of. */
+/** The record and the verbs of which a `Hold` is a view. */
 export let partsOfHold: (hold: Hold) => HoldParts;
 
 /**
@@ -53,7 +53,7 @@ export class Hold {
 
   /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
   get signal(): AbortSignal {
-    // Who listens to it may keep nothing else.
+    // A user who listens to the signal may keep nothing else of the hold.
     leaveAlone(this.#record);
     return this.#record.signal;
   }
@@ -69,7 +69,7 @@ export class Hold {
   }
 
   /**
-   * For the line before a write that only the holder may do.
+   * To be called right before a write that only the holder may do.
    * @throws LockLostError unless {@link isHeld}
    */
   assertHeld(): void {
@@ -78,7 +78,7 @@ export class Hold {
   }
 
   /**
-   * Sets this hold's deadline to now + `lease` milliseconds, up or down. Never shortens another hold's; a hold that the
+   * Sets this hold's deadline to now + `lease` milliseconds, up or down. Never shortens another hold. A hold that the
    * watchdog renews never falls below `watchdogTimeout`.
    * @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back, UNAVAILABLE without an answer
    */

@@ -1,9 +1,9 @@
-/** The holds that one owner has on one lock: the list, and what a command is to leave of them. */
+/** The list of holds that one owner has on one lock, and the time that a command leaves to each of them. */
 import { type Instant, instant } from "../base/clock.js";
 import { type Backend, NOTHING_LEFT, type Rest, type Side } from "./backend.js";
 import type { Grant, OpenCall, OwnerLock } from "./owner-lock.js";
 
-/** In the order of their grants; those on their way back included. */
+/** All holds in the order of their grants, also those on their way back. */
 export function* holdsOf(own: OwnerLock): IterableIterator<Grant> {
   for (let grant = own.firstHold; grant; grant = grant.next) yield grant;
 }
@@ -20,7 +20,7 @@ export function anyLive(own: OwnerLock): boolean {
   return false;
 }
 
-/** Whether the owner has the lock by another hold as well. */
+/** Whether the owner has another live hold of the lock. */
 export function hasAnother(own: OwnerLock, grant: Grant): boolean {
   for (let other = own.firstHold; other; other = other.next) {
     if (other.state === "live" && other !== grant) return true;
@@ -45,7 +45,7 @@ export function holdUnder(own: OwnerLock, field: string): Grant | undefined {
   return undefined;
 }
 
-/** How many holds are on a side; those on their way back included. */
+/** How many holds are on a side, also those on their way back. */
 export function countOn(own: OwnerLock, side: Side): number {
   let count = 0;
   for (let grant = own.firstHold; grant; grant = grant.next) if (grant.side === side) count++;
@@ -71,7 +71,7 @@ export function addHold(grant: Grant, resent: boolean, isBare: boolean): void {
   last.next = grant;
 }
 
-/** Lets go of the holds that are not wanted. */
+/** Removes the holds that are not wanted from the list. */
 export function keepHolds(own: OwnerLock, wanted: (grant: Grant) => boolean): void {
   let last: Grant | undefined;
   for (let grant = own.firstHold; grant; grant = grant.next) {
@@ -82,7 +82,7 @@ export function keepHolds(own: OwnerLock, wanted: (grant: Grant) => boolean): vo
   if (!own.firstHold && own.unsure) own.unsure = undefined;
 }
 
-// Those that `lock.unlock()` gives back
+// Holds that `lock.unlock()` gives back
 
 export function pushOpen(own: OwnerLock, grant: Grant): void {
   grant.below = own.openHold;
@@ -120,20 +120,23 @@ export function openCall(own: OwnerLock, call: OpenCall): void {
 
 // What a command leaves
 
-/** The holds but for one, as a command on this side is to leave them. */
+/** All holds but `without`, as a command on this side must leave them. */
 export function restOf(own: OwnerLock, backend: Backend, without?: Grant): Rest {
   if (own.firstHold === without && !without?.next) return NOTHING_LEFT;
   return terms(own, backend, (grant, now) => (grant === without ? undefined : leftOf(own, grant, now)));
 }
 
-/** The holds with `term` milliseconds for one of them, and no less than it has for each other. */
+/** All holds, with `term` milliseconds for `extended`, and at least its present time for each other hold. */
 export function extendedRest(own: OwnerLock, extended: Grant, term: number): Rest {
   return terms(own, extended.backend, (grant, now) => (grant === extended ? term : leftOf(own, grant, now)));
 }
 
 /**
- * What a command grants a hold that it leaves. One that is renewed gets its full lease: a renewal may have been
- * executed that we have not heard of yet, and a TTL below what it will make us believe would let another in.
+ * Milliseconds that a command leaves to a hold. A hold that is renewed gets its full lease, because a renewal may have
+ * been executed whose answer is on its way:
+ *   server   executes the renewal
+ *   server   executes this command, which cuts the TTL
+ *   client   gets the renewal's answer, and believes in more time than the key has: another owner could get in
  */
 function leftOf(own: OwnerLock, grant: Grant, now: Instant): number {
   const { watchdogTimeout } = own.table.env.settings;

@@ -1,4 +1,4 @@
-/** What a client has to give back before it is closed. */
+/** The holds that a client must give back before it is closed. */
 import { type Item, List } from "../base/list.js";
 
 export class LiveSet<T extends Item> {
@@ -6,12 +6,12 @@ export class LiveSet<T extends Item> {
   #onIdle: (() => void)[] = [];
   readonly #onAdd: () => void;
 
-  /** `onAdd` is told whenever something is in it from now on. */
+  /** `onAdd` is called for each item that is added. */
   constructor(onAdd: () => void) {
     this.#onAdd = onAdd;
   }
 
-  /** The first came first. */
+  /** All items, or the first `most`, in the order in which they were added. */
   all(most?: number): T[] {
     return this.#live.all(most);
   }
@@ -25,7 +25,7 @@ export class LiveSet<T extends Item> {
     for (const callback of this.#onIdle.splice(0)) callback();
   }
 
-  /** Resolves when there is nothing in it. */
+  /** Resolves when the set is empty. */
   idle(): Promise<void> {
     return this.#live.first ? new Promise((resolve) => this.#onIdle.push(resolve)) : Promise.resolve();
   }

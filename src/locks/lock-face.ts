@@ -1,4 +1,4 @@
-/** The face that every lock has, a group of locks too: what does not depend on how it is acquired. */
+/** The face of every lock, and of a group of locks: all that does not depend on how it is acquired. */
 
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { CallSite } from "../base/call-site.js";
@@ -34,19 +34,19 @@ const TRY_LOCK_ORDER =
   "tryLock takes tryLock(wait, lease, { signal, owner }), in Redisson's order: wait must be a number of milliseconds, not an " +
   "object. lock({ wait }) and run(fn, { wait }) take options";
 
-/** Enough to look past an entry of the package, such as a decorator. */
+/** Enough frames to see past an entry of the package, such as a decorator. */
 const TRACED_FRAMES = 10;
 
-/** Nothing of a call is ever kept on a lock object, so one object serves any number of tasks. */
+/** A lock object keeps nothing of a call, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold = Hold> {
-  /** As it was asked for: without the prefix; of a group, the members' names joined by ",". */
+  /** The name as the user gave it, without the prefix. Of a group: the members' names, joined by ",". */
   readonly name: string;
   readonly #key: string;
   readonly #clock: Clock;
   readonly #bareCalls: BareCalls;
   readonly #traces: boolean;
 
-  /** `key`: by what owners know it. `traces`: it is noted where its calls are made. @internal */
+  /** `key`: the name under which owners keep the lock. `traces`: the call sites of its calls are noted. @internal */
   constructor(name: string, key: string, clock: Clock, bareCalls: BareCalls, traces: boolean) {
     this.name = name;
     this.#key = key;
@@ -89,7 +89,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     checkFunction(fn, "fn");
     const checked = checkOptions(options, LOCK_OPTIONS, "run");
     const request = owned(checkRequest(checked, this.#key, this.#clock.mono(), false));
-    // An owner that is named is the ambient one for fn.
+    // A named owner is also the ambient owner inside fn.
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrame(request, scope);
     const hold = (await this.#take({ ...request, frame }, this.run)) ?? (await this.#timedOut(request));
@@ -107,7 +107,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /**
    * Gives back the innermost hold that the current scope (or `owner`) took by `lock()` or `tryLock()` on this lock.
-   * @throws NOT_OWNER outside a scope, or if there is none; LOCK_LOST, UNAVAILABLE as {@link Hold.unlock}
+   * @throws NOT_OWNER outside a scope, or if there is no such hold; LOCK_LOST, UNAVAILABLE as {@link Hold.unlock}
    */
   async unlock(options?: OwnerOptions): Promise<void> {
     const named = namedOwner(options, "unlock") ?? scopeOwner();
@@ -117,44 +117,47 @@ export abstract class LockFace<H extends Hold = Hold> {
     throw new LockNotOwnerError(this.name, this.#whyNotOwner(owner));
   }
 
-  /** The innermost hold of the current owner that is still held; null outside a scope or run, or without one. Asks nobody. */
+  /**
+   * The innermost hold of the current owner that is still held; null outside a scope or run, or without a hold. Sends
+   * nothing.
+   */
   abstract currentHold(): H | null;
 
   /**
-   * Gives the lock back whoever holds it; resolves with whether anybody did, once holders in this process are told. Those
-   * elsewhere learn it at their next renewal, extend, nested call or unlock.
+   * Gives the lock back, whoever holds it. Resolves with whether it was held, once the holders in this process are told.
+   * Holders in other processes learn it at their next renewal, extend, nested call or unlock.
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   abstract forceUnlock(): Promise<boolean>;
 
   /**
-   * Whether anybody holds it.
+   * Whether the lock is held, by any owner.
    * @throws as {@link forceUnlock}
    */
   abstract isLocked(): Promise<boolean>;
 
   /**
-   * Milliseconds until the lock lapses if nobody renews it; -2 when it is free.
+   * Milliseconds until the lock expires if it is not renewed; -2 when it is free.
    * @throws as {@link forceUnlock}
    */
   abstract remainTimeToLive(): Promise<number>;
 
   /**
-   * Whether the current owner holds it, by the word of Redis; false without asking if it has no hold here.
+   * Whether the current owner holds the lock, by the word of Redis; false without asking if the owner has no hold here.
    * @throws as {@link forceUnlock}
    */
   abstract isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean>;
 
   /**
-   * How many holds the current owner has, by the word of Redis; 0 without asking if it has none here.
+   * How many holds the current owner has, by the word of Redis; 0 without asking if the owner has no hold here.
    * @throws as {@link forceUnlock}
    */
   abstract getHoldCount(options?: OwnerOptions): Promise<number>;
 
-  /** Who holds it, in words for people, as far as that is known soon. @internal */
+  /** The holder of the lock, in words for people, as far as it is known soon. @internal */
   protected abstract holder(): Promise<string | undefined>;
 
-  /** What subscribers of the channels are told of its calls. @internal */
+  /** What subscribers of the diagnostics channels are told about each call. @internal */
   protected abstract about(): LockCallContext;
 
   /** @internal */
@@ -169,13 +172,13 @@ export abstract class LockFace<H extends Hold = Hold> {
   /** Gives back the innermost hold that `lock()` or `tryLock()` took for this owner; undefined if there is none. @internal */
   protected abstract releaseInnermost(owner: OwnerRecord): Promise<void> | undefined;
 
-  /** Whether this client has a hold of it by a `lock()` or `tryLock()`, whoever's. @internal */
+  /** Whether any owner of this client has a hold of the lock by a `lock()` or `tryLock()`. @internal */
   protected abstract hasBareHold(): boolean;
 
-  /** Tells that something failed that no call reports. @internal */
+  /** Reports a failure with which no call rejects. @internal */
   protected abstract report(cause: unknown, ownerId: string): void;
 
-  /** The hold that a call was granted, which is about to be what it resolves with. @internal */
+  /** Returns the granted hold with which a call is about to resolve. @internal */
   protected handOut(hold: H, request: LockRequest): H {
     if (request.isBare) this.#bareCalls.granted(request, hold, partsOfHold(hold));
     return hold;
@@ -212,17 +215,17 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   async #timedOut({ wait, begun }: LockRequest): Promise<never> {
     const waited = this.#clock.mono() - begun;
-    // Who only tries pays for no more than that.
+    // A call that does not wait pays for one command only, so the holder is not looked up.
     const holder = wait === 0 ? undefined : await this.holder();
     throw new LockTimeoutError(this.name, waited, { holder });
   }
 
-  /** Gives back the hold of a run, unless fn did; resolves with the loss if it was lost before. */
+  /** Gives back the hold of a run, unless fn did; resolves with the loss if the hold was lost before. */
   async #finish(hold: H, frame: Frame): Promise<LockLostError | undefined> {
     const { record, verbs } = partsOfHold(hold);
     try {
       const released = record.outcome ? undefined : verbs.release(record);
-      // A sibling's commands come after the release.
+      // A sibling run may begin now: the owner sends its commands after the release.
       this.endRun(frame);
       await released;
     } catch (error) {

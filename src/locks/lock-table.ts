@@ -1,4 +1,4 @@
-/** Makes what the owners of one client have of locks. */
+/** Makes the table of the locks that the owners of one client have. */
 import { Watchdog, type WatchdogOptions } from "../watchdog/watchdog.js";
 import { BareCalls } from "./bare-calls.js";
 import type { Env } from "./env.js";

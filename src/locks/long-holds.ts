@@ -1,4 +1,4 @@
-/** Tells of holds that live longer than the option `warnAfter`: one timer for all of a client. */
+/** Reports holds that live longer than the option `warnAfter`, by one timer for all holds of a client. */
 import type { Clock } from "../base/clock.js";
 import type { Events, LockEvent } from "../base/events.js";
 import { SharedTimeout, TimedCallback } from "../base/shared-timeout.js";
@@ -14,7 +14,7 @@ export class LongHolds {
     this.#timeout = new SharedTimeout(clock, warnAfter, outside);
   }
 
-  /** Tells of a hold that was just granted if it is not over in time. */
+  /** Reports a hold that was just granted, if the hold does not end in time. */
   watch(record: HoldRecord, { lockName, kind }: Pick<LockEvent, "lockName" | "kind">): void {
     const tell = () => {
       const { ownerId, heldFor: held } = record;

@@ -1,4 +1,4 @@
-/** How the holds of one owner on one lock are lost: by the clock, the server's word, force, or the end of the client. */
+/** Loses the holds of one owner on one lock: by the clock, the server's word, force, or the end of the client. */
 import { type Instant, instant } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason } from "../base/errors.js";
 import { trace } from "../base/trace.js";
@@ -9,7 +9,7 @@ import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { noop } from "./work.js";
 
-/** What the clock says is over is lost. */
+/** Loses every hold whose local deadline has passed. */
 export function dropExpired(own: OwnerLock): void {
   let now: Instant | undefined;
   let expired: Grant[] | undefined;
@@ -29,12 +29,12 @@ export function holds(own: OwnerLock): boolean {
   return anyLive(own);
 }
 
-/** Under which the owner's live holds stand in Redis; undefined without one. */
+/** The wire id under which the owner's live holds stand in Redis; undefined without a live hold. */
 export function wireIdOf(own: OwnerLock | undefined): string | undefined {
   return own && holds(own) ? own.firstHold?.wireId : undefined;
 }
 
-/** Loses holds by this side's decision; what the server still has of them is given back in the background. */
+/** Loses holds by a decision of this process. Whatever the server still has of them is given back in the background. */
 function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | undefined): void {
   const wireId = own.firstHold?.wireId as string;
   for (const grant of grants) {
@@ -45,7 +45,8 @@ function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | und
   for (const backend of new Map(grants.map(({ backend }) => [backend.side, backend])).values()) {
     const giveBack = (rest: () => Rest) =>
       letGo(own, backend, wireId, rest().left, { rest, onSilence: noop });
-    // With no hold left the wire id is over: nothing need wait for its release, and what the owner takes meanwhile is no rest of it.
+    // With no hold left the wire id is over, so the release need not wait for other commands. A hold that the owner takes
+    // meanwhile has another wire id.
     const release = own.firstHold
       ? dropInOrder(own, () => giveBack(() => restOf(own, backend)))
       : giveBack(() => NOTHING_LEFT);
@@ -53,7 +54,7 @@ function drop(own: OwnerLock, grants: readonly Grant[], reason: LossReason | und
   }
 }
 
-/** Counts as one of the owner's `drops` until it begins. */
+/** The release counts in the owner's `drops` until it begins. */
 function dropInOrder(own: OwnerLock, giveBack: () => Promise<number>): Promise<number> {
   own.drops = (own.drops ?? 0) + 1;
   return inOrder(own, () => {
@@ -63,14 +64,14 @@ function dropInOrder(own: OwnerLock, giveBack: () => Promise<number>): Promise<n
 }
 
 /**
- * The server does not know the owner any more, on one side or on any: every live hold there is lost. Those on their
- * way back will be told so.
+ * The server does not know the owner any more, on `side` or on any: every live hold there is lost. A hold on its way
+ * back learns that from the answer to its release.
  */
 export function loseAll(own: OwnerLock, reason: LossReason, side?: Side): void {
   const lost = liveHolds(own).filter((grant) => side === undefined || grant.side === side);
   for (const grant of lost) lose(grant, reason);
   forgetLost(own);
-  // Nothing is given back, so nothing else leaves the tombstone that refuses a late copy of the acquire.
+  // No release is sent, so no other command leaves the tombstone that refuses a late copy of the acquire.
   if (!own.troubles?.resent || own.firstHold) return;
   for (const { backend, wireId } of lost) void endWireId(own, backend, wireId);
 }
@@ -90,18 +91,18 @@ export function lose(grant: Grant, reason: LossReason): LockLostError {
   return loss;
 }
 
-/** Why the server says that the owner has nothing, on a side or on any. */
+/** Why the server says that the owner has no hold, on a side or on any. */
 export function whyNotHeld(own: OwnerLock, word: number, side: Side | undefined): LossReason {
   const forced = own.troubles?.forced;
   if (forced && (side === undefined || forced.includes(side))) return "forced";
-  // The key may be there on account of the owner's other side.
+  // The key may exist because the owner has a hold on the other side.
   const hasOther = side !== undefined && liveHolds(own).some((grant) => grant.side !== side);
   return word === TAKEN && !hasOther ? "taken" : "expired";
 }
 
 // What happens to the whole lock or the whole client
 
-/** The wire id, if a live hold is on this side of the lock. */
+/** The owner's wire id, if it has a live hold on this side of the lock. */
 export function wireIdOn(own: OwnerLock, backend: Backend): string | undefined {
   return holdOn(own, backend)?.wireId;
 }
@@ -116,8 +117,9 @@ export function loseByForce(own: OwnerLock, backend: Backend, wireId: string): v
 }
 
 /**
- * Another client of this process gave this side of a lock of this key back by force. Resolves when the owner's own server
- * has told whether it was this lock, or has not answered in time; then it is asked again with its next answer.
+ * A client of this process gave back by force this side of a lock of the same key, perhaps on another server. Resolves
+ * when the owner's own server has told whether it was this lock, or has not answered in time. After a silence, the server
+ * is asked again when it next answers.
  */
 export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise<void> {
   if (!holdOn(own, forced)) return;
@@ -138,12 +140,12 @@ export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise
   unsuspect(own, side);
 }
 
-/** Force by this process is the likely cause, should the holds on a side be gone. */
+/** From now on, force by this process is the likely cause if the holds on this side are gone. */
 export function suspect(own: OwnerLock, side: Side): void {
   own.troubles = { ...own.troubles, forced: [...otherSuspects(own, side), side] };
 }
 
-/** It is no more, once the commands under way have been answered. */
+/** Ends {@link suspect}, once the commands under way have been answered. */
 export function unsuspect(own: OwnerLock, side: Side): void {
   const done = () => clear(own, side);
   if (own.lastCommand) own.lastCommand.then(done, done);
@@ -158,7 +160,7 @@ function otherSuspects(own: OwnerLock, side: Side): readonly Side[] {
   return own.troubles?.forced?.filter((other) => other !== side) ?? [];
 }
 
-/** What the owner holds ends now and is given back, for a reason that concerns the whole client. */
+/** Loses all holds of the owner and gives them back, for a reason that concerns the whole client. */
 export function loseWithClient(own: OwnerLock, reason: LossReason): void {
   const live = liveHolds(own);
   if (live.length > 0) drop(own, live, reason);

@@ -1,36 +1,36 @@
 /**
- * Bare holds of the async tree that a call is made in. A call that waits for one of them waits for itself, unless
- * another task of the tree gives it back.
+ * Finds bare holds of the async tree that a call is made in. A call that waits for such a hold waits for itself, unless
+ * another task of the tree gives the hold back.
  *
- * On Node 20 an AsyncLocalStorage that is in use makes every promise of the process slower, so only some calls are marked: a
- * task that waits for itself does so whenever it runs.
+ * On Node 20 an AsyncLocalStorage that is in use makes every promise of the process slower, so only some calls are
+ * marked. That is enough: a task that waits for itself does so whenever it runs.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { HoldRecord } from "./hold-record.js";
 
-/** One bare call. What its caller awaits after it has this mark. */
+/** The mark of one bare call. All that its caller awaits after the call has this mark. */
 export interface Mark {
   readonly lockKey: string;
   readonly parent: Mark | undefined;
-  /** What it was granted; weak, since contexts may live for long. */
+  /** The hold that the call was granted; weak, because async contexts may live for long. */
   held: WeakRef<HoldRecord> | undefined;
 }
 
 const store = new AsyncLocalStorage<Mark>();
 
-/** Marks the current context; to be called before the call's first `await`, whose caller then has it as well. */
+/** Marks the current context. To be called before the call's first `await`, so that the caller's context has the mark. */
 export function markBareCall(lockKey: string): Mark {
   const mark: Mark = { lockKey, parent: nearest(store.getStore()), held: undefined };
   store.enterWith(mark);
   return mark;
 }
 
-/** No call is marked for a while: the process need not carry marks along. */
+/** No call is marked for a while, so the process stops carrying marks along. */
 export function forgetMarks(): void {
   store.disable();
 }
 
-/** A live bare hold on this lock that was granted in the current tree before now, as far as its call was marked. */
+/** A live bare hold on this lock that was granted in the current async tree, if its call was marked. */
 export function ownHold(lockKey: string): HoldRecord | undefined {
   for (let mark = store.getStore(); mark; mark = mark.parent) {
     if (mark.lockKey === lockKey && isLive(mark)) return mark.held?.deref();
@@ -45,8 +45,8 @@ function nearest(mark: Mark | undefined): Mark | undefined {
 }
 
 /**
- * Whether its hold lives. One whose call is under way is of a sibling that began in the same context, as those of
- * `Promise.all` do: nobody can await a call and make the next one before it is granted.
+ * Whether the mark's hold lives. A mark whose call is still under way is a sibling's, which began in the same context (as
+ * with `Promise.all`): a task that awaits its call cannot make the next one before the grant.
  */
 function isLive({ held }: Mark): boolean {
   return held?.deref()?.isHeld ?? false;

@@ -1,6 +1,6 @@
 /**
- * What one owner has of one lock, as plain records: its holds, the order of its commands, its open calls, its next
- * renewal. The modules beside this one are functions over it.
+ * An owner's record of one lock, as plain data: its holds, the order of its commands, its open calls, its next renewal.
+ * The other modules of this folder are functions over it.
  */
 import type { CallSite } from "../base/call-site.js";
 import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
@@ -17,7 +17,7 @@ import { HoldRecord } from "./hold-record.js";
 import type { LiveSet } from "./live-set.js";
 import type { Turns, TurnTaker } from "./turns.js";
 
-/** What the owners of one client have of locks. */
+/** The records of locks that the owners of one client have. */
 export interface LockTable {
   readonly env: Env;
   /** Records with a hold. */
@@ -26,62 +26,62 @@ export interface LockTable {
   readonly bareCalls: BareCalls;
 }
 
-/** A call of an owner that wants a hold, as its other calls see it. */
+/** A call that wants a hold, as the other calls of its owner see it. */
 export interface OpenCall extends TurnTaker {
   readonly backend: Backend;
-  /** Of `lock()` or `tryLock()`. */
+  /** The call is a `lock()` or `tryLock()`. */
   readonly isBare: boolean;
 }
 
-/** What has gone wrong, and is the likely cause should a hold be gone. */
+/** What has gone wrong: the likely cause if the server says that a hold is gone. */
 export interface Troubles {
-  /** Sides that another client of this process may have given back by force, if it was on the same server. */
+  /** Sides that this process gave back by force; perhaps those of a lock of the same name on another server. */
   readonly forced?: readonly Side[];
   /** The last renewal got no answer. */
   readonly suspended?: boolean;
-  /** The outermost acquire may arrive once more. */
+  /** The outermost acquire may reach the server once more. */
   readonly resent?: boolean;
 }
 
-/** No time at all: a small number, since Infinity would cost each record a boxed one. */
+/** No time at all. A small number, because Infinity would cost each record a boxed number. */
 export const NEVER = -1;
 
 /**
- * One object, with nothing but what most records need: it is what an idle hold costs. What is declared only is there once it
- * is needed.
+ * One object with only the fields that most records need, because it is the cost of an idle hold. A field that is only
+ * declared exists once it is needed.
  */
 export class OwnerLock implements Item, TimerEntry, LockRecord {
-  /** In {@link LockTable.live}. */
+  /** Links of the list {@link LockTable.live}. */
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
-  /** In the watchdog's heap. */
+  /** The place in the watchdog's heap. */
   dueAt = 0;
   index = -1;
   readonly table: LockTable;
-  /** The lock's. */
+  /** The lock's key. */
   readonly key: string;
-  /** Absent until somebody asks: most calls are the only one of their owner. */
+  /** Absent until it is asked for: most owners make one call only. */
   owner: OwnerRecord | undefined;
-  /** Counted by the server, as far as is known, in the order of their grants; those on their way back included. */
+  /** First in the list of the holds that the server counts, as far as is known, those on their way back included. */
   firstHold: Grant | undefined;
-  /** The innermost that `lock()` or `tryLock()` took and nobody gave back, a lost one too; each knows the one below it. */
+  /** The innermost hold of `lock()` or `tryLock()` that no call gave back, also a lost one; `below` links to the next. */
   openHold: Grant | undefined;
-  /** Whether a hold was live when the calls under way were last told; there with the first of them. */
+  /** Whether a hold was live when the calls under way were last told; set with the first such call. */
   declare held?: boolean;
-  /** Calls under way, in the order in which they began; undefined while there is none, or none can be beside it. */
+  /** Calls under way, in the order in which they began; undefined without one, and while the record has no owner. */
   declare calls: Set<OpenCall> | undefined;
-  /** Of its runs, once there is one. */
+  /** The turns of the owner's runs, once there is a run. */
   declare turns: Turns | undefined;
-  /** The last of the commands that take effect one after the other. */
+  /** The last of the owner's commands; they take effect one after the other. */
   lastCommand: Promise<unknown> | undefined;
-  /** Write the tombstones of commands that may arrive once more; for so many milliseconds at most. */
+  /** Functions that write the tombstone of a command that may arrive once more; each takes `ms` milliseconds at most. */
   declare unsure: ((ms: number) => Promise<void>)[] | undefined;
-  /** Releases of holds that were dropped which stand behind other commands: the server counts more than {@link firstHold}. */
+  /** How many releases of dropped holds wait behind other commands: the server still counts these holds. */
   declare drops?: number;
-  /** Monotonic milliseconds, rounded down; {@link NEVER} while none is due. */
+  /** When the next renewal is due, in monotonic milliseconds, rounded down; {@link NEVER} while none is. */
   renewAt: number = NEVER;
-  /** Renewals on their way: if they are not answered, the likely cause, should the deadline pass. */
+  /** How many renewals are on their way. If the deadline passes before their answers, Redis is likely unreachable. */
   renewing = 0;
   declare troubles: Troubles | undefined;
 
@@ -97,23 +97,23 @@ export class OwnerLock implements Item, TimerEntry, LockRecord {
   }
 }
 
-/** For a call that wants a hold of the lock of this key. */
+/** The owner's record of the lock of this key; a new one if the owner has none. */
 export function ownerLockOf(table: LockTable, owner: OwnerRecord | undefined, key: string): OwnerLock {
   return (owner && knownLockOf(owner, table.env.lockKey(key))) ?? new OwnerLock(table, owner, key);
 }
 
-/** What the owner has of the lock that owners know by this key. */
+/** The owner's record of the lock that owners know by this key, if there is one. */
 export function knownLockOf(owner: OwnerRecord | undefined, lockKey: string): OwnerLock | undefined {
   return owner?.get(lockKey) as OwnerLock | undefined;
 }
 
-/** Drops a record that says nothing, and behind which no further command of its owner has to wait. */
+/** Drops a record that is empty, if no further command of its owner has to wait for a command of this record. */
 export function forgetIfIdle(own: OwnerLock): void {
   const { owner, firstHold, openHold, calls, turns, lastCommand } = own;
   if (owner && !firstHold && !openHold && !calls && !turns && !lastCommand) owner.drop(own);
 }
 
-/** Epoch times are kept relative to this: a small whole number costs a record nothing, any other one 16 bytes. */
+/** Epoch times are stored relative to this: a small whole number costs a record nothing, any other number 16 bytes. */
 const EPOCH = wallTime();
 
 export interface GrantOptions {
@@ -121,7 +121,7 @@ export interface GrantOptions {
   readonly backend: Backend;
   readonly number: number;
   readonly frame: Frame | undefined;
-  /** When the command that took it was sent. */
+  /** When the command that took the hold was sent. */
   readonly sent: Instant;
   readonly now: Instant;
   readonly lease: number;
@@ -129,7 +129,7 @@ export interface GrantOptions {
   readonly token: bigint | undefined;
 }
 
-/** One granted hold of one lock: when it was sent for, and how long it lasts. */
+/** One granted hold of one lock: when its command was sent, and how long the hold lasts. */
 export class Grant extends HoldRecord {
   readonly own: OwnerLock;
   readonly backend: Backend;
@@ -139,18 +139,18 @@ export class Grant extends HoldRecord {
   declare readonly frame?: Frame;
   /** There with the option `traceHolds` only. */
   declare callSite?: CallSite;
-  /** What its owner got; there only where the owner can ask for it again. */
+  /** The `Hold` that the user got; there only if the owner can ask for it again. */
   declare view?: object;
-  /** Of its wire id. */
+  /** The number in its wire id. */
   readonly number: number;
   readonly #acquired: number;
-  /** Whether the watchdog renews it. */
+  /** Whether the watchdog renews the hold. */
   renewed: boolean;
-  /** The next one of its owner, in the order of the grants. */
+  /** The next hold of its owner, in the order of the grants. */
   next: Grant | undefined;
   below: Grant | undefined;
   #lease = 0;
-  /** When the command that set its term was sent, in whole milliseconds; see {@link EPOCH}. */
+  /** When the command that set the hold's term was sent, in whole milliseconds; see {@link EPOCH}. */
   #mono = 0;
   #wall = 0;
 
@@ -170,7 +170,7 @@ export class Grant extends HoldRecord {
     return this.backend.lockName;
   }
 
-  /** Made anew each time: as text it would be a seventh of what an idle hold costs. */
+  /** Made anew each time: a stored text would be a seventh of the cost of an idle hold. */
   get wireId(): string {
     return this.own.table.env.wireId(this.number);
   }
@@ -202,17 +202,17 @@ export class Grant extends HoldRecord {
     return this.backend.field(this.wireId);
   }
 
-  /** The local deadline lies before the server's by the drift. */
+  /** Milliseconds to the local deadline, which lies before the server's by the drift. */
   get remaining(): number {
     return this.remainingAt(instant(this.clock));
   }
 
-  /** As {@link remaining}, for who has read the clocks. */
+  /** Like {@link remaining}, for a caller that has read the clocks. */
   remainingAt(now: Instant): number {
     return untilDeadline(this.#lease, this.own.table.env.settings.drift, this.#elapsed(now));
   }
 
-  /** Milliseconds for which the server keeps the key on account of this hold. */
+  /** Milliseconds for which the server still keeps the key because of this hold. */
   serverLeftAt(now: Instant): number {
     return Math.max(0, Math.ceil(this.#lease - this.#elapsed(now)));
   }
@@ -224,12 +224,12 @@ export class Grant extends HoldRecord {
     this.#lease = lease;
   }
 
-  /** As {@link setTerm}, but only towards a later deadline. */
+  /** Like {@link setTerm}, but only towards a later deadline. */
   raiseTerm(sent: Instant, lease: number): void {
     if (this.#laterBy(sent, lease) > 0) this.setTerm(sent, lease);
   }
 
-  /** As {@link setTerm}, but only towards an earlier deadline. */
+  /** Like {@link setTerm}, but only towards an earlier deadline. */
   lowerTerm(sent: Instant, lease: number): void {
     if (this.#laterBy(sent, lease) < 0) this.setTerm(sent, lease);
   }
@@ -239,7 +239,7 @@ export class Grant extends HoldRecord {
     return lease - elapsed(sent, now) - (this.#lease - this.#elapsed(now));
   }
 
-  /** Milliseconds since the command that set its term was sent. */
+  /** Milliseconds since the command that set the hold's term was sent. */
   #elapsed({ mono, wall }: Instant): number {
     return Math.max(mono - this.#mono, wall - EPOCH - this.#wall);
   }

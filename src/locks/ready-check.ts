@@ -1,6 +1,6 @@
 /**
- * Whether the server is new enough and permits what this client sends: every command of the scripts, the keys and the
- * channels beside a name, and a lock taken and given back. The name is a fresh one, behind the client's prefix.
+ * Checks that the server is new enough and permits all that this client sends: every command of the scripts, the keys and
+ * channels that belong to a name, and to take and release a lock. The name is a fresh one, behind the client's prefix.
  */
 import { createHash } from "node:crypto";
 import { ClientClosedError, isLockError, UnsupportedServerError } from "../base/errors.js";
@@ -21,8 +21,8 @@ const NOTHING = "return 1";
 const NOTHING_SHA = createHash("sha1").update(NOTHING).digest("hex");
 
 /**
- * `probe`: a lock of a name that nobody uses. `prefixed`: all names of the client begin like that one. Without a prefix a
- * user may be confined to names that nobody can guess here, and nothing more can be checked.
+ * `probe`: a lock of an unused name. `prefixed`: all names of the client have the prefix of that name. Without a prefix,
+ * the server may permit the user other names only, which this check cannot know: then nothing more is checked.
  * @throws UNSUPPORTED for a server that is too old or forbids something, and for an ioredis that cannot do it,
  * UNAVAILABLE without an answer
  */
@@ -36,12 +36,12 @@ export async function checkServer(
   const { key } = probe;
   await checkVersion(runner);
   await runner.withTimeout("", checkAutoPipelining(runner.connection, key));
-  // ioredis tells its subscriber connection from a dead one by PING.
+  // Subscribers send PING as their heartbeat.
   await runner.command("ping");
   if (!(await mayUse(runner, key, prefixed))) return;
   await checkScripts(runner, key);
   const channels = extraChannelsOf(key, env.wireId(), runner.isCluster);
-  // Scripts are told channels as keys.
+  // Scripts get their channels as keys, so these are checked as keys, too.
   const names = [...extraKeysOf(key, env.wireId()), ...channels];
   await Promise.all(names.map((name) => mayUse(runner, name, true)));
   for (const channel of channels) await checkChannel(runner, router, channel);
@@ -56,7 +56,7 @@ async function checkVersion(runner: CommandRunner): Promise<void> {
   try {
     info = await runner.command("INFO", "server");
   } catch (error) {
-    // A user of few permissions: what is missing shows below.
+    // The user may not call INFO. The checks that follow find what else is forbidden.
     if (isLockError(error, "UNSUPPORTED")) return;
     throw error;
   }
@@ -69,7 +69,7 @@ async function checkVersion(runner: CommandRunner): Promise<void> {
   throw new UnsupportedServerError("", `the server is Redis ${major}.${minor}`, undefined, cure);
 }
 
-/** Whether scripts may use the key; where they `must`, UNSUPPORTED says which key. */
+/** Whether scripts may use the key. With `must`, a forbidden key is UNSUPPORTED, and the error names it. */
 async function mayUse(runner: CommandRunner, key: string, must: boolean): Promise<boolean> {
   try {
     await runner.command("eval", NOTHING, "1", key);
@@ -81,7 +81,7 @@ async function mayUse(runner: CommandRunner, key: string, must: boolean): Promis
   }
 }
 
-/** Whether scripts can be called by their hash as well, and may call what they need. */
+/** Checks that scripts can be called by their hash, and may call the commands that they need. */
 async function checkScripts(runner: CommandRunner, key: string): Promise<void> {
   await runner.command("evalsha", NOTHING_SHA, "1", key);
   const call = { lockName: "", script: serverRefused, keys: { probe: key }, args: {} };
@@ -91,12 +91,12 @@ async function checkScripts(runner: CommandRunner, key: string): Promise<void> {
   throw new UnsupportedServerError("", `the server forbids commands that scripts call: ${commands}`);
 }
 
-/** The command is permitted, but not with this key or channel. */
+/** Whether the command is permitted, but not with this key or channel. */
 function isRefusedName(error: unknown): boolean {
   return isLockError(error, "UNSUPPORTED") && /access .*\b(key|channel)/.test(error.message);
 }
 
-/** Announces something on the channel, and listens to it once. */
+/** Checks that the user may publish on the channel, and subscribe to it. */
 async function checkChannel(runner: CommandRunner, router: Router, channel: string): Promise<void> {
   const refusal = (verb: string, error: unknown) => {
     const { message: why } = (isLockError(error) ? error.cause : error) as Error;
@@ -123,7 +123,7 @@ async function checkChannel(runner: CommandRunner, router: Router, channel: stri
   try {
     await runner.withTimeout("", heard);
   } catch (error) {
-    // What the connection itself suffers from says more than that this one was closed, too.
+    // If the user's connection is down, its own trouble says more than that the subscriber failed, too.
     const cause = runner.connected ? failure : undefined;
     throw isLockError(error, "UNAVAILABLE") ? runner.unavailable("", cause) : error;
   } finally {

@@ -1,4 +1,4 @@
-/** When an owner's holds on a lock are to be renewed or have ended, and what the watchdog's news mean for them. */
+/** The watchdog's rules for locks: when an owner's holds must be renewed or have ended, and what an answer means. */
 import { type Instant, instant, onMono } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
 import { trace } from "../base/trace.js";
@@ -11,7 +11,7 @@ import { type Grant, NEVER, type OwnerLock } from "./owner-lock.js";
 
 const NOTHING: readonly Renewal<OwnerLock>[] = [];
 
-/** A hold was granted at `now`, by a command sent at `sent`: it has its turn, and something is due for it. */
+/** A hold was granted at `now`, by a command sent at `sent`: begins its turn, and schedules its renewal and deadline. */
 export function register(grant: Grant, sent: Instant, now: Instant): void {
   const { own, backend, frame, renewed } = grant;
   trace('lock "%s": granted to %s', grant.lockName, grant);
@@ -53,12 +53,12 @@ export const renewal: RenewalRules<OwnerLock> = {
   },
 
   renewed({ watched: own, field }, word, sent) {
-    // Past its deadline it is lost, whatever the server says: after a stall, replies are handled before timers.
+    // A hold past its deadline is lost, whatever the server says: after a stall, replies are handled before timers.
     dropExpired(own);
     own.renewing--;
     const { env, watchdog } = own.table;
     const first = holdUnder(own, field);
-    // The holds may have been given back, or be others by now.
+    // The holds may have been given back by now, or replaced by others.
     if (!first) return watchdog.watch(own);
     const { side } = first;
     if (word !== DONE) return loseAll(own, whyNotHeld(own, word, side), side);

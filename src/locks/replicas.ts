@@ -1,7 +1,7 @@
 /**
- * Grants that replicas must acknowledge. WAIT counts the writes of its own connection and blocks it, so grants travel
- * on a connection of their own, with a WAIT behind them. Those that come while a WAIT blocks it share the next one:
- * with a WAIT for each, the time-outs of a stalled replica would add up.
+ * Sends grants that replicas must acknowledge. WAIT counts the writes of its own connection and blocks it, so grants have
+ * a connection of their own, and a WAIT behind them. Grants that come while a WAIT blocks it share the next WAIT: with a
+ * WAIT for each grant, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
@@ -23,14 +23,14 @@ export interface ReplicasOptions {
   readonly legacyServer: boolean;
 }
 
-/** What a call asks for, however often it is sent. */
+/** The request of one call, however often its script is sent. */
 interface Request {
   readonly script: EvalArguments;
-  /** Of an outermost one. */
+  /** Of an outermost call. */
   readonly wireId: string | undefined;
-  /** The call, and its commands without an answer. */
+  /** Parts that are open: the call itself, and its commands without an answer. */
   open: number;
-  /** Set once the wire id is over: gives back what it gets all the same. */
+  /** Set once the wire id is over: gives back a grant that comes all the same. */
   undo: (() => void) | undefined;
 }
 
@@ -41,7 +41,7 @@ interface Grant {
   readonly reject: (error: unknown) => void;
 }
 
-/** Refuses a grant that nobody wants any more. */
+/** Whether the call still wants the grant; if not, the grant is rejected. */
 function isWanted({ request, reject }: Grant): boolean {
   if (request.undo) reject(new Error("its call is over"));
   return !request.undo;
@@ -50,9 +50,9 @@ function isWanted({ request, reject }: Grant): boolean {
 export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #sender: Sender;
-  /** Of each server that a batch of grants is under way to: those that go next. */
+  /** The grants of the next batch, by server; there while a batch is under way to that server. */
   readonly #next = new Map<string, Grant[]>();
-  /** Open ones, by wire id. */
+  /** Open requests, by wire id. */
   readonly #requests = new Map<string, Set<Request>>();
   readonly #stopListening: readonly (() => void)[];
 
@@ -64,22 +64,22 @@ export class Replicas {
       runner.connectionEpoch++;
     };
     for (const event of ["close", "node error", "-node"]) connection.on(event, lost);
-    // Its connection ends with the one that it was made from, and is connected again likewise.
+    // The connection ends, and connects again, together with the user's connection from which it was made.
     this.#stopListening = [
       onEvents(runner.connection, ["end"], () => connection.disconnect()),
       onEvents(runner.connection, ["ready"], () => this.#reconnect()),
     ];
   }
 
-  /** How many scripts were sent on its connection. */
+  /** How many scripts were sent on this connection. */
   get sent(): number {
     return this.#sender.sent;
   }
 
   /**
-   * Runs a granting script on the lock `key`; `granted` says of what was read from its reply whether it was granted.
-   * `wireId`: of an outermost one, until {@link end}.
-   * @throws REPLICAS if it was granted and too few acknowledged: the caller undoes it
+   * Runs a script that grants the lock `key`; `granted` says whether the value read from its reply is a grant.
+   * `wireId`: of an outermost call; {@link end} ends it.
+   * @throws REPLICAS if the lock was granted but too few replicas acknowledged: the caller undoes the grant
    */
   async call<T>(
     key: string,
@@ -100,7 +100,7 @@ export class Replicas {
       this.#open(request, handled);
       return sent;
     };
-    // It may have to wait for the WAIT before its own.
+    // The command may have to wait for an earlier WAIT, and then for its own.
     const within = (call.within ?? runner.commandTimeout) + 2 * timeout;
     const command = { lockName, keys, send, blocks: true };
     const answered = runner.send(command, (pair) => pair as Acknowledged, within);
@@ -113,7 +113,7 @@ export class Replicas {
     return value;
   }
 
-  /** This wire id is over: what waits to be sent for it is dropped, and what it gets all the same is undone. */
+  /** This wire id is over: grants that are not sent yet are dropped, and a grant that comes all the same is undone. */
   end(wireId: string, undo: () => void): void {
     for (const request of this.#requests.get(wireId) ?? []) request.undo = undo;
   }
@@ -123,7 +123,7 @@ export class Replicas {
     this.#options.connection.disconnect();
   }
 
-  /** Part of a request is open until this has settled. */
+  /** A part of the request is open until `work` has settled. */
   #open(request: Request, work: Promise<unknown>): void {
     const { wireId } = request;
     if (wireId === undefined) return void quietly(work);
@@ -140,14 +140,14 @@ export class Replicas {
     const { connection } = this.#options;
     if (connection.status !== "end") return;
     connection.connect().catch(() => {
-      // The calls on it report what is wrong.
+      // The calls on this connection report what is wrong.
     });
   }
 
   #enqueue(key: string, request: Request): Promise<Acknowledged> {
-    // By the user's options it may have given up, and nothing else would bring it back.
+    // By the user's options the connection may have given up, and nothing else would connect it again.
     if (this.#options.runner.connected) this.#reconnect();
-    // One pipeline, and one WAIT, are for one server.
+    // A pipeline and its WAIT can go to one server only.
     const server = masterAddress(this.#options.connection, key);
     return new Promise((resolve, reject) => {
       const grant = { request, resolve, reject };
@@ -158,7 +158,7 @@ export class Replicas {
   }
 
   #start(server: string, grants: Grant[]): void {
-    // Those of one tick travel together.
+    // Grants of one tick are sent together.
     this.#next.set(server, grants);
     nextTick(() => {
       const next: Grant[] = [];
@@ -172,7 +172,7 @@ export class Replicas {
         if (next.length > 0) this.#start(server, next);
         else this.#next.delete(server);
       };
-      // A connection that does not answer must not hold the next ones up for ever.
+      // A connection that does not answer must not hold up the next batch for ever.
       const cancel = clock.after(commandTimeout + this.#options.timeout, () => {
         this.#replace();
         done();
@@ -181,11 +181,11 @@ export class Replicas {
     });
   }
 
-  /** A connection that does not answer may never do so again, and be kept by TCP for long. */
+  /** Connects again: a connection that does not answer may never do so, while TCP keeps it for long. */
   #replace(): void {
     const { connection } = this.#options;
     lookForMasters(connection);
-    // What it has not answered is sent again at once, while the tombstones of what is given up stand.
+    // Unanswered commands are then sent again at once, while the tombstones of calls that were given up still stand.
     if (!isCluster(connection) && connection.status === "ready") connection.disconnect(true);
   }
 
@@ -205,7 +205,7 @@ export class Replicas {
     }
   }
 
-  /** ioredis follows a slot that has moved, but not when one command of a pipeline has found what it wanted: the WAIT. */
+  /** ioredis follows a slot that has moved, but not if one command of the pipeline, the WAIT, got its answer. */
   #refuse(reject: (error: unknown) => void, error: unknown): void {
     if (isMoved(error)) lookForMasters(this.#options.connection);
     reject(error);

@@ -1,4 +1,4 @@
-/** What is told of a hold: its grant and its end, that it lasts for long, and its life on a channel. */
+/** Tells of calls and holds by events and diagnostics channels: a wait, a grant, the end of a hold, a long hold. */
 import type { CallSite } from "../base/call-site.js";
 import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
 import type { LockEvent } from "../base/events.js";
@@ -10,7 +10,7 @@ import { hasAnother } from "./holds.js";
 import { wireIdOf } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 
-/** A call waits from now on, for a hold under the wire id of this number unless its owner has one. */
+/** Tells that a call waits, under the wire id of its owner's live holds, or else under that of this number. */
 export function tellWaiting(own: OwnerLock, backend: Backend, number: number): void {
   const { env } = own.table;
   const { events } = env;
@@ -19,7 +19,7 @@ export function tellWaiting(own: OwnerLock, backend: Backend, number: number): v
   if (events.heard("waiting")) events.emit("waiting", { ...eventOf(backend), ownerId });
 }
 
-/** The call that was granted this is about to resolve, `waited` milliseconds after it was made, at `callSite`. */
+/** Tells of a grant, just before its call resolves. The call was made at `callSite`, `waited` milliseconds ago. */
 export function tellGrant(
   env: Env,
   backend: Backend,
@@ -35,7 +35,7 @@ export function tellGrant(
   follow(env, backend, grant);
 }
 
-/** From now on subscribers of the channel are told of the end of a hold, and listeners of `longHold` if it lasts. */
+/** From now on, subscribers of the channel hear of the end of the hold, and listeners of `longHold` if it lasts long. */
 export function follow(env: Env, about: Pick<LockEvent, "lockName" | "kind">, record: HoldRecord): void {
   env.longHolds?.watch(record, about);
   if (isHeard(holdChannel)) publish(env.clientId, about, record);

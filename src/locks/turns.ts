@@ -1,35 +1,35 @@
-/** Whose turn it is among the runs of one lock by one owner. */
+/** The turns of one owner's runs on one lock. It knows neither holds nor commands. */
 import { encloses, type Frame } from "../owners/context.js";
 
-/** How a run shares its turn: sibling reads do, everything else does not. */
+/** Whether a run shares its turn: sibling reads share one, all other runs do not. */
 export type AccessMode = "shared" | "exclusive";
 
 /** A call that may have to wait for the runs of its owner. */
 export interface TurnTaker {
-  /** Calls with one queue name get the lock in order, so one of them at a time is enough to be resumed. */
+  /** Calls with one queue name get the lock in order, so it is enough to resume one of them at a time. */
   readonly queueName: string;
-  /** A part of a group's call takes its turn with the other parts, so it is always resumed. */
+  /** The call is a part of a group's call: it takes its turn together with the other parts, so it is always resumed. */
   readonly isMember: boolean;
-  /** It waits for its turn; kept by {@link Turns}. */
+  /** The call waits for its turn; kept by {@link Turns}. */
   awaitsTurn?: boolean;
-  /** False while it is another's turn. @throws if its turn can never come */
+  /** False while another run has the turn. @throws if the turn of this call can never come */
   hasTurn(): boolean;
-  /** It is to look again. */
+  /** Makes the call check its turn again. */
   resume(): void;
 }
 
 export class Turns {
   readonly #active = new Map<Frame, AccessMode>();
-  /** In the order in which they began to wait. */
+  /** Calls that wait for their turn, in the order in which they began to wait. */
   readonly #waiting = new Set<TurnTaker>();
-  /** Was resumed, and has neither got the lock nor given up. */
+  /** The call that was resumed, and has neither got the lock nor given up. */
   #next: TurnTaker | undefined;
 
   get idle(): boolean {
     return this.#active.size === 0 && this.#waiting.size === 0 && !this.#next;
   }
 
-  /** True if every active run encloses this one, or shares the turn with it; and for what is no run. */
+  /** True if every active run encloses this one, or shares the turn with it. A call that is no run is always admitted. */
   admits(frame: Frame | undefined, accessMode: AccessMode): boolean {
     if (!frame) return true;
     for (const [other, theirs] of this.#active) {
@@ -48,7 +48,7 @@ export class Turns {
     return this.#active.delete(frame);
   }
 
-  /** It is another's turn. */
+  /** Another run has the turn: the call waits. */
   await(call: TurnTaker): void {
     this.settle(call);
     call.awaitsTurn = true;
@@ -63,7 +63,7 @@ export class Turns {
     this.#waiting.delete(call);
   }
 
-  /** Resumes the calls whose turn it is: of those that get the lock one after the other, the first. */
+  /** Resumes the calls whose turn it is. Of calls with one queue name, it resumes the first only. */
   resume(): void {
     for (const call of this.#waiting) {
       const isBehind = !call.isMember && this.#next?.queueName === call.queueName;
@@ -79,7 +79,7 @@ function hasTurn(call: TurnTaker): boolean {
   try {
     return call.hasTurn();
   } catch {
-    // It will find out itself.
+    // The call itself meets this error when it tries.
     return true;
   }
 }

@@ -1,4 +1,4 @@
-/** The rule of a read-write lock that an owner who only reads can never come to write. */
+/** The rule of a read-write lock that an owner with read holds only cannot get the write side. */
 import { LockUpgradeError } from "../base/errors.js";
 import { encloses, type Frame } from "../owners/context.js";
 import type { Backend } from "./backend.js";
@@ -13,16 +13,16 @@ export interface Upgrade {
 }
 
 /**
- * Of a call that wants the write side: false while it has to wait for sibling runs of its owner that read. `ordered`: it
- * is its turn among the commands of its owner.
- * @throws UPGRADE_REFUSED if it would wait for a read hold that can only end after it: a bare one, or one of a run that
- * it was called in
+ * Whether a call that wants the write side may try; false while sibling runs of its owner read. `ordered`: the commands
+ * that its owner called before it have ended.
+ * @throws UPGRADE_REFUSED if the call would wait for a read hold that can only end after the call: a bare hold, or the
+ * hold of a run that the call was made in
  */
 export function admitsUpgrade({ backend, caller, own }: Upgrade, ordered: boolean): boolean {
   let reads = false;
   let blocked = false;
   for (const { isHeld, frame, side, state } of holdsOf(own)) {
-    // One on its way back is still held on the server: its unlock was called later.
+    // A write hold on its way back is still held on the server: its unlock was called later than this call.
     if (side === "write" && (isHeld || (ordered && state === "ended"))) return true;
     if (!isHeld) continue;
     reads = true;

@@ -4,7 +4,7 @@ export function noop(): void {
   // Nothing to do.
 }
 
-/** The settling of work whose outcome others look after. */
+/** Resolves when the work has settled; its outcome is handled elsewhere. */
 export function quietly(work: Promise<unknown>): Promise<void> {
   return work.then(noop, noop);
 }
