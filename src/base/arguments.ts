@@ -2,14 +2,17 @@
  * Checks what users pass in, before anything is sent. TypeError for a wrong type, RangeError for a wrong value.
  */
 
-/** What a caller wrote: it inherits nothing, so that a polluted Object.prototype sets no option. */
+/** The options of a call, in an object without a prototype, so that a polluted Object.prototype sets no option. */
 export type Options = Readonly<Record<string, unknown>>;
 
 export const NO_OPTIONS: Options = Object.freeze(Object.create(null));
 
 const LONGEST_SHOWN = 40;
 
-/** What was passed, as an error's text names it. Objects and long strings may carry more than a text should. */
+/**
+ * How an error's text names the value that was passed. The contents of objects and long strings stay out of it: they
+ * may be more than a text should show.
+ */
 export function received(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
@@ -19,14 +22,16 @@ export function received(value: unknown): string {
   return text.length <= LONGEST_SHOWN ? text : `a ${typeof value}`;
 }
 
-/** The own properties of an options object, which has no other string keys than `known`; undefined is an empty one. */
+/**
+ * The own properties of an options object; undefined counts as an empty one. @throws TypeError for a key not in `known`
+ */
 export function checkOptions(value: unknown, known: readonly string[], where: string): Options {
   if (value === undefined) return NO_OPTIONS;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(`${where}: options must be an object, not ${received(value)}`);
   }
   const entries = Object.entries(value);
-  // A signal, an Owner or a Map has no keys: it would pass for no options at all.
+  // An AbortSignal, an Owner or a Map has no own keys, so without this check it would count as empty options.
   const { name } = value.constructor ?? Object;
   if (entries.length === 0 && name !== "Object") {
     const like = `{ ${known.join(", ")} }`;
@@ -43,7 +48,7 @@ export function checkOptions(value: unknown, known: readonly string[], where: st
 }
 
 const NAME_BYTES = 512;
-/** Bytes of UTF-8 that one unit of a string can take. */
+/** The most bytes of UTF-8 that one UTF-16 code unit of a string takes. */
 const LONGEST_UNIT = 3;
 
 /** A lock's name: 1 to 512 bytes of well-formed UTF-8. */
@@ -87,7 +92,7 @@ export function checkInteger(value: unknown, what: string, least: number, hint =
 
 export function checkSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined) return undefined;
-  // Structural, for signals of another realm or a polyfill.
+  // Checked by its members, not by `instanceof`: a signal may come from another realm or from a polyfill.
   if (
     typeof value !== "object" ||
     value === null ||

@@ -1,37 +1,40 @@
 /**
  * The tracing channels `holdfast:lock` (a call, until it is granted or over) and `holdfast:hold` (from grant to end) of
- * node:diagnostics_channel. While nobody listens, nothing is made for them.
+ * node:diagnostics_channel. While nobody subscribes, no contexts are made.
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import { type CallLimits, type LockKind, reasonOf } from "./events.js";
 
-/** What subscribers of `holdfast:lock` get, filled in as the call goes on. */
+/** What subscribers of `holdfast:lock` get; it is filled in as the call goes on. */
 export interface LockCallContext {
-  /** Of the client that the call is made by. */
+  /** The id of the client that makes the call. */
   readonly clientId: string;
-  /** Without the prefix. */
+  /** The name of the lock or synchronizer, without the prefix. */
   readonly lockName: string;
-  /** What it is a lock or synchronizer of. */
+  /** The kind of lock or synchronizer. */
   readonly kind: LockKind;
-  /** Under which it was granted, if it was. */
+  /** The owner that was granted the lock, `clientId:n`; absent without a grant. */
   ownerId?: string;
-  /** How it ended, unless it failed: `timeout`, `abort` and `closed` also of a call that rejects for it. */
+  /**
+   * How the call ended: `timeout`, `abort` and `closed` also if it rejects for that reason. Absent if it failed
+   * otherwise.
+   */
   outcome?: "acquired" | "rejected" | "timeout" | "abort" | "closed";
 }
 
-/** What subscribers of `holdfast:hold` get, filled in when it ends. */
+/** What subscribers of `holdfast:hold` get; it is filled in when the hold ends. */
 export interface HoldContext {
-  /** Of the client that has the hold. */
+  /** The id of the client that has the hold. */
   readonly clientId: string;
-  /** Without the prefix. */
+  /** The name of the lock, without the prefix. */
   readonly lockName: string;
-  /** What it is a lock of. */
+  /** The kind of lock. */
   readonly kind: LockKind;
-  /** Under which it was granted. */
+  /** The owner that was granted the lock, `clientId:n`. */
   readonly ownerId: string;
-  /** How it ended: `released` as soon as it is on its way back. */
+  /** How the hold ended: `released` as soon as it is on its way back. */
   outcome?: "released" | "lost";
-  /** The LockLostError of one that was lost. */
+  /** The LockLostError, if the hold was lost. */
   error?: unknown;
 }
 
@@ -46,14 +49,14 @@ export function isHeard(channel: Heard): boolean {
   return channel.hasSubscribers ?? isAnyHeard(channel);
 }
 
-/** Node before 20.13 does not know it of the channel as a whole. */
+/** Node before 20.13 has no `hasSubscribers` for the tracing channel as a whole, so each of its channels is asked. */
 function isAnyHeard({ start, end, asyncStart, asyncEnd, error }: Heard): boolean {
   return [start, end, asyncStart, asyncEnd, error].some(({ hasSubscribers }) => hasSubscribers);
 }
 
 /**
  * Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within its wait;
- * `refuse` then rejects with what the caller gets, and subscribers of `error` too.
+ * `refuse` then rejects with the error that the caller and subscribers of `error` get.
  */
 export function traceCall<G>(
   context: LockCallContext,

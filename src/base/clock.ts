@@ -23,8 +23,8 @@ export interface Clock {
   /** Epoch milliseconds. */
   wall(): number;
   /**
-   * Calls back once after `ms` (any size; a time that is over is none), without keeping the process alive. Returns the
-   * way to cancel it.
+   * Calls back once after `ms` (of any size; below 0 counts as 0), without keeping the process alive. Returns a
+   * function that cancels the call.
    */
   after(ms: number, callback: () => void): () => void;
 }
@@ -34,39 +34,46 @@ export function instant(clock: Clock): Instant {
 }
 
 /**
- * Milliseconds since `start`, the larger of what the two clocks say: the monotonic one misses a suspend, the wall
- * clock a step back, and a lease that is believed to be longer than it is would be two holders.
+ * Milliseconds since `start`: the larger of what the two clocks say, because the monotonic clock stands still while the
+ * machine sleeps, and the wall clock can step back. If too little time seemed to have passed, a hold would seem to last
+ * beyond its lease, and the lock could have two holders.
  */
 export function elapsedSince(clock: Clock, start: Instant): number {
   return elapsed(start, instant(clock));
 }
 
-/** As {@link elapsedSince}, for who has read the clocks. */
+/** As {@link elapsedSince}, for a caller that has read both clocks already. */
 export function elapsed(start: Instant, now: Instant): number {
   return Math.max(now.mono - start.mono, now.wall - start.wall);
 }
 
 /**
- * Milliseconds since `start`, the smaller of what the two clocks say: the wall clock may have been set forth, and a time
- * that is believed to be later than it is would let what is too late be done.
+ * Milliseconds since `start`: the smaller of what the two clocks say, because the wall clock can be set forward. If too
+ * much time seemed to have passed, a command could be run after its deadline.
  */
 export function leastElapsedSince(clock: Clock, start: Instant): number {
   return Math.min(clock.mono() - start.mono, clock.wall() - start.wall);
 }
 
-/** An instant on the monotonic clock, earlier if the wall clock says that more time has passed since. */
+/**
+ * A past moment on the monotonic clock; earlier than that clock has it if the wall clock says that more time has
+ * passed.
+ */
 export function onMono(moment: Instant, now: Instant): number {
   return now.mono - elapsed(moment, now);
 }
 
-/** Milliseconds by which a timer is late if the event loop stalled: what has arrived meanwhile is to be read first. */
+/**
+ * A timer that is so many milliseconds late shows that the event loop stalled: answers that arrived meanwhile are then
+ * read before its callback runs.
+ */
 const STALL = 10;
 
 export const systemClock: Clock = {
   mono: monotonic,
   wall: wallTime,
   after(time, callback) {
-    // Node warns of a negative one.
+    // Node warns of a negative delay.
     const ms = Math.max(0, time);
     if (ms <= LONGEST_TIMER) {
       const due = monotonic() + ms;

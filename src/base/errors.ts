@@ -16,12 +16,12 @@ export type LockErrorCode =
   | "UNSUPPORTED"
   | "WRONG_DATA";
 
-/** How a hold was lost; the best that is known. */
+/** How a hold was lost, as far as that is known. */
 export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "closed";
 
 const BRAND = Symbol.for("holdfast.LockError");
 
-/** How a text begins; a call on the client as a whole has no lock. */
+/** The beginning of an error's text; empty for a call on the client as a whole, which has no lock. */
 function about(lockName: string): string {
   return lockName ? `lock "${lockName}": ` : "";
 }
@@ -32,11 +32,11 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
   readonly code: C;
   /** The name of the lock or synchronizer that the call was for, without the prefix. */
   readonly lockName: string;
-  /** Of a call on a group of locks: what each of its members failed with. */
+  /** What each member failed with, if the call was for a group of locks. */
   declare readonly errors?: readonly unknown[];
 
   static {
-    // The name under which it is exported, for messages like Jest's "Expected constructor".
+    // The class is exported by this name; messages such as Jest's "Expected constructor" show it.
     Object.defineProperty(LockErrorBase, "name", { value: "LockError" });
   }
 
@@ -66,7 +66,7 @@ export class LockTimeoutError extends LockErrorBase<"WAIT_TIMEOUT"> {
   /** Milliseconds from the call to its end. */
   readonly waited: number;
 
-  /** `what`: was too little, `cure`: what to do, `holder`: who has it, if that is known. */
+  /** `what`: what was not free, or too few; `cure`: what to do; `holder`: who holds the lock, if that is known. */
   constructor(
     lockName: string,
     waited: number,
@@ -78,7 +78,7 @@ export class LockTimeoutError extends LockErrorBase<"WAIT_TIMEOUT"> {
   }
 }
 
-/** An unlock by one who does not hold the lock; never used for a loss. */
+/** An owner that does not hold the lock tried to unlock it; never used for a lost hold. */
 export class LockNotOwnerError extends LockErrorBase<"NOT_OWNER"> {
   constructor(lockName: string, message: string) {
     super("NOT_OWNER", lockName, message);
@@ -95,9 +95,9 @@ const LOSSES: Record<LossReason, string> = {
 
 /** The hold ended before its unlock. `since`: epoch milliseconds; `result`: what the function of a `run` returned. */
 export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
-  /** The best that is known of why. */
+  /** Why it was lost, as far as that is known. */
   readonly reason: LossReason;
-  /** When it was lost, in epoch milliseconds. */
+  /** When the hold was lost, in epoch milliseconds. */
   readonly since: number;
   /** What the function of a `run` returned. */
   readonly result?: unknown;
@@ -125,7 +125,7 @@ export class LockUpgradeError extends LockErrorBase<"UPGRADE_REFUSED"> {
   }
 }
 
-/** RedLock got too few answers: no majority of them, or none that decides a question. */
+/** Too few masters of a RedLock answered: no majority for a grant, or not enough answers to decide a question. */
 export class QuorumError extends LockErrorBase<"QUORUM"> {
   /** How many masters were in favour. */
   readonly votes: number;
@@ -160,7 +160,7 @@ export class ReplicationError extends LockErrorBase<"REPLICAS"> {
   }
 }
 
-/** No usable answer from Redis in time. What a late answer grants is given back. */
+/** Redis gave no usable answer in time. The client gives back what a late answer grants. */
 export class RedisUnavailableError extends LockErrorBase<"UNAVAILABLE"> {
   constructor(lockName: string, cause?: unknown) {
     const why = cause instanceof Error ? `: ${cause.message}` : "";
@@ -186,13 +186,13 @@ export class ClientClosedError extends LockErrorBase<"CLIENT_CLOSED"> {
 
 /** The server is too old, or lacks or forbids a command; the text says which. */
 export class UnsupportedServerError extends LockErrorBase<"UNSUPPORTED"> {
-  /** `cure`: what to do; if absent, to allow what is forbidden. */
+  /** `cure`: what to do; by default, to give the user the missing rights. */
   constructor(lockName: string, what: string, cause?: unknown, cure: string = RIGHTS_CURE) {
     super("UNSUPPORTED", lockName, `${about(lockName)}${what}; ${cure}`, cause);
   }
 }
 
-/** The lock's key holds other data. The text is the one of Redis; the data was left alone. */
+/** The lock's key holds other data, which was left unchanged. The text contains that of Redis. */
 export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
   constructor(lockName: string, cause: Error) {
     super(
@@ -204,7 +204,7 @@ export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
   }
 }
 
-/** Adds what the members of a group failed with to the error that stands for all. */
+/** Adds the errors of a group's members to the error that stands for all of them. */
 export function withErrors<E extends LockError>(error: E, errors: readonly unknown[]): E {
   Object.defineProperty(error, "errors", { value: errors, configurable: true });
   return error;
@@ -227,12 +227,13 @@ interface LockErrorByCode {
 /** Any error of this library: `switch (error.code)` narrows it to the class. Test with {@link isLockError}. */
 export type LockError = LockErrorByCode[LockErrorCode];
 
-/** The base of all classes of errors. To the compiler, `instanceof` gives one of them: nothing else has this base. */
+/** The base class of all errors. The compiler takes `instanceof` of it for any of them: nothing else has this base. */
 export const LockError: (abstract new (...args: never) => LockError) & { readonly prototype: LockError } =
   LockErrorBase as never;
 
 /**
- * True for an error of this library, of this or another copy of it in the process; with `code`, for that one only.
+ * True for an error of this library, or of another copy of it in the process; with `code`, only for an error of that
+ * code.
  * @example
  * try {
  *   await client.getLock("stock:42").run(() => sell("42"), { wait: 500 });

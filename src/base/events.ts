@@ -17,38 +17,43 @@ export type LockKind =
   | "permits"
   | "latch";
 
-/** What every event tells. `ownerId` is `clientId:n`, for holds; `permitId` for permits with a lease. */
+/** What every event tells. Holds have an `ownerId`, `clientId:n`; permits with a lease have a `permitId`. */
 export interface LockEvent {
-  /** Without the prefix. */
+  /** The name of the lock or synchronizer, without the prefix. */
   readonly lockName: string;
-  /** What it is a lock or synchronizer of. */
+  /** The kind of lock or synchronizer. */
   readonly kind: LockKind;
-  /** Of whom it is told: `clientId:n`. */
+  /** The owner that the event is about: `clientId:n`. */
   readonly ownerId?: string;
-  /** Of a permit that has an id. */
+  /** The id of the permit, if it has one. */
   readonly permitId?: string;
 }
 
 /** Durations in milliseconds. */
 export interface LockEvents {
   /**
-   * A hold or permits were granted, `waited` after the call; `nested` to an owner that had the lock already. A permit with a
-   * `lease` may end by itself, or elsewhere, without a further event.
+   * A hold or permits were granted, `waited` after the call; `nested` if the owner had the lock already. A permit with
+   * a `lease` may end by itself, or be given back elsewhere, without a further event.
    */
   acquired: LockEvent & { readonly waited: number; readonly nested: boolean; readonly lease?: number };
-  /** A hold or permits were given back; `held` after the grant, where this client knows of it. */
+  /** A hold or permits were given back, `held` after the grant, if this client knows of the grant. */
   released: LockEvent & { readonly held?: number };
-  /** A call was refused, or stands behind others, and waits. */
+  /** A call waits, because it was refused or stands behind other calls. */
   waiting: LockEvent;
-  /** A single try stayed with others: a `tryLock()` without a wait resolves with null. */
+  /**
+   * A call that does not wait was refused, because others have the lock: `tryLock()` without a wait resolves with null.
+   */
   rejected: LockEvent;
-  /** A call ended without a grant after it had `waited`, by its own wait or signal, or with the client. */
+  /**
+   * A call ended without a grant after it had `waited`: its wait was over, its signal aborted, or the client was
+   * closed.
+   */
   gaveUp: LockEvent & { readonly reason: "timeout" | "abort" | "closed"; readonly waited: number };
-  /** A hold is older than the option `warnAfter`; told once for each. */
+  /** A hold is older than the option `warnAfter`; this event comes once for each hold. */
   longHold: LockEvent & { readonly held: number };
   /** The watchdog renewed an owner's holds on a lock, or a permit. */
   renewed: LockEvent;
-  /** A renewal failed; the hold is still good and is tried again until its deadline. */
+  /** A renewal failed. The hold is still good, and the watchdog tries again until its deadline. */
   suspended: LockEvent & { readonly cause: unknown };
   /** A hold, or a permit that the watchdog keeps, ended before it was given back. */
   lost: LockEvent & { readonly reason: LossReason; readonly held?: number };
@@ -72,7 +77,9 @@ const NAMES: Record<LockEventName, true> = {
   error: true,
 };
 
-/** @throws TypeError for an event that never comes, and for what is no listener */
+/**
+ * @throws TypeError for an unknown event, and for a listener that is no function
+ */
 function checkListener(event: unknown, listener: unknown): void {
   if (typeof event !== "string" || !Object.hasOwn(NAMES, event)) {
     throw new TypeError(`event must be one of ${Object.keys(NAMES).join(", ")}, not ${received(event)}`);
@@ -80,12 +87,13 @@ function checkListener(event: unknown, listener: unknown): void {
   checkFunction(listener, "listener");
 }
 
-/** Told of each event of one name. */
+/** Called with each event of one name. */
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
 /**
- * What the emitter calls of each event, with a listener as its context. It lets a throw out of emit(): that would stop the
- * watchdog, and keep the listeners behind from hearing the event.
+ * For each event the function that the emitter calls, with the user's listener as its `this`. It catches what the
+ * listener throws. The emitter would let the error out of emit(): that would stop the watchdog, and later listeners
+ * would miss the event.
  */
 const TELL = Object.fromEntries(
   Object.keys(NAMES).map((event) => [
@@ -100,7 +108,7 @@ const TELL = Object.fromEntries(
   ]),
 ) as Record<LockEventName, (payload: unknown) => void>;
 
-/** How an event counts. */
+/** How each event changes the figures. */
 const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockEvents[E]) => void } = {
   acquired: (figures, { waited, nested }) => figures.acquired(waited, nested),
   released: (figures, { held }) => figures.released(held),
@@ -113,7 +121,7 @@ const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockE
   lost: (figures, { held }) => figures.lost(held),
 };
 
-/** Delivers events outside every scope (`outside` runs a function so). */
+/** Delivers events outside every scope; `outside` runs a function there. */
 export class Events {
   readonly figures: Figures = new Figures();
   readonly #emitter = new EventEmitter();
@@ -138,7 +146,7 @@ export class Events {
     this.#emitter.off(event, TELL[event], listener);
   }
 
-  /** Whether anybody listens: hot paths build no event otherwise, and count by {@link figures} what it would tell. */
+  /** Whether anybody listens. If nobody does, hot paths build no event and only count by {@link figures}. */
   heard(event: LockEventName): boolean {
     return this.#emitter.listenerCount(event) > 0;
   }
@@ -149,14 +157,16 @@ export class Events {
     this.#outside(() => void this.#emitter.emit(event, payload));
   }
 
-  /** Tells of a hold that was granted, `waited` milliseconds after it was asked for. No event is built that nobody hears. */
+  /**
+   * Tells that a hold was granted, `waited` milliseconds after the call. The event is built only if somebody listens.
+   */
   tellGrant(about: LockEvent, hold: ToldHold, waited: number, nested: boolean): void {
     if (!this.heard("acquired")) return this.figures.acquired(waited, nested);
     const { lockName, kind } = about;
     this.emit("acquired", { lockName, kind, ownerId: hold.ownerId, waited, nested });
   }
 
-  /** Tells that such a hold was given back, likewise. */
+  /** Tells that a hold was given back. The event is built only if somebody listens. */
   tellRelease(about: LockEvent, hold: ToldHold): void {
     const { heldFor: held } = hold;
     if (!this.heard("released")) return this.figures.released(held);
@@ -165,8 +175,8 @@ export class Events {
   }
 
   /**
-   * Tells of a call that was not granted, after it had `waited`: `error` is what it rejects with, undefined if its wait was
-   * over. An error that comes from elsewhere is the call's to tell.
+   * Tells that a call ended without a grant after it had `waited`. `error`: what the call rejects with; undefined if
+   * its wait was over. There is no event for an error that is neither an abort nor a close: the call itself reports it.
    */
   tellEnd(about: LockEvent, { wait, signal }: CallLimits, waited: number, error?: unknown): void {
     if (error === undefined && wait === 0) return this.emit("rejected", about);
@@ -189,7 +199,7 @@ export interface CallLimits {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What ended a call from outside; undefined for an error that comes from elsewhere. */
+/** What ended a call from outside: its signal, or the close of the client; undefined for any other error. */
 export function reasonOf(error: unknown, signal: AbortSignal | undefined): "abort" | "closed" | undefined {
   if (signal?.aborted && error === signal.reason) return "abort";
   return isLockError(error, "CLIENT_CLOSED") ? "closed" : undefined;

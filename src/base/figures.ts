@@ -1,15 +1,18 @@
-/** What a client has done so far, by count. Counting costs a few additions, so it is always done. */
+/** Counts what a client has done so far. Counting costs a few additions, so it is always done. */
 
 /** Upper bounds of the buckets in milliseconds: each about three times the one before. */
 const BOUNDS = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
 
 /** How many durations of which length there were. */
 export interface DurationHistogram {
-  /** How many there were. */
+  /** How many durations there were. */
   readonly count: number;
-  /** All together, in milliseconds. */
+  /** The sum of all durations, in milliseconds. */
   readonly sum: number;
-  /** Each counts those above the bound before it and up to its own, `le` milliseconds; the last one's is Infinity. */
+  /**
+   * Each bucket counts the durations above the bound before it and up to its own, `le` milliseconds; the last bound is
+   * Infinity.
+   */
   readonly buckets: readonly { readonly le: number; readonly count: number }[];
 }
 
@@ -19,27 +22,30 @@ export interface LockClientStats {
   readonly acquired: number;
   /** Grants to owners that had the lock already. */
   readonly nested: number;
-  /** Single tries that stayed with others. */
+  /** Calls that do not wait, and were refused because others have the lock. */
   readonly rejected: number;
-  /** Calls whose `wait` was over first. */
+  /** Calls that ended because their `wait` was over. */
   readonly timedOut: number;
   /** Calls that their `signal` ended. */
   readonly aborted: number;
-  /** Holds that were given back, and calls that gave back permits, also where the answer came after their end. */
+  /** Holds that were given back, and calls that gave back permits; also if the answer came after the call had ended. */
   readonly released: number;
-  /** Holds, kept permits and those of a `run` that ended before. */
+  /** Holds, kept permits, and permits of a semaphore's `run` that ended before they were given back. */
   readonly lost: number;
   /** Renewals by the watchdog. */
   readonly renewals: number;
   /** Scripts sent to Redis. */
   readonly commands: number;
-  /** Holds, kept permits and those of each `run` of a semaphore now. A hold on a group is not one of its own: its members are. */
+  /**
+   * Holds, kept permits, and calls of a semaphore's `run` now. A hold on a group is not counted, but the holds on its
+   * members are.
+   */
   readonly held: number;
   /** Calls that wait now. */
   readonly waiting: number;
-  /** From calls to their grants. */
+  /** How long calls waited for their grants. */
   readonly wait: DurationHistogram;
-  /** From grants to their ends, where this client knows of both. */
+  /** How long holds and permits lasted, if this client knows of their grant and of their end. */
   readonly hold: DurationHistogram;
 }
 

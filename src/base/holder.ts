@@ -1,11 +1,11 @@
 /** How the text of an error names the holder of a lock. */
 
-/** Says so of holds of this process. */
+/** The text for a holder in this process. */
 export const THIS_PROCESS = "this process itself";
 
 /**
- * Who holds one of these locks, in words for people, others before this process; undefined where that is not known soon. Never
- * rejects.
+ * Describes for people who holds one of these locks; a holder in another process goes before one in this process.
+ * Resolves with undefined if that is not known soon. Never rejects.
  */
 export type WhoHolds = (locks: readonly NamedKey[]) => Promise<string | undefined>;
 
@@ -15,7 +15,7 @@ export interface NamedKey {
   readonly key: string;
 }
 
-/** The first of those who hold, others before this process. */
+/** The first holder that is known; one in another process goes before one in this process. */
 export function foremost(holders: readonly (string | undefined)[]): string | undefined {
   const known = holders.filter((holder) => holder !== undefined);
   return known.find((holder) => holder !== THIS_PROCESS) ?? known[0];

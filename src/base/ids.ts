@@ -1,4 +1,4 @@
-/** Every random id of the library, by nanoid. */
+/** Makes every random id of the library, with nanoid. */
 import { customAlphabet } from "nanoid";
 
 const hex = customAlphabet("0123456789abcdef", 32);

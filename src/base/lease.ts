@@ -1,10 +1,13 @@
-/** What a lease means in time: how often it is renewed, and when what was granted for it ends here. */
+/** What a lease means in time: how often the client renews it, and when a hold with this lease ends locally. */
 
-/** Renewals come this often in a lease. */
+/** How many renewal intervals a lease has. */
 const RENEWALS = 3;
-/** Parts of the time between two renewals after which a failed one is tried again. */
+/** A failed renewal is tried again after this part (one tenth) of the renewal interval. */
 const RETRIES = 10;
-/** Taken off each local deadline besides the drift: timers and PTTL are exact to a millisecond or so. */
+/**
+ * Milliseconds taken off each local deadline in addition to the drift: timers and PTTL are exact to about a
+ * millisecond.
+ */
 const MARGIN = 2;
 
 /** Milliseconds from one renewal of a lease to the next. */
@@ -18,8 +21,8 @@ export function retryInterval(lease: number): number {
 }
 
 /**
- * Milliseconds to the local deadline of a lease whose command was sent `elapsed` milliseconds ago; not below 0. It lies before
- * the server's, whatever the clocks do.
+ * Milliseconds to the local deadline of a lease whose command was sent `elapsed` milliseconds ago; not below 0. The
+ * local deadline comes before the server's, whatever the clocks do.
  */
 export function untilDeadline(lease: number, drift: number, elapsed: number): number {
   return Math.max(0, lease * (1 - drift) - MARGIN - elapsed);

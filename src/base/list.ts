@@ -1,11 +1,11 @@
 /**
- * A doubly linked list whose items carry their own links: for what comes and goes with every call.
+ * A doubly linked list whose items carry their own links: for items that come and go with every call.
  *
- * A Set would do, but one that items stream through is rebuilt all the time, and its old tables keep dead items alive
- * until the next full garbage collection: a fifth of a busy client's time went there.
+ * A Set would do, but a Set with a stream of additions and deletions is rebuilt all the time, and its old tables keep
+ * dead items alive until the next full garbage collection: that took a fifth of a busy client's time.
  */
 export interface Item {
-  /** Kept by the list that the item is in. */
+  /** The list that the item is in sets these three. */
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
@@ -39,7 +39,7 @@ export class List<T extends Item> {
     return true;
   }
 
-  /** All items as they are now, or the first of them: they may come and go while the caller goes through them. */
+  /** A copy of all items, or of the first `most`: the list may change while the caller goes through the copy. */
   all(most: number = Number.POSITIVE_INFINITY): T[] {
     const items: T[] = [];
     for (let item = this.first; item && items.length < most; item = item.next) items.push(item);

@@ -1,6 +1,6 @@
 /**
- * How a lock's name becomes the names of its keys and channels on the wire, which are Redisson's.
- * Keys that only this library writes start with `holdfast_`, in the same hash slot.
+ * Makes the names of a lock's keys and channels on the wire, which are Redisson's, from the lock's name. Keys that only
+ * this library writes start with `holdfast_`, in the same hash slot.
  */
 import { checkName } from "./arguments.js";
 
@@ -14,12 +14,15 @@ function suffixed(name: string, suffix: string): string {
   return name.includes("{") ? `${name}:${suffix}` : `{${name}}:${suffix}`;
 }
 
-/** Where releases of a plain or fenced lock are announced; with a waiter's name, where one of a fair lock is woken. */
+/**
+ * The channel where releases of a plain or fenced lock are announced; with a waiter's name behind it, the channel where
+ * that waiter of a fair lock is woken.
+ */
 export function lockChannel(name: string): string {
   return prefixed("redisson_lock__channel", name);
 }
 
-/** Where releases of both sides of a read-write lock are announced. */
+/** The channel where releases of both sides of a read-write lock are announced. */
 export function readWriteChannel(name: string): string {
   return prefixed("redisson_rwlock", name);
 }
@@ -34,34 +37,34 @@ export function fairQueue(name: string): string {
   return prefixed("redisson_lock_queue", name);
 }
 
-/** When each place in that queue lapses. */
+/** The times at which the tickets in that queue lapse. */
 export function fairTimeouts(name: string): string {
   return prefixed("redisson_lock_timeout", name);
 }
 
-/** Until when each waiter of this library in that queue counts as alive. */
+/** The times until which this library's waiters in that queue count as alive. */
 export function fairAlive(name: string): string {
   return prefixed("holdfast_alive", name);
 }
 
-/** Until when each waiting writer of this library counts as alive. */
+/** The times until which this library's waiting writers count as alive. */
 export function waitingWriters(name: string): string {
   return prefixed("holdfast_writers", name);
 }
 
-/** Where free permits of a semaphore are announced. */
+/** The channel where free permits of a semaphore are announced. */
 export function semaphoreChannel(name: string): string {
   return prefixed("redisson_sc", name);
 }
 
-/** When the lease of each permit that is out ends. */
+/** The times at which the leases of the permits that are out end. */
 export function permitLeases(name: string): string {
   return suffixed(name, "timeout");
 }
 
 /**
- * Where the opening of a latch is announced. Redisson puts braces around every name. Around one that has some they
- * make another slot, which a cluster refuses, so there such a name is left as it is.
+ * The channel where the opening of a latch is announced. Redisson puts braces around every name. If the name has braces
+ * already, the channel is then in another slot, which a cluster refuses; so on a cluster such a name is left as it is.
  */
 export function latchChannel(name: string, clustered: boolean): string {
   return clustered && name.includes("{")
@@ -80,9 +83,9 @@ export function readHold(name: string, wireId: string, number: number): string {
 }
 
 /**
- * The key that says that the wire id (of a hold, or of one nested call) is over. It is Redisson's unlock latch, named
- * by the wire id instead of a random request id: a repeated release finds it and answers as the first one did, and
- * an acquire that arrives after its own clean-up finds it and is refused.
+ * The key that says that a wire id (of a hold, or of a permit) is over. It is Redisson's unlock latch, named by the
+ * wire id instead of a random request id: a repeated release finds it and answers as the first one did, and an acquire
+ * that arrives after its own clean-up finds it and is refused.
  */
 export function tombstone(name: string, wireId: string): string {
   return `${prefixed("redisson_unlock_latch", name)}:${wireId}`;
@@ -96,7 +99,7 @@ export function callTombstone(name: string, callId: string): string {
   return `${prefixed("holdfast_over", name)}:${callId}`;
 }
 
-/** Every key beside that of a name, of whatever kind. */
+/** All further keys of a name, for all kinds. */
 export function extraKeysOf(name: string, wireId: string): string[] {
   return [
     tokenCounter(name),
@@ -111,7 +114,7 @@ export function extraKeysOf(name: string, wireId: string): string[] {
   ];
 }
 
-/** Every channel of a name, of whatever kind; a fair lock has one for each waiter. */
+/** All channels of a name, for all kinds; a fair lock has one for each waiter. */
 export function extraChannelsOf(name: string, waiter: string, clustered: boolean): string[] {
   return [
     lockChannel(name),
@@ -124,7 +127,7 @@ export function extraChannelsOf(name: string, waiter: string, clustered: boolean
 
 /**
  * The key of the lock of this name.
- * @throws TypeError, RangeError for what is no name, or none that a cluster can have
+ * @throws TypeError, RangeError for a wrong name, and for a name that no lock on a cluster can have
  */
 export function lockKey(name: string, prefix: string, isCluster: boolean): string {
   checkName(name);
@@ -142,10 +145,10 @@ export function sharesOneSlot(name: string): boolean {
   return name.indexOf("}", open + 1) > open + 1;
 }
 
-/** What a client tells of itself; on a cluster in a slot of its own. */
+/** The key of what a client tells of itself; on a cluster each client's key has a slot of its own. */
 export function clientKey(id: string): string {
   return `holdfast_client:${id}`;
 }
 
-/** Until when each client that tells something counts as there. */
+/** The times until which clients that tell something count as present. */
 export const CLIENT_INDEX = "holdfast_clients";

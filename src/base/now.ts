@@ -1,7 +1,10 @@
-/** What a client holds and waits for now, as `holdfast/otel` asks it: it has no other way to the parts of a client. */
+/**
+ * What a client holds and waits for now. `holdfast/otel` asks for it, because it has no other access to a client's
+ * parts.
+ */
 import type { LockEvent } from "./events.js";
 
-/** Of one hold, permit or call. */
+/** What is told of one hold, permit or call. */
 export type About = Pick<LockEvent, "lockName" | "kind">;
 
 export interface Now {
@@ -11,5 +14,5 @@ export interface Now {
   readonly waiting: readonly About[];
 }
 
-/** The method of a client that tells it, in every copy of the library. */
+/** The name of the client's method that tells this; the same symbol in every copy of the library. */
 export const NOW: unique symbol = Symbol.for("holdfast.now/1") as never;

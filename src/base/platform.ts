@@ -1,14 +1,15 @@
 /**
- * Node's timers and clocks, taken once at import; the rest of the library uses no others (`eslint.config.js` sees to it).
+ * Node's timers and clocks, taken once at import; the rest of the library uses no others (`eslint.config.js` sees to
+ * it).
  *
- * Test frameworks replace them by fakes that stand still until a test moves them. Leases in Redis run by real time, and a
- * socket that waits for a fake `nextTick` to be written to would hang for the whole program.
+ * Test frameworks replace the global ones by fakes that stand still until a test moves them. But leases in Redis run by
+ * real time, and a socket whose write waits for a fake `nextTick` would hang for the whole program.
  */
 import { performance } from "node:perf_hooks";
 import process from "node:process";
 import timers from "node:timers";
 
-/** Where modules get a copy of `process`, as in Jest, that copy may hold a fake before this module is loaded. */
+/** Jest gives modules a copy of `process`, which may have a fake in it before this module is loaded. */
 const node: typeof process = process.getBuiltinModule?.("node:process") ?? process;
 
 const settled = Promise.resolve();
@@ -19,7 +20,7 @@ export const clearTimeout: typeof timers.clearTimeout = timers.clearTimeout;
 export const setImmediate: typeof timers.setImmediate = timers.setImmediate;
 export const clearImmediate: typeof timers.clearImmediate = timers.clearImmediate;
 
-/** Milliseconds: setTimeout fires at once when it is asked to wait longer than this. */
+/** The longest delay of setTimeout in milliseconds: with a longer one it fires at once. */
 export const LONGEST_TIMER: number = 2 ** 31 - 1;
 
 /** As `queueMicrotask`, which Node has as a global only. The callback must not throw. */

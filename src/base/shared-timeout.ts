@@ -3,13 +3,13 @@ import type { Clock } from "./clock.js";
 import { type Item, List } from "./list.js";
 
 export interface Timed extends Item {
-  /** Monotonic milliseconds; set by the limit. */
+  /** Monotonic milliseconds; {@link SharedTimeout} sets it. */
   endsAt: number;
-  /** The limit is over. */
+  /** Called when the time is over. */
   expire(): void;
 }
 
-/** One that does nothing but to call back. */
+/** An item that only calls back. */
 export class TimedCallback implements Timed {
   next: this | undefined;
   prev: this | undefined;
@@ -24,7 +24,7 @@ export class TimedCallback implements Timed {
 
 export class SharedTimeout<T extends Timed> {
   readonly ms: number;
-  /** In the order they end. */
+  /** The items whose time runs, in the order in which it ends. */
   readonly running: List<T> = new List();
   readonly #clock: Clock;
   readonly #outside: (fn: () => void) => void;
@@ -37,14 +37,14 @@ export class SharedTimeout<T extends Timed> {
     this.#outside = outside;
   }
 
-  /** Expires the item after the limit, unless it is taken out of `running` before. */
+  /** Expires the item after `ms`, unless it is taken out of `running` before. */
   start(item: T): void {
     item.endsAt = this.#clock.mono() + this.ms;
     this.running.add(item);
     if (!this.#armed) this.#arm(this.ms);
   }
 
-  /** Nothing expires any more. */
+  /** From now on nothing expires. */
   close(): void {
     this.#armed = true;
     this.#cancel?.();
@@ -57,10 +57,12 @@ export class SharedTimeout<T extends Timed> {
     });
   }
 
-  /** The timer is left to fire when nothing runs: stopping and starting it is what this class saves. */
+  /**
+   * The timer is not stopped when no item is left, because this class is there to save stopping and starting timers.
+   */
   #check(): void {
     const now = this.#clock.mono();
-    // One that expires may be started again. It is armed for the first of those that run, which may end much sooner.
+    // `expire` may start the item again, behind the others. So the timer is armed after the loop, for the first item.
     let { first } = this.running;
     while (first && first.endsAt <= now) {
       this.running.remove(first);

@@ -3,5 +3,7 @@ import { debuglog } from "node:util";
 
 const log = debuglog("holdfast");
 
-/** Node's own costs as much as a script call's arguments, also when it prints nothing. */
+/**
+ * Node's own function costs as much as a script call's arguments even when it prints nothing, so it is left out then.
+ */
 export const trace: (message: string, ...values: unknown[]) => void = log.enabled ? log : () => {};
