@@ -1,7 +1,7 @@
 /**
- * ioredis before 5.11, with `enableAutoPipelining`, puts all scripts of a tick into one pipeline for one master, by
- * their text instead of their keys; on a cluster it then refuses that pipeline itself, whenever two locks are asked for
- * at once. Found out by asking, since a connection does not tell its version.
+ * Finds out whether ioredis can be used with `enableAutoPipelining` on a cluster. ioredis before 5.11 puts all scripts
+ * of a tick into one pipeline for one master, chosen by their text instead of their keys; then it refuses that pipeline
+ * itself if two locks are asked for at once. The check sends two scripts, since a connection does not tell its version.
  */
 import { UnsupportedServerError } from "../base/errors.js";
 import { type Connection, isCluster, masterOf } from "./connection.js";
@@ -11,7 +11,7 @@ const WHAT = "this ioredis takes no two locks at once on a cluster with enableAu
 const CURE =
   'use ioredis 5.11 or later, or set its option autoPipeliningIgnoredCommands: ["eval", "evalsha"]';
 
-/** `name` starts the names of the keys that are asked with; they stay untouched. @throws UNSUPPORTED */
+/** `name`: the start of the names of the keys that the check uses; it does not change them. @throws UNSUPPORTED */
 export async function checkAutoPipelining(connection: Connection, name: string): Promise<void> {
   const keys = keysApart(connection, name);
   if (!keys || !connection.options.enableAutoPipelining) return;

@@ -1,22 +1,24 @@
-/** How much an outage may pile up: what is given up while Redis does not answer has to be kept until it does. */
+/**
+ * Limits how much an outage piles up: a call that is given up while Redis does not answer has to be kept until it does.
+ */
 import type { Clock } from "../base/clock.js";
 import { RedisUnavailableError } from "../base/errors.js";
 
-/** Calls of one client that were given up and have not been finished in the background; beyond it new ones are refused. */
+/** So many calls of one client may be given up and unfinished in the background; with more, new calls are refused. */
 export const MOST_UNFINISHED = 10_000;
 
 export interface BacklogOptions {
   readonly clock: Clock;
   /** Milliseconds for which there may be more, as long as Redis answers. */
   readonly grace: number;
-  /** Redis does not answer. */
+  /** True while Redis does not answer. */
   readonly away: () => boolean;
-  /** Calls that are not undone yet. */
+  /** The calls that were given up and are not undone yet. */
   readonly undoing: { readonly size: number };
 }
 
 export class Backlog {
-  /** Commands that ioredis has, though nobody waits for them any more: it cannot be told to drop them. */
+  /** Commands that were given up but are still with ioredis, which cannot be told to drop them. */
   readonly abandoned: Set<object> = new Set();
   readonly #options: BacklogOptions;
   #fullSince: number | undefined;
@@ -25,7 +27,10 @@ export class Backlog {
     this.#options = options;
   }
 
-  /** Asked before a call is sent, since what is not sent leaves nothing to undo: why there is no room for one more, if so. */
+  /**
+   * The error that refuses one more call; undefined if there is room for it. Asked before the call is sent, since a
+   * call that was not sent leaves nothing to undo.
+   */
   refusal(lockName: string): RedisUnavailableError | undefined {
     if (this.abandoned.size < MOST_UNFINISHED && this.#options.undoing.size < MOST_UNFINISHED) {
       this.#fullSince = undefined;

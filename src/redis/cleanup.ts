@@ -1,26 +1,30 @@
 /**
  * Undoes in the background what calls that were given up may have left on the server.
  *
- * Few of its commands are unanswered at a time. So an outage piles up nothing in ioredis but the calls themselves; after it
- * calls that are new find the connection free, as renewals always do; and what gathers meanwhile leaves together.
+ * Few of its commands may be unanswered at a time. So in an outage ioredis keeps only the calls themselves; after the
+ * outage new calls find the connection free, as renewals always do; and undos that gather meanwhile are sent together.
  */
 
-/** Commands that may be unanswered at a time, for each server: what a new call may have to wait for. */
+/** Commands that may be unanswered at a time, for each server. A new call may have to wait for so many. */
 const COMMANDS = 32;
-/** Of these, commands for one lock: while they are out, undos gather that one command can do together. */
+/** Of these, commands for one lock. While they are unanswered, undos gather, and one command can do them together. */
 const COMMANDS_PER_LOCK = 4;
-/** Calls that all these commands undo: a script for many takes long, and the server does nothing else meanwhile. */
+/**
+ * Calls that all these commands undo. A script for many calls takes long, and the server does nothing else meanwhile.
+ */
 const CALLS = 500;
 
 /** Undoes calls for one lock. */
 export interface Undoer {
   /** The lock's key: it says which server the lock is on. */
   readonly key: string;
-  /** Undoers of one name do the same. */
+  /** Undoers of the same name do the same. */
   readonly name: string;
   /** One command can undo many calls. */
   readonly together: boolean;
-  /** Undoes the call of this id, or the calls of these if `together`, by one command that is sent until it is answered. */
+  /**
+   * Undoes the call of this id (with `together` the calls of these ids) by one command, sent until the server answers.
+   */
   undo(ids: readonly string[]): Promise<unknown>;
 }
 
@@ -30,16 +34,16 @@ interface Entry {
   readonly reject: (error: unknown) => void;
 }
 
-/** What waits for one undoer. */
+/** The calls that one undoer is to undo. */
 interface Group {
   readonly undoer: Undoer;
   waiting: Entry[];
-  /** Those that go before them; the next one is the last. */
+  /** Calls that go before those in `waiting`; the last one goes first. */
   next: Entry[];
   commands: number;
 }
 
-/** What goes to one server, those who waited longest first. */
+/** The undos for one server. The group that has waited longest comes first. */
 interface Lane {
   readonly groups: Map<string, Group>;
   commands: number;
@@ -85,7 +89,7 @@ export class CleanUp {
     return undone;
   }
 
-  /** Sends all that waits, once: nobody looks after it any more. */
+  /** Sends all undos that wait, once: after the close nobody looks after them any more. */
   close(): void {
     this.#closed = true;
     for (const lane of this.#lanes.values()) {
@@ -93,7 +97,7 @@ export class CleanUp {
     }
   }
 
-  /** Sends what may be sent now. */
+  /** Sends as many undos as the limits allow. */
   #fill(server: string, lane: Lane): void {
     for (const [name, group] of lane.groups) {
       while (isWaiting(group) && group.commands < COMMANDS_PER_LOCK) {
@@ -105,11 +109,12 @@ export class CleanUp {
     if (lane.groups.size === 0 && this.#lanes.get(server) === lane) this.#lanes.delete(server);
   }
 
-  /** Settles as the command for the first of a group has been answered; never rejects. */
+  /** Sends one command for the first calls of a group; resolves when it has been answered. Never rejects. */
   async #send(lane: Lane, group: Group): Promise<void> {
     const { undoer } = group;
     const room = this.#closed ? CALLS : CALLS - lane.calls;
-    // Who came last goes first: a waiter that leaves a queue moves all behind it. But nobody for whom newer ones have waited.
+    // The last call goes first, because a waiter that leaves a queue moves all waiters behind it. Calls that come later
+    // wait until this batch is gone, so no call waits for ever.
     if (group.next.length === 0) [group.next, group.waiting] = [group.waiting, []];
     const calls = group.next.splice(undoer.together ? -room : -1);
     group.commands++;

@@ -12,16 +12,16 @@ interface Ioredis {
 export function connect(target: string | object): Connection {
   checkTarget(target);
   const { Redis } = loadIoredis();
-  // Lazily, so that one that is refused here has not connected yet. Of options that differ ioredis takes the first.
+  // Lazily: a connection that is refused below has not connected yet. ioredis takes the first of options that differ.
   const redis = make(() => new Redis({ lazyConnect: true }, target));
   checkConnection(redis);
   redis.connect().catch(() => {
-    // ioredis tells it by its `error` event, too.
+    // ioredis reports the failure by its event `error`, too.
   });
   return redis;
 }
 
-/** ioredis passes over what is no option of it, and would connect to its default address. */
+/** Refuses what ioredis would pass over: it would connect to its default address instead. */
 function checkTarget(target: unknown): void {
   const advice = adviceOn(target);
   if (advice === undefined) return;
@@ -37,11 +37,12 @@ function adviceOn(target: unknown): string | undefined {
   return "url" in target ? "; give the URL itself, not as an option" : undefined;
 }
 
-/** ioredis is loaded here and not on top, so that the package loads without it. */
+/** Loads ioredis here and not at import, so that the package loads without ioredis. */
 function loadIoredis(): Ioredis {
   try {
-    // A bundle has it inside, or else beside itself. In one of CommonJS import.meta may be empty, and an ES module has no
-    // __filename. It may begin with a `createRequire` of its own, so none is imported by that name.
+    // A bundle has ioredis inside, or else beside itself. In a CommonJS bundle import.meta may be empty, and an ES
+    // module has no __filename. A bundle may declare a `createRequire` of its own, so this file imports none by that
+    // name.
     return (late.loadIoredis?.() ??
       nodeModule.createRequire(import.meta.url ?? __filename)("ioredis")) as Ioredis;
   } catch (error) {
@@ -50,7 +51,7 @@ function loadIoredis(): Ioredis {
   }
 }
 
-/** An error of the URL parser repeats the URL, and with it the password. */
+/** Passes on only the text of an error: that of the URL parser carries the URL, and with it the password. */
 function make(connection: () => Connection): Connection {
   try {
     return connection();

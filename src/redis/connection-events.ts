@@ -1,6 +1,6 @@
 /**
- * The events of the user's connection. However many clients and calls listen, the connection has one listener of each
- * event: Node warns of an eleventh, and how many the user's emitter may have is not ours to change.
+ * The events of the user's connection. However many clients and calls listen, the connection has one listener for each
+ * event: Node warns of an eleventh, and the limit of the user's emitter is not this library's to change.
  */
 import type { Connection } from "./connection.js";
 
@@ -11,10 +11,13 @@ interface Relay {
   readonly listener: Callback;
 }
 
-/** By connection and event. */
+/** The relays, by connection and event. */
 const RELAYS = new WeakMap<Connection, Map<string | symbol, Relay>>();
 
-/** Calls back at each of these events, in the order of the calls of this function. Returns the way to stop that. */
+/**
+ * Calls back at each of these events; callbacks run in the order in which they were added. Returns a function that
+ * stops it.
+ */
 export function onEvents(
   connection: Connection,
   events: readonly (string | symbol)[],
@@ -31,7 +34,7 @@ function onEvent(connection: Connection, event: string | symbol, callback: Callb
   RELAYS.set(connection, relays);
   const relay = relays.get(event) ?? startRelay(connection, event);
   relays.set(event, relay);
-  // The same function may listen twice, and each is to stop by itself.
+  // The same function may be added twice, and each of the two is stopped by itself.
   const own: Callback = (...args) => callback(...args);
   relay.callbacks.add(own);
   return () => {
@@ -45,7 +48,7 @@ function onEvent(connection: Connection, event: string | symbol, callback: Callb
 function startRelay(connection: Connection, event: string | symbol): Relay {
   const callbacks = new Set<Callback>();
   const listener: Callback = (...args) => {
-    // Who stops listening meanwhile is not called any more, who begins is not called yet.
+    // A callback that is removed meanwhile is not called any more, and one that is added meanwhile is not called yet.
     for (const callback of [...callbacks]) if (callbacks.has(callback)) callback(...args);
   };
   connection.on(event, listener);

@@ -7,13 +7,13 @@ import { slotOf } from "./slots.js";
 
 /** An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6; or what `fromNodeRedis` of `holdfast/node-redis` makes. */
 export interface RedisConnection {
-  /** How far the connection is: `ready` and the like. */
+  /** The state of the connection: `ready` and the like. */
   readonly status: string;
   /** Runs a script by its SHA1. */
   evalsha(...args: never[]): unknown;
   /** Runs a script by its text. */
   eval(...args: never[]): unknown;
-  /** Another connection of the same options: the subscriber. */
+  /** Makes another connection with the same options: the subscriber. */
   duplicate(...args: never[]): unknown;
 }
 
@@ -26,14 +26,14 @@ export interface Pipeline {
   exec(): Promise<[Error | null, unknown][] | null>;
 }
 
-/** A socket: what is written while it is corked travels together. */
+/** A socket: data written while it is corked travels together. */
 export interface Stream {
   cork(): void;
   uncork(): void;
   ref(): void;
   unref(): void;
   on(event: "error", listener: Listener): unknown;
-  /** Why it was closed, if by an error. */
+  /** The error that closed it, if one did. */
   readonly errored?: Error | null;
 }
 
@@ -63,7 +63,7 @@ export interface ConnectionOptions {
   readonly enableAutoPipelining?: boolean;
   readonly host?: string;
   readonly port?: number;
-  /** Of a Unix socket. */
+  /** The path of a Unix socket. */
   readonly path?: string;
   readonly sentinels?: readonly object[] | null;
 }
@@ -100,7 +100,10 @@ export function masterOf({ slots }: ClusterConnection, key: string): string | un
   return slots[slotOf(key)]?.[0];
 }
 
-/** Names the server that has this key: "" for the only one of a connection, its slot as long as no more is known. */
+/**
+ * Names the server that has this key: "" without a cluster; on a cluster its address, or the key's slot while the
+ * address is not known.
+ */
 export function masterAddress(connection: Connection, key: string): string {
   return isCluster(connection) ? (masterOf(connection, key) ?? String(slotOf(key))) : "";
 }
@@ -110,14 +113,15 @@ export function isCluster(connection: Connection): connection is ClusterConnecti
 }
 
 /**
- * ioredis looks where the slots of a cluster are when a node says MOVED or closes its connection. One whose machine or
- * network has died does neither, and without this its successor would not be found as long as TCP hopes.
+ * Makes ioredis ask where the slots of a cluster are. By itself it asks when a node says MOVED or closes its
+ * connection. A node whose machine or network has died does neither, so its successor would not be found until TCP
+ * gives up.
  */
 export function lookForMasters(connection: Connection): void {
   if (isCluster(connection)) connection.refreshSlotsCache?.();
 }
 
-/** Refuses what is not an ioredis connection, and one whose keys and channels would get different names. */
+/** Refuses what is no ioredis connection, and a connection with a key prefix: its keys and channels would not match. */
 export function checkConnection(value: unknown): Connection {
   const candidate = value as Partial<Connection> | null | undefined;
   const fits =
@@ -153,8 +157,9 @@ function whatCame(value: unknown): string {
 }
 
 /**
- * Hears the errors of a connection that is the library's own. A TLS socket can fail twice, by the certificate and by what
- * its peer says to that; ioredis hears the first error only, and one that nobody hears ends the process.
+ * Listens to the errors of a connection that the library itself has made. A TLS socket can fail twice: by the
+ * certificate, and by the peer's answer to that. ioredis listens to the first error only, and an error without a
+ * listener ends the process.
  */
 export function hearErrors(connection: Connection, listener: (error: Error) => void): void {
   let heard: Stream | undefined;

@@ -18,7 +18,7 @@ const PASSING = new Set([
   "TRYAGAIN",
   "CLUSTERDOWN",
   "MASTERDOWN",
-  // A WAIT was cut short, as the master that it waited on became a replica.
+  // The server cut a WAIT short, because it became a replica.
   "UNBLOCKED",
   "READONLY",
   "OOM",
@@ -28,7 +28,7 @@ const PASSING = new Set([
   "ASK",
 ]);
 
-/** Likewise, of replies whose code says nothing. */
+/** Parts of further replies that say "not now", but whose code does not. */
 const PASSING_TEXTS: readonly string[] = [
   // The master became a replica between the script and its WAIT.
   "WAIT cannot be used with replica",
@@ -36,13 +36,13 @@ const PASSING_TEXTS: readonly string[] = [
   "attempted to access a non local key",
 ];
 
-/** A script that is wrong in itself: whoever sends it again gets the same answer. */
+/** The script itself is wrong: sent again, it gets the same answer. */
 const BROKEN_SCRIPT = /Error compiling script|\buser_script:\d+:/;
 
 /** What a server before Redis 7 puts before the error of a command that a script has called. */
 const SCRIPT_FRAME = /^ERR Error running script \(call to f_[0-9a-f]{40}\): (?:@user_script: ?\d+: )*-?/;
 
-/** The error's text without what could carry arguments, as an error of its own. */
+/** A new error with the text of this one, without the parts that could show arguments. */
 export function scrubbed(error: unknown): Error {
   const message = error instanceof Error ? error.message : "unknown error";
   const said = message.replace(SCRIPT_FRAME, "");
@@ -55,7 +55,7 @@ function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === "ReplyError";
 }
 
-/** The error code that a reply starts with, also where a script hit it. */
+/** The error code that a reply starts with, also if a command of a script caused it. */
 function replyCode(message: string): string {
   return /^-?([A-Z]+)\b/.exec(message)?.[1] ?? "";
 }
@@ -64,7 +64,7 @@ function lacksPermission(message: string): boolean {
   return /^NOPERM\b|ACL failure in script|has no permissions|user executing the script can't/.test(message);
 }
 
-/** The user may not use one of the keys that a command names. */
+/** True if the user may not use one of the keys that a command names. */
 export function forbidsKey(error: unknown): boolean {
   return isReply(error) && lacksPermission(error.message) && /access .*\bkeys?\b/.test(error.message);
 }
@@ -73,12 +73,12 @@ export function isMissingScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("NOSCRIPT");
 }
 
-/** ioredis' own `commandTimeout` was over; the connection stands, and the server may yet get to the command. */
+/** True if ioredis' own `commandTimeout` was over: the connection stands, and the server may still run the command. */
 export function isTimedOut(error: unknown): boolean {
   return error instanceof Error && error.message === "Command timed out";
 }
 
-/** The key's slot is elsewhere. */
+/** True if another master has the key's slot. */
 export function isMoved(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("MOVED ");
 }
@@ -89,9 +89,9 @@ export function isShebangRefused(error: unknown): boolean {
 }
 
 /**
- * The typed error of a failure that will not pass by itself; undefined where trying again may help. `vital`: what has to be
- * done in the end, so it is not given up for an answer that nobody has listed, of a proxy or of a server to come.
- * `forbidden`: the keys that the user may not use, where that is known.
+ * The typed error of a failure that will not pass by itself; undefined if another try may help. `vital`: the call has
+ * to be done in the end, so an unknown reply (of a proxy, or of a future server) does not end it. `forbidden`: the keys
+ * that the user may not use, if they are known.
  */
 export function finalError(
   error: unknown,

@@ -1,23 +1,23 @@
 /**
- * ioredis (5.4 to 6.0) sends ASKING ahead of a command to the master that a slot is moving to, and forgets the promise of it:
+ * ioredis (5.4 to 6.0) sends ASKING ahead of a command to the master that a slot is moving to, and ignores its promise:
  *
  *   node         answers ASK: the slot is moving
  *   ioredis      sends ASKING and the command to the other master
- *   connection   ends before it answers: both promises reject, one of them unheard, which ends the process
+ *   connection   ends before it answers: both promises reject; nobody handles that of ASKING, which ends the process
  *
- * Here somebody hears it. The command itself is sent again by ioredis, and needs nothing.
+ * This module handles it. ioredis itself sends the command again.
  */
 import { type Connection, isCluster } from "./connection.js";
 import { onEvents } from "./connection-events.js";
 
-/** A connection to one node, of which another version may know no ASKING. */
+/** A connection to one node. In another version of ioredis it may have no `asking`. */
 interface Node {
   asking?(...args: unknown[]): Promise<unknown>;
 }
 
 const heard = new WeakSet<Node>();
 
-/** Returns the way to stop that, for nodes that come later. */
+/** Handles ASKING on all nodes. Returns a function that stops that for nodes that come later. */
 export function hearAsking(connection: Connection): () => void {
   if (!isCluster(connection)) return () => {};
   for (const node of connection.nodes("all")) hear(node as Node);
@@ -31,7 +31,7 @@ function hear(node: Node): void {
   node.asking = (...args) => {
     const answer = asking.apply(node, args);
     answer.catch(() => {
-      // The command that follows it tells.
+      // The command behind it reports the failure.
     });
     return answer;
   };

@@ -1,33 +1,38 @@
-/** What is known of the servers behind a connection that several of them vote with: whether they are there, and who they are. */
+/**
+ * What is known of the servers behind one connection of a RedLock: whether they are there, and which servers they are.
+ */
 import { isLockError } from "../base/errors.js";
 import type { CommandRunner } from "./command-runner.js";
 import { addressOf, isCluster, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
 
-/** Of a connection on its first way to a server. */
+/** The states of a connection that has not reached a server yet. */
 const FRESH: readonly string[] = ["wait", "connecting", "connect"];
 
 export class KnownMasters {
-  /** A call has waited for the first connection: no further one waits for a minority of those. */
+  /** A call has waited for the first connect. Further calls that have a majority do not wait for it again. */
   awaited = false;
-  /** By the lock's key: how many votes are still to come that nobody waits for any more. */
+  /** By the lock's key: how many votes are still to come that no call waits for any more. */
   readonly overdue: Map<string, number> = new Map();
   readonly #runner: CommandRunner;
   #arrival: Promise<void> | undefined;
-  /** By address: locks are made anew all the time, servers are not. */
+  /** By address. They are kept here because locks are made anew all the time, and servers are not. */
   readonly #runIds = new Map<string, Promise<string | undefined>>();
 
   constructor(runner: CommandRunner) {
     this.#runner = runner;
   }
 
-  /** Whether it has not been connected yet. */
+  /** True while the connection has not been ready yet. */
   get isFresh(): boolean {
     const { connection, connectionEpoch } = this.#runner;
     return connectionEpoch === 0 && FRESH.includes(connection.status);
   }
 
-  /** Resolves when it is connected; rejects when that fails or takes longer than a command may. Calls share one. */
+  /**
+   * Resolves when the connection is ready; rejects if that fails or takes longer than a command may. Calls share one
+   * wait.
+   */
   arrival(): Promise<void> {
     this.#arrival ??= this.#awaitReady().finally(() => {
       this.#arrival = undefined;
@@ -35,7 +40,7 @@ export class KnownMasters {
     return this.#arrival;
   }
 
-  /** The run id of the server that has this key; undefined if the user may not know it. */
+  /** The run id of the server that has this key; undefined if the user may not ask for it. */
   runIdOf(key: string): Promise<string | undefined> {
     const address = masterAddress(this.#runner.connection, key);
     const asked = this.#runIds.get(address) ?? this.#askRunId(address);
@@ -58,7 +63,7 @@ export class KnownMasters {
         onEvents(connection, ["ready"], ready),
         onEvents(connection, ["close"], failed),
       ];
-      // One that connects lazily; its events tell how that ends.
+      // A lazy connection connects only when it is told to; its events report how that ends.
       if (connection.status === "wait") connection.connect().catch(() => undefined);
     });
   }

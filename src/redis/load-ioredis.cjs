@@ -1,5 +1,5 @@
-// CommonJS, as every bundler finds a package that such a file requires late; inside `try` it may be missing. Rollup without
-// its plugin for CommonJS takes the file for an ES module, which has no `exports`.
+// This file is CommonJS, because every bundler finds a package that such a file requires late; inside `try` the package
+// may be missing. Rollup without its plugin for CommonJS takes the file for an ES module, which has no `exports`.
 if (typeof exports === "object") {
   exports.loadIoredis = () => {
     try {

@@ -1,2 +1,5 @@
-/** Gives the package ioredis, or undefined where it cannot be loaded. Is itself undefined where a bundler made nothing of the file. */
+/**
+ * Returns the package ioredis, or undefined if it cannot be loaded. The function itself is undefined if a bundler made
+ * nothing of the file.
+ */
 export declare const loadIoredis: (() => unknown) | undefined;

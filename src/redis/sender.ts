@@ -25,11 +25,13 @@ export interface Acknowledged {
 export class Sender {
   readonly #connection: Connection;
   #legacy: boolean;
-  /** The socket that it has written to in this tick, and how many commands have been corked there. */
+  /** The socket that commands of this tick were written to, and how many of them were corked. */
   #tick: { readonly stream: Stream; corked: number } | undefined;
-  /** How many scripts it has sent. */
+  /** How many scripts were sent. */
   sent = 0;
-  /** Scripts that this client has run: the first run of each is an EVAL, so that it costs one command. */
+  /**
+   * The hashes of the scripts that this client has run. The first run of each is an EVAL, so that it costs one command.
+   */
   readonly #known = new Set<string>();
 
   constructor(connection: Connection, legacy: boolean) {
@@ -38,8 +40,8 @@ export class Sender {
   }
 
   /**
-   * Sends one script once; rejects with the error of ioredis. `anew`: the server did not know it.
-   * @throws at once, known or new, what {@link encode} refuses
+   * Sends one script once; rejects with the error of ioredis. `anew`: the server did not know the script.
+   * @throws synchronously, what {@link encode} refuses
    */
   send<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
@@ -52,7 +54,7 @@ export class Sender {
     const command = encode(isNew ? form.text : form.sha1, script, keys, args);
     this.sent++;
     if (isNew) {
-      // By what is sent: the form of another call may have been refused meanwhile.
+      // Decided by the form that is sent, not by `#legacy`: the form of another call may have been refused meanwhile.
       const again = form === script.legacy ? undefined : () => this.send(script, keys, args, true);
       return this.#teach(form, command, again);
     }
@@ -60,13 +62,16 @@ export class Sender {
     return this.#connection.evalsha(...command);
   }
 
-  /** What is sent in this tick from now on travels together, the first command too, so that nobody else's comes between. */
+  /**
+   * Commands that are sent in this tick from now on travel together, the first one too, so that no other client's
+   * command comes between them.
+   */
   gather(): void {
     const { stream } = this.#connection;
     if (stream && stream !== this.#tick?.stream) this.#beginTick(stream);
   }
 
-  /** An EVAL that is ready to be sent. */
+  /** The arguments of an EVAL of this script. */
   prepare<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
     keys: K,
@@ -90,13 +95,16 @@ export class Sender {
     for (const script of scripts) pipeline.eval(...script);
     const replies = (await pipeline.wait(replicas, timeout).exec()) ?? [];
     const waited = replies.pop();
-    // What a script says of itself tells more: a replica refuses both.
+    // The script's own error says more: a replica refuses both.
     const refused = replies.find(([error]) => error)?.[0];
     if (!waited || waited[0]) throw refused ?? waited?.[0] ?? new Error("no answer to WAIT");
     return { replies, acknowledged: Number(waited[1]) };
   }
 
-  /** `again`: sends it in the form for servers before Redis 7, if this is not that. */
+  /**
+   * Sends a script by its text, which teaches it to the server. `again`: sends it in the form for servers before Redis
+   * 7; undefined if it has that form already.
+   */
   async #teach(
     { sha1 }: ScriptText,
     command: EvalArguments,
@@ -114,9 +122,9 @@ export class Sender {
   }
 
   /**
-   * Lets the commands of one tick travel in few writes: a write of its own for each costs more than all else here. The
-   * first goes at once, as it may be the only one; and not all others wait for the last one, so that the server works while
-   * the rest is written.
+   * Lets the commands of one tick travel in few writes, because a write for each costs more than all else here. The
+   * first command goes at once, as it may be the only one. The others go in groups, so that the server works while the
+   * rest is written.
    */
   #cork(): void {
     const { stream } = this.#connection;
@@ -128,7 +136,7 @@ export class Sender {
     stream.cork();
   }
 
-  /** A connection may get a new socket within a tick: each is uncorked by itself, whatever becomes of the other. */
+  /** A connection may get a new socket within a tick, so each socket is uncorked by its own callback. */
   #beginTick(stream: Stream): void {
     const tick = { stream, corked: 0 };
     this.#tick = tick;

@@ -1,15 +1,15 @@
-/** Whether a server answers, as the calls to it tell. */
+/** Tells from the calls to a server whether it answers. */
 import type { Clock } from "../base/clock.js";
 
-/** Of `commandTimeout`, for which a server with calls to answer may be silent before it counts as away. */
+/** The share of `commandTimeout` for which a server may owe an answer and be silent before it counts as away. */
 const SHARE_OF_TIMEOUT = 1 / 10;
 
 export class ServerHealth {
   readonly #clock: Clock;
   readonly #commandTimeout: number;
-  /** Calls under way. */
+  /** Calls to the server that are under way. */
   #unanswered = 0;
-  /** Monotonic milliseconds. */
+  /** Monotonic milliseconds: when it answered last, or began to owe an answer. */
   #silentSince = 0;
   /** The last call was given up without an answer. */
   #gaveUp = false;
@@ -21,7 +21,7 @@ export class ServerHealth {
     this.#commandTimeout = commandTimeout;
   }
 
-  /** True while it owes an answer and has been silent for a tenth of `commandTimeout`. */
+  /** True while the server owes an answer and has been silent for a tenth of `commandTimeout`. */
   get away(): boolean {
     if (this.#unanswered === 0) return false;
     return this.#clock.mono() - this.#silentSince > this.#commandTimeout * SHARE_OF_TIMEOUT;
@@ -31,23 +31,26 @@ export class ServerHealth {
     return this.#unanswered > 0;
   }
 
-  /** Not worth waiting for: away, or its last call was given up without an answer, however short that one's time was. */
+  /**
+   * True if the server is not worth waiting for: it is away, or owes an answer after its last call was given up without
+   * one, however short the time of that call was.
+   */
   get unresponsive(): boolean {
     return this.away || (this.#gaveUp && this.#unanswered > 0);
   }
 
-  /** Calls back once, at the next answer, however late it comes. Returns the way to stop that. */
+  /** Calls back once, at the next answer, however late it comes. Returns a function that stops that. */
   onAnswer(callback: () => void): () => void {
     this.#onAnswer.add(callback);
     return () => this.#onAnswer.delete(callback);
   }
 
-  /** A call to it has begun. */
+  /** A call to the server has begun. */
   callBegun(): void {
     if (this.#unanswered++ === 0 && !this.#gaveUp) this.#silentSince = this.#clock.mono();
   }
 
-  /** It has given an answer that can be used. */
+  /** The server has given an answer that can be used. */
   answered(): void {
     this.#gaveUp = false;
     this.#silentSince = this.#clock.mono();
@@ -62,7 +65,7 @@ export class ServerHealth {
     this.#gaveUp = true;
   }
 
-  /** A call to it has ended, in whatever way. */
+  /** A call to the server has ended, in whatever way. */
   callEnded(): void {
     this.#unanswered--;
   }

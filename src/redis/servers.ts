@@ -8,9 +8,9 @@ export class Servers {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #commandTimeout: number;
-  /** Where it is not a cluster. */
+  /** The one server, if the connection is no cluster. */
   readonly #only: ServerHealth | undefined;
-  /** By address. */
+  /** All servers, by address. */
   readonly #servers = new Map<string, ServerHealth>();
 
   /** `commandTimeout`: milliseconds. */
@@ -25,7 +25,7 @@ export class Servers {
     return this.#connection.status === "ready";
   }
 
-  /** Whether none of the servers that owe an answer gives one. */
+  /** True if the connection is not ready, or if every server that owes an answer is away. */
   get away(): boolean {
     const owing = [...this.#servers.values()].filter(({ owesAnswer }) => owesAnswer);
     return !this.connected || (owing.length > 0 && owing.every(({ away }) => away));
@@ -36,12 +36,15 @@ export class Servers {
     return !this.connected || this.healthOf(key).away;
   }
 
-  /** Not worth waiting for: away, or its last call was given up without an answer, however short that one's time was. */
+  /** True if the server of this key is not connected, or {@link ServerHealth.unresponsive}. */
   isUnresponsive(key: string): boolean {
     return !this.connected || this.healthOf(key).unresponsive;
   }
 
-  /** The server of this key, as far as is known where that is; what needs no key may go to any. */
+  /**
+   * The server of this key, by the address that is known now. A command without a key may go to any server of a
+   * cluster.
+   */
   healthOf(key: string | undefined): ServerHealth {
     if (this.#only) return this.#only;
     const address = key === undefined ? "" : masterAddress(this.#connection, key);
@@ -53,7 +56,7 @@ export class Servers {
     return health;
   }
 
-  /** All keys of a script are on one server; without a cluster there is only one. */
+  /** The server of a command: all keys of a script are on one server. */
   of(keys: KeyValues | undefined): ServerHealth {
     return this.#only ?? this.healthOf(keys && Object.values(keys).flat()[0]);
   }

@@ -5,22 +5,22 @@
  *   failover detector   hears `+switch-master`, and closes the connector
  *   connection          has its answer, finds its connector closed, and ends: status `end`
  *
- * Such a connection connects again here. One that its user ends does not, nor one whose options let it give up.
+ * This module connects such a connection again, unless its user has ended it or its options let it give up.
  */
 import type { Connection } from "./connection.js";
 import { onEvents } from "./connection-events.js";
 
-/** What is known of its inside; where a version has it otherwise, nothing is done. */
+/** Members inside of ioredis. In a version that has them otherwise, this module does nothing. */
 interface Inside {
-  /** Its user has asked for the end. */
+  /** The user has asked for the end. */
   readonly manuallyClosing?: boolean;
   readonly connector?: { readonly connecting?: boolean };
 }
 
-/** Returns the way to stop that. */
+/** Connects again after such an end. Returns a function that stops that. */
 export function stayConnected(connection: Connection): () => void {
   if (!connection.options.sentinels) return () => {};
-  // An end that comes by a closed socket is meant: by its user, or by a `retryStrategy`.
+  // An end behind the close of a socket is intended: by the user, or by a `retryStrategy`.
   let wasClosed = false;
   const stops = [
     onEvents(connection, ["connecting"], () => {
@@ -33,7 +33,7 @@ export function stayConnected(connection: Connection): () => void {
       const { manuallyClosing, connector } = connection as Inside;
       if (wasClosed || manuallyClosing !== false || connector?.connecting !== false) return;
       connection.connect().catch(() => {
-        // Its events tell; at another such end it is tried again.
+        // The connection's events report the failure; after another such end it connects again.
       });
     }),
   ];

@@ -1,4 +1,4 @@
-/** What is wrong with a connection, as far as is known: the cause of calls that got no answer. */
+/** Remembers what is wrong with a connection, as the cause of the errors of calls that got no answer. */
 import { errorMonitor } from "node:events";
 import { addressOf, type Connection, isCluster } from "./connection.js";
 import { onEvents } from "./connection-events.js";
@@ -6,7 +6,7 @@ import { scrubbed } from "./failures.js";
 
 export class Trouble {
   readonly #connection: Connection;
-  /** Its last error; undefined once it is ready again. */
+  /** The last error of the connection; undefined once it is ready again. */
   #last: Error | undefined;
   readonly #stopListening: readonly (() => void)[];
 
@@ -16,7 +16,7 @@ export class Trouble {
       this.#last = undefined;
     };
     this.#stopListening = [
-      // Not `error`, since a listener of that keeps ioredis from telling who listens to none.
+      // Not the event `error`: with a listener for it, ioredis would print no errors to users who listen to none.
       onEvents(connection, [errorMonitor], (error) => this.#blame(error)),
       // An error that nobody listens to is not emitted, but the socket remembers why it was closed.
       onEvents(connection, ["close"], () => this.#blame(connection.stream?.errored)),
