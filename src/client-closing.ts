@@ -1,19 +1,19 @@
-/** The end of a client: in which order its parts go, and for how long each of them is waited for. */
+/** Closes a client: in which order its parts end, and for how long each of them is waited for. */
 import type { Clock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
 import { clearTimeout, LONGEST_TIMER, setImmediate, setTimeout } from "./base/platform.js";
 import type { ClientParts } from "./client-parts.js";
 import { loseWithClient } from "./locks/loss.js";
 
-/** All that the client holds ends now, and is given back. */
+/** Ends all holds and permits of the client now, as lost, and gives them back. */
 export function loseAll({ table, permits }: ClientParts, reason: LossReason): void {
   for (const own of table.live.all()) loseWithClient(own, reason);
   for (const permit of permits.live.all()) permit.lose(reason);
 }
 
 /**
- * Rejects waiters, gives what is held `grace` milliseconds to end by itself, ends the rest, and waits for `settling`
- * milliseconds until what is under way has been answered.
+ * Rejects waiters, gives holds and permits `grace` milliseconds to end by themselves, ends the rest, and waits for at
+ * most `settling` milliseconds until the commands under way have been answered.
  */
 export async function closeParts(parts: ClientParts, grace: number, settling: number): Promise<void> {
   const { env, table, permits, presence } = parts;
@@ -32,13 +32,13 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   env.router.close();
   env.runner.close();
   env.replicas?.close();
-  // Once what the close itself caused has been sent.
+  // Resolves only when the commands that the close itself caused have been sent.
   await new Promise((resolve) => setImmediate(resolve));
 }
 
 /**
- * Waits until what is under way has been answered, but not for a Redis that is away: ioredis sends it when the connection
- * is there again.
+ * Waits until the commands under way have been answered, but not for a Redis that is away: ioredis sends them when the
+ * connection is there again.
  */
 async function settledUnlessAway({ env }: ClientParts, settling: number): Promise<void> {
   const { runner } = env;
@@ -49,13 +49,13 @@ async function settledUnlessAway({ env }: ClientParts, settling: number): Promis
   const step = settling / 10;
   for (let waited = 0; waited < settling && runner.connected; waited += step) {
     await atMost(env.clock, settled, step);
-    // After a stall of this process, answers are read first.
+    // After a stall of this process Redis only seems to be away, so answers that have arrived are read first.
     await new Promise((resolve) => setImmediate(resolve));
     if (!open || runner.servers.away) return;
   }
 }
 
-/** Resolves with the work, or after `ms`. */
+/** Resolves when the work is done, or after `ms`. */
 function atMost(clock: Clock, work: Promise<unknown>, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const stops: (() => void)[] = [];
@@ -64,7 +64,8 @@ function atMost(clock: Clock, work: Promise<unknown>, ms: number): Promise<void>
       resolve();
     };
     if (ms !== Number.POSITIVE_INFINITY) {
-      // This one has to fire even when nothing else keeps the process alive, and when the clock is one that stands still.
+      // A real timer beside that of the clock: it fires even if nothing else keeps the process alive, and if the clock
+      // of a test stands still.
       const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER));
       stops.push(() => clearTimeout(timer), clock.after(ms, done));
     }

@@ -4,9 +4,12 @@ import { type Clock, systemClock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
 import { driftThatLeaves, renewalInterval } from "./base/lease.js";
 
-/** Of a client, for all its locks. What is absent or undefined has its default. */
+/** Options of a client, for all its locks. An option that is absent or undefined has its default. */
 export interface LockClientOptions {
-  /** Milliseconds: the lease of a hold taken without one, renewed every third of it. Default 30 000, at least 300. */
+  /**
+   * Milliseconds: the lease of holds that are taken without one, renewed every third of it. Default 30 000, at least
+   * 300.
+   */
   watchdogTimeout?: number | undefined;
   /** Put before every name, with a colon between them (`prefix:name`), to share a server. Default none. */
   prefix?: string | undefined;
@@ -14,13 +17,16 @@ export interface LockClientOptions {
   pollCap?: number | undefined;
   /** Milliseconds: Redisson's grace per queued fair waiter; keep it equal in a mixed fleet. Default 300 000. */
   fairWaitTimeout?: number | undefined;
-  /** Replicas that must acknowledge a grant; short of that it is undone and the call rejects. Default 0. */
+  /** Replicas that must acknowledge a grant; with fewer the grant is undone and the call rejects. Default 0. */
   replicas?: number | undefined;
-  /** Milliseconds to wait for them, on top of `commandTimeout`. Default 1 000. */
+  /** Milliseconds to wait for these replicas, on top of `commandTimeout`. Default 1 000. */
   replicasTimeout?: number | undefined;
   /** Whether releases on a Cluster are announced by SPUBLISH: as Redisson decides it ("auto", the default), or forced. */
   shardedPubSub?: "auto" | boolean | undefined;
-  /** Milliseconds: the bound on one server call, after which its outcome is unknown and reconciled. Default 3 000. */
+  /**
+   * Milliseconds: the bound on one server call. After it the outcome is unknown, and the client reconciles it. Default
+   * 3 000.
+   */
   commandTimeout?: number | undefined;
   /**
    * The share of a lease taken off the local deadline, plus 2 ms. Default 0.01. At least 0, and a little below 2/3: a
@@ -30,20 +36,20 @@ export interface LockClientOptions {
   /** A name of this process for people, of at most 200 characters. Default `host:pid`. */
   label?: string | undefined;
   /**
-   * Whether the client tells others, by a key of its own, what it holds and waits for when that is older than a second. Default
-   * true. Without the permission it does not, which the event `error` tells once.
+   * Whether the client tells others, by a key of its own, what it holds and waits for when that is older than a second.
+   * Default true. Without the permission for it the client does not tell, and the event `error` says so once.
    */
   presence?: boolean | undefined;
-  /** Milliseconds after which a hold is told by the event `longHold`. Default off; at least 1. */
+  /** Milliseconds after which a hold causes the event `longHold`. Default off; at least 1. */
   warnAfter?: number | undefined;
   /**
-   * Whether it is noted, and told by `presence`, where in your code each hold was taken: `callSite` of its holder. Default false:
-   * it costs each call some microseconds, and each hold some hundred bytes.
+   * Whether the client notes where in your code each hold was taken, and tells it by `presence`, as `callSite` of the
+   * holder. Default false: it costs each call some microseconds, and each hold some hundred bytes.
    */
   traceHolds?: boolean | undefined;
 }
 
-/** Of {@link LockClient.close}. */
+/** Options of {@link LockClient.close}. */
 export interface CloseOptions {
   /** Milliseconds that live holds get to end by themselves. Default 5 000; 0 ends them at once. */
   timeout?: number | undefined;
@@ -57,7 +63,7 @@ export interface Internals {
   readonly random: () => number;
   /** Behave as towards a server before Redis 7: no `#!lua` line, no SPUBLISH. */
   readonly legacyServer: boolean;
-  /** Given, as the client is made, what ends all that it holds, for a reason. */
+  /** Called when the client is made, with a function that ends all its holds and permits for a reason. */
   readonly onMade: (loseAll: (reason: LossReason) => void) => void;
 }
 
@@ -111,7 +117,7 @@ export function checkClientOptions(value: unknown): CheckedOptions {
   return checked as unknown as CheckedOptions;
 }
 
-/** With a greater one each hold that is renewed would be lost before its first renewal. */
+/** Refuses a drift with which each hold that is renewed would be lost before its first renewal. */
 function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
   if (typeof drift !== "number") throw new TypeError(`drift must be a number, not ${received(drift)}`);
   const bound = driftThatLeaves(watchdogTimeout, renewalInterval(watchdogTimeout));

@@ -1,4 +1,4 @@
-/** What a client is made of: every part is made here, once, and given what it needs. */
+/** Makes the parts of a client, each once, and gives each part what it needs. */
 import { Events } from "./base/events.js";
 import { renewalInterval } from "./base/lease.js";
 import type { CheckedOptions } from "./client-options.js";
@@ -73,7 +73,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     longHolds: warnAfter > 0 ? new LongHolds(events, clock, warnAfter, outside) : undefined,
     replicas: makeReplicas(connection, runner, options),
   });
-  // Holds that were taken one after the other soon share their renewals.
+  // The slack lets holds that were taken soon after each other share their renewals.
   const watchdog = { clock, slack: watchdogTimeout / 12, groupOf, outside };
   const table = makeLockTable(env, watchdog);
   const permits = new KeptPermits(env, watchdog);
@@ -106,7 +106,7 @@ function makeReplicas(
   const own = connection.duplicate();
   stayConnected(own);
   hearErrors(own, () => {
-    // The calls on it report what is wrong.
+    // The calls on this connection report what is wrong.
   });
   return new Replicas({ runner, connection: own, required, timeout, legacyServer });
 }

@@ -18,7 +18,7 @@ export function statsOf(parts: ClientParts): LockClientStats {
   });
 }
 
-/** A hold on a group is not one of its own: its members are. */
+/** A hold on a group is not counted, but the holds on its members are. */
 export function nowOf({ env, table, permits }: ClientParts): Now {
   const holds = table.live.all().flatMap((own) => liveHolds(own).map(({ backend }) => eventOf(backend)));
   const kept = permits.live.all().map(({ number }) => ({ lockName: number.name, kind: number.kind }));
@@ -27,6 +27,6 @@ export function nowOf({ env, table, permits }: ClientParts): Now {
 
 function aboutOf(call: Acquisition<unknown>): About {
   if (call instanceof LockAcquisition) return eventOf(call.backend);
-  // Else it is a RedLock's; a MultiLock waits by calls for its members.
+  // Otherwise the call is a RedLock's: a MultiLock waits by calls for its members.
   return { lockName: call.lockName, kind: call instanceof Request ? call.number.kind : "red" };
 }

@@ -1,4 +1,4 @@
-/** What a client has and waits for now, as it tells others. */
+/** Collects what a client has and waits for now, in the form in which it tells others. */
 import { hostname } from "node:os";
 import type { Clock } from "./base/clock.js";
 import { clientId } from "./base/ids.js";
@@ -19,13 +19,13 @@ export interface TellingParts {
   readonly clock: Clock;
 }
 
-/** A new client, as people know it. */
+/** Describes a new client for people, and gives it an id. */
 export function describeSelf(label: string): ClientInfo {
   const [host, { pid }] = [hostname(), process];
   return { id: clientId(), label: label || `${host}:${pid}`, host, pid };
 }
 
-/** Looks at what a client has and waits for; however much that is, at no more than can be told. */
+/** Returns a function that looks at what the client has and waits for: at most at as much as a client may tell. */
 export function lookOf(parts: TellingParts): () => { readonly holds: Told[]; readonly waits: Told[] } {
   const numbers = new WeakMap<object, number>();
   let last = 0;
@@ -37,13 +37,13 @@ export function lookOf(parts: TellingParts): () => { readonly holds: Told[]; rea
   return () => ({ holds: holdsOf(parts, numberOf), waits: waitsOf(parts, numberOf) });
 }
 
-/** Numbers an owner, so that others see what is one owner's. */
+/** The number of an owner: readers see by it which holds and waits have the same owner. */
 type NumberOf = (owner: object) => number;
 
 function holdsOf({ table, permits, clock }: TellingParts, numberOf: NumberOf): Told[] {
   const told: Told[] = [];
   for (const own of table.live.all(MOST)) {
-    // It has the lock since the first of them, on whichever side.
+    // The owner has the lock since its first live hold, on either side.
     const [first] = liveHolds(own);
     if (!first) continue;
     const { backend, ownerId, acquiredAt: since, callSite } = first;
@@ -80,7 +80,7 @@ function waitsOf({ engine, clock }: TellingParts, numberOf: NumberOf): Told[] {
   });
 }
 
-/** The owner of a call, and those of the scopes and runs that go on only when it ends. */
+/** The owner of a call, and the owners of the scopes and runs around it, which go on only when the call ends. */
 function* ownersOf({ own, caller }: LockAcquisition): IterableIterator<object> {
   yield own.owner ?? own;
   for (let frame = caller; frame?.open; frame = frame.parent) {

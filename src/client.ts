@@ -56,8 +56,8 @@ export class LockClient {
   readonly [NOW]: () => Now = () => nowOf(this.#parts);
 
   /**
-   * `redis`: an ioredis `Redis` or `Cluster`, which stays yours: it is neither changed nor closed. The client opens a
-   * connection of its own to be woken by.
+   * `redis`: an ioredis `Redis` or `Cluster`, which stays yours: the client neither changes nor closes it. The client
+   * opens a connection of its own to be woken by.
    * @throws TypeError, RangeError for wrong arguments, and for a connection with ioredis' `keyPrefix`
    */
   constructor(redis: RedisConnection, options?: LockClientOptions) {
@@ -70,7 +70,7 @@ export class LockClient {
     this.#options.onMade((reason) => loseAll(this.#parts, reason));
   }
 
-  /** A client with a connection of its own, to a URL or by ioredis options, which `close()` ends. */
+  /** Makes a client with a connection of its own, to a URL or by ioredis options; `close()` ends that connection. */
   static connect(target: string | object, options?: LockClientOptions): LockClient {
     checkClientOptions(options);
     const redis = connect(target);
@@ -118,9 +118,9 @@ export class LockClient {
   }
 
   /**
-   * What is known of a lock, of this library or Redisson's, by the word of Redis; null if it is free, and for a semaphore
-   * or a latch unless `kinds` is "all". With it who holds it and who waits, as far as their clients tell.
-   * @throws WRONG_DATA for what is nothing of this library or Redisson's
+   * What Redis knows of a lock, of this library or Redisson's; null if the lock is free, and for a semaphore or a latch
+   * unless `kinds` is "all". Also who holds it and who waits for it, as far as their clients tell.
+   * @throws WRONG_DATA for a key with data that is neither this library's nor Redisson's
    */
   async inspect(name: string, options?: InspectOptions): Promise<LockInfo | null> {
     const { kinds } = checkOptions(options, ["kinds"], "inspect");
@@ -130,8 +130,8 @@ export class LockClient {
   }
 
   /**
-   * All locks that are held, on every master, found by SCAN. In no order; one that is taken or given back meanwhile may
-   * be missing or not.
+   * All locks that are held, on every master, found by SCAN, in no order. A lock that is taken or given back meanwhile
+   * may be missing or not.
    */
   async *list(options?: ListOptions): AsyncGenerator<LockInfo, void, void> {
     const { match = "*", count = 1_000, kinds } = checkOptions(options, ["match", "count", "kinds"], "list");
@@ -145,12 +145,12 @@ export class LockClient {
     return this.#env.clientId;
   }
 
-  /** Its name for people: the option `label`. */
+  /** The name of this process for people: the option `label`. */
   get label(): string {
     return this.#parts.presence.client.label;
   }
 
-  /** What this client has done since it was made, and what it has and waits for now. Asks nobody. */
+  /** What this client has done since it was made, and what it has and waits for now. Sends nothing. */
   stats(): LockClientStats {
     return statsOf(this.#parts);
   }
@@ -169,27 +169,28 @@ export class LockClient {
     return new Owner();
   }
 
-  /** Calls `listener` at each such event. @throws TypeError for an event that never comes, and for what is no listener */
+  /** Calls `listener` at each event of this name. @throws TypeError for an unknown event, and for what is no function */
   on<E extends LockEventName>(event: E, listener: LockListener<E>): this {
     this.#env.events.on(event, listener);
     return this;
   }
 
-  /** As {@link on}, for the next one alone. */
+  /** As {@link on}, for the next event only. */
   once<E extends LockEventName>(event: E, listener: LockListener<E>): this {
     this.#env.events.once(event, listener);
     return this;
   }
 
-  /** Ends what {@link on} or {@link once} began. */
+  /** Removes a listener that {@link on} or {@link once} has added. */
   off<E extends LockEventName>(event: E, listener: LockListener<E>): this {
     this.#env.events.off(event, listener);
     return this;
   }
 
   /**
-   * Resolves when the server is reached, new enough, and permits what locks, semaphores and latches of this client send:
-   * commands, and keys and channels behind `prefix`. Without a prefix it cannot look behind rights that are confined to some names.
+   * Resolves when the server is reached, is new enough, and permits what locks, semaphores and latches of this client
+   * send: commands, and keys and channels behind `prefix`. Without a prefix it cannot see whether rights are confined
+   * to some names.
    * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
    */
   async ready(): Promise<void> {
@@ -245,5 +246,5 @@ export class LockClient {
   }
 }
 
-/** Connections that a client made for itself. */
+/** Connections that {@link LockClient.connect} has made. */
 const OWNED = new WeakSet<object>();

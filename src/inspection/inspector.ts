@@ -1,4 +1,4 @@
-/** Looks at locks without taking part: one by its name, or all that there are. */
+/** Looks at locks without taking part: at one by its name, or at all that are held. */
 import { received } from "../base/arguments.js";
 import type { LockError } from "../base/errors.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
@@ -8,13 +8,13 @@ import { type Connection, isCluster } from "../redis/connection.js";
 import { counterInspect, lockInspect } from "../scripts/generated.js";
 import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo, readNumber } from "./lock-info.js";
 
-/** Of {@link LockClient.inspect}. */
+/** Options of {@link LockClient.inspect}. */
 export interface InspectOptions {
   /** Which kinds are looked at: locks, or "all": semaphores, permits and latches too. Default locks. */
   kinds?: "locks" | "all" | undefined;
 }
 
-/** Of {@link LockClient.list}. */
+/** Options of {@link LockClient.list}. */
 export interface ListOptions extends InspectOptions {
   /** A glob pattern as Redis knows it, for names without the prefix. Default all. */
   match?: string | undefined;
@@ -24,43 +24,46 @@ export interface ListOptions extends InspectOptions {
 
 export interface InspectorOptions {
   readonly runner: CommandRunner;
-  /** Before every name; empty for none. */
+  /** The prefix of every name; empty for none. */
   readonly prefix: string;
   /** @throws CLIENT_CLOSED */
   readonly assertOpen: () => void;
-  /** What clients tell of themselves: one, or all. */
+  /** Reads what clients tell of themselves: one client, or all. */
   readonly lookOut: (clientId?: string) => Promise<Presences>;
 }
 
-/** A connection, or one to a master of a cluster. */
+/** The client's connection, or the connection to one master of a cluster. */
 type Asked = Pick<Connection, "call">;
 
-/** Strings of Redisson and of this library that are no numbers of a name; the last are those of read holds. */
+/**
+ * Keys of strings that belong to a lock or a call, and are no numbers of a name; the last pattern is that of read
+ * holds.
+ */
 const EXTRA_KEY =
   /^(?:redisson_lock_token|redisson_unlock_latch|holdfast_over):|:[^:]+:\d+:rwlock_timeout:\d+$/;
 
-/** Numbers whose kind is remembered. */
+/** How many numbers the kind is remembered of. */
 const MOST_KNOWN = 1_000;
 
 /** What a number can be. */
 export type NumberKind = "semaphore" | "permits" | "latch";
 
-/** What is made of an error; undefined where it is the caller's. */
+/** The value that stands for an error; undefined if the call rejects with the error. */
 type Recover = (error: LockError) => null | undefined;
 
-/** Names whose locks are looked at together: more would keep other calls waiting. */
+/** How many names are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
 
 export class Inspector {
   readonly #options: InspectorOptions;
-  /** By key: what this client took the numbers for that it used last. */
+  /** By key: the kind of the numbers that this client used last. */
   readonly #known = new Map<string, NumberKind>();
 
   constructor(options: InspectorOptions) {
     this.#options = options;
   }
 
-  /** This client uses the number of this key so: the key itself does not show it. */
+  /** Remembers the kind that this client uses a number as: the key itself does not show it. */
   note(key: string, kind: NumberKind): void {
     this.#known.delete(key);
     this.#known.set(key, kind);
@@ -68,15 +71,18 @@ export class Inspector {
   }
 
   /**
-   * What has this name and key; null if it is free, and for a semaphore or latch unless `kinds` is "all".
-   * @throws WRONG_DATA for anything else
+   * What has this name and key; null if the name is free, and for a semaphore or latch unless `kinds` is "all".
+   * @throws WRONG_DATA for any other data
    */
   async inspect(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<LockInfo | null> {
     const [shown, presences] = await Promise.all([this.#shown(name, key, kinds), this.#options.lookOut()]);
     return shown && this.#told(shown, key, presences);
   }
 
-  /** The first holder of a lock; undefined if it is free. Asks of that one's client alone. */
+  /**
+   * The first holder of a lock; undefined if the lock is free. Reads what the client of that holder tells, and no
+   * other.
+   */
   async holder(name: string, key: string): Promise<HolderInfo | undefined> {
     const shown = await this.#shown(name, key, undefined);
     const [first] = shown?.holders ?? [];
@@ -84,10 +90,10 @@ export class Inspector {
     return this.#told(shown, key, await this.#options.lookOut(clientIdOf(first.ownerId))).holders[0];
   }
 
-  /** All that is held, in no order. What is taken or given back meanwhile may be missing or not. */
+  /** All that is held, in no order. A lock that is taken or given back meanwhile may be missing or not. */
   async *list(match: string, count: number, kinds: InspectOptions["kinds"]): AsyncIterable<LockInfo> {
     const seen = new Set<string>();
-    // Once for the whole list, as soon as there is anything to tell of.
+    // Read once for the whole list, as soon as there is a lock to show.
     let told: Promise<Presences> | undefined;
     const lookOut = () => (told ??= this.#options.lookOut());
     const types = kinds === "all" ? ["hash", "string"] : ["hash"];
@@ -137,7 +143,7 @@ export class Inspector {
     return this.#options.runner.call(call, readLockInfo(name), recover);
   }
 
-  /** A semaphore, permits or a latch: a number, and what of it is out. */
+  /** A semaphore, permits or a latch: a number, and how many of its permits are out. */
   async #number(name: string, key: string, recover?: Recover): Promise<KeysInfo | null> {
     const keys = { number: key, leases: permitLeases(key) };
     const call = { lockName: name, script: counterInspect, keys, args: {} };
@@ -196,7 +202,7 @@ export class Inspector {
     } while (cursor !== "0");
   }
 
-  /** On a cluster no lock has a name whose keys are in different slots, but other data may. */
+  /** On a cluster other data may have names whose keys are in different slots; no lock has such a name. */
   #canBeShown(key: string, type: string): boolean {
     if (type === "string" && EXTRA_KEY.test(key)) return false;
     return !this.#options.runner.isCluster || sharesOneSlot(key);
@@ -206,7 +212,7 @@ export class Inspector {
     const { runner } = this.#options;
     const { connection } = runner;
     if (!isCluster(connection)) return [connection];
-    // An answer from any of them: now all are known.
+    // After an answer from any master ioredis knows all masters.
     if (connection.nodes("master").length === 0) await runner.command("PING");
     return connection.nodes("master");
   }
@@ -218,7 +224,7 @@ export function checkKinds(kinds: unknown): InspectOptions["kinds"] {
   throw new TypeError(`kinds must be "locks" or "all", not ${received(kinds)}`);
 }
 
-/** A number is what those take it for who wait for it. */
+/** Gives a number that shows no kind of its own the kind that its waiters take it for. */
 function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
   const { permits = 0, count = 0, ...number } = info;
   if (kind === "latch") return { ...number, kind, count };
@@ -226,7 +232,7 @@ function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
   return kind === "semaphore" ? { ...number, kind, permits } : info;
 }
 
-/** Somebody's hash is no lock, nor somebody's text a number, and nothing that a list fails at. */
+/** A list does not fail at other data: a hash that is no lock, or a text that is no number, is left out. */
 function passOver(error: LockError): null | undefined {
   return error.code === "WRONG_DATA" ? null : undefined;
 }

@@ -4,63 +4,69 @@ import type { Reader } from "../redis/call.js";
 
 /** What is known of one name in use: who holds it and who waits. Made by {@link LockClient.inspect} and {@link LockClient.list}. */
 export interface LockInfo {
-  /** Without the client's prefix. */
+  /** The name, without the client's prefix. */
   readonly name: string;
   /**
-   * As far as the keys show it: `fair` while it has a queue, `fenced` if it has a counter of tokens. Semaphores, permits and
-   * latches are looked at if `kinds` is "all". To Redis each is a number: what this client has not used it for, has no waiter
-   * and no permit out, is taken for a `semaphore`, with `permits` and `count`.
+   * As far as the keys show it: `fair` while the lock has a queue, `fenced` if it has a counter of tokens. Semaphores,
+   * permits and latches are looked at if `kinds` is "all". To Redis each of these is a number. A number that this
+   * client has not used, without waiters and permits out, is taken for a `semaphore`, with `permits` and `count`.
    */
   readonly kind: "lock" | "fair" | "fenced" | "readwrite" | "semaphore" | "permits" | "latch";
-  /** Of a read-write lock. */
+  /** The side of a read-write lock that is held. */
   readonly mode?: "read" | "write";
   /** Who holds it. */
   readonly holders: readonly HolderInfo[];
-  /** The `ownerId` of each that waits for a fair lock, the next one first. */
+  /** The `ownerId` of each waiter of a fair lock, the next one first. */
   readonly waiters: readonly string[];
-  /** Those of whom their clients tell that they wait, of any kind and process; told every third of a `watchdogTimeout`. */
+  /** The waiters that clients tell of, for any kind and from any process; told every third of a `watchdogTimeout`. */
   readonly waiting: readonly WaiterInfo[];
-  /** Milliseconds until the lock lapses if nobody renews it; -1 of what has no lease. */
+  /** Milliseconds until the lock lapses if nobody renews it; -1 without a lease. */
   readonly ttl: number;
-  /** Of a semaphore or permits: how many are free; those whose leases have ended are. */
+  /** Of a semaphore or permits: how many are free, including those whose leases have ended. */
   readonly permits?: number;
   /** Of permits: how many there are, free and out. */
   readonly limit?: number;
-  /** Of a latch, or what may be one: how often it is to be counted down. */
+  /** Of a latch, or a number that may be one: how often it is to be counted down. */
   readonly count?: number;
 }
 
-/** One that waits, as its client tells it. */
+/** A waiter, as its client tells it. */
 export interface WaiterInfo {
-  /** Under which it will be granted, unless it has to try again; of a lock. */
+  /** Of a lock: the owner that the lock will be granted to, unless the call has to try again. */
   readonly ownerId?: string;
-  /** Its process. */
+  /** The waiter's process. */
   readonly client: ClientInfo | null;
-  /** Since when it waits, by the clock of its process. */
+  /** Since when the call waits, by the clock of its process. */
   readonly since: Date | null;
-  /** Of a read-write lock: the side that it waits for. */
+  /** Of a read-write lock: the side that the call waits for. */
   readonly mode?: "read" | "write";
-  /** The names of what its owner holds meanwhile, and the scopes and runs that it waits inside of: an edge of the wait-for graph each. */
+  /**
+   * The names of what its owner holds meanwhile, and the scopes and runs around the call: each is an edge of the
+   * wait-for graph.
+   */
   readonly holds: readonly string[];
 }
 
-/** One that holds it. */
+/** A holder of a lock. */
 export interface HolderInfo {
   /** `clientId:n`, also of a writer. */
   readonly ownerId: string;
   /** Holds of this owner, on either side of a read-write lock. */
   readonly count: number;
-  /** Milliseconds that the longest of them has to go. */
+  /** Milliseconds until the longest of these holds ends. */
   readonly ttl: number;
-  /** Its process, where that tells so; null for Java's. */
+  /** The holder's process, if its client tells of it; null for Java's. */
   readonly client: ClientInfo | null;
-  /** Since when it has them, by the clock of its process; null where that is not told, or not yet. */
+  /** Since when the owner has the lock, by the clock of its process; null if its client does not tell, or not yet. */
   readonly since: Date | null;
-  /** Where its code took the first of them, `function (file:line:column)`; there if its client has the option `traceHolds`. */
+  /**
+   * Where its code took the first of these holds, `function (file:line:column)`; there if its client has the option
+   * `traceHolds`.
+   */
   readonly callSite?: string;
 }
 
-/** What the keys show. */
+/** The part of a {@link LockInfo} that the keys show. */
 export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
   readonly holders: readonly Omit<HolderInfo, "client" | "since" | "callSite">[];
 };
@@ -89,11 +95,11 @@ export function readLockInfo(name: string): Reader<KeysInfo | null> {
 
 /** What the keys of a semaphore, permits or a latch show. */
 export interface NumberInfo {
-  /** Free ones; of a latch, its count. */
+  /** Free permits; of a latch, its count. */
   readonly permits: number;
   /** Permits whose leases go on. */
   readonly out: number;
-  /** Permits were taken under an id, as those with a lease are. */
+  /** True if permits were taken with an id, as permits with a lease are. */
   readonly hasLeases: boolean;
 }
 
@@ -102,11 +108,14 @@ export function readNumber(reply: unknown): NumberInfo | null {
   const numbers = (reply as unknown[]).map(Number);
   if (numbers.length === 0) return null;
   const [free = 0, ended = 0, out = 0] = numbers;
-  // To the next call on them, those whose leases have ended are free.
+  // The next call on these permits takes back those whose leases have ended, so they count as free.
   return { permits: free + ended, out, hasLeases: ended + out > 0 };
 }
 
-/** `fields`: name, count and milliseconds of each. Readers whose holds have all lapsed hold nothing. */
+/**
+ * `fields`: name, hold count and remaining milliseconds of each owner. A reader whose holds have all lapsed is left
+ * out.
+ */
 function holdersOf(fields: readonly string[], shared: boolean, ttl: number): KeysInfo["holders"] {
   const holders = new Map<string, KeysInfo["holders"][number]>();
   for (let i = 0; i < fields.length; i += 3) {

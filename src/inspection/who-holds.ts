@@ -1,10 +1,10 @@
-/** Says who holds a lock, for the text of an error: soon, or not at all. */
+/** Says who holds a lock, for the text of an error: it answers soon, or not at all. */
 import type { Clock } from "../base/clock.js";
 import { foremost, type NamedKey, THIS_PROCESS, type WhoHolds } from "../base/holder.js";
 import type { ClientInfo } from "../presence/told.js";
 import type { Inspector } from "./inspector.js";
 
-/** Milliseconds that the error waits for it. */
+/** Milliseconds that the error waits for the answer. */
 const SOON = 250;
 
 export interface WhoHoldsOptions {
@@ -15,14 +15,14 @@ export interface WhoHoldsOptions {
   readonly within: <T>(work: Promise<T>, ms: number) => Promise<T>;
 }
 
-/** Asks for one call at a time: many calls that time out together are not to load a server that may be why. */
+/** Asks Redis for one call at a time: many calls that time out together must not load a server that may be the reason. */
 export function whoHolds({ inspector, client, clock, within }: WhoHoldsOptions): WhoHolds {
   let isAsking = false;
   const ask = async ({ name, key }: NamedKey) => {
     const holder = await inspector.holder(name, key);
     if (!holder) return undefined;
     const { client: its, since, ownerId } = holder;
-    // Another client of this process has a label of its own, or tells no more than that.
+    // A client of this process with the same label: its name would tell no more than "this process".
     if (its && its.host === client.host && its.pid === client.pid && its.label === client.label)
       return THIS_PROCESS;
     const time = since ? ` for ${Math.max(0, Math.round((clock.wall() - since.getTime()) / 1_000))} s` : "";

@@ -18,7 +18,7 @@ export interface Header {
   readonly name: string;
   readonly keys: Readonly<Record<string, KeyType | Variadic<KeyType>>>;
   readonly args: Readonly<Record<string, ArgumentType | Variadic<ArgumentType>>>;
-  /** Of the first line that servers which know `#!lua` (Redis 7, Valkey) get besides. */
+  /** The flags of the `#!lua` line, which servers that know it (Redis 7, Valkey) get before the text. */
   readonly flags?: string;
 }
 
@@ -49,14 +49,14 @@ declare const types: unique symbol;
 export interface AnyScript extends Header {
   /** For servers that know `#!lua`. */
   readonly modern: ScriptText;
-  /** For older ones; the same without flags. */
+  /** For older servers; the same if there are no flags. */
   readonly legacy: ScriptText;
   /** The header's order, worked out once because `encode` runs at every lock call. */
   readonly layout: Layout;
 }
 
 export interface Script<K extends KeyValues, A extends ArgumentValues> extends AnyScript {
-  /** Never there: it makes scripts with other keys or arguments another type. */
+  /** Never set: it makes scripts with different keys or arguments different types. */
   readonly [types]?: (keys: K, args: A) => void;
 }
 
@@ -76,7 +76,7 @@ interface Argument {
 /** What EVAL and EVALSHA take: the text or its hash, the number of keys, the keys, the arguments. */
 export type EvalArguments = [text: string, keys: number, ...rest: string[]];
 
-/** Its hash is worked out when it is asked for: a process runs few of the scripts. */
+/** Computes the hash when it is asked for, because a process runs few of the scripts. */
 class LuaText implements ScriptText {
   readonly text: string;
   #sha1: string | undefined;
@@ -140,7 +140,7 @@ export function encode<K extends KeyValues, A extends ArgumentValues>(
   return encoded;
 }
 
-/** The last key stands for any number of them. */
+/** Adds the values of the last key, which stands for any number of keys. */
 function encodeRest(encoded: EvalArguments, script: AnyScript, name: string, values: KeyValues): void {
   const rest = arrayOf(script, name, values[name]);
   for (const key of rest) encoded.push(typeof key === "string" ? key : refuseText(script, name, key));
