@@ -6,10 +6,10 @@ import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Want, waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
-/** What Redisson tells those who wait when the count is set. */
+/** The message by which Redisson tells waiters that the count is set. */
 const NEW_COUNT = "1";
 
-/** Waits for the opening, which nobody takes from the others. */
+/** Wants the opening, which all waiters get. */
 class Opening implements Want<true> {
   readonly permits = 1;
   readonly shared = true;
@@ -31,8 +31,8 @@ class Opening implements Want<true> {
 }
 
 /**
- * Opens for all who wait, in all processes, when it has been counted down as often as was set. It can be set again
- * once it is open; who was slow to notice the opening then waits for the next one.
+ * Opens for all waiters, in all processes, when it has been counted down as often as was set. It can be set again once
+ * it is open; a waiter that has not noticed the opening by then waits for the next one.
  * @example
  * const ready = client.getCountDownLatch("ready");
  * await ready.trySetCount(3);
@@ -40,7 +40,7 @@ class Opening implements Want<true> {
  * const isOpen = await ready.await(5_000);
  */
 export class CountDownLatch {
-  /** As it was asked for: without the prefix. */
+  /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
 
@@ -52,7 +52,8 @@ export class CountDownLatch {
   }
 
   /**
-   * Sets the count, unless one is set. Resolves with whether this call did. A count of 0 is set, too, until a count down.
+   * Sets the count, unless one is set. Resolves with whether this call set it. A count of 0 is set, too, until the next
+   * countdown.
    * @throws as {@link countDown}
    */
   async trySetCount(count: number): Promise<boolean> {
@@ -62,7 +63,7 @@ export class CountDownLatch {
 
   /**
    * Counts down by one; at zero the latch opens. Does nothing to an open latch.
-   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated;
+   * @throws UNAVAILABLE if Redis gives no answer in time; the call goes on in the background, so do not repeat it;
    * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async countDown(): Promise<void> {
@@ -77,8 +78,8 @@ export class CountDownLatch {
   }
 
   /**
-   * Waits until the latch is open, for at most `wait` milliseconds (without limit if absent). Resolves with whether it
-   * is. One that was never set is open.
+   * Waits until the latch is open, for at most `wait` milliseconds (without limit if absent). Resolves with whether the
+   * latch is open. A latch that was never set is open.
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED; `signal.reason`
    */
   async await(wait?: number, options?: SignalOptions): Promise<boolean> {
@@ -88,7 +89,7 @@ export class CountDownLatch {
   }
 
   /**
-   * What is left to count down; 0 when it is open.
+   * How often the latch is still to be counted down; 0 when it is open.
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async getCount(): Promise<number> {

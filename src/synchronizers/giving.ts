@@ -1,4 +1,4 @@
-/** What is done alike to the free permits of a semaphore of either kind. */
+/** Changes the free permits of a semaphore of either kind. */
 import { checkInteger } from "../base/arguments.js";
 import { noop } from "../locks/work.js";
 import { semaphoreRelease } from "../scripts/generated.js";
@@ -14,17 +14,23 @@ export async function trySetPermits(number: SharedNumber, permits: number): Prom
 export async function addPermits(number: SharedNumber, permits: number): Promise<void> {
   const count = checkInteger(permits, "permits", 1);
   number.env.assertOpen(number.name);
-  // What Redisson tells of new permits with a lease is how many they are, of all others how many are free.
+  // Redisson's message for new permits with a lease is how many are new; for all others it is how many are free.
   await add(number, count, number.kind === "permits" ? String(count) : "");
 }
 
-/** Gives back permits that were taken. It is told when Redis has answered, however late: `held` milliseconds after the grant. */
+/**
+ * Gives back permits that were taken. The event `released` comes when Redis has answered, however late; `held`:
+ * milliseconds since the grant.
+ */
 export function giveBack(number: SharedNumber, count: number, held?: number): Promise<void> {
   const released = () => number.emit("released", held === undefined ? {} : { held });
   return add(number, count, "", (work) => void work.then(released, noop));
 }
 
-/** To Redis, new permits are as good as those that are given back. `message`: what waiters are told, if not the total. */
+/**
+ * Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the
+ * total.
+ */
 export async function add(
   number: SharedNumber,
   count: number,

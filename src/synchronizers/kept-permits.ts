@@ -1,4 +1,4 @@
-/** Permits that were taken without a lease: the watchdog renews them until they are given back, or tells that they are lost. */
+/** Permits that were taken without a lease: the watchdog renews them until they are given back or lost. */
 import { elapsedSince, type Instant, instant, onMono } from "../base/clock.js";
 import type { LossReason } from "../base/errors.js";
 import { renewalInterval, retryInterval, untilDeadline } from "../base/lease.js";
@@ -17,14 +17,14 @@ import {
 } from "../watchdog/watchdog.js";
 import type { SharedNumber } from "./number.js";
 
-/** Something that this client has to give back before it is closed. */
+/** What this client has to give back before it is closed: a kept permit, or the permits of a `run`. */
 export interface Live extends Item {
   readonly number: SharedNumber;
-  /** Of a permit that has one. */
+  /** The id of a permit that has one. */
   readonly id?: string;
-  /** Milliseconds since it was taken. */
+  /** Milliseconds since the permits were taken. */
   readonly held: number;
-  /** It ends now, before it was given back, and is given back. */
+  /** Ends the permits as lost, and gives them back. */
   lose(reason: LossReason): void;
 }
 
@@ -32,11 +32,11 @@ export interface KeptPermitOptions {
   readonly permits: KeptPermits;
   readonly number: SharedNumber;
   readonly id: string;
-  /** The key with the leases. */
+  /** The key that has the leases. */
   readonly leases: string;
   /** When the command that took it was sent. */
   readonly sent: Instant;
-  /** Gives back what the server may still have of it. */
+  /** Gives back the permit, if the server still has it. */
   readonly giveBack: () => Promise<unknown>;
 }
 
@@ -56,7 +56,7 @@ export class KeptPermit implements TimerEntry, Live {
   #renewing = false;
   #suspended = false;
   #watched = false;
-  /** It was given back or lost, or has a lease now: none of this object's business any more. */
+  /** The permit was given back or lost, or has a lease by now: this object does nothing more. */
   #over = false;
 
   constructor(options: KeptPermitOptions) {
@@ -69,7 +69,7 @@ export class KeptPermit implements TimerEntry, Live {
     this.#renewAt = onMono(options.sent, instant(this.#env.clock)) + this.#interval;
   }
 
-  /** Milliseconds since it was taken. */
+  /** Milliseconds since the permit was taken. */
   get held(): number {
     return elapsedSince(this.#env.clock, this.#since);
   }
@@ -84,7 +84,7 @@ export class KeptPermit implements TimerEntry, Live {
     this.#options.permits.watchdog.watch(this);
   }
 
-  /** No renewal follows until it is watched again. */
+  /** Stops renewals until the permit is watched again. */
   unwatch(): void {
     this.#watched = false;
     this.#options.permits.watchdog.watch(this);
@@ -110,7 +110,8 @@ export class KeptPermit implements TimerEntry, Live {
 
   renewed(word: number, sent: Instant): void {
     this.#renewing = false;
-    // Past its deadline it is lost, whatever the server says: after a stall answers are read before the timers speak.
+    // After its deadline the permit is lost, whatever the server says. After a stall of this process replies are
+    // handled before timers, so the deadline is checked here.
     if (!this.#watched || this.#expired()) return;
     if (word !== 1) return this.lose("expired");
     this.#suspended = false;
@@ -131,7 +132,7 @@ export class KeptPermit implements TimerEntry, Live {
     this.#options.permits.watchdog.watch(this);
   }
 
-  /** It ended before it was given back; what is left of it with the server is given back now. */
+  /** Ends the permit as lost, and gives it back if the server still has it. */
   lose(reason: LossReason): void {
     if (this.#over) return;
     this.#options.permits.drop(this, reason);
@@ -157,17 +158,17 @@ const RENEWAL_RULES: RenewalRules<KeptPermit> = {
   notRenewed: ({ watched }, cause) => watched.notRenewed(cause),
 };
 
-/** All of one client. */
+/** All permits of one client that it has to give back. */
 export class KeptPermits {
   readonly renewer: Renewer;
   readonly watchdog: Watchdog<KeptPermit>;
-  /** Those of a `run` as well. */
+  /** The kept permits, and the permits of each `run`. */
   readonly live: LiveSet<Live>;
-  /** By {@link permitKey}, as all that is known of a permit. */
+  /** The kept permits, by {@link permitKey}; so are the two below. */
   readonly #kept = new Map<string, KeptPermit>();
-  /** Those that were given back because the client was closed. */
+  /** Permits that were lost because the client was closed, and that the close gives back. */
   readonly #closed = new Set<string>();
-  /** Those that are on their way back, by any call; resolves with whether they were out. */
+  /** The releases under way, of any call; each resolves with whether the permit was out. */
   readonly #returning = new Map<string, Promise<boolean>>();
 
   constructor(env: Env, options: WatchdogOptions) {
@@ -184,7 +185,7 @@ export class KeptPermits {
     );
   }
 
-  /** Looks after a permit from now on. */
+  /** Renews a permit from now on. */
   keep(permit: KeptPermit): void {
     this.#kept.set(permitKey(permit.number, permit.id), permit);
     this.live.add(permit);
@@ -196,7 +197,7 @@ export class KeptPermits {
     return this.#kept.get(permitKey(number, id));
   }
 
-  /** Looks after it no more. */
+  /** Stops looking after a permit. */
   drop(permit: KeptPermit, reason?: LossReason): void {
     const where = permitKey(permit.number, permit.id);
     permit.end();
@@ -205,17 +206,17 @@ export class KeptPermits {
     this.live.remove(permit);
   }
 
-  /** The close has given it back. */
+  /** True if the close of the client gives this permit back. */
   wasClosed(number: SharedNumber, id: string): boolean {
     return this.#closed.has(permitKey(number, id));
   }
 
-  /** The release that is under way. */
+  /** The release of this permit that is under way, if there is one. */
   returning(number: SharedNumber, id: string): Promise<boolean> | undefined {
     return this.#returning.get(permitKey(number, id));
   }
 
-  /** A release is under way. */
+  /** Notes a release that is under way. */
   returns(number: SharedNumber, id: string, work: Promise<boolean>): void {
     const where = permitKey(number, id);
     this.#returning.set(where, work);
@@ -224,7 +225,7 @@ export class KeptPermits {
   }
 }
 
-/** Ids are fresh, but nobody keeps users from asking one semaphore for another's permit. */
+/** Has the key of the semaphore in it, because a user may ask one semaphore for another's permit. */
 function permitKey({ key }: SharedNumber, id: string): string {
   return `${id}${key}`;
 }

@@ -1,9 +1,11 @@
 /**
- * A number in Redis that calls change and wait for: free permits, or the count of a latch. Owns how such calls are sent.
+ * A number in Redis that calls change and wait for: free permits, or the count of a latch. Owns how such calls are
+ * sent.
  *
- * They have no owner whose field in a hash would show that a call has been executed, so each has a marker, a key of its
- * own that lapses. What takes something and gets no answer is undone in the background. What gives something goes on
- * in the background, but not for longer than its marker is sure to be there: given twice would be worse than not at all.
+ * These calls have no owner whose field in a hash would show that a call was executed. So each call has a marker, a key
+ * of its own that lapses. A call that takes something and gets no answer is undone in the background. A call that gives
+ * something goes on in the background, but only while its marker is sure to be there: giving twice would be worse than
+ * not at all.
  */
 
 import { tellCaller } from "../base/caller.js";
@@ -20,11 +22,11 @@ import type { ServerClock } from "./server-clock.js";
 /** Milliseconds for which a call may be sent again after its first execution. */
 export const MARKER_TTL = 60_000;
 /**
- * Milliseconds for which a call that gives something may be run: any later its marker might be gone. The script itself
- * sees to that, by the server's clock, for ioredis sends again what it has whenever it gets through.
+ * Milliseconds for which a call that gives something may be run: later its marker might be gone. The script itself
+ * checks that by the server's clock, because ioredis sends commands that it has kept whenever it gets through.
  */
 const LONGEST_WORK = 40_000;
-/** A script's word for that. */
+/** The reply of a script that was run too late. */
 const TOO_LATE = -1;
 
 /** A script with its keys and arguments. */
@@ -33,17 +35,17 @@ export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
   "script" | "keys" | "args"
 >;
 
-/** Told of work as such, which goes on where its call is given up. */
+/** Called with the work itself, which goes on after its call is given up. */
 export type OnWork = (work: Promise<number>) => void;
 
 export interface NumberParts {
   readonly env: Env;
   readonly kind: LockKind;
-  /** As users know it. */
+  /** The name as users know it. */
   readonly name: string;
   readonly key: string;
   readonly serverClock: ServerClock;
-  /** Where changes are announced. */
+  /** Gives the channel where changes are announced. */
   readonly channelOf: (key: string, clustered: boolean) => string;
 }
 
@@ -64,17 +66,20 @@ export class SharedNumber {
     this.channel = channelOf(key, env.runner.isCluster);
   }
 
-  /** Known once the runner is prepared. */
+  /** The command that announces; known once the runner is prepared. */
   get publish(): "PUBLISH" | "SPUBLISH" {
     return this.env.runner.publishCommand;
   }
 
-  /** The key of the marker of one more call. */
+  /** The marker's key of a new call. */
   marker(): string {
     return callTombstone(this.key, this.env.wireId());
   }
 
-  /** One try to take something, for at most `within` milliseconds. @throws REPLICAS if too few have the grant */
+  /**
+   * Tries once to take something, for at most `within` milliseconds. @throws REPLICAS if too few replicas have the
+   * grant
+   */
   take<K extends KeyValues, A extends ArgumentValues, T>(
     step: Step<K, A>,
     within: number,
@@ -86,7 +91,7 @@ export class SharedNumber {
     return replicas ? replicas.call(this.key, call, read, granted) : runner.call(call, read);
   }
 
-  /** Runs a step until Redis has answered; `onSilence` is told each time that it gave no answer. */
+  /** Runs a step until Redis has answered; `onSilence` is called each time that Redis gave no answer. */
   callUntilAnswered<K extends KeyValues, A extends ArgumentValues>(
     make: () => Step<K, A>,
     onSilence: () => void,
@@ -107,15 +112,15 @@ export class SharedNumber {
     return this.env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
 
-  /** What was taken may be given back while the client closes. @throws CLIENT_CLOSED */
+  /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */
   assertNotEnded(): void {
     if (this.env.ended) this.env.assertOpen(this.name);
   }
 
   /**
-   * A change that goes on in the background if Redis gives no answer in time; `error` tells if it came to nothing then.
-   * The step is made for each try, with the time of the server's clock until which it may be run. Allowed while the
-   * client closes, since what was taken has to be given back.
+   * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
+   * then. The step is made for each try, with the time of the server's clock until which it may be run. Allowed while
+   * the client closes, since permits have to be given back.
    * @throws as {@link goOn}
    */
   give<K extends KeyValues, A extends ArgumentValues>(
@@ -135,7 +140,7 @@ export class SharedNumber {
           left(),
         );
         if (word !== TOO_LATE) return word;
-        // Else the server's clock was not known, and now it is.
+        // Otherwise the client did not know the server's clock. This answer told it, so the next try can be run.
         if (left() < 0) throw runner.unavailable(this.name);
       }
     };
@@ -143,7 +148,7 @@ export class SharedNumber {
   }
 
   /**
-   * Work that goes on in the background if Redis gives no answer in time.
+   * Runs work that goes on in the background if Redis gives no answer in time.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
@@ -170,7 +175,7 @@ export class SharedNumber {
     return answered.catch(tellCaller);
   }
 
-  /** `{word, time}` */
+  /** Reads `{word, time}`. */
   readonly #readWord = (reply: unknown): number => {
     const [word = TOO_LATE, seconds = 0] = (reply as unknown[]).map(Number);
     this.#serverClock.hear(this.key, seconds);
@@ -181,7 +186,7 @@ export class SharedNumber {
     return { lockName: this.name, ...step };
   }
 
-  /** What is known of it. */
+  /** Reads what Redis knows of the number. */
   async ask<K extends KeyValues, A extends ArgumentValues, T>(
     make: () => Step<K, A>,
     read: Reader<T>,
@@ -192,12 +197,12 @@ export class SharedNumber {
     return env.runner.call(this.#call(make()), read).catch(tellCaller);
   }
 
-  /** The number as it is; 0 without one. */
+  /** The number as it is; 0 if there is none. */
   read(): Promise<number> {
     return this.ask(() => ({ script: counterState, keys: { number: this.key }, args: {} }), Number);
   }
 
-  /** Sets the number, unless there is one, and tells waiters; resolves with whether this call did. */
+  /** Sets the number, unless there is one, and tells waiters. Resolves with whether this call set it. */
   async trySet(count: number, message: string): Promise<boolean> {
     this.env.assertOpen(this.name);
     const marker = this.marker();

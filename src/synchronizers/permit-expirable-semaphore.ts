@@ -1,4 +1,4 @@
-/** The semaphore whose permits have an id each, and a lease: those of a process that died come back by themselves. */
+/** The semaphore whose permits have an id and a lease each: permits of a process that died come back by themselves. */
 import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockNotOwnerError } from "../base/errors.js";
@@ -12,7 +12,7 @@ import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want
 import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
-/** Of {@link PermitExpirableSemaphore.acquire}. */
+/** Options of {@link PermitExpirableSemaphore.acquire}. */
 export interface PermitOptions extends SignalOptions {
   /** Milliseconds, a whole number; if absent the watchdog keeps the permit until it is given back. */
   lease?: number | undefined;
@@ -25,9 +25,9 @@ interface Permits {
 }
 
 /**
- * Permits that any number of processes share, each with a lease by the server's clock. An id may be given back by any
- * process; one that is handed to another process should have a lease, for the watchdog of the process that took it
- * keeps it otherwise.
+ * Permits that any number of processes share, each with a lease by the server's clock. Any process may give back an id.
+ * A permit that is handed to another process should have a lease: otherwise the watchdog of the process that took it
+ * keeps it.
  * @example
  * const seats = client.getPermitExpirableSemaphore("seats");
  * await seats.trySetPermits(4);
@@ -35,7 +35,7 @@ interface Permits {
  * if (id !== null) await seats.release(id);
  */
 export class PermitExpirableSemaphore {
-  /** As it was asked for: without the prefix. */
+  /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
   readonly #kept: KeptPermits;
@@ -49,8 +49,8 @@ export class PermitExpirableSemaphore {
   }
 
   /**
-   * Sets the number of permits, unless that was done before. Resolves with whether this call did; to change a number that
-   * is set use {@link setPermits} or {@link addPermits}.
+   * Sets the number of permits, unless that was done before. Resolves with whether this call set it; to change a number
+   * that is set use {@link setPermits} or {@link addPermits}.
    * @throws as {@link addPermits}
    */
   async trySetPermits(permits: number): Promise<boolean> {
@@ -79,8 +79,8 @@ export class PermitExpirableSemaphore {
 
   /**
    * Gives a permit back.
-   * @throws NOT_OWNER if it is unknown, or its lease has ended; UNAVAILABLE without an answer: it goes on in the
-   * background then, and a further call asks for it again
+   * @throws NOT_OWNER if the permit is unknown, or its lease has ended; UNAVAILABLE without an answer: the release goes
+   * on in the background then, and a further call asks for it again
    */
   async release(id: string): Promise<void> {
     if (await this.tryRelease(id)) return;
@@ -129,7 +129,7 @@ export class PermitExpirableSemaphore {
         keys: { ...keysOf(number), marker },
         args: { id: known, lease: ms, markerTtl: MARKER_TTL, latest, publish: number.publish },
       }),
-      // However late: until then nobody knows which lease the permit has.
+      // Runs however late the answer comes: until then nobody knows which lease the permit has.
       (work) => {
         const answered = (word: number) =>
           word === 1 ? kept && this.#kept.drop(kept) : kept?.lose("expired");
@@ -140,7 +140,7 @@ export class PermitExpirableSemaphore {
   }
 
   /**
-   * How many are free; below 0 while more are out than there are to be.
+   * How many permits are free; below 0 while more are out than there are to be.
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async availablePermits(): Promise<number> {
@@ -148,7 +148,7 @@ export class PermitExpirableSemaphore {
   }
 
   /**
-   * How many are out.
+   * How many permits are out.
    * @throws as {@link availablePermits}
    */
   async acquiredPermits(): Promise<number> {
@@ -156,7 +156,7 @@ export class PermitExpirableSemaphore {
   }
 
   /**
-   * How many there are, free and out.
+   * How many permits there are, free and out.
    * @throws as {@link availablePermits}
    */
   async getPermits(): Promise<number> {
@@ -165,7 +165,7 @@ export class PermitExpirableSemaphore {
   }
 
   /**
-   * Sets how many there are, free and out.
+   * Sets how many permits there are, free and out.
    * @throws as {@link addPermits}
    */
   async setPermits(permits: number): Promise<void> {
@@ -182,7 +182,7 @@ export class PermitExpirableSemaphore {
 
   /**
    * Makes more permits.
-   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated;
+   * @throws UNAVAILABLE if Redis gives no answer in time; the call goes on in the background, so do not repeat it;
    * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async addPermits(permits: number): Promise<void> {
@@ -204,14 +204,14 @@ export class PermitExpirableSemaphore {
     return permit?.id;
   }
 
-  /** Resolves with whether it was out; what has become of it is told when Redis has answered, however late. */
+  /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
   async #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
     const number = this.#number;
     const call = number.env.wireId();
     const begun = instant(number.env.clock);
     let out = false;
     const answered = (word: number) => {
-      // So late, an earlier run of this command may have done it, and its tombstone has lapsed since.
+      // So late, an earlier run of this command may have given it back, and its tombstone may have lapsed since.
       out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
       const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
       if (out) number.emit("released", about);

@@ -14,7 +14,7 @@ export interface Permit {
   readonly sent: Instant;
 }
 
-/** The keys of all steps. */
+/** The keys that all steps have. */
 export type PermitKeys = Readonly<Record<"permits" | "leases" | "channel", string>>;
 
 /** A step that ends one permit. */
@@ -49,7 +49,7 @@ export class TakePermit implements Want<Permit> {
     const read = (reply: unknown): Attempt<Permit> => {
       const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
       if (word !== 1) return { granted: false, ttl: next };
-      // The next one comes back without a message when its lease ends.
+      // When the next lease ends, a permit comes back without a message.
       const lease = next < 0 ? Number.POSITIVE_INFINITY : next;
       return { granted: true, value: { id, sent }, lease, remaining: free };
     };
@@ -67,7 +67,7 @@ export class TakePermit implements Want<Permit> {
   }
 }
 
-/** Gives a permit back, or gives it up; `call` names the call that does. */
+/** The step that gives a permit back, or gives it up; `call` names the call that does so. */
 export function endStep(number: SharedNumber, id: string, call: string): End {
   const { key, publish } = number;
   return {
@@ -77,7 +77,7 @@ export function endStep(number: SharedNumber, id: string, call: string): End {
   };
 }
 
-/** A permit's id in lower case; undefined for one that can be no permit's. */
+/** A permit's id in lower case; undefined for a text that is no id. */
 export function checkId(id: unknown): string | undefined {
   if (typeof id !== "string") throw new TypeError("permit id must be a string");
   return /^[0-9a-f]{32}$/i.test(id) ? id.toLowerCase() : undefined;

@@ -1,4 +1,7 @@
-/** One call that waits for a number in Redis: how the engine sees it, and what becomes of a try that nobody waits for. */
+/**
+ * One call that waits for a number in Redis: how the engine sees it, and how a try is undone that nobody waits for any
+ * more.
+ */
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
@@ -15,20 +18,19 @@ import type { SharedNumber } from "./number.js";
 /** What a call wants. */
 export interface Want<G> {
   readonly permits: number;
-  /** What one call is granted, the others can be granted as well. */
+  /** A grant to one call takes nothing from the others. */
   readonly shared?: boolean;
-  /** That it is not granted is nothing to tell. */
+  /** No event tells that the call was not granted. */
   readonly isUntold?: boolean;
   /** Tries once; every try of a call is the same call to the server. */
   attempt(within: number): Promise<Attempt<G>>;
-  /** Gives back what a try was granted, or may still be granted; absent where nothing is taken. */
+  /** Gives back what a try was granted, or may still be granted; absent if tries take nothing. */
   undo?(): Promise<unknown>;
 }
 
 /**
- * Waits until the want is granted; undefined when `wait` milliseconds are over first. `accept` is told of the grant at
- * once.
- * @throws CLIENT_CLOSED also when the client was closed with the grant on its way to the caller: it is undone then
+ * Waits until the want is granted; undefined when `wait` milliseconds are over first. `accept` gets the grant at once.
+ * @throws CLIENT_CLOSED also if the client was closed while the grant was on its way to the caller: the grant is undone
  */
 export async function waitFor<G>(
   number: SharedNumber,
@@ -119,7 +121,7 @@ export class Request<G> extends Acquisition<G> {
     this.#inFlight = true;
     try {
       const attempt = await this.#want.attempt(left);
-      // A command that lived through a lost connection may arrive once more.
+      // A command that was under way when the connection was lost may arrive once more.
       this.#outcomeUnknown ||= attempt.granted || runner.connectionEpoch !== connectionEpoch;
       return attempt;
     } catch (error) {
@@ -141,7 +143,7 @@ export class Request<G> extends Acquisition<G> {
     if (!this.#inFlight) void this.#undo();
   }
 
-  /** In the background. */
+  /** Gives back in the background what may have been granted. */
   #undo(): Promise<void> {
     if (!this.#outcomeUnknown || !this.#want.undo) return Promise.resolve();
     this.#outcomeUnknown = false;

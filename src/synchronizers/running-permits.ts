@@ -5,7 +5,7 @@ import { add, giveBack } from "./giving.js";
 import type { Live } from "./kept-permits.js";
 import type { SharedNumber } from "./number.js";
 
-/** Permits of a `run`, which a close gives back: nobody else could. */
+/** Permits of a `run`. The close of the client gives them back, because nobody else can. */
 export class RunningPermits implements Live {
   next: this | undefined;
   prev: this | undefined;

@@ -1,10 +1,10 @@
-/** What can be wanted of a plain semaphore: so many permits, or whatever is there. */
+/** What a call can want of a plain semaphore: a number of permits, or all that are free. */
 import type { Attempt } from "../engine/acquisition.js";
 import { semaphoreAcquire, semaphoreDrain, semaphoreUndo } from "../scripts/generated.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
 import type { Want } from "./request.js";
 
-/** Takes permits by one call, however often it has to try. */
+/** Takes a number of permits. Its tries count as one call, because they have one marker. */
 export class Take implements Want<number> {
   readonly permits: number;
   readonly #number: SharedNumber;
@@ -33,7 +33,7 @@ export class Take implements Want<number> {
   }
 }
 
-/** Takes whatever is there. */
+/** Takes all permits that are free. */
 export class Drain implements Want<number> {
   readonly isUntold = true;
   readonly permits = 1;

@@ -9,13 +9,13 @@ import { waitFor } from "./request.js";
 import { RunningPermits } from "./running-permits.js";
 import { Drain, Take } from "./semaphore-wants.js";
 
-/** Of calls that wait. */
+/** Options of calls that wait. */
 export interface SignalOptions {
   /** Ends the wait at once, with `signal.reason`. */
   signal?: AbortSignal | undefined;
 }
 
-/** Of {@link Semaphore.run}. */
+/** Options of {@link Semaphore.run}. */
 export interface SemaphoreRunOptions extends SignalOptions {
   /** How many to take. Default 1. */
   permits?: number | undefined;
@@ -27,17 +27,17 @@ const SIGNAL: readonly string[] = ["signal"];
 const RUN: readonly string[] = ["permits", "wait", "signal"];
 
 /**
- * Permits that any number of processes share. A permit has no owner: whoever has one gives it back, here or elsewhere.
- * Nor has it a lease: a process that dies keeps its permits for ever. Where that matters use the expirable kind.
+ * Permits that any number of processes share. A permit has no owner: any process may give it back. It has no lease
+ * either: a process that dies keeps its permits for ever. Where that matters use the expirable kind.
  *
- * Not fair over all processes. Within one, calls are served in their order: a large one is not passed by small ones.
+ * Not fair over all processes. Within one process calls are served in their order: small ones do not pass a large one.
  * @example
  * const lanes = client.getSemaphore("lanes");
  * await lanes.trySetPermits(4);
  * await lanes.run(() => sell("42"), { wait: 1_000 });
  */
 export class Semaphore {
-  /** As it was asked for: without the prefix. */
+  /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
   readonly #live: LiveSet<Live>;
@@ -51,8 +51,8 @@ export class Semaphore {
   }
 
   /**
-   * Sets the number of permits, unless that was done before. Resolves with whether this call did; to raise a number that is
-   * set use {@link addPermits}.
+   * Sets the number of permits, unless that was done before. Resolves with whether this call set it; to raise a number
+   * that is set use {@link addPermits}.
    * @throws as {@link release}
    */
   async trySetPermits(permits: number): Promise<boolean> {
@@ -77,8 +77,9 @@ export class Semaphore {
 
   /**
    * Gives permits back. Nobody checks who took them.
-   * @throws UNAVAILABLE if Redis gives no answer in time; it goes on in the background, so it is not to be repeated;
-   * UNSUPPORTED, CLIENT_CLOSED; WRONG_DATA, also if they were more than Redis counts then (2^63-1): none is given back
+   * @throws UNAVAILABLE if Redis gives no answer in time; the call goes on in the background, so do not repeat it;
+   * UNSUPPORTED, CLIENT_CLOSED; WRONG_DATA, also if there would be more than Redis counts (2^63-1): none is given back
+   * then
    */
   async release(permits: number = 1): Promise<void> {
     await giveBack(this.#number, checkInteger(permits, "permits", 1));
@@ -90,14 +91,14 @@ export class Semaphore {
   }
 
   /**
-   * How many are free.
+   * How many permits are free.
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async availablePermits(): Promise<number> {
     return this.#number.read();
   }
 
-  /** Takes all that are free; resolves with how many those were. @throws as {@link acquire} */
+  /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
     return (await waitFor(this.#number, new Drain(this.#number), 0, undefined)) ?? 0;
   }

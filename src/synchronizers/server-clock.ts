@@ -1,9 +1,10 @@
 /**
- * What time it is by each master's clock, as its last answer told: so that a script can be told until when it may be run.
+ * The time by each master's clock, from the master's last answer, so that a script can be told until when it may be
+ * run.
  *
- * A time too early is the safe side: the script does nothing then, and its answer tells the time. A time too late would
- * let a late copy of a call run after its marker has lapsed. So the time of a master that has not been heard is none at
- * all, and what was heard counts no more once a connection was lost: the next one may lead to another machine.
+ * A time that is too early is safe: the script then does nothing, and its answer tells the time. A time that is too
+ * late would let a late copy of a call run after its marker has lapsed. So a master that has not answered yet has no
+ * time at all, and all times are forgotten once a connection was lost: the next connection may lead to another machine.
  */
 import { type Clock, type Instant, instant, leastElapsedSince } from "../base/clock.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -17,7 +18,7 @@ export class ServerClock {
   readonly #runner: CommandRunner;
   /** By the master's address. */
   readonly #heard = new Map<string, { readonly at: Instant; readonly time: number }>();
-  /** The {@link CommandRunner.connectionEpoch} that it was heard with. */
+  /** The {@link CommandRunner.connectionEpoch} in which these times were heard. */
   #epoch = 0;
 
   constructor(clock: Clock, runner: CommandRunner) {
@@ -25,7 +26,10 @@ export class ServerClock {
     this.#runner = runner;
   }
 
-  /** The epoch milliseconds, `ms` from now, of the master that has this key; long past if that is not known. */
+  /**
+   * The time `ms` from now by the clock of the master that has this key, in epoch milliseconds; long past if it is not
+   * known.
+   */
   in(key: string, ms: number): number {
     this.#forgetLost();
     const heard = this.#heard.get(this.#masterOf(key));
@@ -33,7 +37,7 @@ export class ServerClock {
     return Math.max(LONG_AGO, Math.floor(heard.time + leastElapsedSince(this.#clock, heard.at) + ms));
   }
 
-  /** What the answer to a call on this key told, in seconds. */
+  /** Notes the time that the answer to a call on this key told, in seconds. */
   hear(key: string, seconds: number): void {
     this.#forgetLost();
     this.#heard.set(this.#masterOf(key), { at: instant(this.#clock), time: seconds * 1_000 });
