@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The program `holdfast`: what operators and shell scripts type. It does nothing that users of the package cannot. */
+/** The program `holdfast`, for operators and shell scripts. It does nothing that users of the package cannot do. */
 import { exit } from "./cli/exit.js";
 import { main } from "./cli/main.js";
 

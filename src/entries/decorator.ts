@@ -1,7 +1,7 @@
 /** Methods that run under a lock, by a decorator: the standard one, and TypeScript's experimental one. */
 import type { Hold, LockClient, LockFace, LockOptions } from "../index.js";
 
-/** Which lock of the name; `read` and `write` are the sides of one read-write lock. */
+/** Which kind of lock has the name; `read` and `write` are the sides of one read-write lock. */
 export type LockedKind = "lock" | "fair" | "fenced" | "read" | "write";
 
 const LOCKS: Readonly<Record<LockedKind, (client: LockClient, name: string) => LockFace<Hold>>> = {
@@ -14,7 +14,7 @@ const LOCKS: Readonly<Record<LockedKind, (client: LockClient, name: string) => L
 
 /** `wait` and `lease` as `lock.run` takes them: by default it waits without limit, and the watchdog renews the hold. */
 export interface LockedOptions extends Pick<LockOptions, "wait" | "lease"> {
-  /** Default `lock`. */
+  /** The kind of lock. Default `lock`. */
   kind?: LockedKind | undefined;
 }
 
@@ -26,10 +26,13 @@ export type ClientSource = LockClient | ((this: any, self: any) => LockClient);
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export type NameSource<A extends unknown[]> = string | ((this: any, ...args: A) => string);
 
-/** One that has to wait for its lock is asynchronous; `A` is what the name is made of, and it may take more. */
+/**
+ * A method that has to wait for its lock is asynchronous. `A`: the arguments that the name is made of; it may take
+ * more.
+ */
 type LockedMethod<A extends unknown[]> = (...args: [...A, ...never[]]) => Promise<unknown>;
 
-/** Decorates a method, in whichever of the two ways the compiler asks for it. */
+/** Decorates a method, as a standard or as an experimental decorator, as the compiler asks for it. */
 export interface LockedDecorator<A extends unknown[]> {
   <T extends LockedMethod<A>>(method: T, context: ClassMethodDecoratorContext): T;
   <T extends LockedMethod<A>>(
@@ -42,9 +45,10 @@ export interface LockedDecorator<A extends unknown[]> {
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
 /**
- * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors: calls from inside
- * re-enter, and a call whose hold was lost rejects LOCK_LOST though the method succeeded.
- * @throws TypeError for options that it does not know, and where it decorates no method; by the call, where there is no client
+ * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors: calls from
+ * inside re-enter, and a call whose hold was lost rejects LOCK_LOST though the method succeeded.
+ * @throws TypeError for an unknown `kind`, and for a member that is no method; the call rejects for other wrong
+ * options, and without a client
  * @example
  * class Shop {
  *   \@locked(client, (id: string) => `stock:${id}`, { wait: 2_000 })

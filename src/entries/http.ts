@@ -1,16 +1,16 @@
 /**
- * Locks in HTTP services: a scope for each request, and what an error of a lock says to the one who asked. Frameworks are
- * known by the shape of what they pass, so none of them is imported.
+ * Locks in HTTP services: a scope for each request, and what to answer when a lock fails. Frameworks are known by the
+ * shape of what they pass, so none of them is imported.
  */
 import { AsyncResource } from "node:async_hooks";
 import { STATUS_CODES } from "node:http";
 import { isLockError, type LockClient, type LockErrorCode } from "../index.js";
 
-/** What tells that a response is over: Node's `ServerResponse` has it. */
+/** The part of a response that tells when it is over: Node's `ServerResponse` has it. */
 export interface ClosingResponse {
-  /** It is over already. */
+  /** True if the response is over already. */
   readonly closed?: boolean | undefined;
-  /** Calls back when it is over. */
+  /** Calls back when the response is over. */
   once(event: "close", listener: () => void): unknown;
 }
 
@@ -22,9 +22,9 @@ export type LockMiddleware = (
 ) => void;
 
 /**
- * Middleware for Express and Connect: each request is one owner, in a `client.scope` that ends when its response closes,
- * whether it was sent or broken off. What the request still holds then stays held until its lease ends: use `run`, or `finally`.
- * A closed client is an error of the request (CLIENT_CLOSED).
+ * Middleware for Express and Connect: each request is one owner, in a `client.scope` that ends when its response
+ * closes, whether the response was sent or broken off. What the request still holds then stays held until its lease
+ * ends: use `run`, or `finally`. With a closed client the request fails (CLIENT_CLOSED).
  * @example
  * express().use(lockScope(client));
  */
@@ -35,7 +35,7 @@ export function lockScope(client: LockClient): LockMiddleware {
 
 /** Options of {@link lockPlugin}. */
 export interface LockPluginOptions {
-  /** Whose locks the requests use. It stays yours to close. */
+  /** The client whose locks the requests use. It stays yours to close. */
   client: LockClient;
 }
 
@@ -71,7 +71,7 @@ export const lockPlugin: LockPlugin = Object.assign(
         next();
       });
     });
-    // What comes after the body has been read runs in the context of its socket.
+    // After the body has been read, Fastify goes on in the context of the socket: the scope is entered again.
     fastify.addHook("preValidation", (request, _reply, next) => {
       const context = contexts.get(request);
       if (context) context.runInAsyncScope(() => next());
@@ -111,7 +111,7 @@ interface Answer {
 
 const UNDECIDED = "The service that keeps the locks gave no usable answer. Try again later.";
 
-/** By code. The texts are for strangers, so they name no host, no process and no other holder. */
+/** The answers by code. The texts are for strangers, so they name no host, no process and no other holder. */
 const ANSWERS: Readonly<Record<LockErrorCode, Answer>> = {
   WAIT_TIMEOUT: { status: 409, detail: "It was in use for as long as this request could wait. Try again." },
   UPGRADE_REFUSED: { status: 409, detail: "It is being read by the request that wants to change it." },
@@ -141,19 +141,19 @@ export interface LockProblem {
   readonly type: "about:blank";
   /** The phrase of the status: `Conflict`. */
   readonly title: string;
-  /** As {@link httpStatusOf} has it. */
+  /** The status, as {@link httpStatusOf} has it. */
   readonly status: 409 | 500 | 503;
-  /** The error's text. */
+  /** A text for strangers, by the error's code. */
   readonly detail: string;
-  /** The error's. */
+  /** The code of the error. */
   readonly code: LockErrorCode;
-  /** The error's. */
+  /** The lock's name, as the error has it. */
   readonly lockName: string;
 }
 
 /**
- * What to answer for a LockError, undefined for anything else. It has the lock's name and nothing else of the error: neither its text nor its
- * cause, which may name hosts and other holders.
+ * What to answer for a LockError, undefined for anything else. It has the error's code and lock name, but neither its
+ * text nor its cause, which may name hosts and other holders.
  * @example
  * const answer = (error: unknown) => {
  *   const problem = problemOf(error);

@@ -1,6 +1,6 @@
 /**
- * A web page that shows who holds which lock, who waits for it, and lets an operator unlock it: one handler of fetch's Requests, for
- * whatever server there is. It looks at Redis only while somebody looks at it.
+ * A web page that shows who holds which lock and who waits for it, and lets an operator unlock it: one handler of
+ * fetch's Requests, for any server. It looks at Redis only while somebody looks at it.
  */
 import type { LockClient } from "../index.js";
 import { type Authorize, CsrfGuard, refusalOf } from "./inspector/access.js";
@@ -19,24 +19,30 @@ export {
 } from "./inspector/node-handler.js";
 export type { Unlocked } from "./inspector/unlock.js";
 
-/** Of {@link createInspector}. */
+/** Options of {@link createInspector}. */
 export interface InspectorOptions {
   /**
    * Asked for each request, with "read" or "unlock". Without it the inspector is read-only, and answers only where the URL's host is
    * loopback: `localhost`, 127.0.0.0/8 or `[::1]`.
    */
   authorize?: Authorize | undefined;
-  /** Told of each unlock by an operator, after it was done: for the audit. What it throws makes the answer 500. */
+  /** Called after each unlock by an operator, for the audit. If it throws, the answer is 500. */
   onUnlock?: ((unlocked: Unlocked) => void | Promise<void>) | undefined;
-  /** Where it is mounted, such as `/locks`. Redirects from there to `/locks/`, and makes other paths 404. Default: wherever it is called. */
+  /**
+   * The path where the inspector is mounted, such as `/locks`. It redirects from there to `/locks/`, and answers other
+   * paths with 404. Default: wherever it is called.
+   */
   path?: string | undefined;
-  /** Milliseconds between two looks at Redis while somebody looks on, at least 100; longer where a look takes long. Default 1 000. */
+  /**
+   * Milliseconds between two looks at Redis while somebody looks on, at least 100; longer if a look takes long. Default
+   * 1 000.
+   */
   every?: number | undefined;
-  /** Locks that are looked at, at most. Default 20 000. */
+  /** How many locks are looked at, at most. Default 20 000. */
   limit?: number | undefined;
 }
 
-/** Never rejects: what fails is an answer. */
+/** Answers a request. Never rejects: a failure is an answer, too. */
 export type Inspector = (request: Request) => Promise<Response>;
 
 interface Route {
@@ -45,7 +51,7 @@ interface Route {
 }
 
 /**
- * The page at its root, `GET api/locks`, `GET api/events` (server-sent events), `POST api/unlock` `{ name }`.
+ * Serves the page at its root, `GET api/locks`, `GET api/events` (server-sent events), `POST api/unlock` `{ name }`.
  * The client stays yours to close.
  * @throws TypeError, RangeError for wrong arguments
  * @example
@@ -97,7 +103,7 @@ export function createInspector(client: LockClient, options: InspectorOptions = 
   };
 }
 
-/** The name of the route, as far as it may be one. Without a `path` the inspector is wherever its names are asked for. */
+/** The name of the route, as far as the path may have one. Without the option `path` the end of any path is the name. */
 function routeOf(pathname: string, path: string): string | undefined {
   if (path !== "") return pathname.startsWith(`${path}/`) ? pathname.slice(path.length + 1) : undefined;
   return pathname.endsWith("/") ? "" : /(?:api\/)?[^/]+$/.exec(pathname)?.[0];

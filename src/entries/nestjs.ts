@@ -1,6 +1,6 @@
 /**
  * Locks in Nest: a module that provides the client and closes it, a decorator for methods, a filter for errors. Each
- * application has a client of its own, found by injection alone, so that several in one process do not meet.
+ * application has a client of its own, found by injection alone, so that applications in one process do not share one.
  */
 import {
   type ArgumentsHost,
@@ -101,7 +101,7 @@ export function InjectLockClient(): PropertyDecorator & ParameterDecorator {
   return Inject(LockClient);
 }
 
-/** Where an object with decorated methods has its client. */
+/** The property where an object with decorated methods has its client. */
 const CLIENT = Symbol("holdfast.client");
 const injected = new WeakSet<object>();
 
@@ -147,7 +147,7 @@ function clientOf(self: {
   throw new TypeError(`@Locked: Nest has not made this ${self.constructor.name}, so it has no LockClient`);
 }
 
-/** What other decorators have told Nest of the method: routes, guards, pipes. */
+/** Copies what other decorators have told Nest of the method: routes, guards, pipes. */
 function copyMetadata(from: unknown, to: unknown): void {
   const { getMetadataKeys, getMetadata, defineMetadata } = Reflect as unknown as MetadataReflect;
   for (const key of getMetadataKeys(from)) defineMetadata(key, getMetadata(key, from), to);
@@ -160,7 +160,7 @@ interface MetadataReflect {
   defineMetadata(key: unknown, value: unknown, target: unknown): void;
 }
 
-/** Nest asks by `instanceof` which errors a filter is for; those of another copy of the library are, too. */
+/** Nest finds out by `instanceof` which errors a filter is for; errors of another copy of the library belong to it, too. */
 const AnyLockError = {
   [Symbol.hasInstance]: isLockError,
 };
@@ -179,9 +179,9 @@ interface GatewayClient {
 }
 
 /**
- * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify. The client of a gateway gets the
- * problem as the event `exception`, and Nest's log the error. A microservice leaves the error to Nest's own filter, which logs it and
- * answers with an error. To others, as GraphQL, the error is handed back.
+ * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify. The client of a gateway
+ * gets the problem as the event `exception`, and Nest's log gets the error. A microservice leaves the error to Nest's
+ * own filter, which logs it and answers with an error. For others, such as GraphQL, the filter returns the error.
  * @example
  * (await NestFactory.create(AppModule)).useGlobalFilters(new LockExceptionFilter());
  */
@@ -192,7 +192,8 @@ export class LockExceptionFilter implements ExceptionFilter {
   catch(exception: unknown, host: ArgumentsHost): unknown {
     const problem = problemOf(exception);
     const type = host.getType<string>();
-    // Whatever is returned would be the answer, or none to those who sent an event: nothing has Nest's own filter called.
+    // A returned value would be the answer, or none for a client that sent an event. With undefined Nest calls its own
+    // filter.
     if (type === "rpc") return undefined;
     if (problem && type === "ws") return this.#tell(host.switchToWs().getClient(), problem, exception);
     if (!problem || type !== "http") return exception;
@@ -205,7 +206,7 @@ export class LockExceptionFilter implements ExceptionFilter {
     return undefined;
   }
 
-  /** Nest calls no other filter then, so this one does what Nest's own would. */
+  /** Nest calls no other filter then, so this filter does what Nest's own would do. */
   #tell(client: GatewayClient, problem: LockProblem, exception: unknown): void {
     client.emit("exception", problem);
     this.#logger.error(exception);

@@ -1,4 +1,4 @@
-/** OpenTelemetry for a client: metrics and spans, from what the client tells by its events and channels anyway. */
+/** OpenTelemetry for a client: metrics and spans, made from the client's events and channels. */
 import { tracingChannel } from "node:diagnostics_channel";
 import {
   type Attributes,
@@ -29,8 +29,8 @@ export interface InstrumentOptions {
   /** Makes the spans. Default that of the global tracer provider. */
   tracer?: Tracer | undefined;
   /**
-   * What `holdfast.lock.name` is for a lock: each value is a series of its own, so names with ids in them are to be mapped to
-   * few. Undefined leaves the attribute out, and so does a throw. Default the name as it is.
+   * The value of `holdfast.lock.name` for a lock. Each value is a series of its own, so map names with ids in them to
+   * few values. Undefined leaves the attribute out, and so does a throw. Default the name as it is.
    */
   nameOf?: ((lockName: string) => string | undefined) | undefined;
 }
@@ -43,9 +43,9 @@ const OUTCOME = "holdfast.outcome";
 const BUCKETS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_000];
 
 /**
- * Records waits, holds, losses and refusals of a client as metrics, and each call and hold as a span. Returns what ends it.
- * What is instrumented twice is counted twice.
- * @throws TypeError for what is no LockClient, and for options that it does not know
+ * Records waits, holds, losses and refusals of a client as metrics, and each call and hold as a span. Returns a
+ * function that ends it. A client that is instrumented twice is counted twice.
+ * @throws TypeError for what is no LockClient, and for unknown options
  * @example
  * const end = instrument(client);
  * await client.getLock("stock:42").run(() => sell("42"));
@@ -70,7 +70,7 @@ export function instrument(client: LockClient, options: InstrumentOptions = {}):
   };
 }
 
-/** Subscribers of a channel must not throw: that would end the process. */
+/** Catches what `nameOf` throws: a throw in a subscriber of a channel would end the process. */
 function named(nameOf: (lockName: string) => string | undefined, lockName: string): string | undefined {
   try {
     return nameOf(lockName);
@@ -135,7 +135,7 @@ function listen<E extends LockEventName>(
   return () => client.off(event, listener);
 }
 
-/** A span for each call, a child of what is active where it is made, and one for each hold. */
+/** Makes a span for each call, a child of the span that is active at the call, and one for each hold. */
 function span(client: LockClient, tracer: Tracer, attributesOf: (about: About) => Attributes): () => void {
   const stops = [
     follow<LockCallContext>("holdfast:lock", client, tracer, attributesOf),

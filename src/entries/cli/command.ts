@@ -1,4 +1,4 @@
-/** What a command of `holdfast` is made of: the help, the completions and the parser go by the same words. */
+/** What a command of `holdfast` is made of: the help, the completions and the parser all go by this description. */
 import type { LockClient, LockClientOptions } from "../../index.js";
 import type { Server } from "./server.js";
 import type { Terminal } from "./terminal.js";
@@ -6,10 +6,10 @@ import type { Terminal } from "./terminal.js";
 export interface Option {
   readonly type: "string" | "boolean";
   readonly short?: string;
-  /** What stands for the value in the help, of one that takes a value. */
+  /** What stands for the value in the help, if the option takes a value. */
   readonly value?: string;
   readonly help: string;
-  /** The only values that there are. */
+  /** The values that are allowed; any if absent. */
   readonly oneOf?: readonly string[];
 }
 
@@ -21,31 +21,31 @@ export interface Command {
   /** Lines below the summary. */
   readonly details?: readonly string[];
   readonly options?: Readonly<Record<string, Option>>;
-  /** How many words it takes. */
+  /** How many words the command takes. */
   readonly words: { readonly least: number; readonly most: number };
-  /** Takes a command of its own after `--`. */
+  /** True if another command follows after `--`. */
   readonly takesCommand?: boolean;
-  /** Resolves with the exit code. */
+  /** Runs the command; resolves with the exit code. */
   readonly act: (task: Task) => Promise<number>;
 }
 
 /** One call of a command. */
 export interface Task {
   readonly words: readonly string[];
-  /** What stands after `--`. */
+  /** The words after `--`. */
   readonly rest: readonly string[];
   readonly options: OptionValues;
   readonly terminal: Terminal;
-  /** Connects when it is first asked for. */
+  /** Connects at the first call; later calls get the same connection. */
   readonly connect: (options?: LockClientOptions) => { readonly client: LockClient; readonly server: Server };
   /** Aborted by SIGINT, SIGTERM and SIGHUP, with the exit code as its reason. */
   readonly signal: AbortSignal;
   readonly signals: Signals;
 }
 
-/** Those that would end this process. */
+/** The signals that would end this process. */
 export interface Signals {
-  /** Calls back for each instead of aborting the task; returns what ends that. */
+  /** Calls back for each signal instead of aborting the task. Returns a function that ends that. */
   readonly take: (listener: (signal: NodeJS.Signals) => void) => () => void;
 }
 
@@ -54,7 +54,7 @@ export type OptionValues = Readonly<Record<string, string | boolean | undefined>
 /** Something was typed wrong. */
 export class UsageError extends Error {}
 
-/** Those of BSD's sysexits.h that there are one for; `run` ends with the code of its command otherwise. */
+/** The exit codes: those of BSD's sysexits.h where one fits. Apart from these, `run` ends with the code of its command. */
 export const EXIT = {
   ok: 0,
   /** There is something to say: a lock that is free, a finding, a dead-lock. */

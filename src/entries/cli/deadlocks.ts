@@ -4,12 +4,15 @@ import type { HolderInfo, LockInfo, WaiterInfo } from "../../index.js";
 import { type Command, EXIT } from "./command.js";
 import { allLocks, waiterText } from "./locks.js";
 
-/** Somebody who holds `held` waits for `wanted`. */
+/** An owner that holds `held` waits for `wanted`. */
 export interface Edge {
   readonly held: string;
   readonly wanted: string;
   readonly waiter: WaiterInfo;
-  /** Where its process took `held`, as far as its holds are traced: one, unless that process has readers of it elsewhere. */
+  /**
+   * Where the waiter's process took `held`, as far as its holds are traced: one place, unless the process has further
+   * readers.
+   */
   readonly callSites: readonly string[];
 }
 
@@ -39,14 +42,17 @@ export const deadlocks: Command = {
   },
 };
 
-/** Circles of the wait-for graph. No lock is in two of them: where one ends, another may be left for the next look. */
+/**
+ * Circles of the wait-for graph. A lock is in one circle at most: where one circle ends, the next look may show
+ * another.
+ */
 export function circlesOf(locks: readonly LockInfo[]): Edge[][] {
   const holdersOf = new Map(locks.map(({ name, holders }) => [name, holders]));
   const edges = new Map<string, Edge[]>();
   for (const { name: wanted, waiting } of locks) {
     for (const waiter of waiting) {
       for (const held of waiter.holds) {
-        // A call that wants more of what its owner has waits for others alone.
+        // A call for a lock that its owner holds already waits for other owners, not for its own.
         if (held === wanted) continue;
         const callSites = callSitesOf(holdersOf.get(held) ?? [], waiter);
         edges.set(held, [...(edges.get(held) ?? []), { held, wanted, waiter, callSites }]);
@@ -69,7 +75,10 @@ function callSitesOf(holders: readonly HolderInfo[], { client: its }: WaiterInfo
   return [...new Set(own.flatMap(({ callSite }) => callSite ?? []))];
 }
 
-/** Depth first, without recursion: a chain of locks may be long. `done`: from where there is none, or none any more. */
+/**
+ * Finds a circle depth first, without recursion, because a chain of locks may be long. `done`: locks from where there
+ * is no circle, or none any more.
+ */
 function circleFrom(
   start: string,
   edges: ReadonlyMap<string, readonly Edge[]>,

@@ -96,7 +96,7 @@ interface Change {
   readonly who: string;
 }
 
-/** Ms of the end of a lease that two looks may take it for over or not. */
+/** Milliseconds by which the end of a lease is uncertain between two looks. */
 const CLOSE = 50;
 
 /** What has happened between two looks. */
@@ -107,7 +107,7 @@ function changesOf(before: Seen | undefined, now: Seen): Change[] {
   const elapsed = before ? now.at - before.at : 0;
   for (const [id, { who, ttl }] of old.holders) {
     if (present.holders.has(id)) continue;
-    // A renewal may have come between, but nobody is called dead who has given back.
+    // The lease that was seen is over by now: its hold counts as lapsed, though it may have been given back before.
     changes.push({ what: ttl + CLOSE < elapsed ? "lapsed" : "released", who });
   }
   for (const [id, who] of old.waiters)

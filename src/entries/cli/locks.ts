@@ -1,15 +1,15 @@
-/** What is asked of locks by several commands, and how it is shown. */
+/** What several commands ask of locks, and how they show it. */
 import type { ClientInfo, HolderInfo, LockClient, LockInfo, WaiterInfo } from "../../index.js";
 import { spell, type Terminal } from "./terminal.js";
 
-/** Everything there is under a pattern, by name. */
+/** All locks, semaphores and latches under a pattern, by name. */
 export async function allLocks(client: LockClient, match: string | undefined): Promise<LockInfo[]> {
   const found: LockInfo[] = [];
   for await (const info of client.list({ match: match ?? "*", kinds: "all" })) found.push(info);
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A process as people know it; of Java's there is an id alone. */
+/** A process as people know it; a process of Java has only an id. */
 export function nameOf(client: ClientInfo | null | undefined, ownerId?: string): string {
   return client?.label ?? ownerId ?? "?";
 }
@@ -36,14 +36,14 @@ export function waiterText({ client, ownerId, since, holds }: WaiterInfo, now: n
   return `${who}${since ? `, for ${ago(since, now)}` : ""}${meanwhile}`;
 }
 
-/** What a number has to say. */
+/** The numbers of a semaphore, permits or a latch, for people. */
 export function numbersOf({ permits, limit, count, kind }: LockInfo): string {
   if (kind === "latch") return `count ${count}`;
   if (kind === "permits") return `${permits} of ${limit} free`;
   return kind === "semaphore" ? `${permits} free` : "";
 }
 
-/** A lock as a picture: who has it, and who stands behind. */
+/** Shows a lock: its holders (●), and its waiters (○). */
 export function show(terminal: Terminal, info: LockInfo, now: number): void {
   const { name, kind, mode, holders, waiting, waiters, ttl } = info;
   const what = [kind, mode && `mode ${mode}`, numbersOf(info)].filter(Boolean).join(", ");

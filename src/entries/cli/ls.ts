@@ -51,7 +51,7 @@ async function again(task: Task, once: () => Promise<void>): Promise<number> {
   for (;;) {
     const begun = monotonic();
     await once();
-    // The load on Redis stays low also where a look takes long.
+    // Looks are further apart if a look takes long, so that the load on Redis stays low.
     await pause(Math.max(every, 4 * (monotonic() - begun)), task.signal);
   }
 }
@@ -89,7 +89,7 @@ function rowOf(info: LockInfo, now: number): string[] {
   ];
 }
 
-/** Java's are in the queue of a fair lock alone, those of other kinds in what clients tell. */
+/** Counts the waiters of the server's queue, where those of Java are, and the waiters that only clients tell of. */
 function waitingOf({ waiters: queue, waiting }: LockInfo): number {
   const told = waiting.filter(({ ownerId }) => ownerId === undefined || !queue.includes(ownerId));
   return queue.length + told.length;

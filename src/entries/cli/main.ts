@@ -1,4 +1,4 @@
-/** Finds the command, connects if it asks for it, and tells what went wrong. */
+/** Finds the command, connects if the command asks for it, and tells what went wrong. */
 import { constants } from "node:os";
 import { isLockError, LockClient } from "../../index.js";
 import { type Command, EXIT, type Signals, type Task, UsageError } from "./command.js";
@@ -48,10 +48,10 @@ function whyNoCommand(word = ""): string {
 export async function main(argv: readonly string[], program: Program): Promise<number> {
   const [first = "--help", ...args] = commandFirst(argv);
   const ending = new AbortController();
-  // Who reads what is written may leave before its end, as `head` does.
+  // The reader of a pipe may leave before its end, as `head` does.
   program.stdout.on("error", () => ending.abort(new Ended("SIGPIPE")));
   program.stderr.on("error", () => {});
-  // Only for what goes wrong, which is no JSON in any case.
+  // This terminal only tells what goes wrong, which is no JSON in any case.
   const terminal = new Terminal(program, false, program.env);
   const write = (text: string, code: number = EXIT.ok) => {
     program.stdout.write(`${text}\n`);
@@ -92,7 +92,7 @@ function failed(error: unknown, { name }: Command, terminal: Terminal): number {
   return isLockError(error, "UNAVAILABLE") ? EXIT.unavailable : EXIT.failed;
 }
 
-/** By a signal, with what a shell says then. */
+/** A signal has ended the command; `code` is the exit code that a shell has for that. */
 class Ended extends Error {
   readonly code: number;
 
@@ -120,7 +120,7 @@ async function carryOut(
     const server = openServer({ url, isCluster: options.cluster === true, sentinelName });
     let isTold = false;
     server.on("error", ({ message, code }: NodeJS.ErrnoException) => {
-      // The calls that fail tell that they do; this is why.
+      // The calls that fail report it themselves; this is the reason.
       if (!isTold) terminal.tell(`${addressOf(url)}: ${message || code}`);
       isTold = true;
     });
@@ -144,7 +144,7 @@ async function carryOut(
   }
 }
 
-/** Signals go to who took them last. */
+/** A signal goes to the listener that was added last. */
 function listen(
   program: Program,
   end: (signal: NodeJS.Signals) => void,

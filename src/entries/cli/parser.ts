@@ -2,7 +2,7 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { type Command, type Option, type OptionValues, UsageError } from "./command.js";
 
-/** Of every command. */
+/** The options of every command. */
 export const COMMON: Readonly<Record<string, Option>> = {
   url: { type: "string", value: "URL", help: "Redis; else HOLDFAST_URL, else redis://127.0.0.1:6379" },
   prefix: { type: "string", value: "PREFIX", help: "of all names, as the option of LockClient" },
@@ -42,7 +42,7 @@ export function parse({ name, options, words, takesCommand }: Command, argv: rea
   const end = argv.indexOf("--");
   const [own, behind] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
   const { values, positionals } = read(own, known);
-  // Unless they are a command, they are words as the others, which may begin with a dash.
+  // If the command takes no other command, the words after `--` are words as the others, which may begin with a dash.
   const [all, rest] = takesCommand ? [positionals, behind] : [[...positionals, ...behind], []];
   for (const [option, { oneOf }] of Object.entries(known)) {
     const value = values[option];

@@ -1,7 +1,7 @@
-/** Waits, unless the command is to end. */
+/** Waits, unless the command is told to end. */
 import { clearTimeout, LONGEST_TIMER, setTimeout } from "../../base/platform.js";
 
-/** Resolves after so many ms, some weeks at most; rejects with the reason of a signal that aborts. */
+/** Resolves after `ms`, some weeks at most; rejects with the signal's reason if the signal aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {

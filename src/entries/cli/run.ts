@@ -1,4 +1,4 @@
-/** `holdfast run`: a command while a lock is held, as flock(1) for many machines. */
+/** `holdfast run`: runs a command while a lock is held, as flock(1) for many machines. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
@@ -94,7 +94,7 @@ async function carryOut(
     throw signal.reason;
   }
   const child = spawn(program, args, { stdio: "inherit", env });
-  // A terminal sends Ctrl-C to the command as well.
+  // A terminal sends Ctrl-C to the child itself, so it is not sent a second time.
   const passOn = (name: NodeJS.Signals) => {
     if (!(name === "SIGINT" && terminal.streams.stdin.isTTY)) child.kill(name);
   };
@@ -120,13 +120,13 @@ async function carryOut(
       terminal.tell(error.message);
       return EXIT.lost;
     }
-    // The work is done; the lease ends by itself.
+    // The work is done, so a failed unlock does no harm: the lease ends by itself.
     terminal.tell(`${(error as Error).message}`);
   }
   return code;
 }
 
-/** Resolves with what a shell would say. */
+/** Resolves with the exit code that a shell would have. */
 function ended(child: ChildProcess, program: string, tell: (line: string) => void): Promise<number> {
   return new Promise((resolve) => {
     child.once("error", (error: NodeJS.ErrnoException) => {

@@ -1,8 +1,8 @@
-/** The connection of one command. */
+/** Makes the connection of one command. */
 import { Cluster, Redis } from "ioredis";
 import type { RedisConnection } from "../../index.js";
 
-/** What commands ask of a connection themselves, beside what the library does. */
+/** What the commands themselves need of a connection, beside what the library needs. */
 export interface Server extends RedisConnection {
   readonly isCluster?: boolean;
   call(command: string, ...args: string[]): Promise<unknown>;
@@ -15,11 +15,11 @@ export interface Server extends RedisConnection {
 export interface Address {
   readonly url: string;
   readonly isCluster: boolean;
-  /** Of the master, if the URL is that of a sentinel. */
+  /** The name of the master, if the URL is that of a sentinel. */
   readonly sentinelName: string | undefined;
 }
 
-/** Milliseconds: somebody waits for the answer. */
+/** Milliseconds; short, because a person waits for the answer. */
 const CONNECT_TIMEOUT = 5_000;
 
 /** @throws TypeError for what is no URL of Redis; it does not repeat the password */
@@ -42,7 +42,7 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
   return new Redis({ ...asked, ...own, db }) as unknown as Server;
 }
 
-/** For people: without user and password. */
+/** The address for people: without user and password. */
 export function addressOf(url: string): string {
   const { protocol, host, pathname } = parse(url);
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;

@@ -1,4 +1,4 @@
-/** What is written: for people as text and tables, for programs as JSON. */
+/** Writes what a command has to say: for people as text and tables, for programs as JSON. */
 import type { Readable, Writable } from "node:stream";
 
 export interface Streams {
@@ -14,7 +14,7 @@ const CLEARED = "\u001b[H\u001b[J";
 
 export class Terminal {
   readonly streams: Streams;
-  /** Only JSON goes to stdout. */
+  /** True if only JSON goes to stdout. */
   readonly isJson: boolean;
   readonly #hasColours: boolean;
 
@@ -24,22 +24,22 @@ export class Terminal {
     this.#hasColours = streams.stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb";
   }
 
-  /** A line for people. */
+  /** Writes a line for people. */
   say(line = "", ...styles: readonly Style[]): void {
     if (!this.isJson) this.streams.stdout.write(`${this.#paint(plain(line), styles)}\n`);
   }
 
-  /** What went wrong, or what a person at the terminal has to know, beside what was asked for. */
+  /** Writes to stderr what went wrong, or what else a person at the terminal has to know. */
   tell(line: string): void {
     this.streams.stderr.write(`holdfast: ${plain(line)}\n`);
   }
 
-  /** A document in one line, if JSON was asked for. */
+  /** Writes a document in one line, if JSON was asked for. */
   json(value: unknown): void {
     if (this.isJson) this.streams.stdout.write(`${JSON.stringify(value, exact)}\n`);
   }
 
-  /** A new page, where there are pages. */
+  /** Clears the screen, if stdout is a terminal. */
   clear(): void {
     if (!this.isJson && this.streams.stdout.isTTY) this.streams.stdout.write(CLEARED);
   }
@@ -49,7 +49,7 @@ export class Terminal {
     return `\u001b[${styles.map((style) => CODES[style]).join(";")}m${text}\u001b[0m`;
   }
 
-  /** Rows in columns; the first is the head. */
+  /** Writes rows in columns; the first is the head. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): void {
     const all = [head, ...rows].map((row) => row.map(plain));
     const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
@@ -59,13 +59,13 @@ export class Terminal {
     }
   }
 
-  /** What a person types; "" where nobody sits. */
+  /** Asks a person; resolves with "" where nobody sits. */
   async ask(question: string): Promise<string> {
     const { createInterface } = await import("node:readline/promises");
     const { stdin, stderr } = this.streams;
     const dialogue = createInterface({ input: stdin, output: stderr });
     try {
-      // The end of the input answers nothing.
+      // At the end of the input there is no answer.
       const ended = new Promise<string>((resolve) => dialogue.once("close", () => resolve("")));
       return await Promise.race([dialogue.question(question), ended]);
     } finally {
@@ -74,7 +74,7 @@ export class Terminal {
   }
 }
 
-/** A name comes from Redis, where anybody may have written it: nothing in it moves the cursor. */
+/** Escapes control characters: anybody may have written a name into Redis, and nothing in it may move the cursor. */
 function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
@@ -82,7 +82,7 @@ function plain(text: string): string {
   });
 }
 
-/** `31 s`, `4 min 10 s`, `2 h 5 min`: of milliseconds, as people say it. */
+/** Milliseconds as people say them: `31 s`, `4 min 10 s`, `2 h 5 min`. */
 export function spell(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 120) return ms < 1_000 ? `${Math.max(0, Math.round(ms))} ms` : `${seconds} s`;

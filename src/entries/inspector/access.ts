@@ -1,4 +1,4 @@
-/** Who may look, and who may unlock. */
+/** Decides who may look, and who may unlock. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { text } from "./responses.js";
 
@@ -11,14 +11,14 @@ export type Authorize = (
   action: Action,
 ) => boolean | Response | Promise<boolean | Response>;
 
-/** Where requests of `nodeHandler` came from. */
+/** The addresses that requests of `nodeHandler` came from. */
 const REMOTES = new WeakMap<Request, string>();
 
 export function setRemote(request: Request, address: string | undefined): void {
   if (address !== undefined) REMOTES.set(request, address);
 }
 
-/** undefined lets the request pass; else the answer to it. Without `authorize`: reading, on this machine alone. */
+/** The answer that refuses a request; undefined lets it pass. Without `authorize`: reading, on this machine alone. */
 export async function refusalOf(
   authorize: Authorize | undefined,
   request: Request,
@@ -35,8 +35,9 @@ export async function refusalOf(
 }
 
 /**
- * A page elsewhere can make a browser send requests to this machine by a name of its own (DNS rebinding); that name stands in the URL. A proxy or a framework
- * may put its own name there, so whatever else the request says of where it was sent to and came from has to be local as well.
+ * Keeps out a page elsewhere that makes a browser send requests to this machine by a name of its own (DNS rebinding);
+ * that name stands in the URL. A proxy or a framework may put its own name there, so every other host and address in
+ * the request has to be local as well.
  */
 function isLocal(request: Request): boolean {
   const { headers } = request;
@@ -51,13 +52,13 @@ function isLocal(request: Request): boolean {
   );
 }
 
-/** As URLs write it: `0x7f.1` is 127.0.0.1. "" for what is no host. */
+/** The host as URLs write it: `0x7f.1` is 127.0.0.1. "" for what is no host. */
 function hostnameOf(host: string): string {
   const url = `http://${host}/`;
   return URL.canParse(url) ? new URL(url).hostname : "";
 }
 
-/** `::ffff:127.0.0.1` is how a socket for both families tells an IPv4 address. */
+/** An address as URLs write it. `::ffff:127.0.0.1` is how a socket for both families tells an IPv4 address. */
 function bracketed(address: string): string {
   const plain = address.replace(/^::ffff:(?=[\d.]+$)/i, "");
   return plain.includes(":") && !plain.startsWith("[") ? `[${plain}]` : plain;
@@ -69,7 +70,7 @@ function isLoopback(hostname: string): boolean {
 
 /** Tells a request of the page from one that another page makes a browser send. */
 export class CsrfGuard {
-  /** Of this inspector, for as long as its process lives. */
+  /** The token of this inspector, for as long as its process lives. */
   readonly token: string = randomBytes(24).toString("base64url");
 
   /** True if it comes from a page of this inspector: by its Origin, and by the token that only a page of the same origin can read. */
@@ -79,7 +80,7 @@ export class CsrfGuard {
   }
 }
 
-/** Behind a proxy that ends TLS the URL says `http` and the origin `https`; then the word of the browser counts. */
+/** Behind a proxy that ends TLS the URL says `http` and the origin `https`; then the browser's `sec-fetch-site` counts. */
 function isSameOrigin(request: Request): boolean {
   const origin = request.headers.get("origin") ?? "";
   const site = request.headers.get("sec-fetch-site");

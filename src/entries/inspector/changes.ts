@@ -1,4 +1,4 @@
-/** What is new in a look. TTLs fall all the time, so only one that was raised is. */
+/** Finds what is new in a look. TTLs fall all the time, so a TTL is new only if the end of the lease has moved. */
 import type { LockInfo } from "../../index.js";
 import type { Look } from "./seen.js";
 
@@ -8,7 +8,7 @@ export interface Changes {
   readonly truncated: boolean;
   readonly changed: readonly LockInfo[];
   readonly gone: readonly string[];
-  /** Locks of which nothing has changed but that they were renewed, and their TTL in ms. */
+  /** Locks that were only renewed, and their TTL in ms. */
   readonly renewed: readonly (readonly [name: string, ttl: number])[];
 }
 

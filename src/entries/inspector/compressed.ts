@@ -1,9 +1,10 @@
 /**
- * Answers compressed on their way to node:http, for those who accept that. The handler itself sends plain bodies: who
- * serves fetch's Responses may drop their `content-encoding`, as Next does, and then no browser can read a compressed one.
+ * Compresses answers on their way to node:http, if the browser accepts that. The handler itself sends plain bodies: a
+ * framework that serves fetch's Responses may drop their `content-encoding`, as Next does, and then no browser can read
+ * a compressed body.
  */
 
-/** Not of an event stream: its events are to arrive as they are made. */
+/** The types that are compressed. An event stream is not: its events have to arrive as they are made. */
 const COMPRESSIBLE = /^(?:text\/(?!event-stream)|application\/(?:problem\+)?json\b|image\/svg\+xml)/;
 
 export function compressed(request: Request, response: Response): Response {

@@ -1,8 +1,8 @@
-/** The changes as server-sent events. */
+/** Sends the changes as server-sent events. */
 import type { Feed } from "./feed.js";
 import { respond, text } from "./responses.js";
 
-/** Streams at a time; more are refused. */
+/** The most streams at a time; more are refused. */
 const MOST = 100;
 /** Bytes that may wait to be read before a viewer counts as slow. */
 const AHEAD = 1 << 20;

@@ -1,4 +1,4 @@
-/** Looks at the locks, once for all who look on, and tells them what has changed. Nobody looks on: nothing is done. */
+/** Looks at the locks, once for all viewers, and tells them what has changed. Without viewers it does nothing. */
 
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
@@ -8,15 +8,15 @@ import { type Entry, History } from "./history.js";
 import type { Look } from "./seen.js";
 
 export interface Viewer {
-  /** False while what was sent before has not been read. */
+  /** False while the viewer has not read what was sent before. */
   readonly ready: boolean;
   send(message: Uint8Array): void;
   end(): void;
 }
 
-/** Locks in one message: the page can show the first while the others are on their way. */
+/** The most locks in one message: the page can show the first locks while others are on their way. */
 const CHUNK = 500;
-/** At most a fifth of the time is spent looking. */
+/** After a look the feed rests four times as long: it spends at most a fifth of the time looking. */
 const REST = 4;
 /** Milliseconds for which entries of the history are collected. */
 const BATCH = 50;
@@ -27,11 +27,11 @@ export class Feed {
   readonly #every: number;
   readonly #limit: number;
   readonly #history: History;
-  /** True: it has seen all that was sent up to now. */
+  /** True for a viewer that has been sent everything up to now. */
   readonly #viewers = new Map<Viewer, boolean>();
   #running: Promise<Look> | undefined;
   #next: Promise<Look> | undefined;
-  /** What the viewers have been told. */
+  /** The look that the viewers have been told of. */
   #last: Look | undefined;
   #timer: NodeJS.Timeout | undefined;
   #batch: NodeJS.Timeout | undefined;
@@ -51,7 +51,7 @@ export class Feed {
     return this.#viewers.size;
   }
 
-  /** A look that begins after the call; those who ask while one is under way share the next. */
+  /** A look that begins after the call; calls during a look share the next one. */
   look(): Promise<Look> {
     if (!this.#running) {
       this.#running = this.#look().finally(() => {
@@ -77,7 +77,7 @@ export class Feed {
     return () => this.#leave(viewer);
   }
 
-  /** An operator has unlocked it. */
+  /** Tells viewers that an operator has unlocked a lock. */
   unlocked(info: LockInfo): void {
     this.#history.unlocked(info);
     const ownerIds = info.holders.map(({ ownerId }) => ownerId);
@@ -103,7 +103,7 @@ export class Feed {
       if (truncated) break;
       locks.push(info);
     }
-    // Of a part of the locks nobody knows which have gone.
+    // A part of the locks does not show which of the others have gone.
     if (this.#unfollow && !truncated) this.#history.endLook(locks);
     return { at: wallTime(), locks, truncated };
   }
@@ -157,7 +157,7 @@ export class Feed {
     if (entries.length > 0) this.#tell("history", entries);
   }
 
-  /** To those who know what was before. Who does not keep up is told all there is, when it does again. */
+  /** Tells the viewers that are up to date. A viewer that does not keep up is told everything when it does again. */
   #tell(event: string, data: unknown): void {
     const bytes = message(event, data);
     for (const [viewer, current] of this.#viewers) {

@@ -9,7 +9,7 @@ export async function force(client: LockClient, { name, kind, mode, holders }: L
   const lock = client.getReadWriteLock(name);
   if (mode === "read") return lock.readLock().forceUnlock();
   const unlocked = await lock.writeLock().forceUnlock();
-  // What the writer also read is left, and was meant as well.
+  // The writer's own read holds are left, and the operator meant them as well.
   const left = await client.inspect(name);
   const [writer] = holders;
   if (left?.mode === "read" && left.holders.every(({ ownerId }) => ownerId === writer?.ownerId)) {

@@ -1,6 +1,6 @@
 /**
- * Who had which lock, and when. It compares what each look at Redis shows with the look before; of the client's own locks it is told by
- * their events, so that no hold of this process is too short to be seen.
+ * Records who had which lock, and when. It compares each look at Redis with the look before. Of the client's own locks
+ * it learns by events, so that no hold of this process is too short to be seen.
  */
 import { wallTime } from "../../base/platform.js";
 import type { LockClient, LockEvent, LockInfo } from "../../index.js";
@@ -22,23 +22,23 @@ interface Open {
   readonly info: Pick<LockInfo, "name" | "kind">;
   readonly ownerId: string;
   readonly since: number;
-  /** The look during which it was first seen: that one may have read the lock before. */
+  /** The look that was under way when the hold was first seen: it may have read the lock before. */
   readonly look: number;
   label: string | null;
   /** Holds of the owner, as far as this process counts them. */
   count: number;
 }
 
-/** Entries kept: enough for the page's picture of the last minutes. */
+/** How many entries are kept: enough for the page's picture of the last minutes. */
 const KEPT = 2_000;
 const KINDS: ReadonlySet<string> = new Set(["lock", "fair", "fenced", "readwrite"]);
 
 export class History {
   /** Holds by lock and owner. */
   readonly #open = new Map<string, Open>();
-  /** What has ended since the look began that may still show it. */
+  /** Holds that have ended since the look began: the look may still show them. */
   readonly #ended = new Set<string>();
-  /** Since when the waiters of the last look wait. */
+  /** Since when the waiters of the last look wait, by lock and owner. */
   #waiting = new Map<string, number>();
   readonly #entries: Entry[] = [];
   readonly #tell: () => void;
@@ -46,7 +46,7 @@ export class History {
   #look = 0;
   #first = true;
 
-  /** `tell`: there is something to `take`. */
+  /** `tell` is called when there is something to {@link take}. */
   constructor(tell: () => void) {
     this.#tell = tell;
   }
@@ -67,7 +67,7 @@ export class History {
     return this.#entries;
   }
 
-  /** What was not taken before. */
+  /** The entries that were not taken before. */
   take(): Entry[] {
     const fresh = this.#entries.slice(Math.max(0, this.#entries.length - this.#told));
     this.#told = 0;
@@ -79,7 +79,7 @@ export class History {
     this.#ended.clear();
   }
 
-  /** What the look has shown: all locks that are held. */
+  /** Compares what the look has shown, all locks that are held, with what was known. */
   endLook(locks: readonly LockInfo[]): void {
     const now = wallTime();
     const seen = new Set<string>();
@@ -112,7 +112,7 @@ export class History {
     this.#first = false;
   }
 
-  /** An operator has taken it from its holders. */
+  /** Notes that an operator has taken the lock from its holders. */
   unlocked(info: LockInfo): void {
     const now = wallTime();
     for (const { ownerId, client } of info.holders) {

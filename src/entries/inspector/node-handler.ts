@@ -1,4 +1,4 @@
-/** A handler of fetch's Requests as one of node:http, which Express and Connect call as well. */
+/** Makes a handler for node:http, which Express and Connect call as well, of a handler of fetch's Requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { setRemote } from "./access.js";
@@ -6,21 +6,21 @@ import { compressed } from "./compressed.js";
 
 /** What frameworks add to Node's request. */
 interface FrameworkRequest extends IncomingMessage {
-  /** The whole path, where `url` is what is below the mount point. */
+  /** The whole path, if `url` is the part below the mount point. */
   readonly originalUrl?: string;
-  /** What a parser has read of the body. */
+  /** The body, if a parser has read it. */
   readonly body?: unknown;
 }
 
 /** Node's `IncomingMessage`, by structure: these types need none of Node. */
 export interface NodeRequest {
-  /** `GET` and the like. */
+  /** The method: `GET` and the like. */
   readonly method?: string | undefined;
   /** The path and the query. */
   readonly url?: string | undefined;
-  /** By name, in lower case. */
+  /** The headers by name, in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** What it came by. */
+  /** The socket that the request came by. */
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
@@ -30,7 +30,7 @@ export interface NodeResponse {
   writeHead(...args: never[]): unknown;
   /** Sends a part of the body. */
   write(...args: never[]): unknown;
-  /** Ends it. */
+  /** Ends the body. */
   end(...args: never[]): unknown;
 }
 
@@ -63,7 +63,10 @@ export function nodeHandler(handler: (request: Request) => Promise<Response>): N
   };
 }
 
-/** Links of a page at `/locks` would lead beside it, so it is at `/locks/`. */
+/**
+ * The address to redirect to, if `/` is missing: links of a page at `/locks` would lead beside it, so it is at
+ * `/locks/`.
+ */
 function missingSlash({ url = "", originalUrl }: FrameworkRequest): string | undefined {
   const [path = "", query] = (originalUrl ?? url).split("?");
   if (originalUrl === undefined || !/^\/?(\?|$)/.test(url) || path.endsWith("/")) return undefined;
@@ -111,7 +114,7 @@ async function send(
   { method, signal }: Request,
 ): Promise<void> {
   const { status, headers } = response;
-  // Each of them is a header of its own; an object of the others has one value for each name.
+  // Each cookie is a header of its own, but an object of the headers has one value for each name.
   const cookies = headers.getSetCookie();
   outgoing.writeHead(status, {
     ...Object.fromEntries(headers),

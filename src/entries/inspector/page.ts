@@ -20,7 +20,7 @@ export const ASSETS: readonly AssetName[] = Object.keys(FILES) as AssetName[];
 
 const version = createHash("sha256").update(APP_JS).update(APP_CSS).digest("base64url").slice(0, 12);
 
-/** `canUnlock`: whether the page offers it. The server decides anew each time. */
+/** `canUnlock`: whether the page offers to unlock. The server decides anew at each request. */
 export function pageResponse(token: string, canUnlock: boolean): Response {
   const body = INDEX_HTML.replaceAll("{{csrf}}", token)
     .replaceAll("{{unlock}}", canUnlock ? "yes" : "no")

@@ -1,7 +1,7 @@
-/** What all answers have in common. */
+/** Makes answers, with the headers that all of them have in common. */
 import { problemOf } from "../http.js";
 
-/** No script, style or connection but those of the same origin, and no frame around it. */
+/** Allows only scripts, styles and connections of the same origin, and no frame around the page. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -38,7 +38,7 @@ export function json(status: number, value: unknown, headers: Record<string, str
   return respond(status, JSON.stringify(value), { ...type, ...headers });
 }
 
-/** By the code of a LockError; anything else is 500, and told to nobody. */
+/** The answer for an error: by the code of a LockError; any other error is 500, and its text is told to nobody. */
 export function failure(error: unknown): Response {
   const problem = problemOf(error);
   if (!problem) return text(500, "The inspector failed.");

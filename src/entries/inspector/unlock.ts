@@ -1,4 +1,4 @@
-/** An operator takes a lock from whoever holds it. */
+/** Takes a lock from whoever holds it, for an operator. */
 import type { LockClient, LockInfo } from "../../index.js";
 import type { CsrfGuard } from "./access.js";
 import type { Feed } from "./feed.js";
@@ -7,11 +7,11 @@ import { json, text } from "./responses.js";
 
 /** What an operator did. */
 export interface Unlocked {
-  /** Of the lock, without the client's prefix. */
+  /** The name of the lock, without the client's prefix. */
   readonly name: string;
   /** The lock as it was before. */
   readonly lock: LockInfo;
-  /** The operator's, for who it was. */
+  /** The request of the operator, which shows who it was. */
   readonly request: Request;
 }
 
@@ -65,7 +65,7 @@ async function readBody(request: Request): Promise<{ name: string; ownerIds?: st
   }
 }
 
-/** undefined for one that is too long. */
+/** The text of a body; undefined if it is too long. */
 async function textOf({ body }: Request): Promise<string | undefined> {
   let text = "";
   const decoder = new TextDecoder();

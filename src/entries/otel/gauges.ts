@@ -1,7 +1,7 @@
 /** How much there is now, as observable metrics. */
 import type { Attributes, Meter, ObservableResult } from "@opentelemetry/api";
 
-/** What there is now of one client: the attributes of each. */
+/** What one client has now: the attributes of each hold, permit or call. */
 type Look = () => readonly Attributes[];
 
 interface Series {
@@ -9,10 +9,10 @@ interface Series {
   count: number;
 }
 
-/** One for all clients of a meter: where two observe the same series, the last one counts. */
+/** One gauge for all clients of a meter: of two callbacks that observe the same series, only the last one counts. */
 class Gauge {
   readonly looks = new Set<Look>();
-  /** Those observed last: where nothing is any more there are 0, once. */
+  /** The series of the last observation. A series that has ended is observed once more, as 0. */
   #before: ReadonlyMap<string, Series> = new Map();
 
   observe(result: ObservableResult): void {
@@ -40,7 +40,7 @@ export function gauge(meter: Meter, name: string, description: string, look: Loo
     gauges.set(name, gauge);
     meter.createObservableUpDownCounter(name, { description }).addCallback((result) => gauge.observe(result));
   }
-  // Also where a client is instrumented twice.
+  // A function of its own, so that a client that is instrumented twice is counted twice.
   const own = () => look();
   gauge.looks.add(own);
   return () => void gauge.looks.delete(own);

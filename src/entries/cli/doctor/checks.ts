@@ -1,4 +1,4 @@
-/** What is looked at, one after the other. */
+/** The checks of `holdfast doctor`, one after the other. */
 import { monotonic, wallTime } from "../../../base/platform.js";
 import { isLockError, type LockClient } from "../../../index.js";
 import { allLocks } from "../locks.js";

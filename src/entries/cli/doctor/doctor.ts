@@ -21,7 +21,8 @@ export const doctor: Command = {
   act: async ({ connect, terminal }) => {
     const { client, server } = connect();
     const patient: Patient = { client, server, facts: new Facts(server) };
-    // Without any answer there is nothing to examine; a node of a cluster may know another that would give this one.
+    // Without any answer there is nothing to examine. A node of a cluster may refer this key to another node, so an
+    // answer to PING is enough.
     await client
       .getLock("holdfast doctor")
       .isLocked()

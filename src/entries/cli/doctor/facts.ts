@@ -1,4 +1,4 @@
-/** What a server says of itself. On a cluster: the node of the first slot. */
+/** What a server says of itself; on a cluster ioredis asks any master. */
 import type { Server } from "../server.js";
 
 export class Facts {
@@ -27,7 +27,7 @@ export class Facts {
     return Number((await this.info(field)) ?? 0);
   }
 
-  /** A setting; undefined where CONFIG is not allowed, as in most services that somebody else runs. */
+  /** A setting; undefined if CONFIG is not allowed, as in most managed services. */
   async setting(name: string): Promise<string | undefined> {
     const reply = await this.#server.call("CONFIG", "GET", name).catch(() => undefined);
     const [, value] = Array.isArray(reply) ? (reply as string[]) : Object.entries(reply ?? {}).flat();
