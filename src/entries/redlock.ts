@@ -1,6 +1,6 @@
 /**
- * The face of redlock 5 on the locks of this library. A resource is the name of a lock here, so processes that use redlock
- * and processes that use this do not exclude each other.
+ * The API of redlock 5 on the locks of this library. A resource is the name of a lock here, so processes that use
+ * redlock itself and processes that use this module do not exclude each other.
  */
 import { wallTime } from "../base/platform.js";
 import { type Hold, isLockError, LockClient, type LockError } from "../index.js";
@@ -35,25 +35,25 @@ export {
   type Settings,
 };
 
-/** What a lock is made of. An extended lock shares it with the one before. */
+/** The holds that a lock is made of. An extended lock shares them with the lock before. */
 interface Held {
   readonly names: readonly string[];
   readonly holds: readonly Hold[];
-  /** Given back, or lost. */
+  /** True once the lock is given back, or lost. */
   over: boolean;
 }
 
 const HELD = new WeakMap<Lock, Held>();
 
-/** Resources that are locked. Made by {@link Redlock.acquire} and {@link Redlock.extend}; one made by hand holds nothing. */
+/** Locked resources. Made by {@link Redlock.acquire} and {@link Redlock.extend}; a lock made by hand holds nothing. */
 export class Lock {
-  /** Whose lock it is. */
+  /** The Redlock that made the lock. */
   readonly redlock: Redlock;
-  /** As they were given. */
+  /** The resources as they were given. */
   readonly resources: string[];
-  /** What tells this lock from others; here the `ownerId` of its first hold. */
+  /** Tells this lock from others; here the `ownerId` of its first hold. */
   readonly value: string;
-  /** Those of the call that made it. */
+  /** The attempts of the call that made the lock. */
   readonly attempts: Attempts;
   /** Epoch milliseconds until which it is held; 0 once it is given back, or was replaced by an extended one. */
   expiration: number;
@@ -78,26 +78,26 @@ export class Lock {
 }
 
 /**
- * Locks over one or more independent Redis servers: with three or more a majority decides (Redlock), of two both. Emits
- * `error` with what a call did not fail by: each vote against, and what went wrong in the background; unheard it throws nothing.
+ * Locks over one or more independent Redis servers: of three or more a majority decides (Redlock), of two both. Emits
+ * `error` for what ends no call: votes against, and failures in the background; unheard it throws nothing.
  * @example
  * await new Redlock([redis]).using(["stock:42"], 5_000, (signal) => sell("42", signal));
  */
 export class Redlock extends Emitter {
-  /** As they were given. */
+  /** The clients as they were given. */
   readonly clients: Set<RedlockClient>;
   /** The settings of calls that have none of their own. */
   readonly settings: Settings;
   readonly #parts: ExecutionParts;
 
   /**
-   * `clients`: a connection for each independent server (a Sentinel or Cluster connection counts as one). They stay open until
-   * {@link quit}. Each waits and listens by a connection of its own beside, so make one Redlock for a process, not one for a call.
+   * `clients`: a connection for each independent server (a Sentinel or Cluster connection counts as one); open until
+   * {@link quit}. For each one more is made to listen by, so make one Redlock for a process, not one for a call.
    * @throws Error without a client; TypeError, RangeError for wrong settings, for what is no ioredis connection, and for one with a `keyPrefix`
    */
   constructor(clients: Iterable<RedlockClient>, settings?: Partial<Settings>, scripts: RedlockScripts = {}) {
     super();
-    this.on("error", () => {}); // One that nobody hears is not to end the process.
+    this.on("error", () => {}); // Without a listener an `error` would end the process.
     this.clients = new Set(clients);
     if (this.clients.size === 0) throw new Error("redlock: it needs at least one client");
     this.settings = checkSettings(settings);
@@ -111,7 +111,7 @@ export class Redlock extends Emitter {
   /** Ends the given connections. What is held then lapses by itself; calls that wait reject. Never rejects. */
   async quit(): Promise<void> {
     const ends = this.#parts.masters.map(async ({ redis, client }) => {
-      // One that is not there would answer a QUIT when it is there again; and what is sent behind a QUIT may cut off its answer.
+      // A connection that is away would answer QUIT when it is back; a command behind QUIT may cut off its answer.
       if (redis.status === "ready") await redis.quit().catch(() => {});
       redis.disconnect();
       await client.close({ timeout: 0 });
@@ -141,8 +141,8 @@ export class Redlock extends Emitter {
 
   /**
    * Gives the lock back, and sets its `expiration` to 0.
-   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, or no quorum confirmed it in time: then it goes on
-   * in the background, and may be called again
+   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, or no quorum confirmed it in time:
+   * then the release goes on in the background, and may be called again
    */
   async release(lock: Lock, settings?: Partial<Settings>): Promise<ExecutionResult> {
     const own = checkSettings(settings, this.settings);
@@ -202,7 +202,7 @@ export class Redlock extends Emitter {
       threshold: own.automaticExtensionThreshold,
       routine,
       acquire: () => this.acquire(resources, duration, own),
-      // For as long as the lock is there: it is lost soon enough by itself.
+      // Tries for as long as the lock is held: without an extension it is lost soon enough.
       extend: (lock, goesOn) => this.#extend(lock, duration, { ...own, retryCount: -1 }, goesOn),
       release: (lock) => this.release(lock, own),
       signalsOf: (lock) => (HELD.get(lock) as Held).holds.map(({ signal }) => signal),
@@ -225,7 +225,7 @@ export class Redlock extends Emitter {
   #lockOf(resources: string[], held: Held, duration: number, own: Settings, execution: Execution): Lock {
     const { holds } = held;
     execution.succeeded(holds, duration);
-    // The client has taken off its own share.
+    // The client has taken its own share off `remaining`.
     const further = Math.max(0, own.driftFactor - this.settings.driftFactor) * duration;
     const remaining = Math.min(...holds.map((hold) => hold.remaining)) - further;
     const value = (holds[0] as Hold).ownerId;

@@ -13,7 +13,7 @@ export type {
   LockOptions,
 } from "./web-locks/types.js";
 
-/** One for each client, so that all who use it stand in the same queues. */
+/** One manager for each client, so that all its users stand in the same queues. */
 const managers = new WeakMap<LockClient, LockManager>();
 
 /**

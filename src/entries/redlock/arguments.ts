@@ -1,4 +1,4 @@
-/** Checks what a call is given, beside its settings. */
+/** Checks the arguments of a call, without its settings. */
 
 /** Each name once. @throws TypeError */
 export function checkResources(resources: unknown): readonly string[] {
@@ -7,7 +7,7 @@ export function checkResources(resources: unknown): readonly string[] {
   return [...new Set(resources as string[])];
 }
 
-/** In the words of redlock, since programs may know its error by them. */
+/** The text of redlock, because programs may know the error by it. */
 const WRONG_DURATION = "Duration must be an integer value in milliseconds.";
 
 /** @throws TypeError, RangeError for what is no whole number of milliseconds */

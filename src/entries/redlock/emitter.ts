@@ -4,7 +4,7 @@ import { EventEmitter } from "node:events";
 type EventName = string | symbol;
 type Listener = (...args: never[]) => void;
 
-/** Node's `EventEmitter`, as redlock's users know it: what takes one of those takes this, too. */
+/** Node's `EventEmitter`, as redlock's users know it: code that takes an `EventEmitter` takes this, too. */
 export interface RedlockEvents {
   /** Calls the listener at each event of that name. */
   on(event: "error", listener: (error: Error) => void): this;
@@ -24,19 +24,19 @@ export interface RedlockEvents {
   prependOnceListener(event: EventName, listener: Listener): this;
   /** As `off`. */
   removeListener(event: EventName, listener: Listener): this;
-  /** As `off`, for all of that name, or all there are. */
+  /** Removes all listeners of that name, or all listeners. */
   removeAllListeners(event?: EventName): this;
-  /** From how many listeners on Node warns of a leak. */
+  /** Sets how many listeners an event may have before Node warns of a leak. */
   setMaxListeners(count: number): this;
-  /** What `setMaxListeners` has set, or Node's default. */
+  /** The number that `setMaxListeners` has set, or Node's default. */
   getMaxListeners(): number;
-  /** Those that listen to it. */
+  /** The listeners of the event. */
   listeners(event: EventName): Listener[];
-  /** As `listeners`, with what `once` has made of them. */
+  /** As `listeners`, with the wrappers that `once` has made. */
   rawListeners(event: EventName): Listener[];
-  /** How many listen to it. */
+  /** The number of listeners of the event. */
   listenerCount(event: EventName): number;
-  /** To what is listened. */
+  /** The names of the events that have listeners. */
   eventNames(): EventName[];
   /** Calls the listeners; false if there is none. */
   emit(event: EventName, ...args: unknown[]): boolean;

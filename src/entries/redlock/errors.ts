@@ -9,24 +9,27 @@ export interface RedlockClient extends RedisConnection {
   disconnect(): void;
 }
 
-/** What the clients said to one attempt. */
+/** How the clients voted on one attempt. */
 export interface ExecutionStats {
   /** How many clients there are. */
   readonly membershipSize: number;
-  /** How many of them decide. */
+  /** How many clients are a quorum. */
   readonly quorumSize: number;
-  /** Who granted it, extended it or gave it back, as far as that is known. */
+  /** The clients that granted it, extended it or gave it back, as far as that is known. */
   readonly votesFor: Set<RedlockClient>;
-  /** Who did not: a {@link ResourceLockedError}, or what went wrong there. */
+  /** The clients that did not, each with a {@link ResourceLockedError} or with what went wrong there. */
   readonly votesAgainst: Map<RedlockClient, Error>;
 }
 
-/** Each resolves when all its clients have been heard; none rejects. Waiting for a resource that is locked is one attempt. */
+/**
+ * The attempts of a call. Each resolves when all its clients have been heard; none rejects. Waiting for a resource that
+ * is locked is one attempt.
+ */
 export type Attempts = readonly Promise<ExecutionStats>[];
 
 /** What a call that has succeeded tells of its attempts. */
 export interface ExecutionResult {
-  /** The last one succeeded; those before it got no answer. */
+  /** The last attempt succeeded; those before it got no answer. */
   readonly attempts: Attempts;
 }
 
@@ -40,7 +43,7 @@ export class ResourceLockedError extends Error {
 export class ExecutionError extends Error {
   /** `ExecutionError`. */
   override readonly name: string = "ExecutionError";
-  /** All failed. */
+  /** The attempts, which all failed. */
   readonly attempts: Attempts;
 
   constructor(message: string, attempts: Attempts, options?: { cause?: unknown }) {

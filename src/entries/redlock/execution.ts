@@ -1,17 +1,17 @@
-/** One call of the face: its attempts, and the errors of redlock in the place of those of locks. */
+/** One call of the redlock API: its attempts, and the errors of redlock in the place of LockErrors. */
 import { monotonic, setTimeout } from "../../base/platform.js";
 import { type Hold, isLockError, type LockError } from "../../index.js";
 import { ExecutionError, type ExecutionStats } from "./errors.js";
 import { pauseOf, type Settings, waitOf } from "./settings.js";
 import { type Master, noneFor, votesAgainst, votesFor } from "./votes.js";
 
-/** Milliseconds that one of several masters has for its answer at least, and the share of a duration that it has. */
+/** How long one of several masters may take to answer: at least so many milliseconds, or this share of the duration. */
 const SHORTEST_ANSWER_TIME = 50;
 const SHARE_OF_DURATION = 1 / 100;
 
 export interface ExecutionParts {
   readonly masters: readonly Master[];
-  /** Told each vote against. */
+  /** Called with each vote against. */
   readonly tell: (error: Error) => void;
 }
 
@@ -28,8 +28,8 @@ export class Execution {
   }
 
   /**
-   * Does it, again and again as long as `mayPass` holds for its errors and the settings allow. `operation` is told how many
-   * milliseconds are left. @throws ExecutionError in the place of a LockError
+   * Runs `operation`, again and again as long as `mayPass` is true for its error and the settings allow. `operation`
+   * gets the milliseconds that are left. @throws ExecutionError in the place of a LockError
    */
   async run<T>(mayPass: (error: LockError) => boolean, operation: (wait: number) => Promise<T>): Promise<T> {
     const until = monotonic() + waitOf(this.#settings);
@@ -46,20 +46,20 @@ export class Execution {
     }
   }
 
-  /** An attempt has succeeded with these holds, or on them. `duration`: milliseconds, of a lock that is new. */
+  /** Notes an attempt that has succeeded with these holds. `duration`: milliseconds, of a new lock. */
   succeeded(holds: readonly Hold[], duration = 0): void {
     const grace = duration && Math.max(SHORTEST_ANSWER_TIME, duration * SHARE_OF_DURATION);
     this.#note(votesFor(this.#parts.masters, this.#names, holds, grace));
   }
 
-  /** An attempt has failed. */
+  /** Notes an attempt that has failed. */
   failed(cause?: LockError): void {
     const isOver = isLockError(cause, "LOCK_LOST") || isLockError(cause, "NOT_OWNER");
     const { masters } = this.#parts;
     this.#note(isOver ? noneFor(masters, this.#names) : votesAgainst(masters, this.#names, cause));
   }
 
-  /** There was nothing to do it with. */
+  /** Notes an attempt on a lock that is not held. */
   notHeld(): void {
     this.#note(noneFor(this.#parts.masters, this.#names));
   }
@@ -79,7 +79,7 @@ export function isPassing({ code }: LockError): boolean {
   return code === "UNAVAILABLE" || code === "QUORUM" || code === "LOCK_LOST";
 }
 
-/** @throws of what failed, if any, what a further call may not meet */
+/** Acts on all holds. @throws the first error; LOCK_LOST and NOT_OWNER go first, because a further call meets them again */
 export async function onAll(holds: readonly Hold[], act: (hold: Hold) => Promise<void>): Promise<void> {
   const results = await Promise.allSettled(holds.map(act));
   const errors = results.flatMap((result) =>

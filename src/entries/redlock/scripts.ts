@@ -1,6 +1,6 @@
-/** What redlock lets its users replace, and this does not. */
+/** The scripts that redlock lets its users replace, and this module does not. */
 
-/** There are no such scripts here: what is given only causes a warning of the process. */
+/** Scripts have no effect here: if some are given, the process emits a warning. */
 export interface RedlockScripts {
   /** Without effect. */
   readonly acquireScript?: unknown;

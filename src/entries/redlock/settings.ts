@@ -3,15 +3,15 @@
 /** Times are milliseconds. */
 export interface Settings {
   /**
-   * Share of a duration that `expiration` is earlier, plus 2 ms. Default 0.01; at least 0, and below 0.65. That of a single call may
-   * raise it.
+   * The share of a duration by which `expiration` is earlier, plus 2 ms. Default 0.01; at least 0, and below 0.65. The
+   * settings of a single call may raise it.
    */
   readonly driftFactor: number;
   /** With the two below the longest wait: `retryCount * (retryDelay + retryJitter)`. Default 10; -1 for ever, 0 for one try. */
   readonly retryCount: number;
   /** Default 200. Also the pause before another attempt where Redis gave no answer. */
   readonly retryDelay: number;
-  /** Default 100. So much longer or shorter, at random, is that pause. */
+  /** Default 100. That pause is so much longer or shorter, at random. */
   readonly retryJitter: number;
   /** `using` extends a lock so long before its `expiration`. Default 500; a duration has to be 100 longer. */
   readonly automaticExtensionThreshold: number;

@@ -1,4 +1,4 @@
-/** The locks of a call, and taking them: all or none. */
+/** Makes the locks of a call, and takes them: all or none. */
 import { monotonic } from "../../base/platform.js";
 import { type Hold, type LockFace, MultiLock, type Owner, RedLock } from "../../index.js";
 import type { Master } from "./votes.js";
@@ -6,8 +6,8 @@ import type { Master } from "./votes.js";
 const FEWEST_FOR_REDLOCK = 3;
 
 /**
- * One that stands for all of them where a MultiLock can: on one master, or on two, of which a quorum is both. On more, a RedLock
- * each. @throws TypeError, RangeError for names that are none
+ * On one master, or on two (a quorum of which is both): one lock that stands for all names. On more masters: a RedLock
+ * for each name. @throws TypeError, RangeError for wrong names
  */
 export function locksOf(masters: readonly Master[], names: readonly string[]): readonly LockFace<Hold>[] {
   const onAll = (name: string) => masters.map(({ client }) => client.getLock(name));
@@ -17,7 +17,7 @@ export function locksOf(masters: readonly Master[], names: readonly string[]): r
   return [only && locks.length === 1 ? only : new MultiLock(...locks)];
 }
 
-/** What is asked of {@link takeAll}. Times are milliseconds. */
+/** The terms of {@link takeAll}. Times are milliseconds. */
 export interface Terms {
   readonly wait: number;
   readonly lease: number;
@@ -26,7 +26,7 @@ export interface Terms {
 
 /**
  * Takes all locks, or resolves with null if `wait` was not enough. It waits for one lock at a time and holds none
- * meanwhile, so no order of names can dead-lock; and what it waited for is what it takes first.
+ * meanwhile, so no order of names can dead-lock. The lock that it has waited for is the first that it takes.
  */
 export async function takeAll(
   locks: readonly LockFace<Hold>[],
@@ -56,7 +56,7 @@ export async function takeAll(
   }
 }
 
-/** What fails goes on in the background, and ends with its lease at the latest. */
+/** A release that fails goes on in the background; its hold ends with its lease at the latest. */
 async function giveBack(holds: Iterable<Hold>): Promise<void> {
   await Promise.allSettled([...holds].map((hold) => hold.unlock()));
 }

@@ -1,14 +1,14 @@
-/** A routine under a lock that is extended as long as the routine runs. */
+/** Runs a routine under a lock that is extended as long as the routine runs. */
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import { ExecutionError } from "./errors.js";
 
-/** What a routine is told by; `error` is why it aborted. */
+/** The signal that a routine gets; `error` says why it aborted. */
 export type RedlockAbortSignal = AbortSignal & {
   /** Why the lock was lost, once it is aborted. */
   error?: Error;
 };
 
-/** What runs under a lock. */
+/** The function that runs under a lock. */
 export type Routine<T> = (signal: RedlockAbortSignal) => T | Promise<T>;
 
 /** By how much a duration has to be longer than the threshold, in milliseconds. */
@@ -20,10 +20,10 @@ export interface Use<L, T> {
   readonly threshold: number;
   readonly routine: Routine<T>;
   acquire(): Promise<L>;
-  /** Again and again as long as the lock is there and `goesOn`. */
+  /** Extends the lock; tries again and again as long as the lock is held and `goesOn` is true. */
   extend(lock: L, goesOn: () => boolean): Promise<L>;
   release(lock: L): Promise<unknown>;
-  /** Of its holds: they abort when it is lost. */
+  /** The signals of the lock's holds: they abort when the lock is lost. */
   signalsOf(lock: L): readonly AbortSignal[];
 }
 
@@ -84,7 +84,7 @@ export async function useLock<L extends { readonly expiration: number }, T>(use:
   }
   running = false;
   clearTimeout(timer);
-  // An extension that is under way is not to come behind the release.
+  // An extension that is under way must not come behind the release.
   await extension;
   const failure = await use.release(lock).then(
     () => signal.error,

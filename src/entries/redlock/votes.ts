@@ -1,4 +1,4 @@
-/** Who was for an attempt and who against. The masters are asked only for what the attempt itself has not told. */
+/** Finds out which masters voted for an attempt and which against. It asks them only for what the attempt has not told. */
 import { setTimeout } from "../../base/platform.js";
 import { type Hold, type LockClient, MultiHold } from "../../index.js";
 import { type ExecutionStats, type RedlockClient, ResourceLockedError } from "./errors.js";
@@ -16,7 +16,7 @@ function quorumOf(masters: readonly Master[]): number {
   return Math.floor(masters.length / 2) + 1;
 }
 
-/** Of an attempt that has succeeded. Who is not among the first has `grace` milliseconds to join. */
+/** The votes on an attempt that has succeeded. A master that is not among the first has `grace` milliseconds to join. */
 export function votesFor(
   masters: readonly Master[],
   names: readonly string[],
@@ -33,7 +33,10 @@ export function votesFor(
   });
 }
 
-/** Of an attempt that has failed: what the masters say now. In favour is who would grant it, but never a quorum. */
+/**
+ * The votes on an attempt that has failed: what the masters say now. A master that would grant it votes in favour, but
+ * these votes never make a quorum.
+ */
 export async function votesAgainst(
   masters: readonly Master[],
   names: readonly string[],
@@ -49,7 +52,7 @@ export async function votesAgainst(
   return stats;
 }
 
-/** Of an attempt on a lock that is lost, or was given back before. */
+/** The votes on a lock that is lost, or was given back before: all are against. */
 export function noneFor(masters: readonly Master[], names: readonly string[]): Promise<ExecutionStats> {
   return count(masters, async () => new ResourceLockedError(`${list(names)} not held by this lock`));
 }
@@ -74,14 +77,14 @@ function isReady({ redis }: Master): boolean {
   return redis.status === "ready";
 }
 
-/** Keeps no process alive. */
+/** Resolves after `ms`, without keeping the process alive. */
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms).unref();
   });
 }
 
-/** Whether the master is one of those that granted it. */
+/** Whether the master is one of those that granted the hold. */
 function isPartOf(hold: Hold, { client }: Master): boolean {
   const parts = hold instanceof MultiHold ? hold.members : [hold];
   return parts.some(({ ownerId }) => ownerId.startsWith(`${client.id}:`));

@@ -1,7 +1,4 @@
-/**
- * The arguments of `request()`, taken as browsers take them: options they do not know are ignored, and what
- * is truthy is true.
- */
+/** Reads the arguments of `request()` as browsers do: unknown options are ignored, and what is truthy is true. */
 import type { LockMode } from "./types.js";
 
 export type Callback = (lock: unknown) => unknown;
@@ -15,7 +12,7 @@ export interface CheckedRequest {
   readonly callback: Callback;
 }
 
-/** Checks types, in the order of the standard. The name's text is for the client to check. @throws TypeError */
+/** Checks types, in the order of the standard; the client checks the text of the name. @throws TypeError */
 export function checkTypes(given: readonly unknown[]): CheckedRequest {
   if (given.length < 2) throw new TypeError("request(name, options?, callback) takes a name and a callback");
   const [name, second, third] = given;
@@ -26,7 +23,7 @@ export function checkTypes(given: readonly unknown[]): CheckedRequest {
   return { ...checked, callback: callback as Callback };
 }
 
-/** What no request may ask for. @throws NotSupportedError */
+/** Refuses what no request may ask for. @throws NotSupportedError */
 export function checkSupported({ name, mode, ifAvailable, steal, signal }: CheckedRequest): void {
   if (name.startsWith("-")) throw unsupported('a name that begins with "-" is reserved');
   if (steal && ifAvailable) throw unsupported("steal and ifAvailable exclude each other");
@@ -46,7 +43,7 @@ function checkOptions(options: unknown): Omit<CheckedRequest, "name" | "callback
   return { mode, ifAvailable: Boolean(ifAvailable), steal: Boolean(steal), signal };
 }
 
-/** By its shape, for signals of another realm or a polyfill. */
+/** Checks by shape, because a signal may come from another realm or from a polyfill. */
 function isSignal(value: unknown): value is AbortSignal {
   if (typeof value !== "object" || value === null) return false;
   const { aborted, addEventListener } = value as Partial<AbortSignal>;

@@ -1,25 +1,25 @@
-/** What the requests that go before one mean for it. */
+/** What the requests before another one mean for it. */
 import type { WebLockRequest } from "./request.js";
 
-/** Those that go before a request. */
+/** The requests that go before another request. */
 export class Before {
-  /** One of them waits. */
+  /** One of these requests waits. */
   waits: boolean = false;
-  /** All are exclusive and wait: the next one can wait behind them. */
+  /** All of them are exclusive and wait: an exclusive request can wait behind them. */
   #canQueue = true;
   #hasExclusive = false;
-  /** Will have the lock, or wait for it: how it is with those of `ifAvailable` is not known yet. */
+  /** One of them will surely have the lock or wait for it; of a request with `ifAvailable` that is not known yet. */
   #hasCertain = false;
   #hasCertainExclusive = false;
   #isEmpty = true;
 
-  /** Whether it may ask now. */
+  /** Whether the request behind these may ask Redis now. */
   admits({ mode, isPlain }: WebLockRequest): boolean {
     if (mode === "shared") return !this.#hasExclusive;
     return this.#isEmpty || (isPlain && this.#canQueue);
   }
 
-  /** Whether it cannot be granted at once, whatever Redis says. */
+  /** Whether the request behind these cannot be granted at once, whatever Redis says. */
   excludes({ mode }: WebLockRequest): boolean {
     return mode === "shared" ? this.#hasCertainExclusive : this.#hasCertain;
   }

@@ -1,4 +1,4 @@
-/** The lock manager of one client: a queue for each name, and what can be said of all. */
+/** The lock manager of one client: it has a queue for each name, and does what concerns all of them. */
 import type { LockClient } from "../../index.js";
 import { checkSupported, checkTypes } from "./arguments.js";
 import { OpenTries } from "./open-tries.js";
@@ -73,8 +73,8 @@ export class Manager implements LockManager {
   }
 
   /**
-   * Releases by force what nobody has, once: from then on Redis knows the scripts, so that who steals is
-   * not overtaken by those who wait elsewhere, while one is loaded.
+   * Releases by force a lock that nobody has, once. From then on Redis knows the scripts: otherwise waiters elsewhere
+   * could overtake a request that steals, while a script is loaded.
    */
   #rehearse(): Promise<void> {
     const lock = this.#client.getReadWriteLock("-web-locks");
@@ -82,17 +82,17 @@ export class Manager implements LockManager {
     this.#rehearsed ??= forced().then(
       () => {},
       () => {
-        // It only makes it less likely.
+        // A failure does no harm: the rehearsal only makes that less likely.
       },
     );
     return this.#rehearsed;
   }
 
-  /** Asks Redis whether what is held is held still: what is not is lost. */
+  /** Asks Redis whether the locks of this process are still held; a hold that is not is lost then. */
   #check(): void {
     for (const { hold } of this.#held) {
       hold?.extend(1).catch(() => {
-        // Its signal tells.
+        // The signal of the hold reports it.
       });
     }
   }

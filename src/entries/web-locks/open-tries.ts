@@ -1,16 +1,16 @@
 /**
- * The requests of a client whose first answer is on its way. The standard decides about all requests in
- * their order, whatever their names; here Redis answers, and those that were asked in one moment are to be
- * told in their order all the same.
+ * The requests of a client whose first answer is on its way. The standard decides about all requests in their order,
+ * whatever their names. Here Redis answers, in any order; so the callbacks of requests of one moment wait for each
+ * other, to run in the order of the requests.
  */
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 import type { WebLockRequest } from "./request.js";
 
-/** Milliseconds: an answer that takes longer than another of the same moment holds nobody up. */
+/** Milliseconds: an answer that takes longer than the others of its moment holds up no other request. */
 const TOGETHER = 20;
 
 export class OpenTries {
-  /** Some may have got their answer since. */
+  /** Requests that had no answer when they were added; some may have one by now. */
   readonly #tries = new Set<WebLockRequest>();
 
   add(request: WebLockRequest): void {
@@ -24,7 +24,7 @@ export class OpenTries {
     }
   }
 
-  /** Lets those go first that were made before this one, for a moment; undefined if there are none. */
+  /** Waits a moment for earlier requests that have no answer yet; undefined if there are none. */
   before({ number }: WebLockRequest): Promise<void> | undefined {
     if (this.#upTo(number - 1).length === 0) return undefined;
     return new Promise((resolve) => {

@@ -1,11 +1,10 @@
 /**
- * The requests of one name in this process, in their order. Which of them may ask Redis follows from the
- * standard: a shared one if no exclusive one goes before it, an exclusive one if none does. What other
- * processes do is for Redis to decide.
+ * The requests of one name in this process, in their order. By the standard a shared request may ask Redis if no
+ * exclusive one goes before it, an exclusive request if none at all does. Between processes Redis decides.
  *
- * A request that nobody of this process stands in the way of tries once, so that it is soon known whether
- * it is held or waits. One that cannot be granted yet waits at once, so that it is the successor of the
- * hold before it. Exclusive ones that wait do so one behind the other: the client keeps their order.
+ * A request that no other request of this process blocks tries once, so that it is soon known whether it is held or
+ * waits. A request that cannot be granted yet waits at once, so that it is the successor of the hold before it.
+ * Exclusive requests wait one behind the other: the client keeps their order.
  */
 import {
   type Hold,
@@ -25,9 +24,9 @@ export interface QueueParts {
   readonly client: LockClient;
   readonly notices: StealNotices;
   readonly tries: OpenTries;
-  /** Resolves when nothing has to be loaded any more to release by force. */
+  /** Resolves when Redis knows the scripts that release by force. */
   readonly rehearsed: () => Promise<void>;
-  /** Told when the queue has no requests any more. */
+  /** Called when the queue has no requests any more. */
   readonly idle: () => void;
 }
 
@@ -35,7 +34,7 @@ export interface QueueParts {
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 export class RequestQueue {
-  /** In the order of their grants. */
+  /** The requests that hold the lock, in the order of their grants. */
   readonly held: Set<WebLockRequest> = new Set();
   readonly pending: WebLockRequest[] = [];
   readonly #parts: QueueParts;
@@ -52,14 +51,14 @@ export class RequestQueue {
   }
 
   add(request: WebLockRequest): void {
-    // Before all others, but behind those that steal already.
+    // A request that steals goes before all others, but behind those that steal already.
     const at = request.steal ? this.pending.findIndex(({ steal }) => !steal) : -1;
     this.pending.splice(at < 0 ? this.pending.length : at, 0, request);
     request.onAbort(() => this.#fail(request, request.signal?.reason));
     this.#proceed();
   }
 
-  /** Has all asked that may. */
+  /** Makes all requests ask that may ask now. */
   #proceed(): void {
     this.#isDue = true;
     if (this.#isProceeding) return;
@@ -96,7 +95,7 @@ export class RequestQueue {
     if ((await this.#ask(request, 0)) || request.phase === "over") return;
     if (request.ifAvailable) return this.#refuse(request);
     const work = this.#wait(request);
-    // Those behind it may wait now, too.
+    // The requests behind this one may wait now, too.
     this.#proceed();
     await work;
   }
@@ -106,7 +105,7 @@ export class RequestQueue {
     await this.#ask(request, undefined);
   }
 
-  /** Takes the lock by force, again and again should others be faster. */
+  /** Takes the lock by force, again and again if others are faster. */
   async #steal(request: WebLockRequest): Promise<void> {
     const { client, notices, rehearsed } = this.#parts;
     try {
@@ -114,7 +113,7 @@ export class RequestQueue {
       while (!isTaken) {
         const [info] = await Promise.all([client.inspect(this.#name), rehearsed()]);
         const forced = info && this.#force(info);
-        // Sent right behind, before those who wait elsewhere have heard of it.
+        // Sent right behind the release, before waiters elsewhere have heard of it.
         const asked = this.#ask(request, 0);
         await forced;
         notices.tell(info?.holders ?? []);
@@ -125,15 +124,15 @@ export class RequestQueue {
     }
   }
 
-  /** Releases what holds it by force, in one command. */
+  /** Releases the lock by force, in one command. */
   async #force({ kind, mode }: LockInfo): Promise<void> {
     const { client } = this.#parts;
-    // Somebody may use the name for another kind of lock.
+    // Another program may use the name for another kind of lock.
     if (kind !== "readwrite") await client.getLock(this.#name).forceUnlock();
     else await (mode === "read" ? this.#lock.readLock() : this.#lock.writeLock()).forceUnlock();
   }
 
-  /** Not to be had, and not waited for. */
+  /** Ends a request that is not granted and does not wait. */
   async #refuse(request: WebLockRequest): Promise<void> {
     request.enter("over");
     this.#leave(request);
@@ -147,14 +146,14 @@ export class RequestQueue {
   }
 
   /**
-   * Asks for the lock, for at most `wait` milliseconds. False if it was refused; else resolves when the
-   * request is over.
+   * Asks for the lock, for at most `wait` milliseconds. Resolves with false if the request was refused, else with true
+   * when the request is over.
    */
   async #ask(request: WebLockRequest, wait: number | undefined): Promise<boolean> {
     const { mode, signal } = request;
     try {
       const side: Lock = mode === "shared" ? this.#lock.readLock() : this.#lock.writeLock();
-      // A new owner each time: nothing re-enters.
+      // A new owner for each request, so that none re-enters.
       const options = { owner: new Owner(), signal, wait };
       const outcome = await side.run((hold) => this.#hold(request, hold), options);
       if ("value" in outcome) request.resolve(outcome.value);
@@ -168,9 +167,9 @@ export class RequestQueue {
     return true;
   }
 
-  /** It is granted: resolves when the callback is done. */
+  /** The request is granted; resolves when the callback is done. */
   async #hold(request: WebLockRequest, hold: Hold): Promise<Outcome> {
-    // Its signal aborted when the grant was on its way.
+    // The request's signal aborted while the grant was on its way.
     if (request.phase === "over") return { value: undefined };
     request.hold = hold;
     request.enter("held");
@@ -188,20 +187,20 @@ export class RequestQueue {
     }
   }
 
-  /** The lock is another's, or nobody's, while the callback may still run. */
+  /** The lock is another's by now, or nobody's, though the callback may still run. */
   #lose(request: WebLockRequest, cause: unknown): void {
     const message = `the lock "${this.#name}" was lost, to a request that stole it or otherwise (see cause)`;
     request.reject(new DOMException(message, { name: "AbortError", cause }));
     this.#release(request);
   }
 
-  /** It came to nothing. */
+  /** The request ends without a grant. */
   #fail(request: WebLockRequest, reason: unknown): void {
     request.reject(reason);
     this.#leave(request);
   }
 
-  /** It does not hold the lock any more. */
+  /** The request does not hold the lock any more. */
   #release(request: WebLockRequest): void {
     if (!this.held.delete(request)) return;
     this.#parts.notices.end();
@@ -209,7 +208,7 @@ export class RequestQueue {
     this.#checkIdle();
   }
 
-  /** It is not pending any more. */
+  /** The request is not pending any more. */
   #leave(request: WebLockRequest): void {
     const at = this.pending.indexOf(request);
     if (at < 0) return;

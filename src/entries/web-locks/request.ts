@@ -5,15 +5,15 @@ import type { Callback, CheckedRequest } from "./arguments.js";
 import type { Lock, LockMode } from "./types.js";
 
 /**
- * - queued: others of this process go first
+ * - queued: other requests of this process go first
  * - trying: Redis has been asked once, and has not answered
- * - waiting: it has to wait, for a lock of this process or another
- * - held: its callback has the lock
- * - over: nobody waits for it any more; it may be that its callback still runs
+ * - waiting: the request waits for a lock, of this process or another
+ * - held: the callback has the lock
+ * - over: nobody waits for the request any more; its callback may still run
  */
 export type Phase = "queued" | "trying" | "waiting" | "held" | "over";
 
-/** What a callback is given. */
+/** The lock that a callback gets. */
 class WebLock implements Lock {
   readonly #request: WebLockRequest;
 
@@ -34,7 +34,7 @@ class WebLock implements Lock {
   }
 }
 
-/** By signal, those that follow it: with a listener each, Node would warn of a leak at the eleventh. */
+/** The callbacks of each signal: with a listener for each callback, Node would warn of a leak at the eleventh. */
 const followers = new WeakMap<AbortSignal, Set<() => void>>();
 
 function follow(signal: AbortSignal, callback: () => void): () => void {
@@ -60,12 +60,12 @@ export class WebLockRequest {
   readonly signal: AbortSignal | undefined;
   /** Rises from request to request. */
   readonly number: number;
-  /** What the caller gets. */
+  /** The promise that the caller gets. */
   readonly promise: Promise<unknown>;
   phase: Phase = "queued";
   hold: Hold | undefined;
   readonly #callback: Callback;
-  /** Of the caller: the callback runs in it, not in that of whoever made way. */
+  /** The async context of the caller: the callback runs in it, not in the context of the request that made way. */
   readonly #context = new AsyncResource("holdfast.web-lock");
   #resolve: (value: unknown) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
@@ -87,12 +87,12 @@ export class WebLockRequest {
     });
   }
 
-  /** It waits by itself until it is granted: it asks neither once nor for more than its turn. */
+  /** True for a request that waits for its turn: it neither tries just once nor steals. */
   get isPlain(): boolean {
     return !(this.ifAvailable || this.steal);
   }
 
-  /** Resolves when it is known whether it is granted at once. */
+  /** Resolves when it is known whether the request is granted at once. */
   get answered(): Promise<void> {
     if (this.phase !== "trying") return Promise.resolve();
     this.#answered ??= new Promise((resolve) => {
@@ -107,7 +107,7 @@ export class WebLockRequest {
     if (phase === "held" || phase === "over") this.#unfollow?.();
   }
 
-  /** Calls back when its signal aborts before it is granted. */
+  /** Calls back if the signal aborts before the request is granted. */
   onAbort(callback: () => void): void {
     if (this.signal) this.#unfollow = follow(this.signal, callback);
   }
@@ -117,18 +117,18 @@ export class WebLockRequest {
     return this.#context.runInAsyncScope(fn);
   }
 
-  /** Calls back with the lock, or with null. */
+  /** Runs the callback with the lock, or with null. */
   call(granted: boolean): unknown {
     return this.#context.runInAsyncScope(this.#callback, undefined, granted ? new WebLock(this) : null);
   }
 
-  /** The first end counts. */
+  /** Ends the request; only its first end counts. */
   resolve(value: unknown): void {
     this.enter("over");
     this.#resolve(value);
   }
 
-  /** The first end counts. */
+  /** Ends the request; only its first end counts. */
   reject(reason: unknown): void {
     this.enter("over");
     this.#reject(reason);

@@ -1,11 +1,11 @@
 /**
- * Tells a process that a lock was stolen from it: those who hold a lock are not woken by anything, and
- * would learn it at their next renewal only.
+ * Tells a process that a lock was stolen from it: nothing wakes the holder of a lock, so it would learn that only at
+ * its next renewal.
  *
- * A process whose locks are held for longer than a moment takes a lock of its own, and waits for it as
- * well, as another owner. Who steals from it releases that lock by force, too: the message of the release
- * wakes the waiter, which then looks after all that is held here. If the process dies, the lock lapses with
- * the others.
+ * A process that holds a lock for longer than a moment also takes a notice lock of its own, and waits for that one as
+ * well, as another owner. A process that steals from it releases its notice lock by force, too: the message of that
+ * release wakes the waiter, which then looks after all locks that are held here. If the process dies, its notice lock
+ * lapses with the others.
  */
 import { AsyncResource } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
@@ -14,46 +14,46 @@ import { isLockError, type LockClient, type LockErrorCode, type LockInfo, Owner 
 /** Milliseconds: most locks are held for less, and need none of this. */
 const SHORT = 250;
 
-/** What the next try may be spared: Redis or its replicas gave no answer in time, or the grant came too late. */
+/** Errors that the next try may not meet: Redis or its replicas gave no answer in time, or the grant came too late. */
 const PASSING: readonly LockErrorCode[] = ["UNAVAILABLE", "REPLICAS", "LOCK_LOST"];
 
 export interface StealNoticesOptions {
   readonly client: LockClient;
-  /** Has all that is held looked after. */
+  /** Looks after all locks that are held. */
   readonly check: () => void;
 }
 
 export class StealNotices {
   readonly #options: StealNoticesOptions;
-  /** Nobody's in particular: what goes on for long is not to keep what the context of a request has. */
+  /** The context of no request: work that goes on for long must not keep what the context of a request has. */
   readonly #context = new AsyncResource("holdfast.steal-notices");
   /** How many locks are held. */
   #held = 0;
   #timer: NodeJS.Timeout | undefined;
   #stop: AbortController | undefined;
-  /** It is forbidden, or the client is closed. */
+  /** The server forbids notices, or the client is closed. */
   #isOff = false;
 
   constructor(options: StealNoticesOptions) {
     this.#options = options;
   }
 
-  /** One more is held from now on. */
+  /** One more lock is held from now on. */
   begin(): void {
     this.#held++;
     this.#arm();
   }
 
-  /** One is not held any more. */
+  /** One lock is not held any more. */
   end(): void {
     if (--this.#held === 0) this.#disarm();
   }
 
-  /** To those whose holds were released by force. */
+  /** Tells the processes whose holds were released by force. */
   tell(holders: LockInfo["holders"]): void {
     const { client } = this.#options;
     const ids = new Set(holders.map(({ ownerId }) => clientIdOf(ownerId)));
-    // This process was told already.
+    // This process knows already.
     ids.delete(client.id);
     for (const id of ids) void quietly(async () => client.getLock(nameFor(id)).forceUnlock());
   }
@@ -79,7 +79,10 @@ export class StealNotices {
     void this.#turn(this.#stop, () => {});
   }
 
-  /** Holds the lock until the next turn has it, which waits for it: then somebody released it by force. */
+  /**
+   * Holds the notice lock until the next turn, which waits for it, has it: then another process has released it by
+   * force.
+   */
   async #turn(stop: AbortController, granted: () => void): Promise<void> {
     const { client, check } = this.#options;
     const { signal } = stop;
@@ -101,7 +104,7 @@ export class StealNotices {
     try {
       await client.getLock(nameFor(client.id)).run(held, { owner: new Owner(), signal });
     } catch (error) {
-      // Held and lost by force, as it should be: the next turn goes on.
+      // The notice lock was held and lost by force, as it should be: the next turn goes on.
       if (signal.aborted || isHeld) return;
       this.#isOff = !PASSING.some((code) => isLockError(error, code));
       this.#disarm();
@@ -110,18 +113,18 @@ export class StealNotices {
   }
 }
 
-/** `clientId:n` is of whom? */
+/** The client id in the owner id `clientId:n`. */
 export function clientIdOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf(":"));
 }
 
-/** No request can have such a name. */
+/** The name of a client's notice lock, which no request can have. */
 function nameFor(clientId: string): string {
   return `-web-locks:${clientId}`;
 }
 
 async function quietly(work: () => Promise<unknown>): Promise<void> {
   await work().catch(() => {
-    // It is learnt with the next renewal.
+    // Without the notice the process learns of the loss at its next renewal.
   });
 }

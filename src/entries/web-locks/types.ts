@@ -3,11 +3,11 @@
 /** As browsers have it: shared requests of a name are granted together, an exclusive one alone. */
 export type LockMode = "exclusive" | "shared";
 
-/** What a callback is given. It stays readable when the lock is over. */
+/** The lock that a callback gets. It stays readable when the lock is over. */
 export interface Lock {
-  /** As it was requested: without the client's prefix. */
+  /** The name as it was requested: without the client's prefix. */
   readonly name: string;
-  /** As it was requested. */
+  /** The mode as it was requested. */
   readonly mode: LockMode;
 }
 
@@ -20,7 +20,7 @@ export interface LockOptions {
   mode?: LockMode | undefined;
   /** Calls back with null instead of waiting. Default false. */
   ifAvailable?: boolean | undefined;
-  /** Takes the lock from those who hold it, before all who wait. Default false. */
+  /** Takes the lock from its holders, before all waiters. Default false. */
   steal?: boolean | undefined;
   /** Ends the wait, with its reason; once the lock is granted it changes nothing. */
   signal?: AbortSignal | undefined;
@@ -28,19 +28,19 @@ export interface LockOptions {
 
 /** A lock that is held, or a request that waits. */
 export interface LockInfo {
-  /** Without the client's prefix. */
+  /** The name, without the client's prefix. */
   readonly name: string;
-  /** Absent where another process does not tell what it waits for. */
+  /** The mode; absent if another process does not tell which one it waits for. */
   readonly mode?: LockMode;
-  /** `client.id` of the one who holds it, or waits. */
+  /** `client.id` of the process that holds the lock, or waits. */
   readonly clientId: string;
 }
 
 /** What {@link LockManager.query} saw. */
 export interface LockManagerSnapshot {
-  /** This process's first, in the order of their grants. */
+  /** The locks of this process first, in the order of their grants. */
   readonly held: LockInfo[];
-  /** This process's first: by name, in the order in which they will be granted. */
+  /** The requests of this process first: by name, in the order in which they will be granted. */
   readonly pending: LockInfo[];
 }
 
@@ -50,7 +50,7 @@ export interface LockManager {
    * Calls back as soon as the lock is granted and gives it back when what the callback returned has
    * settled; resolves or rejects with that. Never re-entrant: a callback that requests its own lock waits
    * for itself.
-   * @throws an AbortError (`DOMException`) as soon as the lock is lost, to one who steals or otherwise; its
+   * @throws an AbortError (`DOMException`) as soon as the lock is lost, to a request that steals or otherwise; its
    * `cause` is the LockLostError
    * @throws the signal's reason if that aborts first
    * @throws NotSupportedError (`DOMException`) for a name that begins with "-", and for options that
@@ -62,8 +62,7 @@ export interface LockManager {
   /** As above. */
   request<T>(name: string, options: LockOptions, callback: LockGrantedCallback<T>): Promise<Awaited<T>>;
   /**
-   * What this process holds and waits for, by its own word, and what other processes do, as far as that is
-   * known.
+   * What this process holds and waits for, by its own knowledge, and what other processes do, as far as that is known.
    * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED as `client.list()`
    */
   query(): Promise<LockManagerSnapshot>;
