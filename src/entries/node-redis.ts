@@ -1,4 +1,7 @@
-/** Locks on clients of the package `redis` (node-redis), versions 5 and 6, by what the core takes for a connection. */
+/**
+ * Locks on clients of the package `redis` (node-redis), versions 5 and 6: makes of a client what the core takes for a
+ * connection.
+ */
 import type { RedisConnection } from "../index.js";
 import type { ClusterClient, PlainClient, SentinelClient } from "./node-redis/clients.js";
 import { ClusterOfNodes } from "./node-redis/cluster.js";
@@ -8,23 +11,23 @@ import { StandaloneConnection } from "./node-redis/standalone.js";
 
 /** What `createClient`, `createCluster` and `createSentinel` of `redis` 5 or 6 make. */
 export interface NodeRedisClient {
-  /** It is connected, or on its way there. */
+  /** True if the client is connected, or on its way there. */
   readonly isOpen: boolean;
-  /** Connects it. */
+  /** Connects the client. */
   connect(): Promise<unknown>;
   /** Sends a command. */
   sendCommand(...args: never[]): unknown;
-  /** How replies are read: not before version 5. */
+  /** Sets how replies are read; clients before version 5 do not have it. */
   withTypeMapping(...args: never[]): unknown;
 }
 
-/** By client: it is listened to once, however often it is given. */
+/** The connections by client: a client is listened to once, however often it is given. */
 const connections = new WeakMap<object, GivenConnection>();
 
 /**
- * What `new LockClient()` takes, made of a client of node-redis. The client stays yours: it is connected at the first call if it
- * never was, and never closed. It says where Redis is; what the library sends goes over connections of its own with the
- * same options, which end when the last LockClient on it closes, or when you close it.
+ * What `new LockClient()` takes, made of a client of node-redis. The client stays yours: it is connected at the first
+ * call if it never was, and never closed. It says where Redis is. The library sends over connections of its own with
+ * the same options; these end when the last LockClient on the client closes, or when you close the client.
  * @throws TypeError for anything else, and for a client with `keyPrefix`
  * @example
  * const client = new LockClient(fromNodeRedis(createClient({ url: "redis://localhost:6379" })));
@@ -39,7 +42,7 @@ export function fromNodeRedis(client: NodeRedisClient): RedisConnection {
 
 const WANTED = "fromNodeRedis takes what createClient, createCluster or createSentinel of redis 5 or 6 makes";
 
-/** All that tells the clients of node-redis from each other and from others. */
+/** The members that tell clients of node-redis from each other and from other objects. */
 interface Anything {
   readonly [name: string]: unknown;
   readonly _options?: { readonly keyPrefix?: string };

@@ -1,6 +1,6 @@
 /**
- * Locks in tests, without Redis: the client is the real one and so are its scripts, run by a server in memory on a clock that a test
- * moves. No real time passes, and none is needed: timers and clocks that a test framework has replaced stay out of it.
+ * Locks in tests, without Redis: the real client runs its real scripts on a server in memory, whose clock a test moves.
+ * No real time passes, and none is needed: timers and clocks that a test framework has replaced stay out of it.
  */
 import { INTERNALS } from "../client-options.js";
 import { LockClient, type LockClientOptions, type LossReason, type RedisConnection } from "../index.js";
@@ -10,39 +10,40 @@ import { MemoryServer } from "./testing/memory-server.js";
 
 /** A server in memory, empty at first. Its clients exclude each other and share its clock. */
 export interface TestServer {
-  /** Epoch milliseconds of its clock: those at which it was made, and what was advanced since. */
+  /** Epoch milliseconds of its clock: the time at which the server was made, and what was advanced since. */
   readonly now: number;
 }
 
 /** Options of {@link createTestClient}. */
 export interface TestClientOptions extends LockClientOptions {
-  /** Where the client belongs. Default a server of its own. */
+  /** The server that the client belongs to. Default a server of its own. */
   server?: TestServer | undefined;
 }
 
 /** A client in a test, and what can happen to it. */
 export interface TestClient {
-  /** The real thing, but for its server and its clock. Close it as any other. */
+  /** The real client, but for its server and its clock. Close it as any other. */
   readonly client: LockClient;
   /**
-   * Lets milliseconds pass for the server and all its clients: leases are renewed or end, waits time out. Resolves when everything
-   * has been done that this sets off, but for what waits for files, sockets or real timers. Calls take effect one after the other.
-   * @throws RangeError for what is no time from 0 on
+   * Lets milliseconds pass for the server and all its clients: leases are renewed or end, waits time out. Resolves when
+   * all is done that this sets off, except what waits for files, sockets or real timers. Calls take effect one after
+   * the other.
+   * @throws RangeError unless `ms` is a finite number of at least 0
    */
   advance(ms: number): Promise<void>;
   /**
-   * Ends every hold of this client at once, and the permits that it looks after, as lost for that reason; what the server has of
-   * them is given back. Resolves when all have been told.
-   * @throws TypeError for what is no reason
+   * Ends every hold of this client at once, and the permits that it looks after, as lost for that reason; what the
+   * server has of them is given back. Resolves when all holders have been told.
+   * @throws TypeError for an unknown reason
    */
   loseAll(reason: LossReason): Promise<void>;
   /**
-   * Cuts this client off from its server, from now on until `ms` milliseconds have been advanced. The server goes on for
-   * the others. Answers that are on their way do not arrive.
-   * @throws RangeError for what is no time above 0
+   * Cuts this client off from its server, from now on until `ms` milliseconds have been advanced. The server goes on
+   * for the others. Answers that are on their way do not arrive.
+   * @throws RangeError unless `ms` is a finite number above 0
    */
   outage(ms: number): Promise<void>;
-  /** Resolves when everything has been done that needs no time to pass. Never rejects. */
+  /** Resolves when all is done that needs no time to pass. Never rejects. */
   settle(): Promise<void>;
 }
 

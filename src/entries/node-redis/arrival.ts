@@ -1,4 +1,4 @@
-/** What those share who wait until a connection is there. */
+/** One promise for all calls that wait until a connection is there. */
 import { ignore, type PlainClient } from "./clients.js";
 
 export class Arrival {

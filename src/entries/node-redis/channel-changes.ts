@@ -1,21 +1,23 @@
 /**
- * Subscribing and unsubscribing, one after the other for each channel. While the end of a subscription is on its way, node-redis
- * takes the channel for subscribed already if the beginning has just been confirmed: it adds the listener without a
- * command, and drops it with the answer to the other one.
+ * Subscribes and unsubscribes, one after the other for each channel. At the same time node-redis would lose a listener:
+ *
+ *   unsubscribe   is on its way
+ *   subscribe     finds the channel subscribed still, and adds its listener without a command
+ *   answer        to the unsubscribe arrives, and node-redis drops the new listener with it
  */
 import { ignore, type PlainClient, rethrow } from "./clients.js";
 
 export class ChannelChanges {
   readonly #ready: () => Promise<PlainClient>;
-  /** By channel: settles when the last one that was asked for is over. */
+  /** By channel: settles when the last change that was asked for is over. */
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** `ready`: the client that is connected. */
+  /** `ready` resolves with the client that is connected. */
   constructor(ready: () => Promise<PlainClient>) {
     this.#ready = ready;
   }
 
-  /** Changes this channel when all that was asked for before is done. */
+  /** Changes this channel when all earlier changes are over. */
   change(channel: string, what: (client: PlainClient) => Promise<unknown>): Promise<unknown> {
     const send = async () => what(await this.#ready()).catch(rethrow);
     const before = this.#last.get(channel);

@@ -8,10 +8,10 @@ type MessageListener = (message: string, channel: string) => void;
 
 /** What `createClient` makes: a client of one server. */
 export interface PlainClient {
-  /** It is connected, or on its way there. */
+  /** True if the client is connected, or on its way there. */
   readonly isOpen: boolean;
   readonly isReady: boolean;
-  /** How often it has been connected. */
+  /** How often the client has been connected. */
   readonly socketEpoch?: number;
   readonly options?: PlainOptions;
   connect(): Promise<unknown>;
@@ -31,7 +31,7 @@ export interface PlainOptions {
   readonly socket?: {
     readonly host?: string;
     readonly port?: number;
-    /** Of a Unix socket. */
+    /** The path of a Unix socket. */
     readonly path?: string;
   };
 }
@@ -48,7 +48,7 @@ export interface ClusterNode {
 /** What `createCluster` makes. */
 export interface ClusterClient {
   readonly isOpen: boolean;
-  /** By slot; empty until it is connected, and another array whenever it has looked where the slots are. */
+  /** By slot; empty until the client is connected, and another array whenever it has looked where the slots are. */
   readonly slots: readonly ({ readonly master: ClusterNode } | undefined)[];
   readonly masters: readonly ClusterNode[];
   readonly _slots?: { rediscover?(startWith: PlainClient): Promise<unknown> };
@@ -74,8 +74,8 @@ export interface SentinelClient {
 }
 
 /**
- * How each command is sent, whatever the user has set for their own: replies in the shapes that the core reads, and no
- * time-out but the core's, after which it keeps account of what may still arrive.
+ * The options of each command, whatever the user has set for their own commands: replies in the shapes that the core
+ * reads, and no time-out but the core's, because the core keeps account of what may still arrive after it.
  */
 export const PLAINLY: object = {
   typeMapping: {},
@@ -87,18 +87,21 @@ export const PLAINLY: object = {
 /** A reply of Redis that is an error begins with its code. Errors of Node and node-redis begin with a word, or lower case. */
 const REPLY = /^-?[A-Z][A-Z0-9_]*(?: |$)/;
 
-/** An error as ioredis would name it: the core tells replies of Redis from a connection's errors by that. */
+/**
+ * An error with the name that ioredis would give it: by that the core tells replies of Redis from errors of a
+ * connection.
+ */
 export function named(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(typeof error === "string" ? error : "unknown error");
   const { message } = error;
   if (REPLY.test(message)) return Object.assign(new Error(message), { name: "ReplyError" });
   if (message !== "") return error;
-  // One for each address that was tried; and time-outs of node-redis say nothing at all.
+  // An AggregateError has one error for each address that was tried; time-outs of node-redis have no text at all.
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
   return first instanceof Error ? first : new Error(error.constructor.name);
 }
 
-/** The server does not let this user in: trying again gets the same answer. */
+/** True if the server does not let this user in: another try gets the same answer. */
 export function isRefusal(error: Error): boolean {
   return error.name === "ReplyError" && /^(WRONGPASS|NOAUTH|NOPERM)\b/.test(error.message);
 }
@@ -108,30 +111,30 @@ export function rethrow(error: unknown): never {
 }
 
 export function ignore(): void {
-  // Told elsewhere, by an event or by the calls that need it.
+  // Reported elsewhere, by an event or by the calls that need it.
 }
 
-/** The slot of a key or channel is elsewhere. */
+/** True if another master has the slot of the key or channel. */
 export function isMoved(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("MOVED ");
 }
 
-/** The error of one that is closed already tells nothing new. */
+/** Destroys a client. The error of a client that is closed already tells nothing new. */
 export function destroy(client: PlainClient): void {
   try {
     client.destroy();
   } catch {
-    // Version 5 does not destroy one that is not open.
+    // Version 5 throws for a client that is not open.
   }
 }
 
-/** One for the library alone, with the options that say where the server is and who asks. */
+/** Makes a client for the library alone, with the options that say where the server is and who asks. */
 export function another(source: PlainClient): PlainClient {
   return source.duplicate({
     socket: { ...source.options?.socket, reconnectStrategy: false },
     clientSideCache: undefined,
     commandsQueueMaxLength: undefined,
-    // A command that nothing here needs.
+    // This would send a command that nothing here needs.
     disableClientInfo: true,
     emitInvalidate: false,
     maintNotifications: "disabled",
@@ -140,7 +143,10 @@ export function another(source: PlainClient): PlainClient {
   });
 }
 
-/** Connects it. Something on the way may take the socket though there is no server behind it, so that has to answer first. */
+/**
+ * Connects a client, and waits for an answer: something on the way may take the socket though there is no server behind
+ * it.
+ */
 export async function meet(client: PlainClient): Promise<void> {
   await client.connect();
   await client.sendCommand(["PING"], PLAINLY);

@@ -1,7 +1,7 @@
 /**
- * The connection that a client of a cluster is, as `createCluster` makes it. It knows where the slots are. Of a master that
- * has gone only version 6 finds the successor by itself; so here each lost node, and each call without an answer, makes
- * it look again.
+ * The connection of a cluster's client, as `createCluster` makes it. The client knows where the slots are. When a
+ * master has gone, only version 6 finds its successor by itself; so here each lost node, and each call without an
+ * answer, makes the client look again.
  */
 import { errorMonitor } from "node:events";
 import { microtask, setTimeout } from "../../base/platform.js";
@@ -24,7 +24,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
   /** The array of slots that `#addresses` was made of. */
   #read: ClusterClient["slots"] | undefined;
   #addresses: Addresses = [];
-  /** Connections of the library's own, beside that of commands. */
+  /** The library's further connections, beside the one that commands go over. */
   readonly #own = new Set<OwnCluster>();
   #isPaused = false;
   #mustLook = false;
@@ -89,7 +89,10 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
     return this.#knowing;
   }
 
-  /** Looks where the slots are, with the master of this address first; once for all who ask at a time, and once more behind that. */
+  /**
+   * Makes the client look where the slots are, and ask the master of this address first. Calls within `PAUSE` after a
+   * look share one more look at its end.
+   */
   refreshSlotsCache(first?: string): void {
     if (this.knowledge !== "ready") return;
     if (this.#isPaused) {
@@ -115,7 +118,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
     return this.#cluster.connect();
   }
 
-  /** A node that knows, or one that answers, or any. */
+  /** The master that is named, or one that is ready, or any. */
   #whomToAsk(first: string | undefined): PlainClient | undefined {
     const clients = this.#cluster.masters.flatMap(({ client }) => client ?? []);
     const ready = clients.filter(({ isReady }) => isReady);
@@ -144,7 +147,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
     };
     this.#read = slots;
     this.#addresses = Array.from(slots, (shard) => shard && listOf(shard.master));
-    // Whoever asked is in the middle of something.
+    // Later, because the caller is in the middle of something.
     microtask(() => {
       this.link.dropOthers();
       for (const own of this.#own) {

@@ -1,8 +1,8 @@
 /**
- * A client that the user has given, as the core sees a connection. It says where the server is, and for how long the
- * library may talk to it: it is connected at the first call if it never was, and never closed. What the library sends goes
- * over connections of its own, which end with the last LockClient. A client that was listened to once is listened to for good,
- * since taking a listener off a client of node-redis can take others with it.
+ * A client that the user has given, as the core sees a connection. The client says where the server is, and for how
+ * long the library may talk to it: the library connects it at the first call if it never was connected, and never
+ * closes it. What the library sends goes over connections of its own, which end with the last LockClient. The library
+ * never takes its listeners off a client, because in node-redis that can take others off with them.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { errorMonitor } from "node:events";
@@ -16,7 +16,7 @@ import { Emitter } from "./emitter.js";
 const KEYLESS = new Set(["INFO", "PING", "PUBLISH", "PUBSUB", "SCAN"]);
 const SCRIPTS = new Set(["EVAL", "EVALSHA"]);
 
-/** Milliseconds between two looks whether the last answers have come, and for how long they are waited for. */
+/** Milliseconds between two checks for the last answers, and for how long these are waited for. */
 const REST_CHECK = 50;
 const LONGEST_WORK = 10_000;
 
@@ -27,12 +27,12 @@ function keyOf(args: readonly string[]): string | undefined {
   return SCRIPTS.has(name) ? args[3] : args[1];
 }
 
-/** What commands go over. */
+/** The connection that commands go over. */
 export interface Link {
   readonly status: string;
   /** Commands that have no answer yet. */
   readonly pending: number;
-  /** Sends a command as soon as it is connected; `key` says to which server of a cluster. */
+  /** Sends a command as soon as the link is connected; `key` says to which server of a cluster. */
   send(args: readonly string[], key?: string): Promise<unknown>;
   pipeline(): CommandList;
   connect(): Promise<void>;
@@ -44,14 +44,14 @@ export abstract class GivenConnection extends Emitter implements Connection {
   protected abstract readonly link: Link;
   /** The given client is connected, or on its way there. */
   protected abstract readonly isOpen: boolean;
-  /** It was connected once. */
+  /** The given client was connected once. */
   #wasOpen = false;
-  /** Its user has closed it, or its `reconnectStrategy` has given up: connecting it again is theirs. */
+  /** The user has closed the client, or its `reconnectStrategy` has given up: only the user connects it again. */
   #isEnded = false;
   /** While the library connects the given client: settles as that succeeds or fails. */
   protected opening: Promise<void> | undefined;
   #isResting = false;
-  /** A socket that a call makes is not to keep that call's scope. */
+  /** Runs a function outside every scope: a socket must not keep the scope of the call that makes it. */
   readonly #outside = AsyncLocalStorage.snapshot();
 
   abstract duplicate(options?: object): Connection;
@@ -60,7 +60,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
 
   get status(): string {
     if (this.#isEnded) return "end";
-    // It rests while there is no LockClient.
+    // The connection rests while there is no LockClient.
     return this.link.status === "end" ? "wait" : this.link.status;
   }
 
@@ -87,7 +87,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
   }
 
   disconnect(): void {
-    // It is the user's.
+    // The client is the user's.
   }
 
   override off(event: string | symbol, listener: (...args: never[]) => void): this {
@@ -115,7 +115,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
     return this.link.send(args, key);
   }
 
-  /** Nobody listens: the last LockClient has closed. What it has sent is waited for. */
+  /** Nobody listens any more, so the last LockClient has closed: ends the link when the last answers have come. */
   #rest(): void {
     this.#isResting = true;
     let waited = 0;
@@ -138,7 +138,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
     if (this.eventNames().length > 0) this.#start();
   }
 
-  /** For whatever may say that the given client was closed. */
+  /** Called at everything that may mean that the given client was closed. */
   protected checkOpen(): void {
     if (this.#isEnded || !this.#wasOpen || this.isOpen) return;
     this.#isEnded = true;
@@ -146,7 +146,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
     this.emit("end");
   }
 
-  /** Connection trouble, for the texts of errors. Not as `error`: nobody has to listen to that. */
+  /** Passes on trouble of a connection, for the texts of errors. Not as `error`: nobody has to listen to that. */
   protected noteError(error: unknown): void {
     this.emit(errorMonitor, error);
   }

@@ -6,7 +6,7 @@ import { Emitter } from "./emitter.js";
 import type { Link } from "./given-connection.js";
 import { OwnConnection, type OwnOptions } from "./own-connection.js";
 
-/** How a master is talked to by those who know nothing but it. */
+/** How a {@link NodeSource} sends to its master: it has no connection itself. */
 export interface Way {
   /** Sends a command to the master of an address. */
   ask(address: string, args: readonly string[]): Promise<unknown>;
@@ -14,7 +14,7 @@ export interface Way {
   refresh(): void;
 }
 
-/** A master: connections can be made like the one that the cluster's client has to it. */
+/** A master of the cluster. Its duplicates have the options of the client that the cluster has for it. */
 export class NodeSource implements ServerConnection {
   readonly options: ConnectionOptions;
   /** `host:port`. */
@@ -36,17 +36,17 @@ export class NodeSource implements ServerConnection {
   }
 
   duplicate(options?: OwnOptions): OwnConnection {
-    // One that is on its way may never arrive, and has all options.
+    // A client that is on its way may never arrive, but it has all options.
     const client = async (): Promise<PlainClient> =>
       this.#node.client ?? (await this.#cluster.nodeClient(this.#node));
     const own = new OwnConnection(client, options);
-    // Nobody else may have asked for what is there.
+    // Perhaps no other call goes to that slot, so nothing else would notice that it has moved.
     own.on("misdirected", () => this.#way.refresh());
     return own;
   }
 }
 
-/** What it needs to know of the cluster. */
+/** What {@link OwnCluster} needs to know of the cluster. */
 export interface Topology extends Pick<ClusterConnection, "slots"> {
   /** "ready" when it is known where the slots are. */
   readonly knowledge: string;
@@ -57,7 +57,7 @@ export interface Topology extends Pick<ClusterConnection, "slots"> {
   addressOf(key: string): string;
   /** Looks where the slots are, with the master of this address first. */
   refreshSlotsCache(first?: string): void;
-  /** A command to any master, over the connections that commands have. */
+  /** Sends a command to any master, over the connections that commands go over. */
   call(...args: string[]): Promise<unknown>;
 }
 
@@ -69,7 +69,7 @@ export class OwnCluster extends Emitter implements ClusterConnection, Link {
   readonly #keepsAlive: boolean;
   readonly #links = new Map<string, OwnConnection>();
   #isEnded = false;
-  /** It has been asked to connect. */
+  /** The connection has been asked to connect. */
   #isStarted = false;
 
   constructor(topology: Topology, keepsAlive: boolean) {
@@ -139,7 +139,7 @@ export class OwnCluster extends Emitter implements ClusterConnection, Link {
     this.#links.clear();
   }
 
-  /** Sends a command to the master of the key, or to any; follows it if it is elsewhere. */
+  /** Sends a command to the master of the key, or to any master; follows a redirection. */
   async send(args: readonly string[], key?: string): Promise<unknown> {
     if (this.#topology.knowledge !== "ready") await this.#topology.known();
     const address = key === undefined ? this.#anyAddress() : this.#topology.addressOf(key);
@@ -160,7 +160,7 @@ export class OwnCluster extends Emitter implements ClusterConnection, Link {
     link.on("error", (error: unknown) => this.emit("node error", error, address));
     link.on("close", () => {
       this.emit("-node");
-      // Its successor may be known.
+      // The cluster may know the successor already.
       this.#topology.refreshSlotsCache();
     });
     link.on("ready", () => this.emit("ready"));
@@ -185,14 +185,14 @@ export class OwnCluster extends Emitter implements ClusterConnection, Link {
     return some[Math.floor(Math.random() * some.length)] ?? "";
   }
 
-  /** A slot that has moved, or is on the move. */
+  /** Sends a command again to the master that the server names: its slot has moved, or is on the move. */
   #follow(error: unknown, args: readonly string[]): Promise<unknown> {
     const [, code, address = ""] =
       error instanceof Error ? (/^(MOVED|ASK) \d+ (\S+)/.exec(error.message) ?? []) : [];
     if (code === undefined) throw error;
     if (code === "MOVED") this.#topology.refreshSlotsCache(address);
     const isKnown = this.#topology.nodes().some((node) => node.address === address);
-    // The call is sent again when more is known.
+    // The runner sends the call again, when more is known.
     if (!isKnown) throw error;
     const link = this.linkTo(address);
     if (code === "ASK") link.send(["ASKING"]).catch(() => {});

@@ -1,8 +1,8 @@
 /**
- * A connection that the library makes for itself, with the options of the user's client. node-redis keeps one client over
- * many sockets: it subscribes again by itself and tells nobody, keeps commands for the next socket, and up to version 5
- * may give them the replies of others there. So each socket has a client of its own here, that is given up with it; the
- * core is told of every loss, and subscribes and sends again.
+ * A connection that the library makes for itself, with the options of the user's client. node-redis keeps one client
+ * over many sockets: it subscribes again by itself and tells nobody, keeps commands for the next socket, and up to
+ * version 5 may give them the replies of others there. So each socket has a client of its own here, which ends with it;
+ * the core is told of every loss, and subscribes and sends again.
  */
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
@@ -35,7 +35,7 @@ export interface OwnOptions {
 
 export class OwnConnection extends Emitter implements SubscriberConnection {
   readonly options: ConnectionOptions = {};
-  /** Says whether it keeps the process alive. */
+  /** Says whether the connection keeps the process alive. */
   readonly stream: Stream;
   status = "wait";
   readonly #source: () => Promise<PlainClient>;
@@ -45,18 +45,18 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   readonly #heard = (_: string, channel: string) => this.emit("message", channel);
   readonly #heardSharded = (_: string, channel: string) => this.emit("smessage", channel);
   readonly #changes = new ChannelChanges(() => this.ready());
-  /** The attempt that counts: what comes of another is not used. */
+  /** The present attempt: the results of earlier ones are not used. */
   #attempt: object | undefined;
-  /** Since it was connected last. */
+  /** Attempts since the connection was ready last. */
   #attempts = 0;
   #keepsAlive = true;
   #pending = 0;
-  /** For those who wait until it is connected. */
+  /** For calls that wait until the connection is ready. */
   #arrival: Arrival | undefined;
   /** The server did not let the user in. */
   #refusal: Error | undefined;
 
-  /** `source`: a client whose options it is to have, asked for at each attempt. */
+  /** `source` gives the client whose options are copied; it is called at each attempt. */
   constructor(source: () => Promise<PlainClient>, options: OwnOptions = {}) {
     super();
     this.#source = source;
@@ -76,12 +76,12 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     return this.#pending;
   }
 
-  /** Resolves when it is connected, however many attempts that takes; rejects if the server does not let the user in. */
+  /** Resolves when connected, however many attempts that takes; rejects if the server does not let the user in. */
   async connect(): Promise<void> {
     await this.ready();
   }
 
-  /** The client that is connected, as {@link connect}. */
+  /** The client that is connected; waits and rejects as {@link connect}. */
   ready(): Promise<PlainClient> {
     if (this.#client && this.status === "ready") return Promise.resolve(this.#client);
     if (this.#refusal) return Promise.reject(this.#refusal);
@@ -91,7 +91,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     return promise;
   }
 
-  /** Sends a command as soon as it is connected. */
+  /** Sends a command as soon as the connection is ready. */
   send(args: readonly string[]): Promise<unknown> {
     const client = this.status === "ready" ? this.#client : undefined;
     const sent = client
@@ -110,7 +110,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     );
   }
 
-  /** Ends it; with `reconnect` it is made anew. */
+  /** Ends the connection; with `reconnect` it is made anew. */
   disconnect(reconnect = false): void {
     if (this.status === "wait" || this.status === "end") {
       this.status = "end";
@@ -187,9 +187,9 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     }, failed);
   }
 
-  /** Settles as a new client is connected or cannot be. */
+  /** Resolves when a new client is connected; rejects if it cannot be. */
   async #connect(use: (client: PlainClient) => boolean): Promise<void> {
-    // A server that takes the connection and says nothing more would be waited for as long as TCP hopes.
+    // Without a time-out, a server that takes the connection and says nothing more would hold up all calls.
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error("connection timeout")), ATTEMPT_TIMEOUT).unref();

@@ -1,6 +1,6 @@
 /**
- * The connection that a client of sentinels is, as `createSentinel` makes it. It keeps clients of the master, and makes others
- * when there is another one: each shows where the master is, and the library's own connections go there.
+ * The connection of a client of sentinels, as `createSentinel` makes it. That client has clients of the master, and
+ * makes new ones when the master changes: they show where the master is, and the library's own connections go there.
  */
 import { errorMonitor } from "node:events";
 import type { ConnectionOptions } from "../../redis/connection.js";
@@ -12,7 +12,7 @@ export class SentinelConnection extends GivenConnection {
   readonly options: ConnectionOptions = { sentinels: [] };
   protected readonly link: Link;
   readonly #sentinel: SentinelClient;
-  /** The client of the master, as long as that is the master. */
+  /** The client of the master, as long as its server is the master. */
   #master: PlainClient | undefined;
   readonly #heard = new WeakSet<PlainClient>();
   /** Connections of the library to the master. */
@@ -44,7 +44,7 @@ export class SentinelConnection extends GivenConnection {
       this.checkOpen();
     });
     sentinel.on("end", () => this.checkOpen());
-    // Version 5 has neither event: what is asked next finds out.
+    // Version 5 has neither event: the next call finds out.
     sentinel.on("ready", () => this.opened());
     if (sentinel.isReady) this.opened();
   }
@@ -65,10 +65,10 @@ export class SentinelConnection extends GivenConnection {
     return this.#sentinel.connect();
   }
 
-  /** The client of the master. One that has lost its socket stays that, until there is another. */
+  /** The client of the master. A client that has lost its socket stays the answer until there is another. */
   async #present(): Promise<PlainClient> {
     if (!this.#sentinel.isOpen) {
-      // Version 5 tells nobody when it is closed.
+      // Version 5 has no event for its end.
       this.checkOpen();
       throw new Error("the client of the sentinels is not connected");
     }
@@ -77,14 +77,17 @@ export class SentinelConnection extends GivenConnection {
     return this.#master;
   }
 
-  /** Asks for the client of the master; waits until that is connected. `doubted`: the sentinels are asked whether it is one. */
+  /**
+   * Asks for the client of the master, and waits until that is connected. `doubted`: a client that may be no master's
+   * any more, so the sentinels are asked.
+   */
   #find(doubted?: PlainClient): Promise<void> {
     let doubt = doubted;
     this.#finding ??= this.#sentinel
       ._execute(false, async (found) => {
         if (found !== doubt) return this.#use(found);
         doubt = undefined;
-        // What makes it ask.
+        // This error makes the client ask the sentinels.
         throw new Error("READONLY");
       })
       .finally(() => {
@@ -105,7 +108,7 @@ export class SentinelConnection extends GivenConnection {
     if (isOther) this.#reconnect();
   }
 
-  /** It was closed: there is another, or its user has closed the client. */
+  /** The master's client was closed: there is another master, or the user has closed the client. */
   #replaced(master: PlainClient): void {
     if (master !== this.#master) return;
     this.#master = undefined;
@@ -117,7 +120,7 @@ export class SentinelConnection extends GivenConnection {
   }
 
   #failed(error: unknown): never {
-    // It is a replica by now.
+    // The server is a replica by now.
     if (error instanceof Error && error.message.startsWith("READONLY"))
       this.#find(this.#master).catch(ignore);
     throw error;

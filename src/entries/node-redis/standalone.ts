@@ -1,4 +1,4 @@
-/** The connection that a client of one server is, as `createClient` makes it. */
+/** The connection of a client of one server, as `createClient` makes it. */
 import { errorMonitor } from "node:events";
 import type { ConnectionOptions } from "../../redis/connection.js";
 import type { PlainClient } from "./clients.js";
@@ -46,7 +46,7 @@ export class StandaloneConnection extends GivenConnection {
     return this.#client.isOpen;
   }
 
-  /** node-redis goes on trying for ever; the first failure is enough to know. */
+  /** Settles at the first failure, because node-redis goes on trying for ever. */
   protected open(): Promise<unknown> {
     const failed = new Promise<void>((resolve) => {
       this.#firstError = resolve;

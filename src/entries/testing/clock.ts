@@ -1,4 +1,7 @@
-/** A clock that stands still until somebody advances it: of a server in memory and of all its clients, and of this library's own tests. */
+/**
+ * A clock that stands still until a test advances it: of a server in memory and all its clients, and of this library's
+ * own tests.
+ */
 import type { Clock } from "../../base/clock.js";
 import { wallTime } from "../../base/platform.js";
 
@@ -8,7 +11,7 @@ export interface Timer {
 }
 
 export class TestClock implements Clock {
-  /** Milliseconds since it began. */
+  /** Milliseconds since the clock began. */
   protected now = 0;
   protected readonly running: Set<Timer> = new Set();
   readonly #epoch: number;
@@ -32,7 +35,10 @@ export class TestClock implements Clock {
     return () => this.running.delete(timer);
   }
 
-  /** Lets `ms` pass from timer to timer. What each sets off is done before the next one: `rest` waits for that. */
+  /**
+   * Lets `ms` pass, from timer to timer. All that a timer sets off is done before the next timer: `rest` waits for
+   * that.
+   */
   async advance(ms: number, rest: () => Promise<void>): Promise<void> {
     const end = this.now + ms;
     for (let next = this.next(); next && next.at <= end; next = this.next()) {
@@ -44,7 +50,7 @@ export class TestClock implements Clock {
     this.now = end;
   }
 
-  /** Of those that are due at the same time the one that was made first. */
+  /** The next timer; of timers that are due at the same time, the one that was made first. */
   protected next(): Timer | undefined {
     let next: Timer | undefined;
     for (const timer of this.running) if (!next || timer.at < next.at) next = timer;

@@ -12,7 +12,7 @@ export interface Command {
   readonly run: Run;
 }
 
-/** By name, in small letters. */
+/** The commands by name, in small letters. */
 export type Commands = Readonly<Record<string, Command>>;
 
 /** @throws ReplyError */

@@ -13,12 +13,12 @@ function score(text: string | undefined): number {
   return value;
 }
 
-/** Zero has no sign where it is kept. */
+/** A score as Redis keeps it: zero has no sign. */
 function unsigned(value: number): number {
   return value === 0 ? 0 : value;
 }
 
-/** By score, then by the bytes of the member. */
+/** The members by score, then by their bytes. */
 function ordered(keys: Keyspace, key: string): [member: string, score: number][] {
   return [...(keys.get(key, "zset") ?? [])].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1));
 }
@@ -43,7 +43,7 @@ function zadd(keys: Keyspace, [key = "", ...rest]: readonly string[]): Reply {
 }
 
 function zincrby(keys: Keyspace, [key = "", by, member = ""]: readonly string[]): Reply {
-  // It is a ZADD, to which these words are flags.
+  // To Redis ZINCRBY is a ZADD, to which these words are flags.
   if (FLAG.test(by ?? "")) throw new ReplyError(SYNTAX);
   const amount = score(by);
   const before = keys.get(key, "zset")?.get(member);
@@ -81,7 +81,7 @@ function zrem(keys: Keyspace, [key = "", ...members]: readonly string[]): Reply 
   return removed;
 }
 
-/** A bound of scores, which "(" leaves out; nothing at all is 0. @throws ReplyError */
+/** A bound of scores. "(" leaves the bound itself out; an empty text is 0. @throws ReplyError */
 function bound(text = ""): { readonly at: number; readonly isOpen: boolean } {
   const isOpen = text.startsWith("(");
   const [numeral = ""] = text.slice(isOpen ? 1 : 0).split("\0");

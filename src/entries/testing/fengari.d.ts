@@ -54,7 +54,7 @@ declare module "fengari/src/lobject.js" {
     setfltvalue(value: number): void;
     setsvalue(value: object): void;
   }
-  /** Its own modules call these by this object. */
+  /** fengari's own modules call these by this object, so they can be replaced. */
   const lobject: {
     luaO_str2num(text: Uint8Array, into: Value): number;
     luaO_tostring(state: State, value: Value): void;

@@ -15,7 +15,7 @@ interface Entry {
   readonly value: Values[Type];
   /** Epoch milliseconds. Times of 2^53 and more are served, too. */
   expiresAt: bigint | undefined;
-  /** Rises with each new key: where SCAN goes on. */
+  /** Rises with each new key: SCAN goes on by it. */
   readonly serial: number;
 }
 
@@ -39,7 +39,7 @@ export class Keyspace {
     return this.#now();
   }
 
-  /** Another one with the same in it, or with nothing. */
+  /** A copy of this keyspace, or an empty one of the same clock. */
   copy(isEmpty = false): Keyspace {
     const copy = new Keyspace(this.#now);
     for (const [key, entry] of isEmpty ? [] : this.#entries)
@@ -68,7 +68,7 @@ export class Keyspace {
     return value;
   }
 
-  /** Sets a string, of any type before. `ttl` absent: the one that the key has stays. */
+  /** Sets a string, whatever type the key had. `ttl`: null for none; absent: the key keeps its own. */
   setString(key: string, value: string, ttl?: bigint | null): void {
     const kept = ttl === undefined ? this.#entry(key)?.expiresAt : undefined;
     this.#put(key, "string", value, ttl ? BigInt(this.#now()) + ttl : kept);
@@ -78,21 +78,21 @@ export class Keyspace {
     return this.#entry(key) !== undefined && this.#entries.delete(key);
   }
 
-  /** No collection is empty. */
+  /** Deletes an empty collection: Redis keeps none. */
   deleteIfEmpty(key: string): void {
     const value = this.#entry(key)?.value;
     if (value === undefined || typeof value === "string") return;
     if ((value instanceof Map ? value.size : value.length) === 0) this.#entries.delete(key);
   }
 
-  /** Milliseconds; -1 without end, -2 without key. */
+  /** Milliseconds until the key ends; -1 without end, -2 without key. */
   ttl(key: string): bigint {
     const entry = this.#entry(key);
     if (!entry) return -2n;
     return entry.expiresAt === undefined ? -1n : entry.expiresAt - BigInt(this.#now());
   }
 
-  /** Milliseconds from now; a time that is over deletes the key. False without a key. */
+  /** Lets the key end `ttl` milliseconds from now; 0 or less deletes it at once. False without a key. */
   expire(key: string, ttl: bigint): boolean {
     const entry = this.#entry(key);
     if (!entry) return false;
@@ -113,8 +113,8 @@ export class Keyspace {
   }
 
   /**
-   * A key is gone as soon as its time is over. Redis keeps it for that millisecond, which no real clock shows; here tests advance
-   * by exactly a lease.
+   * A key is gone as soon as its time is over. Redis keeps the key for that millisecond, which no real clock shows; but
+   * tests advance by exactly a lease.
    */
   #entry(key: string): Entry | undefined {
     const entry = this.#entries.get(key);

@@ -1,11 +1,14 @@
 /** How the connections of a client reach a server in memory. */
 import type { MemoryServer } from "./memory-server.js";
 
-/** The way of one connection to its server, until it is lost. What goes in one direction arrives in its order. */
+/**
+ * The way of one connection to its server, until the connection is lost. In each direction messages arrive in their
+ * order.
+ */
 export interface Wire {
-  /** Calls back when it has arrived at the server; it may after a loss, too. */
+  /** Calls back when a message has arrived at the server, which may be after the connection is lost. */
   toServer(arrive: () => void): void;
-  /** Calls back when it has arrived at the client. */
+  /** Calls back when a message has arrived at the client. */
   toClient(arrive: () => void): void;
   /** The connection is lost. */
   close(): void;
@@ -15,7 +18,7 @@ export interface Connection {
   readonly status: string;
   /** Becomes ready, unless its link is down. */
   open(): void;
-  /** The answers that are on their way do not arrive. */
+  /** Loses the connection: answers that are on their way do not arrive. */
   lose(): void;
 }
 
@@ -27,7 +30,7 @@ export class Link {
   readonly wire: (connection: Connection) => Wire;
   #isUp = true;
 
-  /** `wire`: default one that takes no time. */
+  /** `wire`: by default it takes no time. */
   constructor(server: MemoryServer, wire?: (connection: Connection) => Wire) {
     this.server = server;
     this.wire = wire ?? (() => instantWire(server));

@@ -1,12 +1,13 @@
 /**
- * Runs Lua as a Redis server does. Redis has Lua 5.1, whose numbers are all doubles; fengari is 5.3 with integers of 32 bits. So
- * numbers are made doubles where they begin, in literals and in texts that are used as numbers, and are written as 5.1 does.
+ * Runs Lua as a Redis server does. Redis has Lua 5.1, whose numbers are all doubles; fengari is 5.3 with integers of 32
+ * bits. So numbers are made doubles where they begin (in literals, and in texts that are used as numbers), and are
+ * written as 5.1 writes them.
  */
 /// <reference path="./fengari.d.ts" />
 import lua, { type State } from "fengari/src/lua.js";
 import "fengari/src/lualib.js";
 
-// Its modules import each other: these two have to be the first.
+// fengari's modules import each other: the two above have to be the first.
 
 import lauxlib from "fengari/src/lauxlib.js";
 import lbaselib from "fengari/src/lbaselib.js";
@@ -26,8 +27,8 @@ const LUA_DIGITS = 14;
 const REDIS_DIGITS = 17;
 
 /**
- * What is otherwise in 5.3. Its tostring writes 1 as "1.0", while who joins texts does not; the greater of texts is one, where
- * 5.1 makes numbers of them; and what is rounded is an integer, which has no -0.
+ * What 5.3 does otherwise than 5.1. Its tostring writes 1 as "1.0", but its `..` does not. Its math.max and math.min
+ * compare texts as texts, where 5.1 makes numbers of them. Its math.floor makes an integer, which has no -0.
  */
 const PRELUDE = `unpack = table.unpack
 local tell = tostring
@@ -66,7 +67,7 @@ lobject.luaO_tostring = (state, number) => {
 
 export class Lua {
   readonly #state: State = lauxlib.luaL_newstate();
-  /** By text: where the registry has it. */
+  /** The scripts by text: their places in the registry. */
   readonly #compiled = new Map<string, number>();
   #call: CallCommand = () => null;
 
@@ -117,7 +118,7 @@ export class Lua {
     lua.lua_rawgeti(this.#state, lua.LUA_REGISTRYINDEX, place);
   }
 
-  /** The first line of a script for Redis 7 tells its flags. */
+  /** Compiles a script without its `#!` line, in which scripts for Redis 7 have their flags. */
   #load(script: string): void {
     const code = bytesOf(script.replace(/^#!.*/, ""));
     if (lauxlib.luaL_loadbuffer(this.#state, code, code.length, NAME) === lua.LUA_OK) return;
@@ -187,7 +188,7 @@ export class Lua {
     lua.lua_setfield(this.#state, -2, bytesOf(name));
   }
 
-  /** What Redis makes of a value: numbers lose their fractions, lists end at the first nil, false is nil. */
+  /** The reply that Redis makes of a value: numbers lose their fractions, lists end at the first nil, false is nil. */
   #reply(index: number): Reply {
     const state = this.#state;
     const type = lua.lua_type(state, index);
@@ -218,12 +219,12 @@ export class Lua {
   }
 }
 
-/** An integer of 64 bits; of what is none, what x86 makes of it. */
+/** An integer of 64 bits; for a number that fits none, what x86 makes of it. */
 function toInteger(number: number): bigint {
   return Math.abs(number) < 2 ** 63 ? BigInt(Math.trunc(number)) : -(2n ** 63n);
 }
 
-/** Not a Buffer: fengari takes arrays of its own realm, which those of Node are not where each test file has one. */
+/** Not a Buffer: fengari takes arrays of its own realm only, and Node's are of another where each test file has a realm. */
 function bytesOf(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);

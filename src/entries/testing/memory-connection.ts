@@ -1,6 +1,6 @@
 /**
- * A connection to a server in memory: what this library uses of ioredis, and no more. As ioredis does, it keeps commands while it
- * is down, and sends those again that were not answered when it went.
+ * A connection to a server in memory: what this library uses of ioredis, and no more. Like ioredis it keeps commands
+ * while it is down, and sends those again that were not answered when it was lost.
  */
 import { EventEmitter } from "node:events";
 import type { Link, Wire } from "./link.js";
@@ -28,16 +28,16 @@ export class MemoryConnection extends EventEmitter {
   readonly options: Options;
   readonly #link: Link;
   #wire: Wire;
-  /** Not sent yet. */
+  /** Commands that were not sent yet. */
   #queue: Request[] = [];
-  /** Sent, and not answered. */
+  /** Commands that were sent and not answered. */
   readonly #unanswered = new Set<Request>();
   readonly #subscriptions = new Map<
     string,
     { readonly kind: Kind; readonly channel: string; hear: Subscriber }
   >();
 
-  /** `isConnected`: it has been on its way before. */
+  /** `isConnected`: the connection is ready at once. */
   constructor(link: Link, options: Partial<Options> = {}, isConnected = false) {
     super();
     this.#link = link;
@@ -124,7 +124,7 @@ export class MemoryConnection extends EventEmitter {
     wire.toServer(() => wire.toClient(opened));
   }
 
-  /** The answers that are on their way do not arrive. */
+  /** Loses the connection: answers that are on their way do not arrive. */
   lose(): void {
     this.#wire.close();
     for (const { kind, channel, hear } of this.#subscriptions.values())
@@ -139,7 +139,7 @@ export class MemoryConnection extends EventEmitter {
   }
 
   #send({ command, resolve, reject }: Request): void {
-    // Another one each time: a late answer to the first sending is none to the second.
+    // A new object at each sending: a late answer to the first sending is no answer to the second.
     const request = { command, resolve, reject };
     this.#unanswered.add(request);
     const wire = this.#wire;
@@ -162,7 +162,7 @@ export class MemoryConnection extends EventEmitter {
     const [, sharded, not] = /^(s?)(un)?subscribe$/i.exec(command[0] ?? "") ?? [];
     if (sharded === undefined) return this.#link.server.execute(command);
     const kind: Kind = sharded ? "spublish" : "publish";
-    // What a lost connection subscribes to goes with it.
+    // A subscription over a wire that is lost goes with the wire.
     if (wire === this.#wire) {
       for (const channel of command.slice(1)) this.#listen(kind, channel, not === undefined);
     }
@@ -179,7 +179,7 @@ export class MemoryConnection extends EventEmitter {
         this.#wire.toClient(() => {
           if (this.#subscriptions.get(name)?.hear === hear) this.emit(event, ...message.map(fromBytes));
         });
-      // First, as the server may refuse it: it is subscribed by nobody's word but that one's.
+      // First, because the server may refuse: the channel is subscribed only when the server has said so.
       server.subscribe(kind, channel, hear);
       this.#subscriptions.set(name, { kind, channel, hear });
     } else if (!isWanted && known) {

@@ -1,8 +1,8 @@
 /**
  * A Redis server in memory: keys, scripts and channels, on a clock of its own.
  *
- * It answers in microtasks. So a call that rejects while time is advanced has a listener in time if the test begins to listen right
- * after `await advance()`: Node looks for rejections that nobody hears when all microtasks have run.
+ * It answers in microtasks. Node looks for rejections that nobody handles when all microtasks have run. So a call that
+ * rejects while time is advanced is handled in time if the test adds its handler right after `await advance()`.
  */
 import { createHash } from "node:crypto";
 import { microtask, setImmediate } from "../../base/platform.js";
@@ -13,27 +13,30 @@ import { Lua } from "./lua.js";
 import { parseInteger } from "./numbers.js";
 import { NOT_INTEGER, type Reply, ReplyError } from "./reply.js";
 
-/** The one that it behaves as. */
+/** The version of Redis that the server behaves as. */
 const VERSION = "7.0.15";
-/** Microtasks one after the other, and turns of the event loop, without any answer: nothing more is to come then without time. */
+/** After so many microtasks, or turns of the event loop, without any answer nothing more comes unless time passes. */
 const QUIET_MICROTASKS = 200;
 const QUIET_TURNS = 3;
-/** Answers in one turn of the event loop: a loop that asks for ever must not keep a test's time-out from coming. */
+/**
+ * Answers in one turn of the event loop: a test that asks for ever in a loop must not keep its own time-out from
+ * coming.
+ */
 const MOST_IN_TURN = 10_000;
 
-/** Hears at once what is announced on a channel, both one character per byte. */
+/** Called at once with each message on a channel; both texts have one character per byte. */
 export type Subscriber = (channel: string, message: string) => void;
 
-/** One for all servers: what is loaded and compiled once serves each, and scripts keep nothing from run to run. */
+/** One interpreter for all servers: a script is compiled once for all of them, and keeps nothing from run to run. */
 let lua: Lua | undefined;
 let servers = 0;
 
 export class MemoryServer {
   readonly clock: TestClock;
   #keys: Keyspace = new Keyspace(() => Math.floor(this.clock.wall()));
-  /** By hash. */
+  /** The scripts by hash. */
   readonly #scripts = new Map<string, string>();
-  /** Those of SPUBLISH are channels of their own. */
+  /** SPUBLISH has channels of its own. */
   readonly #channels = {
     publish: new Map<string, Set<Subscriber>>(),
     spublish: new Map<string, Set<Subscriber>>(),
@@ -53,7 +56,7 @@ export class MemoryServer {
     return this.#keys;
   }
 
-  /** As after a restart: with these keys, and without its scripts. Its connections are lost by themselves. */
+  /** Makes the server as after a restart: with these keys, and without its scripts. Its connections are lost separately. */
   restart(keys: Keyspace): void {
     this.#keys = keys;
     this.#scripts.clear();

@@ -13,7 +13,7 @@ export function strtod(text: string): { readonly value: number; readonly length:
   return { value: sign === "-" ? -value : value, length: matched.length };
 }
 
-/** That JavaScript tells of a number. */
+/** The most digits that JavaScript tells of a number. */
 const MOST_DIGITS = 100;
 
 /** `printf("%.<digits>g")`. */
@@ -32,7 +32,10 @@ export function formatNumber(value: number, digits: number): string {
   return `${sign}${trimmed(pointed(figures, exponent + 1))}`;
 }
 
-/** So many digits, the first one times 10^exponent. Of two that are equally near it is the even one, while JavaScript takes the greater. */
+/**
+ * The number in `count` digits, the first one times 10^exponent. Of two texts that are equally near, C takes the even
+ * one and JavaScript the greater.
+ */
 function rounded(value: number, count: number): { readonly digits: string; readonly exponent: number } {
   const [near = "", power = "0"] = value.toExponential(count - 1).split("e");
   const [exact = "", exactPower = "0"] = value.toExponential(MOST_DIGITS).split("e");

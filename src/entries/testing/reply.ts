@@ -13,7 +13,7 @@ export const OK: Status = new Status("OK");
 
 export type Reply = number | bigint | string | null | Status | ReplyError | readonly Reply[];
 
-/** An error that the server tells. Its name is that of the parser of ioredis, by which this library knows it. */
+/** An error that the server tells. It has the name of the parser's errors in ioredis, by which this library knows them. */
 export class ReplyError extends Error {
   override readonly name = "ReplyError";
 }
@@ -31,7 +31,7 @@ export function fromBytes(bytes: string): string {
   return /^[\0-\x7f]*$/.test(bytes) ? bytes : Buffer.from(bytes, "latin1").toString("utf8");
 }
 
-/** As ioredis gives it to its users: errors inside of lists stay where they are. */
+/** A reply as ioredis gives it to its users: errors inside of lists stay where they are. */
 export function toUser(reply: Reply): unknown {
   if (typeof reply === "string") return fromBytes(reply);
   if (typeof reply === "bigint") return Number(reply);
