@@ -1,5 +1,6 @@
--- What the keys of a semaphore, permits or a latch say. It writes nothing, so permits whose leases have ended are still
--- among those that were taken: the next call on them takes them back. Other data is refused in the words of Redis.
+-- What the keys of a semaphore, permits or a latch say. The script writes nothing, so permits whose leases have ended
+-- are still among those that were taken: the next call on them takes them back. Other data is refused by the error of
+-- Redis.
 --
 -- KEYS
 --   number  string  free permits, or a latch's count

@@ -1,4 +1,4 @@
--- The number of a semaphore or latch. A script, so that it is read from the master.
+-- The number of a semaphore or latch. This is a script, so that the number is read from the master.
 --
 -- KEYS
 --   number  string  free permits, or a latch's count

@@ -1,4 +1,4 @@
--- Sets the number of a semaphore or latch that has none, once. Sent again it answers as it did.
+-- Sets the number of a semaphore or latch that has none, once. A call that is sent again gets the same answer.
 --
 -- KEYS
 --   number     string   free permits, or a latch's count

@@ -1,6 +1,6 @@
--- Takes a free lock for a fresh wire id if nobody is before it in the queue. Refused, a call that waits gets a ticket
--- at the end, or keeps the one that it has; it keeps those of the waiters beside it in its process as well. Running it
--- again is as good as once.
+-- Takes a free lock for a fresh wire id if nobody is before it in the queue. A call that is refused and waits gets a
+-- ticket at the end of the queue, or keeps its ticket; it also keeps the tickets of its co-waiters, in the same
+-- process. Running the script again is as good as once.
 --
 -- KEYS
 --   lock          hash     owner -> hold count
@@ -29,7 +29,7 @@
 local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- A waiter whose turn it is was told so; should it not come, look again soon.
+-- The waiter whose turn it is was woken. If it does not come, the caller has to look again soon.
 local LONGEST_LOOK_AWAY = 1000
 
 if redis.call('EXISTS', tombstone) == 1 then
@@ -45,8 +45,8 @@ if not free then
 end
 local now = server_time()
 local term = now + math.max(0, redis.call('PTTL', lock)) + grace
--- Counts a waiter as alive from now on; false if it has no ticket. Its time with Redisson is never lowered: Redisson
--- takes its own grace off every ticket at each grant.
+-- Counts a waiter as alive from now on; false if it has no ticket. Its time in `timeouts` is never lowered, because
+-- Redisson takes its own grace off every ticket at each grant.
 local function refresh(waiter)
   if not redis.call('ZSCORE', timeouts, waiter) then
     return false
@@ -55,14 +55,14 @@ local function refresh(waiter)
   redis.call('ZADD', alive, now + aliveFor, waiter)
   return true
 end
--- Keeps `alive` as long as the last ticket: without it a dead waiter would look like Redisson's.
+-- Keeps `alive` as long as the last ticket: without it a dead waiter would look like one of Redisson.
 local function keep_alive()
   local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
   raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52)))
 end
 
--- First of all, so that no waiter of this process is taken for dead. While the lock is held nobody is dropped at all:
--- after a stall of the server all have the time to say that they are alive.
+-- The refreshes come first, so that no waiter of this process is taken for dead. While the lock is held no waiter is
+-- dropped: after a stall of the server all waiters have the time to say that they are alive.
 local has_ticket = aliveFor ~= '0' and refresh(owner)
 local reply = {0, 0}
 for i = 6, #ARGV do

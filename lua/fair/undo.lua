@@ -1,6 +1,7 @@
 -- Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that
--- refuses it should it arrive later still. Waiters that give up leave the queue by it, many in one pass: each that left
--- alone would move all behind it. A nested call is undone alone: the owner's other holds stay as they are.
+-- refuses it should it arrive later still. Waiters that give up leave the queue by this script, many in one pass: a
+-- waiter that left alone would move all waiters behind it. A nested call is undone alone: the owner's other holds stay
+-- as they are.
 --
 -- KEYS
 --   lock           hash     owner -> hold count
@@ -28,17 +29,17 @@ local lock, queue, timeouts, alive, channel, tombstones =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
 local count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- Waiters that are read or written by one command.
+-- How many waiters one command reads or writes.
 local CHUNK = 500
 
--- Takes waiters out, each from its last position, and moves those behind them up. Reads no further than to the first of
--- them, and writes anew what stays of that part.
+-- Takes waiters out, each from its last position, and moves the waiters behind them up. Reads the queue from its end to
+-- the first waiter that leaves, and writes the waiters that stay of that part anew.
 local function withdraw(waiters)
   local leaving, missing = {}, #waiters
   for _, waiter in ipairs(waiters) do
     leaving[waiter] = true
   end
-  -- From the last position on: who leaves; who stays, and how many leave behind it.
+  -- From the end of the queue: the waiters that leave; the waiters that stay, and for each how many leave behind it.
   local left_by, staying, behind = {}, {}, {}
   local position = redis.call('LLEN', queue)
   while position > 0 and missing > 0 do
@@ -68,7 +69,7 @@ local function withdraw(waiters)
       move_up(timeouts, {waiter}, turns * grace)
     end
   end
-  -- LTRIM cannot leave nothing.
+  -- LTRIM cannot empty a list.
   if position == 0 then
     redis.call('DEL', queue)
   else
@@ -87,7 +88,7 @@ local function withdraw(waiters)
   return true
 end
 
--- All of them before anything else can fail.
+-- All tombstones are written before anything else can fail.
 local ended = {}
 for i = 6, #tombstones do
   if write_tombstone(tombstones[i], tombstoneTtl) then
@@ -107,7 +108,7 @@ for _, owner in ipairs(ended) do
     undone = 1
   end
 end
--- Also who did not hold the lock may have been the one that everybody waited for.
+-- A waiter that did not hold the lock may have been the head of the queue, for which all others waited.
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
   prune(queue, timeouts, alive, server_time(), grace)
   wake_next(queue, channel, publish)

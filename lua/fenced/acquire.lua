@@ -29,7 +29,7 @@ if redis.call('EXISTS', tombstone) == 1 then
 end
 if redis.call('HEXISTS', lock, owner) == 1 then
   raise_ttl(lock, lease)
-  -- The counter has not moved since: nobody else can have had the lock.
+  -- The counter has not moved since the grant: nobody else can have had the lock.
   if redis.call('EXISTS', counter) == 0 then
     next_token(counter)
   end

@@ -1,6 +1,7 @@
 -- Gives a lock back and grants it in the same step to the successor, a waiter in the process of the giver (lock
--- cohorting: Dice, Marathe and Shavit 2012). No other process comes between, so now and then the others are asked: then
--- the release is announced, and the successor gets nothing if anybody outside its process hears of it.
+-- cohorting: Dice, Marathe and Shavit 2012). No other process can get the lock in between, so now and then the other
+-- processes are asked: the release is announced, and the successor gets nothing if a subscriber outside its process
+-- hears it.
 --
 -- KEYS
 --   lock                hash     owner -> hold count
@@ -39,7 +40,8 @@ if redis.call('HDEL', lock, owner) == 1 then
   if others then
     return {1, 0, others}
   end
-  -- The lock is given back by now: what is wrong with the counter is for the successor to hear, by a try of its own.
+  -- The lock is given back by now, so the giver must not fail: the successor gets the counter's error, by a try of its
+  -- own.
   local drawn = pcall(function() next_token(counter) end)
   if not drawn then
     announce(publish, channel, '0')

@@ -17,7 +17,7 @@ local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('TYPE', lock).ok == 'string' and is_integer(redis.call('GETRANGE', lock, 0, 20)) then
   return {}
 end
--- First, so that not even a large hash of somebody's is read.
+-- Checked first, so that a large hash of another program is not read.
 refuse_foreign(lock)
 local fields = redis.call('HGETALL', lock)
 if #fields == 0 then

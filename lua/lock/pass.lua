@@ -1,6 +1,7 @@
 -- Gives a lock back and grants it in the same step to the successor, a waiter in the process of the giver (lock
--- cohorting: Dice, Marathe and Shavit 2012). No other process comes between, so now and then the others are asked: then
--- the release is announced, and the successor gets nothing if anybody outside its process hears of it.
+-- cohorting: Dice, Marathe and Shavit 2012). No other process can get the lock in between, so now and then the other
+-- processes are asked: the release is announced, and the successor gets nothing if a subscriber outside its process
+-- hears it.
 --
 -- KEYS
 --   lock                hash     owner -> hold count

@@ -1,5 +1,6 @@
--- Gives back one hold. With holds left, the count and the TTL are set to theirs; without, the lock is deleted and
--- announced, and a tombstone says so: a release that is sent again finds it and answers as the first one did.
+-- Gives back one hold. If holds are left, the count and the TTL are set to theirs. Otherwise the lock is deleted, the
+-- release is announced, and a tombstone is left: a release that is sent again finds it and answers as the first one
+-- did.
 --
 -- KEYS
 --   lock          hash     owner -> hold count

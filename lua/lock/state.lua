@@ -1,4 +1,4 @@
--- What is known of a lock and of one owner in it. A script, so that it is read from the master.
+-- What is known of a lock and of one owner in it. This is a script, so that the master answers.
 --
 -- KEYS
 --   lock   hash  owner -> hold count

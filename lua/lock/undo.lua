@@ -21,7 +21,7 @@
 local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
 local count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
--- All of them before anything else can fail.
+-- All tombstones are written before anything else can fail.
 local ended = {}
 for i = 3, #tombstones do
   if write_tombstone(tombstones[i], tombstoneTtl) then

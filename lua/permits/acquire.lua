@@ -20,7 +20,7 @@
 local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, lease, publish = ARGV[1], ARGV[2], ARGV[3]
 
--- The end of a lease that Redisson gives to a permit taken without one.
+-- The end of the lease that Redisson gives to a permit taken without one.
 local NEVER = 922337203685477
 
 if redis.call('EXISTS', tombstone) == 1 then

@@ -1,5 +1,5 @@
--- Ends a permit: given back, or given up by a call whose outcome is unknown, which must get nothing should it come later.
--- Running it again answers as the first time.
+-- Ends a permit: given back, or given up by a call whose outcome is unknown, which must get nothing should it come
+-- later. Run again, the script answers as the first time.
 --
 -- KEYS
 --   permits       string   free permits

@@ -1,6 +1,6 @@
--- Renews many permits. Never brings back one that has ended, never shortens a lease. A key that holds other data by now
--- does not disturb its neighbours. A write that needs no memory comes first: before Redis 7 it lets the next ones pass
--- where memory is short.
+-- Renews many permits. Never brings back a permit that has ended, never shortens a lease. A key that holds other data
+-- by now does not disturb its neighbours. The first write needs no memory: before Redis 7 it lets the next writes pass
+-- when memory is short.
 --
 -- KEYS
 --   leases...  zset  permit id (16 bytes) -> ms of the server's clock at which its lease ends; one for each permit

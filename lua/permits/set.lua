@@ -1,5 +1,5 @@
--- Sets how many permits there are, the ones that are out included. With more out than that, the free ones fall below 0
--- until enough have come back. Running it again is as good as once.
+-- Sets how many permits there are, the ones that are out included. If more are out than that, the number of free
+-- permits is below 0 until enough have come back. Running the script again is as good as once.
 --
 -- KEYS
 --   permits    string   free permits

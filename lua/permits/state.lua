@@ -1,4 +1,4 @@
--- How many permits are free, and how many are out. Those whose leases have ended are taken back first.
+-- How many permits are free, and how many are out. Permits whose leases have ended are taken back first.
 --
 -- KEYS
 --   permits      string   free permits

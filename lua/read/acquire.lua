@@ -21,10 +21,10 @@
 local lock, writers, theirs = KEYS[1], KEYS[2], KEYS
 local yield = ARGV[1]
 
--- Whether what is in the key has been found to be a lock.
+-- True once the data of the key was found to be a lock.
 local known = false
 
--- Returns granted and ms; or what was wrong.
+-- Returns granted and ms; or the error.
 local function admit(tombstone, hold, owner, lease)
   local mode = redis.call('HGET', lock, 'mode')
   if redis.call('EXISTS', tombstone) == 1 then

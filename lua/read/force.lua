@@ -21,7 +21,7 @@ local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
 refuse_foreign(lock)
 local held = all_reads_left(lock) == 0 and 0 or 1
--- Sent again, it must not take the lock from a later holder, also if it found none.
+-- A call that is sent again must not take the lock from a later holder, also if the first run found no holder.
 if not write_tombstone(tombstone, tombstoneTtl, held) then
   return tonumber(redis.call('GET', tombstone))
 elseif held == 0 then

@@ -17,7 +17,7 @@ local earlier = redis.call('GET', marker)
 if earlier then
   return earlier == 'over' and '0' or earlier
 end
--- As Redis has it: Lua does not count so far.
+-- The number as Redis has it, because Lua's numbers are not exact so far.
 local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'
 if free ~= '0' then
   redis.call('DECRBY', permits, free)

@@ -27,7 +27,7 @@ end
 if not check_deadline(latest) then
   return answer(-1)
 end
--- Redis would refuse it too, but with the marker there: sent again, it would count as done.
+-- Redis would refuse it too, but only after the marker was written: the call, sent again, would count as done.
 if number_in(permits) + count >= 2 ^ 63 then
   error('ERR increment or decrement would overflow', 0)
 end

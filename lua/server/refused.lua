@@ -17,7 +17,7 @@ local function check(name, reply)
   end
 end
 
--- First of all, and with a TTL: without it the next ones would make keys of their own.
+-- SET comes first, and with a TTL: without this key the next commands would make keys of other types, without TTL.
 check('set', redis.pcall('SET', probe, 'x', 'PX', 1000))
 if #refused > 0 then
   return refused

@@ -1,5 +1,5 @@
--- Whether a call may still be run, by the server's clock: after `latest` its marker may have lapsed, and it would count a
--- second time. '0' is without limit.
+-- Whether a call may still be run, by the server's clock: after `latest` its marker may have lapsed, and the call would
+-- count a second time. '0' is without limit.
 local function check_deadline(latest)
   return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest)
 end

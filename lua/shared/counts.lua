@@ -1,8 +1,8 @@
--- Numbers that are waited for, free permits or the count of a latch; and the permits that are out, in a zset: id -> ms of
--- the server's clock at which its lease ends.
+-- Numbers that calls wait for (free permits, or the count of a latch), and the permits that are out, in a zset: id ->
+-- ms of the server's clock at which the permit's lease ends.
 
--- The number in a key, 0 without one. Other data is refused in the words of Redis, before anything is written; of more
--- digits than these only Redis knows whether it counts that far.
+-- The number in a key; 0 if there is no key. Other data is refused by the error of Redis, before anything is written.
+-- Whether Redis counts as far as a number of more digits, only Redis knows.
 local function number_in(key)
   local value = redis.call('GET', key)
   if not value then
@@ -12,8 +12,8 @@ local function number_in(key)
   return whole and tonumber(value) or redis.call('DECRBY', key, 0)
 end
 
--- Adds to the free permits and tells how many are free now, or what else is to be told. Below one nobody is told:
--- Redisson's waiters fail at a negative number.
+-- Adds to the free permits and announces how many are free now, or `message`. If fewer than one is free nothing is
+-- announced, because Redisson's waiters fail at a negative number.
 local function give_back(permits, count, publish, channel, message)
   local free = redis.call('INCRBY', permits, count)
   if free > 0 then
@@ -28,7 +28,7 @@ local function raw(id)
   end))
 end
 
--- Takes back the permits whose leases have ended, however many. Returns how many are free then.
+-- Takes back the permits whose leases have ended, however many. Returns how many permits are free then.
 local function prune(permits, leases, now, publish, channel)
   local free = number_in(permits)
   local ended = redis.call('ZREMRANGEBYSCORE', leases, '-inf', now)

@@ -1,5 +1,6 @@
--- Creates a lock of these fields and values. A script is not rolled back: a lock whose TTL was refused must not stay
--- without one. Returns what was wrong then. Numbers come as text, which is what Redis makes of them, at a price.
+-- Creates a lock of these fields and values. A script is not rolled back, so a lock whose TTL was refused is deleted:
+-- it must not stay without one. Returns the error then. Numbers come as text, because Redis would make text of them, at
+-- a price.
 local function create(lock, lease, ...)
   redis.call('HSET', lock, ...)
   local set = redis.pcall('PEXPIRE', lock, lease)

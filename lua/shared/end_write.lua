@@ -1,5 +1,5 @@
--- Ends the write side: with read holds of the writer left the lock is theirs from now on, else it is deleted.
--- `longest`: ms that the longest of them has to go.
+-- Ends the write side: if the writer has read holds left, the lock is theirs from now on; otherwise the lock is
+-- deleted. `longest`: ms until the longest of these read holds ends.
 local function end_write(lock, field, longest)
   if longest > 0 then
     redis.call('HDEL', lock, field)

@@ -7,9 +7,9 @@ end
 
 -- Whether a lock in this mode, if it has one, can have this field.
 local function is_lock_field(mode, field, value)
-  -- A UUID and a number; the rest is captured. One text, since it is looked for at each refused try.
+  -- A UUID and a number; the rest is captured. The pattern is one text, because it is matched at each refused try.
   local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
-  -- Nobody nests that many read holds, and each is looked for.
+  -- Nobody nests so many read holds that their count has more digits; each of them is looked for.
   local MOST_DIGITS = 5
   local shared = is_shared(mode)
   if shared and field == 'mode' then
@@ -27,8 +27,8 @@ local function refuse()
   error('WRONGTYPE the key holds a hash that is not a lock', 0)
 end
 
--- Refuses a hash that is no lock's: before anything is written, and where the caller has no field of its own. A key that
--- does not exist is free. Of a large hash some fields are looked at, which chance picks: all of a lock's look alike.
+-- Refuses a hash that is no lock: before anything is written, and where the caller has no field of its own. A key that
+-- does not exist is free. In a large hash chance picks the fields that are looked at: all fields of a lock look alike.
 local function refuse_foreign(lock)
   local SAMPLE = '10'
   local fields = redis.call('HRANDFIELD', lock, SAMPLE, 'WITHVALUES')

@@ -1,4 +1,4 @@
--- Whether a text is what Redis counts with: it has no command that tells so and writes nothing. Somebody's text may be
+-- Whether Redis can count with a text: Redis has no command that tells so and writes nothing. A foreign text may be
 -- long; its first 21 characters are enough.
 local function is_integer(text)
   local digits = text == '0' and text or string.match(text, '^%-?([1-9]%d*)$')

@@ -1,6 +1,7 @@
--- How many other processes go before the successor, a waiter in the process of the last holder; nil if the successor may
--- have the lock now. With `ask` '0' the release is announced only if there is no successor any more. `own` of those who
--- hear of it are of that process. With `ask` '2', or without the right to announce, nobody can be counted: that counts as one.
+-- How many other processes go before the successor, a waiter in the process of the last holder; nil if the successor
+-- may have the lock now. With `ask` '0' the release is announced only if there is no successor any more. `own`: how
+-- many of the subscribers are of that process. With `ask` '2', or without the right to announce, subscribers cannot be
+-- counted: that counts as one.
 local function others_first(lock, successorTombstone, channel, message, ask, own, publish)
   local possible = redis.call('EXISTS', lock, successorTombstone) == 0
   if possible and ask == '0' then

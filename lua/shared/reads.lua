@@ -7,15 +7,15 @@ local function read_hold(lock, owner, number)
   return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
 
--- What is not known to have lapsed counts as alive for as long as the lock is.
+-- Read holds that are not known to have lapsed count as alive for as long as the lock is.
 local function lock_left(lock)
   local left = redis.call('PTTL', lock)
   return left > 0 and left or 2 ^ 52
 end
 
--- Milliseconds that the longest of an owner's read holds has to go, 0 when none lives; and the number of the last. Its
--- count is not believed: beside the first of each owner so many holds are looked for in vain in one run, `vain` of them
--- before this owner. Also returns how many it is then.
+-- Returns ms until the longest of an owner's read holds ends (0 if none lives), the number of its last one, and the new
+-- `vain`. The count is not trusted: one run looks in vain for so many read holds at most, beside the first of each
+-- owner; `vain`: how many of them before this owner.
 local function reads_left(lock, owner, count, vain)
   local MOST_IN_VAIN = 10000
   local longest, last = 0, 0
@@ -34,8 +34,8 @@ local function reads_left(lock, owner, count, vain)
   return longest, last, vain
 end
 
--- As reads_left, over all owners. No hold has longer to go than the lock, so the first that has as long is the longest;
--- not so with a lock that somebody else left without end. A hash with anything else in it is not ours to delete.
+-- As reads_left, over all owners. No hold lasts longer than the lock, so the first hold that lasts as long is the
+-- longest; not so if another program has left the lock without TTL. A hash with any other field is not ours to delete.
 local function all_reads_left(lock)
   local mode = redis.call('HGET', lock, 'mode')
   if not is_shared(mode) then
@@ -62,12 +62,12 @@ local function all_reads_left(lock)
   return 0
 end
 
--- Deletes a lock in mode read whose readers have all lapsed; false for any other. A field "mode" alone is no lock.
+-- Deletes a lock in mode read whose readers have all lapsed; false for any other lock. A field "mode" alone is no lock.
 local function clear_lapsed(lock)
   return all_reads_left(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1
 end
 
--- The terms that follow the other arguments. Not by unpack, which fails for some thousands.
+-- The terms behind the other arguments. unpack would fail for some thousands of them.
 local function terms_from(arguments, first)
   local terms = {}
   for i = first, #arguments do
@@ -76,7 +76,8 @@ local function terms_from(arguments, first)
   return terms
 end
 
--- Sets an owner's read holds to these terms (ms each has to go), whatever they were; `last`: the last that there was.
+-- Sets an owner's read holds to these terms (ms until each ends), whatever they were; `last`: the number of the last
+-- one.
 local function set_reads(lock, owner, terms, last)
   for number = 1, math.max(last, #terms) do
     local hold = read_hold(lock, owner, number)
@@ -94,7 +95,7 @@ local function set_reads(lock, owner, terms, last)
   end
 end
 
--- Whether somebody else is sure to read: a few are looked at, however many there are.
+-- Whether another owner is sure to read. Looks at a few owners, however many there are.
 local function sees_other_reader(lock, owner)
   local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
   for i = 1, #fields, 2 do
@@ -105,10 +106,12 @@ local function sees_other_reader(lock, owner)
   return false
 end
 
--- As set_reads, for a lock that others may read as well: its TTL is that of the longest hold, and it is deleted when no
--- reader is left alive; true then. In mode write all holds are the owner's; `left` is the longest of them.
+-- As set_reads, for a lock that others may read as well: its TTL is set to that of the longest hold. Deletes the lock
+-- if no reader is left alive, and returns true then. In mode write all holds are the owner's; `left` is the longest of
+-- them.
 local function change_reads(lock, owner, terms, left)
-  -- In this order: before Redis 7.2 time goes on within a script, and a pause here must not make others look longer.
+  -- The owner's holds are read before the lock: before Redis 7.2 time goes on within a script, and a pause here must
+  -- not make the holds of others look longer.
   local before, last = reads_left(lock, owner, redis.call('HGET', lock, owner))
   local most = redis.call('PTTL', lock)
   set_reads(lock, owner, terms, last)
@@ -120,7 +123,7 @@ local function change_reads(lock, owner, terms, left)
   end
   local longest = reads_left(lock, owner, #terms)
   if most < 0 or longest < most then
-    -- Somebody else has the longest to go: there is nothing to be found out.
+    -- Another owner's hold is the longest, so the TTL of the lock stays.
     if before < most - 1 and sees_other_reader(lock, owner) then
       return false
     end
@@ -134,7 +137,8 @@ local function change_reads(lock, owner, terms, left)
   return true
 end
 
--- Why an owner does not read: -1 if others hold the lock, 0 if nobody does. What is left of the dead is cleared away.
+-- Why an owner does not read: -1 if others hold the lock, 0 if nobody does. Deletes a lock whose readers have all
+-- lapsed.
 local function why_not_reading(lock, owner)
   local mode = redis.call('HGET', lock, 'mode')
   local others

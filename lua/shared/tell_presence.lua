@@ -1,14 +1,14 @@
 -- What clients tell of themselves, for people who look.
 -- INCLUDE shared/raise_ttl
 
--- What a client tells, instead of what it told before.
+-- Notes what a client tells, instead of what it told before.
 local function tell(client, ttl, label, host, pid, since, holds, waits)
   redis.call('DEL', client)
   redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
   redis.call('PEXPIRE', client, ttl)
 end
 
--- Puts a client into the index, and takes those out whose time is over.
+-- Puts a client into the index, and takes out the clients whose time is over.
 local function enlist(index, now, ttl, id)
   redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
   redis.call('ZADD', index, now + ttl, id)

@@ -1,5 +1,5 @@
--- Sets an owner's count and the TTL to those of the holds that are left. False if it has no hold. A command that is
--- over by its tombstone has been done.
+-- Sets an owner's count and the TTL to those of the holds that are left. False if the owner has no hold. If the
+-- tombstone says that the call is over, the call counts as done.
 local function update_hold(lock, tombstone, owner, count, left)
   if redis.call('EXISTS', tombstone) == 1 then
     return true

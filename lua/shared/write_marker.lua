@@ -1,5 +1,5 @@
--- Notes what a call came to, for when it is sent again. A write that needs no memory comes first: before Redis 7 it lets
--- the next ones pass where memory is short.
+-- Notes the outcome of a call, for when it is sent again. The first write needs no memory: before Redis 7 it lets the
+-- next write pass when memory is short.
 local function write_marker(marker, outcome, ttl)
   redis.call('DEL', marker)
   redis.call('SET', marker, outcome, 'PX', ttl)

@@ -1,5 +1,5 @@
--- Leaves a tombstone, of this value if it needs one; false if it stands already. A write that needs no memory comes first:
--- before Redis 7 it lets the next one pass where memory is short.
+-- Leaves a tombstone, with this value if it needs one; false if there is one already. The first write needs no memory:
+-- before Redis 7 it lets the next write pass when memory is short.
 local function write_tombstone(tombstone, ttl, value)
   if redis.call('EXISTS', tombstone) == 1 then
     return false

@@ -1,4 +1,4 @@
--- The writers that wait for a read-write lock: each with the ms of the server's clock until which it counts as alive.
+-- The writers that wait for a read-write lock, each with the ms of the server's clock until which it counts as alive.
 -- INCLUDE shared/raise_ttl
 
 -- Lets readers see that this writer waits.

@@ -1,5 +1,6 @@
 -- Takes the write side of a free lock for a fresh wire id. A lock whose readers have all lapsed is free, though its key
--- may be there. Refused, a call that waits is advertised as a waiting writer. Running it again is as good as once.
+-- may be there. A call that is refused and waits is advertised as a waiting writer. Running it again is as good as
+-- once.
 --
 -- KEYS
 --   lock       hash    "mode" -> read or write; owner -> read holds; owner:write -> write holds
@@ -40,8 +41,8 @@ if redis.call('HEXISTS', lock, field) == 1 then
 end
 refuse_foreign(lock)
 
--- An owner that reads can never wait to write: then this is a copy of the command by which it came to write, before it
--- went on as a reader.
+-- An owner that reads can never wait to write. If it reads, this is a late copy of the command that granted it the
+-- write side, before it went on as a reader.
 if aliveFor ~= '0' and redis.call('HEXISTS', lock, owner) == 0 then
   local now = server_time()
   redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)

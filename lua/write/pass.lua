@@ -1,7 +1,7 @@
 -- Gives the write side back and grants it in the same step to the successor, a waiter in the process of the giver (lock
--- cohorting: Dice, Marathe and Shavit 2012). No other process comes between, so now and then the others are asked: then
--- the release is announced, and the successor gets nothing if anybody outside its process hears of it; but it is
--- advertised as a waiting writer before, so that readers let it go first.
+-- cohorting: Dice, Marathe and Shavit 2012). No other process can get the lock in between, so now and then the other
+-- processes are asked: the release is announced, and the successor gets nothing if a subscriber outside its process
+-- hears it. Before that the successor is advertised as a waiting writer, so that readers let it go first.
 --
 -- KEYS
 --   lock                hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds

@@ -1,6 +1,6 @@
--- Gives back one write hold. With write holds left, their count and the TTL are set; without, the read holds of the
--- writer keep the lock, which is a downgrade, or it is deleted; both are announced to everybody who waits. A tombstone
--- is left when the owner writes no more: a release that is sent again finds it and answers as the first one did.
+-- Gives back one write hold. If write holds are left, their count and the TTL are set. Otherwise the writer's read
+-- holds keep the lock, which is a downgrade, or the lock is deleted; both are announced to all waiters. A tombstone is
+-- left when the owner writes no more: a release that is sent again finds it and answers as the first one did.
 --
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds

@@ -1,4 +1,4 @@
--- What is known of the write side and of one owner in it. A script, so that it is read from the master.
+-- What is known of the write side and of one owner in it. This is a script, so that the master answers.
 --
 -- KEYS
 --   lock   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds

@@ -1,6 +1,6 @@
 -- Undoes one acquire or nested acquire of the write side whose outcome is unknown or unwanted, and leaves a tombstone
--- that refuses it should it arrive later still. A waiting writer that gives up is not advertised any more, and when it
--- was the last the readers are told. A nested call is undone alone: the owner's other holds stay.
+-- that refuses it should it arrive later still. A waiting writer that gives up is not advertised any more; if it was
+-- the last, the readers are told. A nested call is undone alone: the owner's other holds stay.
 --
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
