@@ -9,7 +9,7 @@ end
 local function is_lock_field(mode, field, value)
   -- A UUID and a number; the rest is captured. The pattern is one text, because it is matched at each refused try.
   local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
-  -- Nobody nests so many read holds that their count has more digits; each of them is looked for.
+  -- A count of more digits is other data: nobody nests so many read holds, and the scripts would look for each of them.
   local MOST_DIGITS = 5
   local shared = is_shared(mode)
   if shared and field == 'mode' then

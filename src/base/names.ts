@@ -92,8 +92,9 @@ export function tombstone(name: string, wireId: string): string {
 }
 
 /**
- * As {@link tombstone}, of one call: of a wire id that lives on (a nested acquire, an extend, a release with holds left),
- * or of a semaphore or latch, where it says what the call came to. A key of our own, since Redisson has none for it.
+ * As {@link tombstone}, of one call: of a call whose wire id lives on (a nested acquire, an extend, a release with
+ * holds left), or of a call to a semaphore or latch; then it also says what the call came to. This key is the library's
+ * own, since Redisson has none for it.
  */
 export function callTombstone(name: string, callId: string): string {
   return `${prefixed("holdfast_over", name)}:${callId}`;

@@ -8,9 +8,9 @@ import type { LockEvent } from "./events.js";
 export type About = Pick<LockEvent, "lockName" | "kind">;
 
 export interface Now {
-  /** As many as `stats().held`. */
+  /** One for each that `stats().held` counts. */
   readonly held: readonly About[];
-  /** As many as `stats().waiting`. */
+  /** One for each that `stats().waiting` counts. */
   readonly waiting: readonly About[];
 }
 

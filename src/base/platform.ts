@@ -23,7 +23,7 @@ export const clearImmediate: typeof timers.clearImmediate = timers.clearImmediat
 /** The longest delay of setTimeout in milliseconds: with a longer one it fires at once. */
 export const LONGEST_TIMER: number = 2 ** 31 - 1;
 
-/** As `queueMicrotask`, which Node has as a global only. The callback must not throw. */
+/** Does what `queueMicrotask` does, which Node has as a global only. The callback must not throw. */
 export function microtask(callback: () => void): void {
   void settled.then(callback);
 }

@@ -54,8 +54,8 @@ export interface FastifyLike {
 export type LockPlugin = (fastify: FastifyLike, options: LockPluginOptions) => Promise<void>;
 
 /**
- * Plugin for Fastify 5, `fastify.register(lockPlugin, { client })`: the scope of {@link lockScope} for each request of the instance
- * that it is registered with, and of all below; `fastify.locks` is the client.
+ * Plugin for Fastify 5, `fastify.register(lockPlugin, { client })`: the scope of {@link lockScope} for each request of
+ * the instance that it is registered with, and of all below; `fastify.locks` is the client.
  * @example
  * await fastify().register(lockPlugin, { client });
  */

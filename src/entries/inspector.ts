@@ -22,8 +22,8 @@ export type { Unlocked } from "./inspector/unlock.js";
 /** Options of {@link createInspector}. */
 export interface InspectorOptions {
   /**
-   * Asked for each request, with "read" or "unlock". Without it the inspector is read-only, and answers only where the URL's host is
-   * loopback: `localhost`, 127.0.0.0/8 or `[::1]`.
+   * Called for each request, with "read" or "unlock". Without it the inspector is read-only, and answers only if the
+   * URL's host is loopback: `localhost`, 127.0.0.0/8 or `[::1]`.
    */
   authorize?: Authorize | undefined;
   /** Called after each unlock by an operator, for the audit. If it throws, the answer is 500. */

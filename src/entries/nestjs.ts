@@ -91,7 +91,8 @@ function makeClient({ redis, ...options }: LockModuleOptions): LockClient {
 }
 
 /**
- * The application's LockClient, for a parameter of a constructor or a property. `LockClient` is the token, so its type alone does as well.
+ * The application's LockClient, for a parameter of a constructor or a property. `LockClient` is the token, so its type
+ * alone does as well.
  * @example
  * class Shop {
  *   constructor(\@InjectLockClient() private readonly locks: LockClient) {}
@@ -113,9 +114,9 @@ export type LockedMethodDecorator = <T extends (...args: never[]) => Promise<unk
 ) => TypedPropertyDescriptor<T>;
 
 /**
- * Each call of the method of a provider or controller takes the lock by the application's client, runs, and gives it back:
- * see `locked` of `holdfast/decorator`. It needs a LockModule that is imported, or global. The name is what you say, or what the
- * function makes of the arguments: nothing of class or method goes into it.
+ * Each call of the method of a provider or controller takes the lock by the application's client, runs, and gives it
+ * back: see `locked` of `holdfast/decorator`. It needs a LockModule that is imported, or global. The name is what you
+ * say, or what the function makes of the arguments: nothing of class or method goes into it.
  * @example
  * class Shop {
  *   \@Locked((id: string) => `stock:${id}`, { wait: 2_000 })
@@ -153,7 +154,7 @@ function copyMetadata(from: unknown, to: unknown): void {
   for (const key of getMetadataKeys(from)) defineMetadata(key, getMetadata(key, from), to);
 }
 
-/** Of reflect-metadata, which Nest needs. */
+/** The part of reflect-metadata, which Nest needs, that is used here. */
 interface MetadataReflect {
   getMetadataKeys(target: unknown): unknown[];
   getMetadata(key: unknown, target: unknown): unknown;

@@ -56,7 +56,7 @@ const TOGETHER = 100;
 
 export class Inspector {
   readonly #options: InspectorOptions;
-  /** By key: the kind of the numbers that this client used last. */
+  /** The kind of the numbers that this client used last, by key. */
   readonly #known = new Map<string, NumberKind>();
 
   constructor(options: InspectorOptions) {

@@ -2,7 +2,10 @@
 import type { ClientInfo } from "../presence/told.js";
 import type { Reader } from "../redis/call.js";
 
-/** What is known of one name in use: who holds it and who waits. Made by {@link LockClient.inspect} and {@link LockClient.list}. */
+/**
+ * What is known of one name in use: who holds it and who waits. Made by {@link LockClient.inspect} and {@link
+ * LockClient.list}.
+ */
 export interface LockInfo {
   /** The name, without the client's prefix. */
   readonly name: string;
@@ -22,23 +25,23 @@ export interface LockInfo {
   readonly waiting: readonly WaiterInfo[];
   /** Milliseconds until the lock lapses if nobody renews it; -1 without a lease. */
   readonly ttl: number;
-  /** Of a semaphore or permits: how many are free, including those whose leases have ended. */
+  /** How many permits of a semaphore of either kind are free, including those whose leases have ended. */
   readonly permits?: number;
-  /** Of permits: how many there are, free and out. */
+  /** How many permits with a lease there are, free and out. */
   readonly limit?: number;
-  /** Of a latch, or a number that may be one: how often it is to be counted down. */
+  /** How often a latch, or a number that may be one, is to be counted down. */
   readonly count?: number;
 }
 
 /** A waiter, as its client tells it. */
 export interface WaiterInfo {
-  /** Of a lock: the owner that the lock will be granted to, unless the call has to try again. */
+  /** The owner that a lock will be granted to, unless the call has to try again. */
   readonly ownerId?: string;
   /** The waiter's process. */
   readonly client: ClientInfo | null;
   /** Since when the call waits, by the clock of its process. */
   readonly since: Date | null;
-  /** Of a read-write lock: the side that the call waits for. */
+  /** The side of a read-write lock that the call waits for. */
   readonly mode?: "read" | "write";
   /**
    * The names of what its owner holds meanwhile, and the scopes and runs around the call: each is an edge of the

@@ -7,7 +7,7 @@
 
 /** Commands that may be unanswered at a time, for each server. A new call may have to wait for so many. */
 const COMMANDS = 32;
-/** Of these, commands for one lock. While they are unanswered, undos gather, and one command can do them together. */
+/** How many of these may be for one lock. While they are unanswered, undos gather that one command can do together. */
 const COMMANDS_PER_LOCK = 4;
 /**
  * Calls that all these commands undo. A script for many calls takes long, and the server does nothing else meanwhile.

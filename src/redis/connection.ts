@@ -5,7 +5,10 @@
 import { received } from "../base/arguments.js";
 import { slotOf } from "./slots.js";
 
-/** An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6; or what `fromNodeRedis` of `holdfast/node-redis` makes. */
+/**
+ * An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6; or what `fromNodeRedis` of `holdfast/node-redis`
+ * makes.
+ */
 export interface RedisConnection {
   /** The state of the connection: `ready` and the like. */
   readonly status: string;

@@ -16,7 +16,7 @@ const LONG_AGO = 1;
 export class ServerClock {
   readonly #clock: Clock;
   readonly #runner: CommandRunner;
-  /** By the master's address. */
+  /** The times by the master's address. */
   readonly #heard = new Map<string, { readonly at: Instant; readonly time: number }>();
   /** The {@link CommandRunner.connectionEpoch} in which these times were heard. */
   #epoch = 0;

@@ -5,7 +5,10 @@ import { text } from "./responses.js";
 /** What a request wants: to look, or to unlock. */
 export type Action = "read" | "unlock";
 
-/** True lets the request pass, false answers 403; a Response is the answer instead, such as a 401 or a redirect to a login. */
+/**
+ * True lets the request pass, false answers 403; a Response is the answer instead, such as a 401 or a redirect to a
+ * login page.
+ */
 export type Authorize = (
   request: Request,
   action: Action,
@@ -73,7 +76,10 @@ export class CsrfGuard {
   /** The token of this inspector, for as long as its process lives. */
   readonly token: string = randomBytes(24).toString("base64url");
 
-  /** True if it comes from a page of this inspector: by its Origin, and by the token that only a page of the same origin can read. */
+  /**
+   * True if the request comes from a page of this inspector: by its Origin, and by the token that only a page of the
+   * same origin can read.
+   */
   passes(request: Request): boolean {
     const token = request.headers.get("x-holdfast-csrf") ?? "";
     return isSameOrigin(request) && timingSafeEqual(digest(token), digest(this.token));

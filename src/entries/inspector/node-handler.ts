@@ -42,7 +42,8 @@ export type NodeHandler = (
 ) => Promise<void>;
 
 /**
- * Serves a handler such as that of `createInspector` by node:http, Express (`app.use("/locks", …)`), Connect and Fastify; compressed.
+ * Serves a handler such as that of `createInspector` by node:http, Express (`app.use("/locks", …)`), Connect and
+ * Fastify; compressed.
  * @example
  * express().use("/locks", nodeHandler(createInspector(client)));
  */

@@ -28,7 +28,10 @@ export function checkOrigin(guard: CsrfGuard, request: Request): Response | unde
   return guard.passes(request) ? undefined : text(403, "Not sent by a page of this inspector: reload it.");
 }
 
-/** Answers `{ unlocked: boolean }`: false for a lock that is free. 409 if it has other holders than `ownerIds`, where these are given. */
+/**
+ * Answers `{ unlocked: boolean }`: false for a lock that is free. 409 if the lock has other holders than `ownerIds`, if
+ * these are given.
+ */
 export async function unlock({ client, feed, onUnlock }: Unlocking, request: Request): Promise<Response> {
   const asked = await readBody(request);
   if (!asked) return text(400, 'The body has to be { "name": string, "ownerIds"?: string[] }.');

@@ -48,7 +48,10 @@ export interface ClusterNode {
 /** What `createCluster` makes. */
 export interface ClusterClient {
   readonly isOpen: boolean;
-  /** By slot; empty until the client is connected, and another array whenever it has looked where the slots are. */
+  /**
+   * The masters by slot; empty until the client is connected, and another array whenever it has looked where the slots
+   * are.
+   */
   readonly slots: readonly ({ readonly master: ClusterNode } | undefined)[];
   readonly masters: readonly ClusterNode[];
   readonly _slots?: { rediscover?(startWith: PlainClient): Promise<unknown> };
@@ -84,7 +87,10 @@ export const PLAINLY: object = {
   asap: undefined,
 };
 
-/** A reply of Redis that is an error begins with its code. Errors of Node and node-redis begin with a word, or lower case. */
+/**
+ * A reply of Redis that is an error begins with its code. Errors of Node and node-redis begin with a word, or in lower
+ * case.
+ */
 const REPLY = /^-?[A-Z][A-Z0-9_]*(?: |$)/;
 
 /**

@@ -7,7 +7,10 @@ export interface Settings {
    * settings of a single call may raise it.
    */
   readonly driftFactor: number;
-  /** With the two below the longest wait: `retryCount * (retryDelay + retryJitter)`. Default 10; -1 for ever, 0 for one try. */
+  /**
+   * With the two below the longest wait: `retryCount * (retryDelay + retryJitter)`. Default 10; -1 for ever, 0 for one
+   * try.
+   */
   readonly retryCount: number;
   /** Default 200. Also the pause before another attempt where Redis gave no answer. */
   readonly retryDelay: number;
@@ -27,7 +30,10 @@ const DEFAULTS: Settings = {
 
 const FOR_EVER = -1;
 
-/** The settings of `given`, else those of `base`. @throws TypeError for what is no number, RangeError for one that makes no sense */
+/**
+ * The settings of `given`, else those of `base`.
+ * @throws TypeError for what is no number, RangeError for a number that makes no sense
+ */
 export function checkSettings(given: Partial<Settings> | undefined, base: Settings = DEFAULTS): Settings {
   if (given === undefined) return base;
   if (typeof given !== "object" || given === null) throw new TypeError("redlock: settings must be an object");

@@ -11,7 +11,7 @@ export type RedlockAbortSignal = AbortSignal & {
 /** The function that runs under a lock. */
 export type Routine<T> = (signal: RedlockAbortSignal) => T | Promise<T>;
 
-/** By how much a duration has to be longer than the threshold, in milliseconds. */
+/** Milliseconds by which a duration has to be longer than the threshold. */
 const LEAST_MARGIN = 100;
 
 /** Times are milliseconds. */

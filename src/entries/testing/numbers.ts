@@ -75,7 +75,7 @@ export function parseScore(text: string): number | undefined {
   return fits && !Number.isNaN(number.value) ? number.value : undefined;
 }
 
-/** As Redis 7 tells a score, and what scripts pass to commands as a number. */
+/** A score as Redis 7 tells it, and a number as scripts pass it to commands. */
 export function formatScore(value: number): string {
   return formatNumber(value, 17);
 }

@@ -1,6 +1,6 @@
 /** The interfaces of the standard, as `lib.dom.d.ts` has them too. */
 
-/** As browsers have it: shared requests of a name are granted together, an exclusive one alone. */
+/** The modes of browsers: shared requests of a name are granted together, an exclusive one alone. */
 export type LockMode = "exclusive" | "shared";
 
 /** The lock that a callback gets. It stays readable when the lock is over. */
