@@ -3,8 +3,8 @@ import type { ClientInfo } from "../presence/told.js";
 import type { Reader } from "../redis/call.js";
 
 /**
- * What is known of one name in use: who holds it and who waits. Made by {@link LockClient.inspect} and {@link
- * LockClient.list}.
+ * What is known of one name in use: who holds it and who waits.
+ * Made by {@link LockClient.inspect} and {@link LockClient.list}.
  */
 export interface LockInfo {
   /** The name, without the client's prefix. */

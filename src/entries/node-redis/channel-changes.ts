@@ -1,5 +1,5 @@
 /**
- * Subscribes and unsubscribes, one after the other for each channel. At the same time node-redis would lose a listener:
+ * Subscribes and unsubscribes, one after the other for each channel. In parallel, node-redis can lose a listener:
  *
  *   unsubscribe   is on its way
  *   subscribe     finds the channel subscribed still, and adds its listener without a command

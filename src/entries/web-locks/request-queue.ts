@@ -153,7 +153,7 @@ export class RequestQueue {
     const { mode, signal } = request;
     try {
       const side: Lock = mode === "shared" ? this.#lock.readLock() : this.#lock.writeLock();
-      // A new owner for each request, so that none re-enters.
+      // A new owner for each try, so that no request re-enters.
       const options = { owner: new Owner(), signal, wait };
       const outcome = await side.run((hold) => this.#hold(request, hold), options);
       if ("value" in outcome) request.resolve(outcome.value);
