@@ -87,13 +87,18 @@ export class Router {
     const { connection, sharded } = this.#options;
     if (isCluster(connection) && !sharded()) return undefined;
     const listeners = this.#listeners.get(channel)?.size ?? 0;
-    return listeners > 1 ? undefined : listeners;
+    if (listeners > 1) return undefined;
+    // The server does not count a subscription that it has not confirmed, or lost: then all that it counts are others.
+    return Number(this.#isConfirmed(channel));
+  }
+
+  #isConfirmed(channel: string): boolean {
+    return [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
   }
 
   /** A listener that joins a confirmed channel has missed its earlier messages, so it gets one hint. */
   #welcome(channel: string, listener: Listener): void {
-    const confirmed = [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
-    if (!confirmed) return;
+    if (!this.#isConfirmed(channel)) return;
     microtask(() => {
       if (this.#listeners.get(channel)?.has(listener)) listener.hint();
     });

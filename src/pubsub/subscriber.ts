@@ -177,11 +177,15 @@ export class Subscriber {
     this.#stopHeartbeat = undefined;
   }
 
-  /** Sends a PING. Without an answer until the next beat, the connection is closed and made anew. */
+  /**
+   * Sends a PING. Without an answer until the next beat, the connection is closed and made anew. So is a connection whose
+   * server has accepted it, and has not answered the handshake until then: ioredis would wait for TCP to give up.
+   */
   #heartbeat(): void {
     if (this.#closed || this.idle) return;
-    let alive = this.#connection.status !== "ready";
-    if (!alive) {
+    const { status, stream } = this.#connection;
+    let alive = status !== "ready" && status !== "connect";
+    if (status === "ready") {
       this.#connection.ping().then(
         () => {
           alive = true;
@@ -192,7 +196,8 @@ export class Subscriber {
       );
     }
     this.#stopHeartbeat = this.#clock.after(HEARTBEAT, () => {
-      if (!alive && this.#connection.status === "ready") this.#connection.disconnect(true);
+      const isTheSame = this.#connection.stream === stream && this.#connection.status === status;
+      if (!alive && isTheSame) this.#connection.disconnect(true);
       this.#heartbeat();
     });
   }

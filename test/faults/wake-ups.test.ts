@@ -150,6 +150,24 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     await expectSoon(it.waiting);
   });
 
+  test("behind a subscriber connection that is accepted and never answered is woken when the heartbeat has found it", async () => {
+    await using it = await pair(stage, kind);
+    const { subscribing, subscribers } = it.bed;
+    const [subscriber] = subscribers;
+    const accepted = watch(new Promise<void>((resolve) => void subscriber?.once("connect", resolve)));
+    subscribing.blackhole();
+    subscribing.cut();
+    await until("it is connected again", () => accepted.state === "resolved");
+    const given = watch(new Promise<void>((resolve) => void subscriber?.once("close", resolve)));
+    await until("the connection is given up", () => given.state === "resolved", {
+      timeout: 16_000 + SLACK,
+      every: 50,
+    });
+    subscribing.restore();
+    await it.theirs.unlock();
+    await expectSoon(it.waiting);
+  });
+
   test("behind a half-open subscriber connection polls meanwhile", async () => {
     await using it = await pair(stage, kind, { pollCap: 500 });
     it.bed.subscribing.blackhole();
