@@ -1,7 +1,9 @@
 /** One call for a member of a group: a part of the group's call. */
+import type { Attempt, CoWaiters } from "../engine/acquisition.js";
 import { LockAcquisition } from "../locks/acquire.js";
 import type { LockAcquisitionOptions } from "../locks/acquisition-options.js";
-import { dropExpired } from "../locks/loss.js";
+import { dropExpired, holds } from "../locks/loss.js";
+import type { Grant } from "../locks/owner-lock.js";
 
 export interface MemberAcquisitionOptions extends LockAcquisitionOptions {
   /** Told once if it has to wait. */
@@ -12,16 +14,23 @@ export class MemberAcquisition extends LockAcquisition {
   /** The call that it is a part of, where that one does the waiting. */
   #whole: { resume(): void } | undefined;
   readonly #onWaiting: (() => void) | undefined;
+  /** The owner's hold that was on its way back when the call's try began: the try stands behind that release. */
+  #outgoing: Grant | undefined;
 
   constructor(options: MemberAcquisitionOptions) {
     super(options);
     this.#onWaiting = options.onWaiting;
   }
 
-  /** Under which the member is held, or will be: also a hold on its way back is re-entered. */
-  get ownerId(): string {
+  /**
+   * The owner id of the member's grant, or of the grant that its open try will get; undefined while that is not known. The
+   * try re-enters a hold whose release was called after the try.
+   */
+  get ownerId(): string | undefined {
+    if (this.grant) return this.grant.wireId;
     dropExpired(this.own);
-    return this.own.firstHold?.wireId ?? this.wireId ?? "";
+    const { firstHold } = this.own;
+    return firstHold && firstHold !== this.#outgoing ? firstHold.wireId : this.wireId;
   }
 
   /** The call that does the waiting begins. */
@@ -35,6 +44,11 @@ export class MemberAcquisition extends LockAcquisition {
     if (this.over) return;
     this.over = true;
     this.ended(taken);
+  }
+
+  override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
+    this.#outgoing = holds(this.own) ? undefined : this.own.firstHold;
+    return super.attempt(within, coWaiters);
   }
 
   override resume(): void {
