@@ -15,6 +15,7 @@ import { GroupGrant } from "./group-grant.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
 import type { Members } from "./members.js";
+import { assertNotItself } from "./namesakes.js";
 
 /** Of a lease that may be over when the last member is granted, and milliseconds at most. */
 const SHARE_OF_LEASE = 1 / 100;
@@ -103,6 +104,7 @@ export class AllOrNone {
       if (awaited && !(await this.#wait.during(this.#await(awaited)))) return false;
       const refused = await this.#tryOthers(awaited);
       if (!refused) return true;
+      await this.#wait.during(assertNotItself(this.#members, refused.member, this.#taken, this.#left));
       await this.#giveBack();
       if (this.#request.wait === 0) return false;
       awaited = this.#standIn(refused);

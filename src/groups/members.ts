@@ -94,6 +94,8 @@ export class Members {
   readonly key: string;
   /** Of the clients of the members, each once. */
   readonly envs: readonly Env[];
+  /** Pairs of members of one key that are known to be two locks; there once a call has asked. */
+  distinct: Set<string> | undefined;
   readonly #events: readonly Events[];
 
   constructor(kind: LockKind, members: readonly Member[], quorum: number) {
