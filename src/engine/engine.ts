@@ -27,6 +27,8 @@ export class Engine {
   readonly #loop: WaitLoop;
   readonly #joined = new List<Joined>();
   readonly #backoffs = new Map<string, RoundBackoff>();
+  /** Calls that are parts of a call for a group: that call begins their tries, wherever it waits. */
+  readonly parts: List<Acquisition<unknown>> = new List();
   /** Gives turns to the calls that want all of several locks. */
   readonly arbiter: Arbiter = new Arbiter();
   readonly #stopListening: () => void;
@@ -76,9 +78,9 @@ export class Engine {
     return this.#loop.calls().filter(({ announced }) => announced);
   }
 
-  /** The calls whose try is on its way. */
+  /** The calls whose try is on its way, and the parts of groups' calls, whose try may be. */
   get trying(): Acquisition<unknown>[] {
-    return this.#loop.calls().filter(({ trying }) => trying);
+    return [...this.#loop.calls().filter(({ trying }) => trying), ...this.parts.all()];
   }
 
   /** The wait queue of this name in this client; undefined without a queue or a call that could begin one. */

@@ -36,6 +36,7 @@ export class MemberAcquisition extends LockAcquisition {
   /** The call that does the waiting begins. */
   enter(whole: { resume(): void }): void {
     this.#whole = whole;
+    this.own.table.env.engine.parts.add(this);
     this.begun();
   }
 
@@ -43,6 +44,7 @@ export class MemberAcquisition extends LockAcquisition {
   leave(taken: boolean): void {
     if (this.over) return;
     this.over = true;
+    this.own.table.env.engine.parts.remove(this);
     this.ended(taken);
   }
 

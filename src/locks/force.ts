@@ -24,7 +24,7 @@ export function onForce(listener: ForceListener): () => void {
 
 /**
  * This process gave a lock back by force. The client asks its server about each hold of that lock, and about each grant
- * on its way. Only a grant on its way to a RedLock is left out: its holder learns the loss at the next renewal.
+ * on its way.
  */
 export async function hearOfForce({ env, live }: LockTable, forced: Backend): Promise<void> {
   const arriving = env.engine.trying.map(async (call) => {
