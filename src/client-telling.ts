@@ -2,8 +2,9 @@
 import { hostname } from "node:os";
 import type { Clock } from "./base/clock.js";
 import { clientId } from "./base/ids.js";
+import type { Acquisition } from "./engine/acquisition.js";
 import type { Engine } from "./engine/engine.js";
-import { RedlockAttempt } from "./groups/redlock-attempt.js";
+import { MemberAcquisition } from "./groups/member-acquisition.js";
 import { LockAcquisition } from "./locks/acquire.js";
 import { liveHolds } from "./locks/holds.js";
 import { wireIdOf } from "./locks/loss.js";
@@ -64,20 +65,25 @@ function holdsOf({ table, permits, clock }: TellingParts, numberOf: NumberOf): T
 }
 
 function waitsOf({ engine, clock }: TellingParts, numberOf: NumberOf): Told[] {
-  return engine.waiting.slice(0, MOST).flatMap((call) => {
-    const since = Math.round(clock.wall() - (clock.mono() - call.waitsSince));
+  // A RedLock's call has members by several clients: each client tells of its own ones.
+  const parts = engine.parts.all().filter((part) => waiterOf(part).announced && !waiterOf(part).over);
+  return [...engine.waiting, ...parts].slice(0, MOST).flatMap((call) => {
+    const since = Math.round(clock.wall() - (clock.mono() - waiterOf(call).waitsSince));
     if (call instanceof Request) {
       const { key, kind } = call.number;
       return { key, kind, ownerId: undefined, since, owners: [] };
     }
-    const wanted = call instanceof RedlockAttempt ? call.first : call;
-    if (!(wanted instanceof LockAcquisition)) return [];
-    const { own, backend, wireId } = wanted;
+    if (!(call instanceof LockAcquisition)) return [];
+    const { own, backend, wireId } = call;
     const { key, kind } = backend;
     const mode = backend.side === "only" ? undefined : backend.side;
-    const owners = [...new Set(ownersOf(wanted))].map(numberOf);
+    const owners = [...new Set(ownersOf(call))].map(numberOf);
     return { key, kind, ownerId: wireIdOf(own) ?? wireId, since, owners, mode };
   });
+}
+
+function waiterOf(call: Acquisition<unknown>): Acquisition<unknown> {
+  return call instanceof MemberAcquisition ? call.waiter : call;
 }
 
 /** The owner of a call, and the owners of the scopes and runs around it, which go on only when the call ends. */

@@ -1,5 +1,5 @@
 /** One call for a member of a group: a part of the group's call. */
-import type { Attempt, CoWaiters } from "../engine/acquisition.js";
+import type { Acquisition, Attempt, CoWaiters } from "../engine/acquisition.js";
 import { LockAcquisition } from "../locks/acquire.js";
 import type { LockAcquisitionOptions } from "../locks/acquisition-options.js";
 import { dropExpired, holds } from "../locks/loss.js";
@@ -12,7 +12,7 @@ export interface MemberAcquisitionOptions extends LockAcquisitionOptions {
 
 export class MemberAcquisition extends LockAcquisition {
   /** The call that it is a part of, where that one does the waiting. */
-  #whole: { resume(): void } | undefined;
+  #whole: Acquisition<unknown> | undefined;
   readonly #onWaiting: (() => void) | undefined;
   /** The owner's hold that was on its way back when the call's try began: the try stands behind that release. */
   #outgoing: Grant | undefined;
@@ -34,7 +34,7 @@ export class MemberAcquisition extends LockAcquisition {
   }
 
   /** The call that does the waiting begins. */
-  enter(whole: { resume(): void }): void {
+  enter(whole: Acquisition<unknown>): void {
     this.#whole = whole;
     this.own.table.env.engine.parts.add(this);
     this.begun();
@@ -46,6 +46,11 @@ export class MemberAcquisition extends LockAcquisition {
     this.over = true;
     this.own.table.env.engine.parts.remove(this);
     this.ended(taken);
+  }
+
+  /** The call that does the waiting: the group's, or this one. */
+  get waiter(): Acquisition<unknown> {
+    return this.#whole ?? this;
   }
 
   override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {

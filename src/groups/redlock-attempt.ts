@@ -70,11 +70,6 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     return this.#members.name;
   }
 
-  /** The call for its first member: what it waits for, in the words of a lock. */
-  get first(): MemberAcquisition {
-    return this.#calls[0] as MemberAcquisition;
-  }
-
   override get queueName(): string {
     return this.#members.key;
   }
@@ -118,6 +113,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
 
   override waiting(): void {
     for (const call of this.#calls) call.waiting();
+    for (const env of this.#members.envs) env.stir();
     this.#members.emit("waiting", {});
   }
 

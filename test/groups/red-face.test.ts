@@ -134,6 +134,25 @@ test("of read sides many are held at once; the write sides wait for all, and are
   await expectNothingLeft(one);
 });
 
+test("a call that waits is seen to wait on each master, by the client of that master", async () => {
+  await using one = await Party.of(masters);
+  await using two = await Party.of(masters, { name: one.name, client: { pollCap: NEVER } });
+  const hold = await joined(await one.lock.lock());
+  const waiting = await untilWaiting(two.client(0), () => two.lock.lock());
+  const seen = () =>
+    Promise.all(one.clients.map(async (client) => (await client.inspect(one.name))?.waiting));
+  const ids = two.clients.map(({ id }) => [id]);
+  await until("all masters know", async () => {
+    const waits = await seen();
+    return JSON.stringify(waits.map((each) => each?.map(({ client }) => client?.id))) === JSON.stringify(ids);
+  });
+  await hold.unlock();
+  const theirs = await waiting.done;
+  expect((await two.client(1).inspect(two.name))?.waiting).toEqual([]);
+  await theirs.unlock();
+  await expectNothingLeft(one);
+});
+
 test("fair members work: waiters of several clients are all served", async () => {
   const fair = { make: (by: LockClient, name: string) => by.getFairLock(name), client: { pollCap: NEVER } };
   await using one = await Party.of(masters, fair);
