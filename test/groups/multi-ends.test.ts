@@ -1,6 +1,6 @@
 /** Calls for a MultiLock that are given up: by their signal at any moment, and by the end of any member's client. */
 import { describe, expect, test } from "vitest";
-import { type Hold, MultiLock } from "../../src/index.js";
+import { type Hold, MultiLock, RedisUnavailableError } from "../../src/index.js";
 import { script, soon, type Watched, watch } from "../faults/harness.js";
 import { SLACK, STEADY, until } from "../support/index.js";
 import { Hall, NEVER, useStages } from "./helpers.js";
@@ -100,6 +100,26 @@ describe.concurrent("aborted", () => {
     await expect(soon(call)).rejects.toBe(enough);
     hall.bed(1).proxy.restore();
     await expectQuiet(hall);
+  });
+
+  test("with an UNAVAILABLE of the caller's own, while its lease is about to begin after a wait", async () => {
+    const client = { commandTimeout: 2 * FOREVER };
+    await using hall = await Hall.of(stages, client, { ...client, server: 1 });
+    const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
+    const theirs = await hall.lock(0, "a").lock();
+    hall.bed(1).proxy.delayReplies(FOREVER, script("extend"));
+    const controller = new AbortController();
+    const { signal } = controller;
+    const call = await hall.parked("a", () => multi.lock({ signal, wait: FOREVER, lease: 20_000 }));
+    await theirs.unlock();
+    await until("it has asked for it", () =>
+      hall.scripts(1).some(({ command }) => script("extend")(command)),
+    );
+    const reason = new RedisUnavailableError("of another call");
+    controller.abort(reason);
+    await expect(soon(call)).rejects.toBe(reason);
+    hall.bed(1).proxy.restore();
+    await hall.expectNothingLeft();
   });
 
   test("at any moment of its rounds, while members come and go", async () => {

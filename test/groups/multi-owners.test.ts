@@ -226,3 +226,19 @@ describe("read-write members", () => {
     await hall.expectNothingLeft();
   });
 });
+
+test("what a scope holds of two members is nothing that it holds of one with an odd name", async () => {
+  await using hall = await Hall.of(stages, {});
+  const client = hall.client(0);
+  const multi = hall.multi(0, "a", "b");
+  // As if both members' keys were joined.
+  const odd = new MultiLock(client.getLock(`${hall.name("a")}/only,${client.id}/${hall.name("b")}`));
+  await client.scope(async () => {
+    const hold = await multi.lock();
+    expect(odd.currentHold()).toBeNull();
+    await expect(odd.unlock()).rejects.toMatchObject({ code: "NOT_OWNER" });
+    expect(hold.isHeld).toBe(true);
+    await multi.unlock();
+  });
+  await hall.expectNothingLeft();
+});

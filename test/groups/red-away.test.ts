@@ -1,6 +1,6 @@
 /** Masters that are killed, stopped, slow, out of reach or empty: a minority costs little, a majority is told. */
 import { expect, test } from "vitest";
-import type { QuorumError } from "../../src/index.js";
+import { type QuorumError, RedisUnavailableError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -46,6 +46,24 @@ const HARMS: readonly Harm[] = [
   { what: "stopped", harm: async (party, i) => party.servers[i]?.pause() },
   { what: "unreachable", harm: async (party, i) => party.proxy(i).blackhole() },
 ];
+
+test("aborted with an UNAVAILABLE of the caller's own while a majority is away, a call rejects with that", async () => {
+  await using party = await Party.of(masters, { client: IMPATIENT });
+  await party.warmUp();
+  await occupy(party, [0, 1, 2], LONG);
+  const controller = new AbortController();
+  const { done } = await parked(party, () => party.lock.lock({ signal: controller.signal }));
+  for (const i of [1, 2]) {
+    party.proxy(i).refuse();
+    await until("that is known", () => party.redises[i]?.status !== "ready");
+  }
+  const reason = new RedisUnavailableError("of another call");
+  controller.abort(reason);
+  expect(await failure(done)).toBe(reason);
+  for (const i of [1, 2]) party.proxy(i).restore();
+  await vacate(party, [0, 1, 2]);
+  await expectNothingLeft(party);
+});
 
 for (const { what, harm } of HARMS) {
   test(`a minority that is ${what} is waited for once at most, and nothing piles up for it`, async () => {
