@@ -1,7 +1,7 @@
 /**
- * How all members of a group are acquired, or none: the call waits for one member at a time, holding nothing of its own,
- * and tries the others once it has that one. Refused one of them, it gives back what it took and waits for that one. Since
- * nobody waits while holding, no orders of members can dead-lock.
+ * How a call acquires all members of a group, or none. The call waits for one member at a time, holding nothing. Once that
+ * member is granted the call tries all others. If a member refuses, the call gives back what it took and waits for that
+ * member. No call waits while it holds, so no orders of members can dead-lock.
  */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
@@ -17,12 +17,12 @@ import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } fro
 import type { Members } from "./members.js";
 import { assertNotItself } from "./namesakes.js";
 
-/** Of a lease that may be over when the last member is granted, and milliseconds at most. */
+/** The share of a lease that may have passed when the last member is granted, and its bound in milliseconds. */
 const SHARE_OF_LEASE = 1 / 100;
 const MOST_OF_LEASE = 50;
-/** A lease of so many `commandTimeout`s outlives what follows the first grant: the tries for the others, and a lease anew. */
+/** A lease of so many `commandTimeout`s outlives all that follows the first grant: the other tries, and setting the lease anew. */
 const LONG = 3;
-/** Milliseconds of the longest pause after rounds that were lost, so that two calls do not go on refusing each other. */
+/** Milliseconds of the longest pause after a lost round: two calls must not go on refusing each other. */
 const LONGEST_PAUSE = 16;
 
 export class AllOrNone {
@@ -30,15 +30,15 @@ export class AllOrNone {
   readonly #requests: readonly MemberRequest[];
   readonly #request: OwnedRequest;
   readonly #wait: Wait;
-  /** Ends what the call waits for inside the engines. */
+  /** Aborts the member calls that wait inside the engines. */
   readonly #ending = new AbortController();
   readonly #begun: number;
   readonly #arbiter: Arbiter;
   readonly #contestant: Contestant;
   #taken: (readonly [request: MemberRequest, grant: Grant])[] = [];
-  /** With which members are taken; undefined where the watchdog is to keep them until the last one is granted. */
+  /** The lease that each member is taken with; undefined if the watchdog keeps the members until the last grant. */
   readonly #lease: number | undefined;
-  /** Nobody takes what is granted from here on. */
+  /** The call has failed: a later grant of a member is given back. */
   #over = false;
   #round = 0;
   /** Whether the `waiting` event was sent. */
@@ -50,12 +50,12 @@ export class AllOrNone {
     this.#request = request;
     const { clock, envs } = members;
     this.#begun = clock.mono();
-    // A grant that replicas acknowledge may take longer.
+    // With `replicas` a grant may take longer: its WAIT is added.
     const isLong = envs.every(
       ({ settings, replicas }) => !replicas && (request.lease ?? 0) >= LONG * settings.commandTimeout,
     );
     this.#lease = isLong ? request.lease : undefined;
-    // Time is measured out to each step: whoever waits inside an engine is told there what a time-out means.
+    // `wait` is not given to this Wait but to each step, as the time left: the engine knows what the end of that means.
     this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: request.signal });
     this.#arbiter = members.engine.arbiter;
     this.#contestant = {
@@ -66,7 +66,7 @@ export class AllOrNone {
     };
   }
 
-  /** Undefined if `wait` was not enough. */
+  /** Resolves with the hold; undefined if `wait` was not enough. */
   async collect(): Promise<GroupGrant | undefined> {
     const wait = this.#wait;
     const left = this.#members.envs.map(({ engine }) =>
@@ -87,15 +87,15 @@ export class AllOrNone {
     }
   }
 
-  /** Milliseconds that the call may still take; one that does not wait may take as long as its commands may. */
+  /** Milliseconds that the call may still take; Infinity for a call with `wait` 0, which its commands' time-outs bound. */
   get #left(): number {
     const { wait } = this.#request;
     return wait === 0 ? Number.POSITIVE_INFINITY : wait - (this.#members.clock.mono() - this.#begun);
   }
 
-  /** True once all members are taken. */
+  /** Resolves with true once all members are taken, with false if `wait` was not enough. */
   async #rounds(): Promise<boolean> {
-    // An owner that holds all of them already re-enters them together, and before whatever it calls next.
+    // An owner that holds all members re-enters all at once, and before its next call.
     let awaited = this.#requests.every(isHeldByOwner) ? undefined : this.#requests[0];
     for (; ; this.#round++) {
       const again = this.#round > 0;
@@ -116,7 +116,7 @@ export class AllOrNone {
   }
 
   get #isHeldUp(): boolean {
-    // Those it would let pass may be waiting for what its owner has.
+    // The calls that this one would let pass may be waiting for what its owner holds.
     if (this.#requests.some(isHeldByOwner)) return false;
     return this.#request.wait > 0 && this.#left > 0 && this.#arbiter.holdsUp(this.#contestant);
   }
@@ -126,7 +126,7 @@ export class AllOrNone {
     return this.#arbiter.awaitTurn(this.#contestant, this.#left);
   }
 
-  /** The first member is waited for in its own line, with its own order. */
+  /** Waits for one member in the queue of that member, in the order of that queue. */
   #await(request: MemberRequest): Promise<Grant | undefined> {
     const { wait } = this.#request;
     const { engine } = request.member.env;
@@ -135,7 +135,7 @@ export class AllOrNone {
     return this.#take(request, (call) => engine.acquire(call, left, signal, this.#announced));
   }
 
-  /** All others at once; resolves with the first that was refused. */
+  /** Tries all other members at once; resolves with the first member that refused. */
   async #tryOthers(awaited: MemberRequest | undefined): Promise<MemberRequest | undefined> {
     const others = this.#requests.filter((request) => request !== awaited);
     const left = Math.max(1, this.#left);
@@ -154,7 +154,7 @@ export class AllOrNone {
     return refused;
   }
 
-  /** A call that has waited before survives an outage. */
+  /** Whether the call goes on in spite of this error: a call that has waited survives an outage. */
   #mayPass(error: unknown): boolean {
     return this.#announced && isLockError(error, "UNAVAILABLE");
   }
@@ -177,7 +177,7 @@ export class AllOrNone {
     this.#members.emit("waiting", {});
   }
 
-  /** All that the call took, the last first; resolves when that is done, or the call's time is over. */
+  /** Gives back all members that the call took, the last first; resolves when they are back, or the call's time is over. */
   async #giveBack(): Promise<void> {
     const returned = this.#taken.reverse().map(([request, grant]) => quietly(giveBack(request, grant)));
     this.#taken = [];
@@ -186,7 +186,7 @@ export class AllOrNone {
     await this.#wait.park(Math.max(0, this.#left));
   }
 
-  /** Whom to wait for: who waits for the read side of a lock whose write side it wants too would be refused that. */
+  /** The member to wait for: with both sides of one lock as members the write side, since a reader is refused the write side. */
   #standIn(refused: MemberRequest): MemberRequest {
     return this.#requests.find(({ member }) => member.key === refused.member.key) as MemberRequest;
   }
@@ -203,7 +203,7 @@ export class AllOrNone {
     return false;
   }
 
-  /** Gives all members the lease, for as long as the call may take, and each command. False if it had waited, and its time is over. */
+  /** Sets the lease of all members, in the time of the call and of a command. False if the call had waited and its time is over. */
   async #limit(grants: readonly Grant[], lease: number): Promise<boolean> {
     const { runner, name } = this.#members;
     const shortened = Promise.all(grants.map((grant) => limit(grant, lease)));
@@ -218,7 +218,7 @@ export class AllOrNone {
     }
   }
 
-  /** Whether the lease that members were taken with is as good as whole. */
+  /** Whether the members were taken with the lease, and nearly all of it is left. */
   #isWhole(grants: readonly Grant[]): boolean {
     const lease = this.#lease;
     if (lease === undefined) return false;
@@ -227,7 +227,7 @@ export class AllOrNone {
     return grants.every((grant) => grant.serverLeftAt(now) >= whole);
   }
 
-  /** The lease begins now that the last member is granted, unless each was taken with it just now. */
+  /** Makes the hold. Its lease begins with the last member's grant, so it is set now, unless {@link #isWhole}. */
   async #conclude(): Promise<GroupGrant | undefined> {
     const { all: members, name } = this.#members;
     const { lease } = this.#request;

@@ -1,4 +1,4 @@
-/** A hold on a group of locks, made of grants of its members: it lives while a quorum of them does. */
+/** A hold on a group of locks, made of grants of the group's members: the hold lives while a quorum of the grants does. */
 import type { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
@@ -21,24 +21,24 @@ import { tooFewDone } from "./votes.js";
 export class GroupGrant extends HoldRecord {
   readonly acquiredAt: number;
   readonly owner: OwnerRecord;
-  /** Of the first member that granted it, or may yet. */
+  /** The owner id of the first member that has granted the hold, or may yet grant it. */
   readonly ownerId: string;
-  /** Taken by `lock()` or `tryLock()`. */
+  /** The hold was taken by `lock()` or `tryLock()`, not by `run()`. */
   isBare = false;
-  /** What users have of it. */
+  /** The user's object for this hold. */
   view: Hold | undefined;
-  /** Told once, when it is to be given back. */
+  /** Called when a release begins. */
   onRelease: (() => void) | undefined;
-  /** In the order of the members; fewer than they are if a quorum was enough. */
+  /** In the order of the members; of a RedLock perhaps of a majority only. */
   grants: readonly Grant[];
   readonly #members: Members;
   #late: LateCalls | undefined;
-  /** Milliseconds that it was last extended to. */
+  /** Milliseconds of the last extend. */
   #term: number | undefined;
-  /** When the call for it began, in monotonic milliseconds. */
+  /** When the call that took the hold began, in monotonic milliseconds. */
   #begun = 0;
   #callSite: CallSite | undefined;
-  /** The release that is under way, or was the last. */
+  /** The last release, under way or done. */
   #release: Promise<void> | undefined;
 
   constructor(members: Members, owner: OwnerRecord, grants: readonly Grant[], ownerId: string) {
@@ -59,18 +59,18 @@ export class GroupGrant extends HoldRecord {
     return this.#members.best(this.grants.map((grant) => (grant.state === "live" ? grant.remaining : 0)));
   }
 
-  /** From now on the loss of members counts. */
+  /** From now on lost members count: with fewer than a quorum left the hold is lost. */
   watch(): void {
     for (const grant of this.grants) this.#watchMember(grant);
   }
 
-  /** The calls for members that had not answered when a quorum had granted it. */
+  /** The calls for members that had not answered when a quorum had granted the hold. */
   get late(): LateCalls {
     this.#late ??= new LateCalls((grant) => this.#join(grant));
     return this.#late;
   }
 
-  /** The call for it, which began at `begun` (monotonic milliseconds), is about to resolve. */
+  /** Called right before the call that took the hold resolves; that call began at `begun` (monotonic milliseconds). */
   announce(begun: number, callSite: CallSite | undefined): void {
     this.#begun = begun;
     this.#callSite = callSite;
@@ -146,7 +146,7 @@ export class GroupGrant extends HoldRecord {
     return loss;
   }
 
-  /** A close was told by the signal; its unlock has nothing to add. */
+  /** Rejects with the loss. A loss by close() is no error of the unlock: the signal has told it. */
   async #reportLoss(): Promise<void> {
     if (this.loss && this.loss.reason !== "closed") throw this.loss;
   }
@@ -154,12 +154,12 @@ export class GroupGrant extends HoldRecord {
   async #giveBack(): Promise<void> {
     this.end();
     const { engine, key } = this.#members;
-    // With an inner hold nothing comes free that those in line could have.
+    // While the owner keeps another hold on a quorum, nothing comes free for the calls in the queue.
     const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#members.quorum;
     const { released, successors } = inner
       ? { released: this.#releaseAll(), successors: 0 }
       : this.#handOver();
-    // Behind the others, of which a quorum is enough.
+    // Late members are given back last: a quorum of the others is enough for the answer.
     const late = this.#late?.end();
     try {
       await this.#enough(released, late);
@@ -168,19 +168,19 @@ export class GroupGrant extends HoldRecord {
       else if (isLockError(error, "UNAVAILABLE")) this.#goOn();
       throw error;
     } finally {
-      // Who does not listen yet is told here.
+      // A waiter of this process that does not listen yet hears of the release here.
       if (successors === 0 && !inner) engine.queue(key)?.released();
     }
     this.#tellRelease();
   }
 
-  /** Gives all members back. The next call of this process may be granted them by the same commands. */
+  /** Gives all members back; the same commands may grant them to the next call of this process. */
   #handOver(): { released: readonly Promise<void>[]; successors: number } {
     const { engine, key } = this.#members;
     let released: readonly Promise<void>[] | undefined;
     let successors = 0;
     engine.queue(key)?.handOver((call, decision) => {
-      // Then the members' own queues are asked.
+      // No successor of the group: the queue of each member may have one.
       if (decision === "release") return false;
       released = this.#releaseAll((member) => {
         const successor = successorAt(call, member, decision);
@@ -202,7 +202,7 @@ export class GroupGrant extends HoldRecord {
     return released;
   }
 
-  /** The members' releases go on in the background; a further call asks again. */
+  /** After UNAVAILABLE: the members' releases go on in the background, and a further unlock() asks again. */
   #goOn(): void {
     this.#release = undefined;
     const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
@@ -220,13 +220,13 @@ export class GroupGrant extends HoldRecord {
     this.#members.tellRelease(this);
   }
 
-  /** Undefined for a member that is not part of the quorum. */
+  /** Undefined for a member that has not granted the hold. */
   #grantOf({ backend }: Member): Grant | undefined {
     return this.grants.find((grant) => grant.backend === backend);
   }
 
   /**
-   * As soon as a quorum has done it; `late` ones count as long as others are waited for.
+   * Resolves as soon as a quorum of `work` is done. The work of `late` members counts as well, but is not waited for.
    * @throws the first LockError, with all of them in `errors`
    */
   async #enough(work: readonly Promise<void>[], late: readonly Promise<void>[] = []): Promise<void> {
@@ -241,7 +241,7 @@ export class GroupGrant extends HoldRecord {
   }
 }
 
-/** What can be done with a hold on a group. */
+/** What the user's object can do with a hold on a group. */
 export const GROUP_VERBS: HoldVerbs<GroupGrant> = {
   check: (group) => group.check(),
   extend: (group, lease) => group.extend(lease),

@@ -1,4 +1,4 @@
-/** What an owner has of a group of locks. */
+/** The holds that one owner has of one group of locks. */
 import { isLockError } from "../base/errors.js";
 import type { Hold } from "../locks/hold.js";
 import { quietly } from "../locks/work.js";
@@ -8,7 +8,7 @@ import type { GroupGrant } from "./group-grant.js";
 export class GroupRecord implements LockRecord {
   readonly lockKey: string;
   readonly #owner: OwnerRecord;
-  /** Not given back; the innermost is last. */
+  /** Holds that are not given back; the innermost is last. */
   readonly #grants: GroupGrant[] = [];
 
   private constructor(owner: OwnerRecord, lockKey: string) {
@@ -20,14 +20,14 @@ export class GroupRecord implements LockRecord {
     return owner.get(lockKey) as GroupRecord | undefined;
   }
 
-  /** Puts a hold on the owner's stack, until it is given back. */
+  /** Puts a hold on the owner's stack; its release takes it off. */
   static push(owner: OwnerRecord, lockKey: string, grant: GroupGrant): void {
     const record = GroupRecord.of(owner, lockKey) ?? new GroupRecord(owner, lockKey);
     record.#push(grant);
     grant.onRelease = () => record.#remove(grant);
   }
 
-  /** What users have of the innermost hold that is still held. */
+  /** The user's object for the innermost hold that is still held. */
   get innermost(): Hold | undefined {
     return this.#last(({ isHeld }) => isHeld)?.view;
   }
@@ -43,7 +43,7 @@ export class GroupRecord implements LockRecord {
     });
   }
 
-  /** The work goes on; until it is done a further unlock asks for it again. */
+  /** After UNAVAILABLE the release goes on; until it is done a further unlock() finds the hold again. */
   #askAgain(grant: GroupGrant): void {
     this.#push(grant);
     const work = grant.grants.map(({ outcome }) => quietly(outcome ?? Promise.resolve()));

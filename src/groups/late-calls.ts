@@ -1,6 +1,6 @@
 /**
- * The calls for members that have not answered when a quorum has granted the group: what such a member grants joins the
- * hold while it lives, and is undone otherwise. A refusal or an error is told to nobody.
+ * The calls for members that had not answered when a quorum had granted the group. A member's late grant joins the hold
+ * while the hold lives, and is undone otherwise. A late refusal or error has no effect.
  */
 import type { Grant } from "../locks/owner-lock.js";
 import { quietly } from "../locks/work.js";
@@ -8,19 +8,19 @@ import type { MemberAcquisition } from "./member-acquisition.js";
 
 export class LateCalls {
   readonly #join: (grant: Grant) => void;
-  /** With the votes that are to come. */
+  /** Each open call with its vote. */
   readonly #calls = new Map<MemberAcquisition, Promise<unknown>>();
 
-  /** `join` is told of what is granted in time. */
+  /** `join`: called with each grant that comes while the hold lives. */
   constructor(join: (grant: Grant) => void) {
     this.#join = join;
   }
 
-  /** `vote`: the try of the call. */
+  /** `vote`: the outcome of the call's try. */
   add(call: MemberAcquisition, vote: Promise<unknown>): void {
     const { env } = call.own.table;
     this.#calls.set(call, vote);
-    // A client that closes waits for what its server grants, and gives it back.
+    // A client's close() waits for the grant of its server, and gives it back.
     if (call.lastTry) env.settle(call.lastTry);
     const answered = () => {
       if (!this.#calls.delete(call)) return;
@@ -37,8 +37,8 @@ export class LateCalls {
   }
 
   /**
-   * The hold is given back: nobody takes what is granted from here on. Each member's promise resolves when it has taken back what
-   * it granted, and rejects if that was nothing.
+   * The hold is being given back: a grant that comes from here on is undone. The promise for a member resolves when its
+   * grant is undone, and rejects if the member granted nothing.
    */
   end(): Promise<void>[] {
     const ended = [...this.#calls].map(([call, vote]) => takeBack(call, vote));
@@ -46,13 +46,13 @@ export class LateCalls {
     return ended;
   }
 
-  /** The hold is over in any other way. */
+  /** As {@link end}, for a hold that was lost or never handed out. */
   drop(): void {
     for (const ended of this.end()) void quietly(ended);
   }
 }
 
-/** Made once: it is told to nobody, and an error of each release would cost more than the release. */
+/** Made once: nobody sees it, and a new Error for each release would cost more than the release. */
 const NOTHING_GRANTED = new Error("nothing was granted");
 
 /** See {@link LateCalls.end}. */

@@ -1,4 +1,4 @@
-/** Whether the masters of a RedLock are there, and are as many as they seem: on one server two votes would be one. */
+/** Whether the masters of a RedLock are connected, and are different servers: two votes of one server would be one. */
 import { UnsupportedServerError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import { quietly } from "../locks/work.js";
@@ -7,10 +7,10 @@ import { fulfilled, rejected, settled } from "./settled.js";
 
 export class Masters {
   readonly #members: Members;
-  /** By member. */
+  /** By the index of the member. */
   readonly #runIds: (string | undefined)[] = [];
   readonly #asked = new Set<Member>();
-  /** Whose first answer a call has waited for. */
+  /** Members whose run id a call has waited for. */
   readonly #awaited = new Set<Member>();
 
   constructor(members: Members) {
@@ -18,10 +18,10 @@ export class Masters {
   }
 
   /**
-   * Resolves when all are connected, or cannot be at once; undefined if there is nothing to wait for. A first connection
-   * may take longer than an answer may later, so the first round waits for it: for a majority as long as for a command,
-   * for the others `grace` milliseconds more. Where one seems to be away, what has arrived is read first: to a process that
-   * stood still, each server looks silent.
+   * Resolves when the masters are connected, or have failed to connect; undefined if there is nothing to wait for. A first
+   * connection may take longer than an answer, so the first round waits for it: for a majority of masters as long as for a
+   * command, for the others `grace` milliseconds more. If a master seems to be away, the replies that have arrived are read
+   * first: after a stall of this process every server looks silent.
    */
   connecting(grace: number): Promise<void> | undefined {
     const { all: members, quorum } = this.#members;
@@ -34,8 +34,8 @@ export class Masters {
   }
 
   /**
-   * Asks the servers who they are, as far as that is not known. Resolves when those have answered that were never asked
-   * before, after `grace` milliseconds at most; undefined if there is nothing to wait for.
+   * Asks the servers for their run ids, as far as these are not known. Resolves when the servers that had never been asked
+   * have answered, after `grace` milliseconds at most; undefined if there is nothing to wait for.
    */
   introduce(grace: number): Promise<void> | undefined {
     const first: Promise<unknown>[] = [];
@@ -55,7 +55,7 @@ export class Masters {
     return quietly(runner.withTimeout(name, Promise.allSettled(first), grace));
   }
 
-  /** @throws UNSUPPORTED if two of them are known to be one server */
+  /** @throws UNSUPPORTED if two members are known to be on one server */
   assertDistinct(): void {
     const known = this.#runIds.filter((runId) => runId !== undefined);
     if (new Set(known).size === known.length) return;

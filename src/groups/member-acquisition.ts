@@ -1,4 +1,4 @@
-/** One call for a member of a group: a part of the group's call. */
+/** One call for one member of a group: a part of the call for the group. */
 import type { Acquisition, Attempt, CoWaiters } from "../engine/acquisition.js";
 import { LockAcquisition } from "../locks/acquire.js";
 import type { LockAcquisitionOptions } from "../locks/acquisition-options.js";
@@ -6,15 +6,15 @@ import { dropExpired, holds } from "../locks/loss.js";
 import type { Grant } from "../locks/owner-lock.js";
 
 export interface MemberAcquisitionOptions extends LockAcquisitionOptions {
-  /** Told once if it has to wait. */
+  /** Called once, if this call has to wait. */
   readonly onWaiting?: (() => void) | undefined;
 }
 
 export class MemberAcquisition extends LockAcquisition {
-  /** The call that it is a part of, where that one does the waiting. */
+  /** The call for the group, where that call does the waiting (RedLock). */
   #whole: Acquisition<unknown> | undefined;
   readonly #onWaiting: (() => void) | undefined;
-  /** The owner's hold that was on its way back when the call's try began: the try stands behind that release. */
+  /** The owner's hold whose release was under way when the last try began: the try goes behind that release. */
   #outgoing: Grant | undefined;
 
   constructor(options: MemberAcquisitionOptions) {
@@ -33,14 +33,14 @@ export class MemberAcquisition extends LockAcquisition {
     return firstHold && firstHold !== this.#outgoing ? firstHold.wireId : this.wireId;
   }
 
-  /** The call that does the waiting begins. */
+  /** The call for the group has begun, and does the waiting. */
   enter(whole: Acquisition<unknown>): void {
     this.#whole = whole;
     this.own.table.env.engine.parts.add(this);
     this.begun();
   }
 
-  /** The call that does the waiting is over. */
+  /** The call for the group needs this one no more; with `taken` false its grant is undone. */
   leave(taken: boolean): void {
     if (this.over) return;
     this.over = true;

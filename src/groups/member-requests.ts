@@ -1,4 +1,4 @@
-/** The members of a group in one call: for whom each is held, and the calls for them. */
+/** The members of a group in one call: the owner that is to hold each member, and the calls for them. */
 
 import { type OwnedRequest, ownerOf } from "../locks/acquisition-options.js";
 import { endRun } from "../locks/commands.js";
@@ -12,16 +12,16 @@ import type { Member, Members } from "./members.js";
 export interface MemberRequest {
   readonly member: Member;
   readonly owner: OwnerRecord;
-  /** Of a `run`: a run of the group is one of each member, one inside the other. */
+  /** For a `run`: a run of the group is a run of each member, nested in the order of the members. */
   readonly frame: Frame | undefined;
 }
 
-/** Who holds a member in this call: inside a run of that very lock the run's owner, else the owner of the call. */
+/** The owner that is to hold a member: inside a run of that very lock the run's owner, else the owner of the call. */
 function holderOf(member: Member, request: OwnedRequest): OwnerRecord {
   return ownerOf(request.named, member.key) ?? request.owner;
 }
 
-/** The frames of a run of the group, the innermost last. */
+/** Opens the frames of a run of the group; returns the innermost, the group's own. */
 export function openFrames(members: Members, request: OwnedRequest, outer: Frame | undefined): Frame {
   let frame = outer;
   for (const member of members.order) frame = openFrame(holderOf(member, request), member.key, frame);
@@ -37,13 +37,13 @@ export function framesOf(members: Members, frame: Frame): readonly Frame[] {
   return frames;
 }
 
-/** In the order of the members. */
+/** One request for each member, in `members.order`. */
 export function requestsOf(members: Members, request: OwnedRequest): readonly MemberRequest[] {
   const frames = request.frame ? framesOf(members, request.frame) : [];
   return members.order.map((member, i) => ({ member, owner: holderOf(member, request), frame: frames[i] }));
 }
 
-/** Who holds the group: one party if all requests are its own, else one that acts through theirs. */
+/** The owner of the hold on the group: the call's owner, through the owners of the members where these are others. */
 export function actingOwner(owner: OwnerRecord, requests: readonly MemberRequest[]): OwnerRecord {
   if (requests.every((request) => request.owner === owner)) return owner;
   return new ActedFor(owner, new Map(requests.map((request) => [request.member.key, request.owner])));
@@ -57,11 +57,11 @@ export function isHeldByOwner({ member, owner }: MemberRequest): boolean {
 export interface Terms {
   /** Milliseconds; if absent the watchdog renews. */
   readonly lease: number | undefined;
-  /** Told once if it has to wait. */
+  /** Called once, if the call has to wait. */
   readonly onWaiting?: () => void;
 }
 
-/** A call for one member. */
+/** Makes a call for one member. */
 export function callFor(
   { member, owner, frame }: MemberRequest,
   request: OwnedRequest,
@@ -73,7 +73,7 @@ export function callFor(
   return new MemberAcquisition({ own, backend, origin: "member", lease, frame, caller, onWaiting });
 }
 
-/** Gives back what a call got of a member; resolves as `unlock` would. */
+/** Gives back a call's grant of a member; resolves as `unlock` would. */
 export function giveBack({ member, owner, frame }: MemberRequest, grant: Grant): Promise<void> {
   const released = release(grant);
   endRun(knownLockOf(owner, member.key), frame);

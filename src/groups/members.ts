@@ -1,4 +1,4 @@
-/** Who belongs to a group of locks, and what the group is called. */
+/** The members of a group of locks, and what the group is called. */
 import type { Clock } from "../base/clock.js";
 import type {
   CallLimits,
@@ -25,15 +25,15 @@ export interface Member extends LockParts {
   readonly lock: Lock;
 }
 
-/** Whether its server is not worth waiting for. */
+/** Whether the member's server gives no answer, so that waiting for it is no use. */
 export function isUnresponsive({ env, backend }: Member): boolean {
   return env.runner.servers.isUnresponsive(backend.key);
 }
 
-/** Votes that nobody waits for and that are still to come, from when on no more are asked for. */
+/** With so many late votes still to come, a server is asked for no more. */
 const MOST_OVERDUE = 8;
 
-/** Whether a majority does without its vote: what is sent to a server that is away, or far behind, piles up there. */
+/** Whether a majority goes without this member's vote: commands to a server that is away, or far behind, would pile up. */
 export function isSpared(member: Member): boolean {
   const { env, backend } = member;
   return isUnresponsive(member) || (env.masters.overdue.get(backend.key) ?? 0) >= MOST_OVERDUE;
@@ -71,7 +71,7 @@ export function successorAt(
   return successorBy(call, memberKey(member), { env, backend, decision });
 }
 
-/** By full name, and the write side before the read side; those who are equal stay as given. */
+/** By full name, and the write side before the read side; equal members stay as given. */
 function inOrder(one: Member, other: Member): number {
   const [a, b] = [one.backend, other.backend];
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
@@ -84,15 +84,15 @@ export class Members {
   readonly all: readonly Member[];
   /** In the one order that all groups share. */
   readonly order: readonly Member[];
-  /** In the order in which they are given back. */
+  /** In the order of their releases. */
   readonly lastFirst: readonly Member[];
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
   /** The members' names joined by ",". */
   readonly name: string;
-  /** By what owners know the group. */
+  /** The key under which an owner keeps its holds of the group. */
   readonly key: string;
-  /** Of the clients of the members, each once. */
+  /** Of the members' clients, each once. */
   readonly envs: readonly Env[];
   /** Pairs of members of one key that are known to be two locks; there once a call has asked. */
   distinct: Set<string> | undefined;
@@ -119,7 +119,7 @@ export class Members {
     return (this.all[0] as Member).table.bareCalls;
   }
 
-  /** Whether any of their clients notes where holds are taken. */
+  /** Whether any member's client notes where holds are taken (`traceHolds`). */
   get traces(): boolean {
     return this.envs.some(({ settings }) => settings.traceHolds);
   }
@@ -128,7 +128,7 @@ export class Members {
     return (this.envs[0] as Env).runner;
   }
 
-  /** Where the calls for the group line up. */
+  /** The engine whose queues hold the calls for the group. */
   get engine(): Engine {
     return (this.envs[0] as Env).engine;
   }
@@ -142,12 +142,12 @@ export class Members {
     for (const env of this.envs) env.assertOpen(this.name);
   }
 
-  /** Made anew for each event: listeners get it. */
+  /** Made anew for each event: listeners get the object. */
   get #told(): LockEvent {
     return { lockName: this.name, kind: this.kind };
   }
 
-  /** Tells every client of the members. */
+  /** Emits an event on every member's client. */
   emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
     const payload = { ...details, ...this.#told } as LockEvents[E];
     for (const events of this.#events) events.emit(event, payload);
@@ -168,7 +168,7 @@ export class Members {
     for (const events of this.#events) events.tellEnd(this.#told, limits, waited, error);
   }
 
-  /** Who holds a member, in words for people. No server is asked that would not answer. */
+  /** The holder of a member, in words for people. A server that is away is not asked. */
   async holder(): Promise<string | undefined> {
     const told = this.envs.map((env) => {
       const locks = this.order.filter((member) => member.env === env && !isUnresponsive(member));
@@ -177,7 +177,7 @@ export class Members {
     return foremost(await Promise.all(told));
   }
 
-  /** What is true of the group, given what is true of each member: the best value that a quorum reaches. */
+  /** The group's value, given the value of each member: the best value that a quorum of members reaches. */
   best(values: readonly number[]): number {
     return [...values].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
   }

@@ -1,10 +1,10 @@
-/** What a user holds of a group of locks. */
+/** The user's object for a hold on a group of locks. */
 import { Hold } from "../locks/hold.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { GROUP_VERBS, type GroupGrant } from "./group-grant.js";
 import type { Member, Members } from "./members.js";
 
-/** Who keeps the hold of a member keeps that of the group. */
+/** Keeps the hold of the group alive while the user keeps the hold of a member: a dropped hold is given back. */
 const GROUPS = new WeakMap<Hold, MultiHold>();
 
 /**
@@ -16,7 +16,7 @@ const GROUPS = new WeakMap<Hold, MultiHold>();
 export class MultiHold extends Hold {
   readonly #group: GroupGrant;
   readonly #members: Members;
-  /** Made when somebody asks for them. */
+  /** Made at the first use of `members`. */
   #views: Map<Grant, Hold> | undefined;
 
   /** Holds are made by locks. @internal */
@@ -27,8 +27,8 @@ export class MultiHold extends Hold {
   }
 
   /**
-   * The holds that it is made of, in the order of the members. A RedLock's are those of a majority at first; members that
-   * grant it later join while it is held.
+   * The members' holds, in the order of the members. A RedLock's hold begins with a majority of them; members that grant it
+   * later join while it is held.
    */
   get members(): readonly Hold[] {
     return this.#group.grants.map((grant) => this.#viewOf(grant));

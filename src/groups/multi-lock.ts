@@ -29,13 +29,13 @@ import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
 
-/** For the subclass: whatever prints a lock is not to find its clients, and with them the connection's password. */
+/** For the subclass. No public field: a printed lock must not show its clients, and with them the connection's password. */
 export let membersOf: (lock: MultiLock) => Members;
 
 /**
- * Locks of any kind and any client, taken together: all or none. It never waits while it holds a member, so calls with
- * other members or orders cannot dead-lock with it; a member that others want all the time may keep it waiting. The hold
- * ends when that of any member does.
+ * Locks of any kind and any client, taken together: all or none. A call never waits while it holds a member, so calls with
+ * other members or orders cannot dead-lock with it; a member that others want all the time may keep the call waiting. The
+ * hold ends when the hold of any member does.
  * @example
  * const both = new MultiLock(client.getLock("account:1"), client.getLock("account:2"));
  * await both.run(() => sell("42"), { wait: 2_000 });
@@ -111,7 +111,7 @@ export class MultiLock extends LockFace<MultiHold> {
     return this.#best(FREE, ({ lock }) => lock.remainTimeToLive(), isOpen);
   }
 
-  /** What the members are granted together; undefined if `ask.wait` was not enough. @internal */
+  /** Takes the members; undefined if `request.wait` was not enough. @internal */
   protected collect(
     requests: readonly MemberRequest[],
     request: OwnedRequest,
@@ -119,12 +119,12 @@ export class MultiLock extends LockFace<MultiHold> {
     return new AllOrNone(this.#members, requests, request).collect();
   }
 
-  /** What one member answers to a question, in time. @internal */
+  /** Bounds the time for one member's answer to a question. @internal */
   protected inTime<T>(_member: Member, answer: Promise<T>): Promise<T> {
     return answer;
   }
 
-  /** Of too few answers. @internal */
+  /** The error for too few answers. @internal */
   protected unanswered(results: readonly Settled<unknown>[]): unknown {
     return rejected(results)[0];
   }
@@ -160,7 +160,7 @@ export class MultiLock extends LockFace<MultiHold> {
     GroupRecord.push(own.owner, members.key, group);
     group.announce(begun, request.callSite);
     const hold = new MultiHold(group, members);
-    // A hold that only its caller knows is watched for being dropped: nothing here may keep it.
+    // A bare call's hold is watched for being dropped by its caller, so nothing here may refer to it.
     if (request.owner) group.view = hold;
     return this.handOut(hold, request);
   }
@@ -184,7 +184,7 @@ export class MultiLock extends LockFace<MultiHold> {
     return GroupRecord.of(owner, this.#members.key)?.release();
   }
 
-  /** Its owners alone know of theirs. @internal */
+  /** A group keeps no list of bare holds: each owner's record has its own. @internal */
   protected override hasBareHold(): boolean {
     return false;
   }
@@ -194,7 +194,7 @@ export class MultiLock extends LockFace<MultiHold> {
     this.#members.emit("error", { ownerId, cause });
   }
 
-  /** Asks all members; one that is silent is not waited for once a quorum has answered and `isDecided`. @internal */
+  /** Asks all members. Once a quorum has answered and `isDecided`, silent members are not waited for. @internal */
   protected async ask<T>(
     question: (member: Member) => Promise<T>,
     isDecided: (results: readonly Settled<T>[]) => boolean = () => true,
@@ -211,7 +211,7 @@ export class MultiLock extends LockFace<MultiHold> {
     return results;
   }
 
-  /** `where`: the call whose options these are. */
+  /** `where`: the name of the call that got the options. */
   async #count(
     options: OwnerOptions | undefined,
     where: string,
@@ -228,8 +228,8 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /**
-   * What is true of the group, where each member has its own answer, `none` at least. `isOpen`: whether members without
-   * an answer leave it undecided, if by theirs it may be anything from `least` to `most`.
+   * The group's answer to a question whose least answer is `none`. Members without an answer could make it anything from
+   * `least` to `most`; `isOpen`: whether that leaves the question undecided.
    */
   async #best(
     none: number,

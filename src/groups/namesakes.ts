@@ -9,8 +9,8 @@ import type { MemberRequest } from "./member-requests.js";
 import { type Member, type Members, memberKey } from "./members.js";
 
 /**
- * A call that has `taken` some members was refused another one. Asks the server of that one, once for each pair of members
- * and for `within` milliseconds at most, whether it has the call's own hold on a namesake.
+ * A member has `refused` a call that has `taken` others. Asks that member's server, once for each pair of members and for
+ * `within` milliseconds at most, whether it has the call's own hold on a namesake.
  * @throws UNSUPPORTED if so
  */
 export async function assertNotItself(

@@ -1,4 +1,4 @@
-/** Listening to the masters of a RedLock: a hint from one is none, for with one vote free nobody wins. */
+/** Listening to the masters of a RedLock. One master's hint wakes no call: with one vote free no call wins. */
 import type { Acquisition, Listener } from "../engine/acquisition.js";
 import type { LockAcquisition } from "../locks/acquire.js";
 import { noop } from "../locks/work.js";
@@ -6,8 +6,11 @@ import type { Members } from "./members.js";
 import { answers, isAnswer, type Vote } from "./votes.js";
 
 /**
- * Wakes the call of a round that too few answered in time when late answers make a majority: nobody else may, for a
- * release that fell into the silence was announced before the call could try for it. Returns the way to stop.
+ * Wakes the call of a round with too few answers when late answers make a majority. Returns the way to stop. Without it:
+ *
+ *     the holder releases, and its message calls for a round
+ *     the masters are silent: the round fails
+ *     the masters answer again; no further message comes, and the call sleeps on
  */
 export function wakeByLateAnswers(
   members: Members,
@@ -19,7 +22,7 @@ export function wakeByLateAnswers(
   const answered = () => {
     if (--missing > 0) return;
     members.engine.queue(members.key)?.hint();
-    // A call that re-enters stands in no line.
+    // A call that re-enters is in no queue.
     call.resume();
   };
   const silent = members.all.filter((_, i) => !isAnswer(votes[i]));
@@ -29,7 +32,7 @@ export function wakeByLateAnswers(
   };
 }
 
-/** `heard`: who has given a hint since the last try; emptied by every try, which sees what came before it. */
+/** `heard`: the calls that got a hint since the last try. Each try empties it, since the try sees what came before. */
 export function listenToMost(
   calls: readonly LockAcquisition[],
   quorum: number,

@@ -1,6 +1,7 @@
 /**
- * One call for a RedLock, as the engine sees it: each try is a round in which all masters are asked at once. Won, the
- * call has what a majority granted; lost, all is given back at once, where no answer came too.
+ * One call for a RedLock, as the engine sees it: each try is a round in which all masters are asked at once. A round that a
+ * majority grants gives the call its hold. After a lost round every grant is given back at once, also at masters that gave
+ * no answer.
  */
 import { instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
@@ -38,7 +39,7 @@ import {
 } from "./votes.js";
 
 const NO_CO_WAITERS: CoWaiters = [];
-/** The random part of the pause before a try doubles with each split of the votes in a row, so often at most. */
+/** The random part of the pause before a try doubles with each split vote in a row, so many times at most. */
 const MOST_DOUBLINGS = 2;
 
 export class RedlockAttempt extends Acquisition<GroupGrant> {
@@ -46,13 +47,13 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   readonly #masters: Masters;
   readonly #requests: readonly MemberRequest[];
   readonly #request: OwnedRequest;
-  /** Of the next round, in the order of the members. */
+  /** The calls of the next round, in the order of the members. */
   #calls: readonly MemberAcquisition[];
   #backoff: RoundBackoff | undefined;
   #leave: readonly (() => void)[] = [];
   #stopAwaiting = noop;
   #group: GroupGrant | undefined;
-  /** Rounds in a row whose votes were split. */
+  /** How many rounds in a row had split votes. */
   #clashes = 0;
 
   constructor(members: Members, masters: Masters, requests: readonly MemberRequest[], request: OwnedRequest) {
@@ -81,8 +82,8 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   }
 
   /**
-   * In round times, so that those who are woken by the same release do not split the votes: who was served longest ago
-   * tries first. Only where the votes were split all the same it is random.
+   * Calls that one release wakes would split the votes, so they back off in whole rounds: the process that was served
+   * longest ago tries first. After a split vote a random part is added.
    */
   override get backoff(): number {
     const { random, clock } = this.#members;
@@ -138,7 +139,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     return listenToMost(this.#calls, this.#members.quorum, heard, listener);
   }
 
-  /** Its next round counts the masters' words on those commands; the others it asks as ever. */
+  /** The next round counts the masters' answers to these releases as votes, and asks the other masters as usual. */
   override succeed(key: string, own: number | undefined): Successor | undefined {
     if (this.over) return undefined;
     const index = this.#requests.findIndex(({ member }) => memberKey(member) === key);
@@ -148,7 +149,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   override async attempt(limit: number, coWaiters: CoWaiters): Promise<Attempt<GroupGrant>> {
     this.#members.assertOpen();
     const connecting = this.#masters.connecting(this.#answerTime(0));
-    // A call of the same owner that comes after this one is not to overtake it.
+    // No await without need: during it the owner's next call would overtake this one.
     if (connecting) await connecting;
     if (this.over) return { granted: false, ttl: -1 };
     this.#stopAwaiting();
@@ -160,9 +161,9 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     const round = this.#calls.map((call, i) => {
       if (areEnough && isSpared(this.#member(i)))
         return Promise.reject(this.#member(i).env.runner.unavailable(call.lockName));
-      // The round as a whole began now, whatever its commands have to wait for.
+      // Validity counts from the begin of the round, however long a command waits behind others.
       call.since = call.successor?.sent ?? instant(this.#member(i).env.clock);
-      // Places are not for one who needs a majority of them, marks are: readers let writers go first.
+      // A ticket of one master is no use to a call that needs a majority; a waiting writer's mark is: it keeps new readers out.
       const known = coWaiters && call.traits.advertised ? NO_CO_WAITERS : undefined;
       const within = Math.min(limit, this.#answerTime(i));
       const isPassed = call.successor !== undefined;
@@ -186,7 +187,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     }
     this.#backoff?.heard.clear();
     if (!nested && !inherits) this.#backoff?.served(this.#members.clock.mono());
-    // For so long the next one of this process need not try.
+    // For so long the next call of this process need not try.
     return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#members)) };
   }
 
@@ -209,7 +210,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     this.#clashes = granted(votes).length > 0 ? Math.min(MOST_DOUBLINGS, this.#clashes + 1) : 0;
     const all = answers(votes) < quorum ? await settled(round, (so) => answers(so) >= quorum) : votes;
     await returned;
-    // Nobody else has it, so that null would not be true.
+    // A majority granted the round, too late: null would mean that another owner has the lock.
     if (this.single && countInFavour(all) >= quorum) {
       throw new LockLostError(this.lockName, "expired", this.#members.clock.wall());
     }
@@ -219,10 +220,10 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     throw tooFewAnswers(this.#members, all, granted(all).length);
   }
 
-  /** Everywhere; resolves when those who granted something have confirmed it, as far as they answer. */
+  /** Gives the round back at all masters; resolves when the masters that had granted it have confirmed, or their time is over. */
   async #giveBack(limit: number, votes: readonly Vote[]): Promise<void> {
     const calls = this.#calls;
-    // A refusal leaves nothing to give back but the mark of a writer who waits, which is to stay.
+    // A refused call left nothing but a waiting writer's mark, which has to stay.
     this.#calls = calls.map((call, i) =>
       call.traits.advertised && isRefusal(votes[i])
         ? call

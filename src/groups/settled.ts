@@ -1,8 +1,9 @@
 /** Waiting for some of many answers. */
-/** What a promise came to; undefined while it is open. */
+
+/** The outcome of a promise; undefined while the promise is open. */
 export type Settled<T> = PromiseSettledResult<T> | undefined;
 
-/** Resolves with what each promise came to so far, once `enough` says so or all are settled. */
+/** Resolves with the outcomes so far, once `enough` says so or all promises are settled. */
 export function settled<T>(
   promises: readonly Promise<T>[],
   enough: (results: readonly Settled<T>[]) => boolean,
@@ -24,7 +25,7 @@ export function settled<T>(
   });
 }
 
-/** Undefined for what is open or was rejected. */
+/** Undefined if the promise is open or was rejected. */
 export function answerOf<T>(result: Settled<T>): T | undefined {
   return result?.status === "fulfilled" ? result.value : undefined;
 }
@@ -33,7 +34,7 @@ export function fulfilled<T>(results: readonly Settled<T>[]): T[] {
   return results.flatMap((result) => (result?.status === "fulfilled" ? [result.value] : []));
 }
 
-/** How many of them are fulfilled. */
+/** How many promises are fulfilled. */
 export function countFulfilled(results: readonly Settled<unknown>[]): number {
   let count = 0;
   for (const result of results) if (result?.status === "fulfilled") count++;

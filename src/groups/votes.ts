@@ -1,4 +1,4 @@
-/** What the masters of a RedLock say, and how long they are listened to. */
+/** The votes of a RedLock's masters, and how long a round waits for them. */
 import { isLockError, type LockError, QuorumError, withErrors } from "../base/errors.js";
 import type { Attempt } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
@@ -8,9 +8,9 @@ import { rejected, type Settled } from "./settled.js";
 
 export type Vote = Settled<Attempt<Grant>>;
 
-/** Milliseconds. */
+/** Milliseconds that a master has for its answer, however short the lease. */
 export const SHORTEST_ANSWER_TIME = 50;
-/** Of a lease that one master may take for its answer. */
+/** The share of a lease that one master has for its answer. */
 const SHARE_OF_LEASE = 1 / 100;
 
 /** Milliseconds that one master has for its answer. `lease`: milliseconds; undefined for the watchdog's. */
@@ -19,10 +19,10 @@ export function answerTime({ settings }: Env, lease: number | undefined): number
   return Math.min(settings.commandTimeout, Math.max(SHORTEST_ANSWER_TIME, share));
 }
 
-/** Milliseconds: with members that wake waiters one by one a waiter has to look, at random times up to this. */
+/** Milliseconds: where members wake waiters one by one (fair locks), a waiter for a majority tries at random times up to this. */
 const LONGEST_LOOK = 250;
 
-/** What was granted. */
+/** The grants among the votes. */
 export function granted(votes: readonly Vote[]): Grant[] {
   const grants: Grant[] = [];
   for (const vote of votes)
@@ -30,7 +30,7 @@ export function granted(votes: readonly Vote[]): Grant[] {
   return grants;
 }
 
-/** Whether a majority has granted the round, or none can any more. */
+/** Whether a majority has granted the round, or no majority can any more. */
 export function isDecided(votes: readonly Vote[], quorum: number): boolean {
   let inFavour = 0;
   let open = 0;
@@ -41,17 +41,17 @@ export function isDecided(votes: readonly Vote[], quorum: number): boolean {
   return inFavour >= quorum || inFavour + open < quorum;
 }
 
-/** Whether a master has answered, with a grant that came too late also. */
+/** Whether a master has answered; a grant that came too late counts as an answer. */
 export function isAnswer(vote: Vote): boolean {
   return vote?.status === "fulfilled" || isLockError(vote?.reason, "LOCK_LOST");
 }
 
-/** Whether a master's vote was overtaken: its hold, which the call was to re-enter, turned out to be lost. */
+/** Whether the vote tells nothing: the hold that the call was to re-enter at this master turned out to be lost. */
 function isOutdated(vote: Vote): boolean {
   return vote?.status === "fulfilled" && !vote.value.granted && vote.value.ttl === 0;
 }
 
-/** Whether a master has said that somebody else holds it. */
+/** Whether a master has said that another owner holds the lock. */
 export function isRefusal(vote: Vote): boolean {
   return vote?.status === "fulfilled" && !vote.value.granted && vote.value.ttl !== 0;
 }
@@ -60,7 +60,7 @@ export function answers(votes: readonly Vote[]): number {
   return votes.filter(isAnswer).length;
 }
 
-/** Milliseconds until a majority may be free, if nobody renews or gives back; Infinity if that is not known. */
+/** Milliseconds until a majority of masters may be free, if no holder renews or releases; Infinity if that is not known. */
 function untilFree({ quorum }: Members, votes: readonly Vote[]): number {
   const waits = votes.map((vote) => {
     if (vote?.status !== "fulfilled") return isAnswer(vote) ? 0 : Number.POSITIVE_INFINITY;
@@ -70,13 +70,13 @@ function untilFree({ quorum }: Members, votes: readonly Vote[]): number {
   return waits.sort((a, b) => a - b)[quorum - 1] ?? 0;
 }
 
-/** Milliseconds until a look is due where no message can be counted on; Infinity where one can. */
+/** Milliseconds until a try without a message is due; Infinity where messages can be relied on. */
 export function untilLook({ random, all: members }: Members): number {
   const serverQueued = members.some(({ backend }) => backend.traits.serverQueued);
   return serverQueued ? random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
 }
 
-/** Milliseconds until another round, if no message comes before; 0 for one at once, -1 if that is not known. */
+/** Milliseconds until the next round, if no message comes before; 0: at once, -1: not known. */
 export function untilNextLook(members: Members, votes: readonly Vote[], backoff: number): number {
   const free = untilFree(members, votes);
   if (free === 0 && votes.some(isOutdated)) return 0;
@@ -89,7 +89,7 @@ export function countInFavour(votes: readonly Vote[]): number {
   return votes.filter((vote) => isAnswer(vote) && !isRefusal(vote) && !isOutdated(vote)).length;
 }
 
-/** The error for a call that got too few answers: what the masters agree on, or QUORUM. */
+/** The error for a call that got too few answers: the error that all masters agree on, or QUORUM. */
 export function tooFewAnswers(
   { name, all: members }: Members,
   results: readonly Settled<unknown>[],
@@ -104,17 +104,17 @@ export function tooFewAnswers(
   return agreed ? withErrors(first, errors) : new QuorumError(name, votes, members.length, errors);
 }
 
-/** The error for a call whose wait is over while masters are away: of those, for the others are not why. */
+/** The error for a call whose wait is over while masters are away: made of the errors of these masters alone. */
 export function nobodyAnswered({ name, all: members }: Members): LockError | undefined {
   const errors = members.filter(isUnresponsive).map(({ env }) => env.runner.unavailable(name));
   return errors[0] && withErrors(errors[0], errors);
 }
 
-/** The error for work on the members of a hold that fewer than `quorum` of them did. */
+/** The error for work that fewer than `quorum` members of a hold have done. */
 export function tooFewDone(results: readonly Settled<unknown>[], quorum: number): unknown {
   const errors = rejected(results);
   const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
-  // A majority may do without members that are lost: then it failed for another reason.
+  // With a quorum of members not lost, the lost ones are not why the work failed.
   const isLost = results.length - errors.filter(isLoss).length < quorum;
   const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
   return first ? withErrors(first as LockError, errors) : errors[0];
