@@ -1,11 +1,11 @@
-/** Certificates of a test's own authority, made by openssl: one that is good for 127.0.0.1, and one that has expired. */
+/** Certificates of a test's own authority, made by openssl: one that is valid for 127.0.0.1, and one that has expired. */
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** Why no certificates can be made here, for `test.skipIf`; undefined where they can. */
+/** The reason why this machine cannot make certificates, for `test.skipIf`; undefined if it can. */
 export const noCertificates: string | undefined = whyNot();
 
 function whyNot(): string | undefined {
@@ -18,9 +18,9 @@ function whyNot(): string | undefined {
 }
 
 export interface Certificates extends AsyncDisposable {
-  /** What clients are told to trust. */
+  /** The certificate of the authority, which clients are told to trust. */
   readonly ca: string;
-  /** Arguments of redis-server: TLS with that certificate on the port, beside its plain one. */
+  /** Arguments of redis-server: it also listens to TLS on `port`, with that certificate, beside its plain port. */
   argsFor(port: number, which: "good" | "expired"): string[];
 }
 

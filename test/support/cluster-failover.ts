@@ -1,14 +1,14 @@
-/** Failovers of a running cluster: asked for, or forced by the death of a master; and the way back of the one that died. */
+/** Failovers of a running cluster: requested, or forced by the death of a master; and the return of the dead master. */
 import type { RedisCluster } from "./redis-cluster.js";
 import type { RedisServer } from "./redis-server.js";
 import { until } from "./until.js";
 
-/** A replica notices, asks the others and is elected; then it has to get round. */
+/** Time for a whole failover: a replica notices, asks the masters, is elected, and all nodes learn of it. */
 const TIMEOUT = 20_000;
 const EVERY = 20;
 /**
- * Redis gives a failover up that takes longer than five seconds, as it may on a busy machine. Masters do not vote about one node
- * twice within two node time-outs, and a replica that lost asks again after four.
+ * Redis gives up a failover that takes longer than five seconds, which can happen on a busy machine. After that, masters do
+ * not vote about the same node again for two node time-outs, and a replica that lost asks again after four.
  */
 const ABORTED = 7_000;
 const ATTEMPTS = 5;
@@ -16,21 +16,21 @@ const ATTEMPTS = 5;
 export interface Failover {
   readonly before: RedisServer;
   readonly after: RedisServer;
-  /** `performance.now()` when the old master could answer nobody any more, and when all knew the new one. */
+  /** `performance.now()` when the old master could no longer answer, and when all nodes knew the new one. */
   readonly diedAt: number;
   readonly knownAt: number;
 }
 
-/** CLUSTER FAILOVER on a replica of the key's master, which hands over all it has and becomes a replica. */
+/** CLUSTER FAILOVER on a replica of the key's master: the master hands all its data over and becomes a replica. */
 export async function politeFailover(cluster: RedisCluster, key: string): Promise<Failover> {
-  // Masters vote about the same node only once in two node time-outs.
+  // Masters vote about the same node only once in two node time-outs, so the time-out is made short first.
   await cluster.makeHasty();
   const failover = await calmFailover(cluster, key);
   await cluster.makeCalm();
   return failover;
 }
 
-/** Likewise, and nobody who stands still meanwhile is replaced. */
+/** The same at the usual node time-out: a node that stands still meanwhile is not replaced. */
 export async function calmFailover(cluster: RedisCluster, key: string): Promise<Failover> {
   const before = await cluster.masterFor(key);
   const replica = await replicaOf(cluster, before);
@@ -38,7 +38,7 @@ export async function calmFailover(cluster: RedisCluster, key: string): Promise<
   return askFor(["CLUSTER", "FAILOVER"], cluster, key, { before, replica });
 }
 
-/** CLUSTER FAILOVER FORCE on a replica whose master has been killed: nobody waits for the others to notice. */
+/** CLUSTER FAILOVER FORCE on a replica whose master has been killed: it need not wait until the others notice. */
 export function forcedFailover(
   cluster: RedisCluster,
   key: string,
@@ -64,7 +64,7 @@ async function askFor(
   }
 }
 
-/** Kills the key's master, unless that was done, and waits until a replica has taken over. */
+/** Kills the key's master unless the caller has done so, and waits until a replica has taken over. */
 export async function hardFailover(
   cluster: RedisCluster,
   key: string,
@@ -75,7 +75,7 @@ export async function hardFailover(
   return untilTakenOver(cluster, key, before, performance.now());
 }
 
-/** Has a master replaced that does not answer any more; resolves when another one reigns. */
+/** Has the cluster replace a master that no longer answers; resolves when all know the new master. */
 export async function untilTakenOver(
   cluster: RedisCluster,
   key: string,
@@ -88,7 +88,7 @@ export async function untilTakenOver(
   return failover;
 }
 
-/** Resolves when all nodes that answer, but the old master, name another one of the key. */
+/** Resolves when all nodes that answer, except the old master, name another master for the key. */
 async function untilKnown(
   cluster: RedisCluster,
   key: string,
@@ -111,7 +111,7 @@ async function untilKnown(
   return { before, after, diedAt, knownAt: performance.now() };
 }
 
-/** Starts a killed node again; the others make a replica of it. Resolves when it has its copy. */
+/** Restarts a killed node, which the others make a replica. Resolves when it has its copy of the data. */
 export async function rejoin(cluster: RedisCluster, node: RedisServer): Promise<void> {
   await node.restart();
   await untilInStep(node);
@@ -125,7 +125,7 @@ export async function rejoin(cluster: RedisCluster, node: RedisServer): Promise<
   );
 }
 
-/** A replica of that master, by the master's own word. */
+/** A replica of that master, as the master itself reports it. */
 export async function replicaOf(cluster: RedisCluster, master: RedisServer): Promise<RedisServer> {
   const found = await until(`${master.port} has a replica`, async () => {
     const info = await master.info("replication");
@@ -146,7 +146,7 @@ export async function untilReplicated(master: RedisServer, replica: RedisServer)
   );
 }
 
-/** Resolves when it is a replica that has all that its master has. */
+/** Resolves when this server is a replica that has all data of its master. */
 export async function untilInStep(replica: RedisServer): Promise<void> {
   await until(
     `${replica.port} is a replica in step`,

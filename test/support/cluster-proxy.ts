@@ -8,7 +8,7 @@ import type { Endpoint } from "./redis-call.js";
 import type { RedisCluster } from "./redis-cluster.js";
 import { type ClusterClientOptions, TrackedClients } from "./tracked-clients.js";
 
-/** Starts one proxy a node. */
+/** Starts one proxy for each node. */
 export async function startClusterProxy(
   cluster: RedisCluster,
   options: ProxyOptions = {},
@@ -19,7 +19,7 @@ export async function startClusterProxy(
 }
 
 export class ClusterProxy {
-  /** By the port of the node behind. */
+  /** Each proxy by the port of the node behind it. */
   readonly proxies: ReadonlyMap<number, FaultProxy>;
   /** The proxies' addresses, for `new Cluster(startupNodes, { natMap })`. */
   readonly startupNodes: Endpoint[];

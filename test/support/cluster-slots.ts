@@ -10,14 +10,14 @@ const MIGRATE_TIMEOUT = 5_000;
 const AT_ONCE = 100;
 
 export interface SlotMove {
-  /** One that lies in the slot. */
+  /** A key that lies in the slot. */
   readonly key: string;
   readonly slot: number;
   readonly from: RedisServer;
   readonly to: RedisServer;
 }
 
-/** Moves the slot of a key, and all keys in it, to another master: to that one, or to any. */
+/** Moves the slot of a key, and all keys in it, to the master `to`, or to any other master. */
 export async function moveSlot(cluster: RedisCluster, key: string, to?: RedisServer): Promise<SlotMove> {
   const move = await openMove(cluster, key, to);
   await moveKeys(move);
@@ -25,7 +25,7 @@ export async function moveSlot(cluster: RedisCluster, key: string, to?: RedisSer
   return move;
 }
 
-/** The first step: from now on keys that the old master does not have are asked for at the new one. */
+/** The first step: from now on clients are sent to the new master for keys that the old master does not have. */
 export async function openMove(cluster: RedisCluster, key: string, to?: RedisServer): Promise<SlotMove> {
   const from = await cluster.masterFor(key);
   const target = to ?? (await cluster.masters()).find((node) => node !== from);
@@ -37,7 +37,7 @@ export async function openMove(cluster: RedisCluster, key: string, to?: RedisSer
   return { key, slot, from, to: target };
 }
 
-/** The second step, for all keys that the old master has, or for those that are named. */
+/** The second step: moves all keys of the slot that the old master has, or only the named ones. */
 export async function moveKeys({ slot, from, to }: SlotMove, only?: readonly string[]): Promise<void> {
   for (;;) {
     const keys = only ?? (await keysIn(from, slot));
@@ -49,8 +49,8 @@ export async function moveKeys({ slot, from, to }: SlotMove, only?: readonly str
 }
 
 /**
- * The last step: the new master owns the slot. Resolves when all nodes that answer say so, and are of one epoch: else the
- * next move could get the same epoch, and the quarrel over that one would take the slot away again, with its keys.
+ * The last step: the new master owns the slot. Resolves when all nodes that answer say so and agree on its config epoch.
+ * Without that agreement the next move could get the same epoch; the conflict would take the slot, and its keys, away again.
  */
 export async function closeMove(cluster: RedisCluster, { slot, from, to, key }: SlotMove): Promise<void> {
   const toId = await idOf(to);

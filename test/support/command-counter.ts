@@ -1,6 +1,6 @@
 /**
- * Which commands a server really got from its clients, by MONITOR: not what a client meant to send, but what arrived,
- * whoever sent it and however often. What scripts call is left out.
+ * The commands that a server really received from clients, seen by MONITOR: what arrived, not what a client meant to
+ * send; from every sender, and each repetition. Commands that scripts call are left out.
  */
 import { connect, type Socket } from "node:net";
 import { CLIENT_INDEX, clientKey } from "../../src/base/names.js";
@@ -9,11 +9,11 @@ import { decode, encodeCommand, FrameReader } from "./resp.js";
 import { until } from "./until.js";
 
 export interface CounterOptions {
-  /** What is not counted. */
+  /** Returns true for commands that are not counted. */
   readonly leavesOut?: (command: readonly string[]) => boolean;
 }
 
-/** What a client tells of itself once something has lasted for a second: on a busy machine, of anything. */
+/** True for the presence that a client publishes once something has lasted a second: on a busy machine anything can. */
 export function isPresence(command: readonly string[]): boolean {
   return command.some((word) => word === CLIENT_INDEX || word.startsWith(clientKey("")));
 }
@@ -44,7 +44,7 @@ export class CommandCounter {
   #commands: string[][] = [];
   #lastMarker = 0;
 
-  /** Reads a connection that is (about to be) in MONITOR mode; `countCommands` makes one. */
+  /** Reads a connection that is in MONITOR mode, or about to be; `countCommands` makes one. */
   constructor(server: Endpoint, socket: Socket, { leavesOut = () => false }: CounterOptions = {}) {
     this.#server = server;
     this.#leavesOut = leavesOut;
@@ -57,8 +57,8 @@ export class CommandCounter {
   }
 
   /**
-   * Resolves when all that the server has executed by now is counted. It sends a marker (left out of the count) until
-   * one comes back by MONITOR; more than one is only needed while MONITOR itself is still on its way.
+   * Resolves when everything that the server has executed by now is counted. It sends a marker (not counted) until one
+   * comes back by MONITOR. More than one is needed only while MONITOR itself is still on its way.
    */
   async settle(): Promise<void> {
     const first = markers + 1;
@@ -73,13 +73,13 @@ export class CommandCounter {
     return this.#commands.map((command) => [...command]);
   }
 
-  /** How many of them have one of these names. Call `settle` first. */
+  /** How many of the commands have one of these names. Call `settle` first. */
   of(...names: string[]): number {
     const wanted = new Set(names.map((name) => name.toUpperCase()));
     return this.#commands.filter(([name]) => wanted.has(name ?? "")).length;
   }
 
-  /** Starts again from nothing; what the server has executed by now is not counted later either. */
+  /** Starts again from zero; commands that the server has executed by now are not counted later either. */
   async reset(): Promise<void> {
     await this.settle();
     this.#commands = [];

@@ -6,7 +6,7 @@ import { anyCommand, type FaultKind, type Matcher } from "./proxy-faults.js";
 export interface RecordedCommand {
   /** Number of the connection, from 1 in the order they were made. */
   readonly connection: number;
-  /** Its words, the name in capitals. */
+  /** The command's words, the name in capitals. */
   readonly command: readonly string[];
   /** `swallowed`: lost in a black hole. `cut`: executed, the reply is lost. `drop`, `hold`: not executed (yet). */
   readonly fate: "passed" | "swallowed" | FaultKind;
@@ -17,7 +17,7 @@ export class CommandRecord {
   readonly #listeners = new Set<(recorded: RecordedCommand) => void>();
   #commands: RecordedCommand[] = [];
 
-  /** With `keep` false it only tells its listeners. */
+  /** If `keep` is false, the record only tells its listeners. */
   constructor(keep: boolean) {
     this.#keep = keep;
   }

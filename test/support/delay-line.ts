@@ -1,12 +1,12 @@
 /**
- * A first-in, first-out line of actions, each of which may be held back for a while. What comes later waits behind
- * it, as bytes of one connection do.
+ * A first-in, first-out line of actions. Each action may be delayed, and later actions wait behind it, as the bytes of
+ * one connection do.
  */
 export class DelayLine {
   readonly #waiting: { readonly due: number; readonly action: () => void }[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  /** Runs `action` in `delay` ms, but not before those that were pushed earlier; at once if nothing is in its way. */
+  /** Runs `action` after `delay` ms, but never before earlier actions; at once if there is neither. */
   push(delay: number, action: () => void): void {
     if (delay <= 0 && this.#waiting.length === 0) {
       action();
@@ -16,12 +16,12 @@ export class DelayLine {
     this.#arm();
   }
 
-  /** Runs all that waits, now. */
+  /** Runs all waiting actions now. */
   flush(): void {
     this.#runUntil(Number.POSITIVE_INFINITY);
   }
 
-  /** Forgets all that waits. */
+  /** Forgets all waiting actions. */
   clear(): void {
     this.#waiting.length = 0;
     clearTimeout(this.#timer);

@@ -1,6 +1,6 @@
 import type { LockEventName } from "../../src/index.js";
 
-/** All that a client tells. */
+/** All events of a client. */
 export const EVENTS: readonly LockEventName[] = [
   "acquired",
   "released",

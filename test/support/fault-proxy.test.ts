@@ -21,7 +21,7 @@ interface Client {
   disconnect(): void;
 }
 
-/** All else is ioredis' default. */
+/** All other options have ioredis' defaults. */
 const retryStrategy = (): number => 1;
 
 const versions: [name: string, create: (port: number) => Client][] = [

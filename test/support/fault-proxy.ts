@@ -13,7 +13,7 @@ import type { Endpoint } from "./redis-call.js";
 import { type ClientOptions, TrackedClients } from "./tracked-clients.js";
 
 export interface ProxyOptions {
-  /** False keeps no record of the commands, for runs of millions. */
+  /** With false the proxy keeps no record of the commands, for runs of millions. */
   readonly record?: boolean;
 }
 
@@ -32,7 +32,7 @@ export class FaultProxy {
   readonly #record: CommandRecord;
   readonly #clients = new TrackedClients();
   readonly #connections = new Set<ProxyConnection>();
-  /** Clients that were accepted into a black hole. */
+  /** Client sockets that were accepted while the proxy was a black hole. */
   readonly #lost = new Set<Socket>();
   readonly #faults = new Set<ArmedFault>();
   #delays: { readonly ms: number; readonly match: Matcher | undefined }[] = [];
@@ -41,7 +41,7 @@ export class FaultProxy {
   #stalled = false;
   #refusing = false;
 
-  /** Takes over a listener that listens already; `startProxy` makes one. */
+  /** Takes over a listener that already listens; `startProxy` makes one. */
   constructor(target: Endpoint, listener: Server, port: number, { record = true }: ProxyOptions) {
     this.target = target;
     this.port = port;
@@ -75,23 +75,23 @@ export class FaultProxy {
     return this.#arm(new ArmedHold(match));
   }
 
-  /** Holds replies back by `ms`, of all commands (and pushes) or of those that match, until `restore`. */
+  /** Delays replies by `ms` until `restore`: those to commands that match, or all replies and pushes. */
   delayReplies(ms: number, match?: Matcher): void {
     this.#delays.push({ ms, match });
   }
 
-  /** Loses all bytes both ways, closings included, until `restore`; new connections are accepted and hear nothing. */
+  /** Loses all bytes and closes in both directions until `restore`; new connections are accepted but hear nothing. */
   blackhole(): void {
     this.#silent = true;
   }
 
-  /** Holds all bytes back until `restore`, which lets them through: a partition that heals in time. */
+  /** Holds all bytes back until `restore`, which then lets them through: a partition that heals. */
   stall(): void {
     this.#stalled = true;
     for (const connection of this.#connections) connection.stall();
   }
 
-  /** Resets all connections, and every new one as soon as it is made, until `restore`. */
+  /** Resets all connections, and every new connection at once, until `restore`. */
   refuse(): void {
     this.#refusing = true;
     this.cut();
@@ -104,8 +104,8 @@ export class FaultProxy {
   }
 
   /**
-   * Ends delays, black hole, stall and refusal. Connections that lost bytes are reset, as TCP never goes on after a
-   * gap. Faults that wait for a command stay armed.
+   * Ends delays, black hole, stall and refusal. Connections that lost bytes are reset, because TCP never continues after
+   * a gap. Faults that wait for a command stay armed.
    */
   restore(): void {
     this.#delays = [];
@@ -121,12 +121,12 @@ export class FaultProxy {
     return this.#connections.size;
   }
 
-  /** All commands that clients sent, in order; those behind a dropped or held one of their connection left out. */
+  /** All commands that clients sent, in order, except those that a connection sent after a dropped or held command. */
   get commands(): readonly RecordedCommand[] {
     return this.#record.all();
   }
 
-  /** How many commands that match were sent since the start or the last `clear`. */
+  /** How many matching commands were sent since the start or the last `clear`. */
   count(match?: Matcher): number {
     return this.#record.count(match);
   }
@@ -136,12 +136,12 @@ export class FaultProxy {
     this.#record.clear();
   }
 
-  /** Calls `listener` for each command before it is passed on. Returns the way to stop that. */
+  /** Calls `listener` for each command before the proxy passes it on. Returns a function that stops this. */
   onCommand(listener: (recorded: RecordedCommand) => void): () => void {
     return this.#record.listen(listener);
   }
 
-  /** Ends everything, withheld requests included. */
+  /** Ends everything, also withheld requests. */
   async stop(): Promise<void> {
     this.#clients.disconnectAll();
     this.#silent = false;

@@ -1,24 +1,24 @@
 /**
- * Ports for servers and proxies, each lent to one test of one process at a time: a client that still knocks at a
- * killed server must not reach another test's. So each process takes whole blocks of ports and guards a block by
- * listening on its first one, which ends with the process, however that ends.
+ * Ports for servers and proxies, each lent to one test of one process at a time, because a client that still tries to
+ * reach a killed server must not reach the server of another test. Each process takes whole blocks of ports. It guards a
+ * block by listening on the block's first port, which ends with the process, however that ends.
  *
- * All lie below the range that Linux gives to outgoing connections, so that a killed server finds its port again.
+ * All ports lie below the range that Linux gives to outgoing connections, so a restarted server finds its port free.
  */
 import { createServer, type Server } from "node:net";
 
 const LOWEST = 10_000;
 const BLOCKS = 250;
 const BLOCK_SIZE = 40;
-/** How far above its port a cluster node's bus listens; the blocks end below the first bus. */
+/** The bus of a cluster node listens this far above its port; the blocks end below the first bus. */
 const BUS_OFFSET = 10_000;
 const ATTEMPTS = 500;
 
-/** Ports of our blocks that nobody has now, the longest unused first. */
+/** Ports of our blocks that are not lent now, the longest unused first. */
 const unused: number[] = [];
 const lent = new Set<number>();
 
-/** A port of 127.0.0.1 on which nobody listens, and neither on that of its cluster bus. */
+/** A port of 127.0.0.1 that is free, and whose cluster bus port is free too. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = unused.shift();
@@ -31,7 +31,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port between ${LOWEST} and ${LOWEST + BLOCKS * BLOCK_SIZE}`);
 }
 
-/** Gives a port back to be lent again. A port that `freePort` has not lent is none of its business. */
+/** Takes a port back, to lend it again. Ports that `freePort` has not lent are ignored. */
 export function releasePort(port: number): void {
   if (lent.delete(port)) unused.push(port);
 }

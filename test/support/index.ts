@@ -1,6 +1,6 @@
 /**
- * What tests need to run against real servers and real faults: servers, clusters, proxies, worker processes, and ways
- * to see what is on the server. `worker-child.mjs` is imported by the workers themselves.
+ * The tools of tests against real servers and real faults: servers, clusters, proxies, worker processes, and ways
+ * to see what is on the server. `worker-child.mjs` is not here: the workers import it themselves.
  */
 
 export * from "./certificates.js";

@@ -1,6 +1,6 @@
 /**
- * Tests take holds that nobody keeps, to stand for somebody else's: these must not be given back whenever the garbage happens
- * to be collected. Loaded before each test file; one that is about garbage calls {@link letGo}.
+ * Some tests take a hold and drop the object, to stand for another process. Garbage collection must not give such a hold
+ * back at some random moment. This file is loaded before each test file; a test about garbage calls {@link letGo}.
  */
 const { prototype } = FinalizationRegistry;
 const { register } = prototype;
@@ -10,7 +10,7 @@ prototype.register = (target) => {
   kept.push(target);
 };
 
-/** From here on what is garbage is told to registries, as ever. */
+/** From here on, registries are told of garbage again, as usual. */
 export function letGo(): void {
   prototype.register = register;
 }

@@ -1,6 +1,6 @@
 /**
- * The whole state of keys, for tests that pin what is on the server and not only what a client says about it. Each
- * key is read by one script, so that it cannot change or lapse between its type and its value.
+ * The whole state of keys, for tests that check what is on the server and not only what a client says. One script
+ * reads each key, so that the key cannot change or expire between the reads of its type and its value.
  */
 import { type UntilOptions, until } from "./until.js";
 
@@ -9,12 +9,12 @@ export type KeyState =
   | { readonly type: "string"; readonly value: string; readonly ttl: number }
   | { readonly type: "hash"; readonly value: Record<string, string>; readonly ttl: number }
   | { readonly type: "list"; readonly value: string[]; readonly ttl: number }
-  /** Sorted. */
+  /** The members, sorted. */
   | { readonly type: "set"; readonly value: string[]; readonly ttl: number }
-  /** In the order of the scores. */
+  /** The members, in the order of their scores. */
   | { readonly type: "zset"; readonly value: [member: string, score: number][]; readonly ttl: number };
 
-/** What is needed of a Redis or Cluster of any ioredis. */
+/** The part of a Redis or Cluster of any ioredis version that is needed here. */
 export interface EvalClient {
   eval(script: string, numberOfKeys: number, ...keys: string[]): Promise<unknown>;
 }
@@ -23,7 +23,7 @@ export interface ScanClient extends EvalClient {
   scan(cursor: string, countToken: "COUNT", count: number): Promise<[cursor: string, keys: string[]]>;
 }
 
-/** Of a cluster, every master is scanned. */
+/** A cluster: every master is scanned. */
 export interface ScanCluster extends EvalClient {
   nodes(role: "master"): ScanClient[];
 }
@@ -38,7 +38,7 @@ local read = {
 local value = read[kind] and redis.call(unpack(read[kind])) or false
 return { kind, value, redis.call('pttl', key) }`;
 
-/** Type, whole value and remaining milliseconds (-1: none set, -2: no such key) of a key. */
+/** Type, whole value and remaining milliseconds of a key (-1: it has no TTL, -2: there is no such key). */
 export async function keyState(redis: EvalClient, key: string): Promise<KeyState> {
   const reply = await redis.eval(READ, 1, key);
   if (!Array.isArray(reply)) throw new Error(`unexpected reply of the script: ${String(reply)}`);
@@ -61,14 +61,14 @@ function pairs(flat: readonly string[]): [string, string][] {
   return result;
 }
 
-/** All keys of the server, or of all masters of the cluster, by name in order; with `part`, those that contain it. */
+/** All keys of the server, or of all masters of the cluster, sorted by name; with `part`, only names that contain it. */
 export async function allKeys(redis: ScanClient | ScanCluster, part = ""): Promise<Map<string, KeyState>> {
   const nodes = "nodes" in redis ? redis.nodes("master") : [redis];
   const keys = new Set((await Promise.all(nodes.map(scanAll))).flat());
   const states = new Map<string, KeyState>();
   for (const key of [...keys].filter((each) => each.includes(part)).sort()) {
     const state = await keyState(redis, key);
-    if (state.type !== "none") states.set(key, state); // it may have lapsed since the scan
+    if (state.type !== "none") states.set(key, state); // it may have expired since the scan
   }
   return states;
 }

@@ -1,4 +1,4 @@
-/** What a test file or a test has while it lasts: what was opened last ends first. */
+/** Resources that end with their test file or test. The last one opened ends first. */
 import { afterAll, onTestFinished } from "vitest";
 import { LockClient } from "../../src/index.js";
 
@@ -17,13 +17,13 @@ export async function forFile<T extends Opened>(opening: T | Promise<T>): Promis
   return opened;
 }
 
-/** `forTest(new LockClient(redis))` in a test, in what it calls, or before it: ends after this test. */
+/** `forTest(new LockClient(redis))` in a test, in a function it calls, or in a `beforeEach`: ends after this test. */
 export function forTest<T extends Opened>(opened: T): T {
   onTestFinished(() => end(opened));
   return opened;
 }
 
-/** The warnings of this process from here on: of this test file, as each has a process of its own. */
+/** The warnings of this process from here on. Each test file has its own process, so these are its own warnings. */
 export function recordWarnings(): (Error & { code?: string })[] {
   const warnings: Error[] = [];
   process.on("warning", (warning) => warnings.push(warning));

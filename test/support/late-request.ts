@@ -1,13 +1,13 @@
 /**
- * The end of a withheld request: its bytes reach the server when the client has long gone.
+ * The delivery of a withheld request: its bytes reach the server long after the client has gone.
  */
 import type { Socket } from "node:net";
 import { ReplyQueue } from "./proxy-replies.js";
 import { FrameReader } from "./resp.js";
 
 /**
- * Sends `frame` on `server`, whose earlier commands have all been answered, and resolves with the raw reply as text;
- * the connection is closed then. Rejects if the server closes it first.
+ * Sends `frame` on `server`, whose earlier commands have all been answered. Resolves with the raw reply as text, and then
+ * closes the connection. Rejects if the server closes it first.
  */
 export async function sendLate(server: Socket, frame: Buffer, command: readonly string[]): Promise<string> {
   const reader = new FrameReader();

@@ -1,12 +1,12 @@
 /**
- * `HOLDFAST_TEST_USER=least`: every connection that a server or a proxy makes for a test is that of the user in docs/guide.md, with
- * all the rights that the page gives and no others, except that its names may be any. What tests themselves look at and do, and
- * the library never sends, goes over a connection of the default user, one for each call, so that nobody counts it.
+ * `HOLDFAST_TEST_USER=least`: every connection that a server or a proxy makes for a test logs in as the user of
+ * docs/guide.md, with the rights of that page and no others, except that key names may be any. Commands that only tests
+ * send, and never the library, go over a connection of the default user: a new one for each call, so no count sees it.
  */
 import { readFileSync } from "node:fs";
 import { Redis, type RedisOptions } from "ioredis";
 
-/** Whether this run is that of the confined user. */
+/** Whether this run uses the confined user. */
 export const isConfined: boolean = process.env.HOLDFAST_TEST_USER === "least";
 
 export const CONFINED: { readonly username: string; readonly password: string } = {
@@ -14,7 +14,7 @@ export const CONFINED: { readonly username: string; readonly password: string } 
   password: "secret",
 };
 
-/** What the library, or ioredis by itself, sends on a connection. */
+/** Commands that the library, or ioredis by itself, sends on a connection. */
 const OWN = new Set(
   ["evalsha", "publish", "subscribe", "unsubscribe", "ping", "info", "scan", "wait", "select"].concat([
     "spublish",
@@ -28,7 +28,7 @@ const OWN = new Set(
   ]),
 );
 
-/** Arguments of redis-server that make the user; the rights of a cluster are those of Redis 7 and later. */
+/** Arguments of redis-server that create the user; the rights for a cluster need Redis 7 or later. */
 export function confinedUserArgs(withSharded: boolean): string[] {
   const guide = readFileSync(new URL("../../docs/guide.md", import.meta.url), "utf8");
   const blocks = [...guide.matchAll(/^```redis\n(.*?)^```/gms)].map(([, block = ""]) => block);
@@ -44,17 +44,17 @@ export function confinedUserArgs(withSharded: boolean): string[] {
   return ["--user", "shop", ...names];
 }
 
-/** A connection of the confined user, whose other commands are the default user's. */
+/** A connection of the confined user; commands that the library never sends go out as the default user. */
 export function confined(options: Omit<RedisOptions, "replyMapping">): Redis {
   const redis = new Redis({ ...options, ...CONFINED });
-  // A script of the tests says so in its first line.
+  // A script of the tests starts with "-- a test".
   const isOwn = (name: string, text: unknown) => name === "eval" && !String(text).startsWith("-- a test");
   const others = redis.getBuiltinCommands().filter((name) => !OWN.has(name));
   const table = redis as unknown as Record<string, (...args: unknown[]) => unknown>;
   for (const name of [...others, "monitor"]) {
     const own = table[name]?.bind(redis);
     table[name] = async (...args) => {
-      // ioredis names its connections, and does not mind a refusal.
+      // ioredis names its connections, and ignores a refusal.
       const isName = name === "client" && /^set(name|info)$/i.test(String(args[0]));
       if (isName || isOwn(name, args[0])) return own?.(...args);
       const other = new Redis({ ...options, db: redis.options.db ?? 0 });

@@ -1,6 +1,6 @@
 /**
- * The server in memory of `holdfast/testing` in the place of a real one, for suites that are run by hand with
- * `HOLDFAST_TEST_CLIENT=memory`. Its clock is the machine's.
+ * The server in memory of `holdfast/testing` instead of a real one, for suites that are run by hand with
+ * `HOLDFAST_TEST_CLIENT=memory`. It uses the machine's clock.
  */
 import type { Redis } from "ioredis";
 import { TestClock } from "../../src/entries/testing/clock.js";
@@ -11,7 +11,7 @@ import { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import type { RedisServer } from "./redis-server.js";
 import type { RespValue } from "./resp.js";
 
-/** Whether suites are to run in memory, as far as they ask for no real server. */
+/** Whether the suites should run in memory, as far as they need no real server. */
 export const isMemoryWanted: boolean = process.env.HOLDFAST_TEST_CLIENT === "memory";
 
 class RunningClock extends TestClock {
@@ -29,7 +29,7 @@ class RunningClock extends TestClock {
   }
 }
 
-/** What tests use of a connection of ioredis beside the commands as they are. */
+/** The shorthands of ioredis that tests use, besides plain commands. */
 const LIKE_IOREDIS: Readonly<Record<string, (redis: MemoryConnection) => (...args: never[]) => unknown>> = {
   hgetall: (redis) => async (key: string) => {
     const flat = (await redis.call("HGETALL", key)) as string[];
@@ -69,7 +69,7 @@ function likeIoredis(redis: MemoryConnection): Redis {
   return proxy as unknown as Redis;
 }
 
-/** As far as a test of the contract uses a server: whatever else it asks for has no counterpart in memory. */
+/** The part of a server that contract tests use. The rest has no counterpart in memory. */
 export function memoryRedis(): RedisServer {
   const link = new Link(new MemoryServer(new RunningClock()));
   const connect = () => new MemoryConnection(link, {}, true);
@@ -83,20 +83,20 @@ export function memoryRedis(): RedisServer {
   return server as RedisServer;
 }
 
-/** What has no counterpart in memory: sockets, processes, and commands that the library does not send. */
+/** Things without a counterpart in memory: sockets, processes, and commands that the library does not send. */
 const REASON = "it asks for a real server";
 const REAL = ["host", "port", "url", "pause", "resume", "kill", "restart", "info", "pubsub", "sadd"];
 
 type Skip = (note: string) => never;
 
-/** A server or connection that skips the test as soon as that asks for more than there is in memory. */
+/** A server or connection that skips the test as soon as the test asks for something that memory does not have. */
 export function inMemory<T extends object>(what: T, skip: Skip): T {
   if (!isMemoryWanted) return what;
   return new Proxy(what, {
     get(target, name) {
       if (REAL.includes(String(name))) return skip(REASON);
       if (name !== "connect") return Reflect.get(target, name);
-      // Another database, for example.
+      // Options ask for another database, for example.
       return (options?: object) => (options ? skip(REASON) : (target as RedisServer).connect());
     },
   });

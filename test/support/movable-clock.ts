@@ -1,6 +1,7 @@
 /**
- * A wall clock that a test moves or stops under a server: a library that is loaded before libc answers for the clock, by what
- * stands in a file. libfaketime recurses in jemalloc's first allocation; this asks the kernel itself and allocates nothing.
+ * A wall clock that a test moves or stops under a server. A library, loaded before libc, answers for the clock from what
+ * a file says. libfaketime is no choice, because it recurses in jemalloc's first allocation; this library asks the kernel
+ * itself and allocates nothing.
  */
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -58,7 +59,7 @@ time_t time(time_t *out) {
 }
 `;
 
-/** Why no clock can be moved here, for `test.skipIf`; undefined where one can. */
+/** The reason why no clock can be moved on this machine, for `test.skipIf`; undefined if it can. */
 export const noMovableClock: string | undefined = whyNot();
 
 function whyNot(): string | undefined {
@@ -79,7 +80,7 @@ export class MovableClock implements AsyncDisposable {
     this.#directory = directory;
   }
 
-  /** A clock that goes as the machine's does, for `startRedis({ clock })`. */
+  /** A clock that runs like the machine's at first, for `startRedis({ clock })`. */
   static async create(): Promise<MovableClock> {
     const clock = new MovableClock(await mkdtemp(join(tmpdir(), "holdfast-clock-")));
     await writeFile(clock.#path("clock.c"), SOURCE);
@@ -89,18 +90,18 @@ export class MovableClock implements AsyncDisposable {
     return clock;
   }
 
-  /** What the server's process needs in its environment. */
+  /** Environment variables for the server's process. */
   get env(): Readonly<Record<string, string>> {
     return { LD_PRELOAD: this.#path("clock.so"), HOLDFAST_TEST_CLOCK: this.#path("ahead") };
   }
 
-  /** Steps by so many milliseconds, back if negative, from what it shows now. */
+  /** Moves the clock by so many milliseconds from what it shows now; back if negative. */
   async step(ms: number): Promise<void> {
     this.#ahead += ms;
     await this.#set(0, this.#ahead === 0 && ms === 0 ? "w" : "r+");
   }
 
-  /** Stands still from now on, at these epoch milliseconds, until the next step. */
+  /** Stops the clock at these epoch milliseconds until the next step. */
   async stopAt(ms: number): Promise<void> {
     await this.#set(ms, "r+");
   }
@@ -109,7 +110,7 @@ export class MovableClock implements AsyncDisposable {
     const bytes = Buffer.alloc(16);
     bytes.writeBigInt64LE(BigInt(this.#ahead) * 1_000n);
     bytes.writeBigInt64LE(BigInt(stands) * 1_000n, 8);
-    // In place: the server has this very file mapped.
+    // Written in place, because the server has mapped this very file.
     await writeFile(this.#path("ahead"), bytes, { flag });
   }
 

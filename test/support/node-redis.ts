@@ -1,5 +1,5 @@
 /**
- * Clients of the package redis, versions 5 and 6, for the tests of their entry; and in the place of ioredis, for suites that
+ * Clients of the package redis, versions 5 and 6, for the tests of their entry. They also replace ioredis in suites that
  * are run by hand with `HOLDFAST_TEST_CLIENT=node-redis` (or `node-redis-5`).
  */
 import type { Redis } from "ioredis";
@@ -11,7 +11,7 @@ import { until } from "./until.js";
 
 export type NodeRedisVersion = 5 | 6;
 
-/** What the tests use of a client of either version. */
+/** The part of a client that the tests use, in either version. */
 export interface TestClient {
   readonly isOpen: boolean;
   readonly isReady: boolean;
@@ -48,7 +48,7 @@ export function nodeRedis(version: NodeRedisVersion): NodeRedis {
   return { client: heard(createClient), cluster: heard(createCluster), sentinel: heard(createSentinel) };
 }
 
-/** A connection of the user, of any package. */
+/** A connection of the user, of either package. */
 export interface UserRedis extends RedisConnection {
   ping(): Promise<string>;
   disconnect(): void;
@@ -57,7 +57,7 @@ export interface UserRedis extends RedisConnection {
 
 const WANTED = /^node-redis(?:-(5|6))?$/.exec(process.env.HOLDFAST_TEST_CLIENT ?? "");
 
-/** Whether suites are to run on node-redis instead of ioredis. */
+/** Whether the suites should run on node-redis instead of ioredis. */
 export const isNodeRedisWanted: boolean = WANTED !== null;
 
 interface Server {
@@ -69,7 +69,7 @@ interface Server {
   readonly protocol?: number;
 }
 
-/** In the place of an ioredis `Redis` with these options. */
+/** Replaces an ioredis `Redis` with these options. */
 export function nodeRedisInstead(options: Server): UserRedis {
   const { host, port, db, username, password, protocol } = options;
   const client = wanted().client({
@@ -82,7 +82,7 @@ export function nodeRedisInstead(options: Server): UserRedis {
   return asUser(client);
 }
 
-/** In the place of an ioredis `Cluster`. */
+/** Replaces an ioredis `Cluster`. */
 export function nodeRedisClusterInstead(
   nodes: readonly { host?: string; port?: number }[],
   natMap: Readonly<Record<string, { host: string; port: number }>> = {},
@@ -93,7 +93,7 @@ export function nodeRedisClusterInstead(
 
 const LIKE = new WeakMap<Redis, UserRedis>();
 
-/** The connection itself, or a client of node-redis to its server: the same one each time, which ends with it. */
+/** The connection itself, or a node-redis client to its server: the same client each time, which ends with it. */
 export function connectionLike(redis: Redis): RedisConnection {
   if (!isNodeRedisWanted) return redis;
   const known = LIKE.get(redis);
@@ -101,7 +101,7 @@ export function connectionLike(redis: Redis): RedisConnection {
   const { host, port, db, username, password } = redis.options as Server;
   const user = nodeRedisInstead({ host, port, db, username, password } as Server);
   LIKE.set(redis, user);
-  // No listener: there are tests that look for those.
+  // `redis` gets no listener, because some tests count its listeners.
   const disconnect = redis.disconnect.bind(redis);
   redis.disconnect = (reconnect) => {
     user.disconnect();
@@ -120,7 +120,7 @@ function asUser(client: TestClient): UserRedis {
     connect(): Promise<void>;
   };
   let isOver = false;
-  // As ioredis does, which goes on trying: a cluster whose first attempt fails is else asked again by the next call only.
+  // ioredis goes on trying too. A node-redis cluster whose first attempt fails would try again only at the next call.
   until("it is connected", async () => isOver || (await connection.connect().then(() => true))).catch(
     () => {},
   );
@@ -128,7 +128,7 @@ function asUser(client: TestClient): UserRedis {
     isOver = true;
     if (client.isOpen) client.destroy();
   };
-  // As ioredis does, which asks again on the next socket.
+  // ioredis repeats a PING on its next socket too.
   const ping = () => until("it answers", () => connection.call("PING") as Promise<string>);
   return Object.assign(connection, { ping, disconnect });
 }

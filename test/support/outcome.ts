@@ -1,18 +1,18 @@
-/** What calls come to. */
+/** Outcomes of calls. */
 
-/** What a promise has come to so far. */
+/** The present state of a promise. */
 export interface Watched<T = unknown> {
   readonly promise: Promise<T>;
   state: "pending" | "resolved" | "rejected";
   value: T | undefined;
   error: unknown;
-  /** Milliseconds it took. */
+  /** Milliseconds until the promise settled. */
   took: number;
-  /** "pending", what it resolved with, or the code of its error, or the error itself. */
+  /** "pending", the value it resolved with, the code of its error, or the error itself. */
   readonly outcome: unknown;
 }
 
-/** How far a promise is; a rejection counts as handled. */
+/** Watches a promise; its rejection counts as handled. */
 export function watch<T>(promise: Promise<T>): Watched<T> {
   const begun = performance.now();
   const watched: Watched<T> = {
@@ -36,7 +36,7 @@ export function watch<T>(promise: Promise<T>): Watched<T> {
   return watched;
 }
 
-/** What a call throws or rejects with; fails if it does neither. */
+/** The error that a call throws or rejects with; fails if the call succeeds. */
 export async function failure(call: Promise<unknown> | (() => unknown)): Promise<Error> {
   let value: unknown;
   try {

@@ -1,28 +1,28 @@
 /**
- * The processes that the tests of this process started. Owns their end: what is still alive when this process leaves
- * is killed, by its own pid and never by name, since other jobs may share the machine.
+ * The processes that the tests of this process started. When this process leaves, it kills those that are still alive,
+ * by pid and never by name, because other jobs may share the machine.
  */
 import type { ChildProcess } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 
-/** With the directory of each, where it has one. */
+/** Each child with its directory, if it has one. */
 const alive = new Map<ChildProcess, string | undefined>();
 let watching = false;
 
 /**
- * Kills `child` when this process exits or is told to end, unless it has gone before; then removes its `directory`.
+ * Kills `child` when this process exits or gets a signal to end, unless the child has ended; then removes its `directory`.
  */
 export function own(child: ChildProcess, directory?: string): void {
   alive.set(child, directory);
   child.once("exit", () => alive.delete(child));
-  // A forgotten child must not keep this process from leaving, which is what kills it.
+  // A forgotten child must not keep this process alive, because the exit of this process is what kills the child.
   child.unref();
   for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
   if (watching) return;
   watching = true;
   process.on("exit", killAll);
-  // Vitest ends its workers by SIGTERM, and a signal that nobody listens to skips the exit handlers.
+  // Vitest ends its workers by SIGTERM, and a signal without a listener skips the exit handlers.
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.once(signal, () => leave(signal));
 }
 
@@ -43,7 +43,7 @@ export function isAlive(child: ChildProcess): boolean {
   return child.pid !== undefined && child.exitCode === null && child.signalCode === null;
 }
 
-/** SIGKILL, and wait until it is gone. A process that has ended already is fine. */
+/** SIGKILL; resolves when the process is gone. A process that has already ended is fine. */
 export async function killProcess(child: ChildProcess): Promise<void> {
   if (!isAlive(child)) return;
   const gone = new Promise((resolve) => child.once("exit", resolve));
@@ -53,8 +53,8 @@ export async function killProcess(child: ChildProcess): Promise<void> {
 }
 
 /**
- * SIGSTOP. On Linux this returns only when the process stands still: the signal is delivered asynchronously, and a
- * command sent at once could still be answered.
+ * SIGSTOP. On Linux this returns only when the process stands still: the signal is delivered asynchronously, so the
+ * process could otherwise still answer a command that is sent right after.
  */
 export function pauseProcess(child: ChildProcess): void {
   if (!isAlive(child)) throw new Error(`process ${child.pid ?? "?"} cannot be paused: it has ended`);
@@ -69,7 +69,7 @@ export function resumeProcess(child: ChildProcess): void {
   child.kill("SIGCONT");
 }
 
-/** The state letter of /proc/pid/stat, which follows the command name in parentheses. */
+/** The state letter of /proc/pid/stat, which comes after the command name in parentheses. */
 function processState(pid: number | undefined): string | undefined {
   try {
     return /\) (\S)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1];

@@ -1,9 +1,9 @@
 /**
- * One client's connection through a fault proxy: two sockets, the commands that went one way and the replies that
- * come the other. Carries out what the rules of its proxy say; decides nothing itself.
+ * One client's connection through a fault proxy: two sockets, commands in one direction and replies in the other. It
+ * carries out what the rules of its proxy say, and decides nothing itself.
  *
- * A fault strikes one command alone: replies to commands before it still reach the client, and nothing that the
- * client sent after it reaches the server (except behind a cut reply, where it has been sent already).
+ * A fault strikes one command only. Replies to earlier commands still reach the client. Later commands of this client do
+ * not reach the server, except after a cut reply, because they may have been sent already.
  */
 import { connect, type Socket } from "node:net";
 import { DelayLine } from "./delay-line.js";
@@ -26,20 +26,20 @@ export class ProxyConnection {
   readonly #requests = new FrameReader();
   readonly #replies = new FrameReader();
   readonly #pending = new ReplyQueue<Pending>();
-  /** All that goes to the client, its end included. */
+  /** Everything that goes to the client, also the end of the connection. */
   readonly #out = new DelayLine();
-  /** What happens once all commands that were sent have been answered. */
+  /** Runs once all commands that were sent have been answered. */
   #afterLast: (() => void) | undefined;
-  /** The client is about to be cut off: what it still sends goes nowhere. */
+  /** The client is about to be cut off: bytes that it still sends are ignored. */
   #severed = false;
-  /** The client is cut off or gone: what the server still sends goes nowhere. */
+  /** The client is cut off or gone: bytes that the server still sends are ignored. */
   #over = false;
   #onCut: () => void = () => {};
-  /** A request is withheld: the way to the server stays open without the client. */
+  /** A request is withheld: the connection to the server stays open without the client. */
   #holding = false;
-  /** Bytes are passed on as they come, unread. */
+  /** Bytes are passed on unread. */
   #raw = false;
-  /** Bytes were lost. */
+  /** Bytes of this connection were lost. */
   #tainted = false;
 
   constructor(id: number, client: Socket, target: { host: string; port: number }, rules: ProxyRules) {
@@ -55,7 +55,7 @@ export class ProxyConnection {
     this.#server.once("close", (failed) => this.#serverClosed(failed));
   }
 
-  /** Resets the client now. The way to the server is closed too, unless it is kept for a withheld request. */
+  /** Resets the client now. The connection to the server is closed too, unless a withheld request needs it. */
   reset(): void {
     this.#severed = true;
     this.#out.clear();
@@ -70,15 +70,15 @@ export class ProxyConnection {
     this.#server.destroy();
   }
 
-  /** Reads nothing more from either side: the network stands still, and nothing in it is lost. */
+  /** Stops reading both sides: the network stands still, and loses nothing. */
   stall(): void {
     this.#client.pause();
     this.#server.pause();
   }
 
   /**
-   * Ends what `stall`, delays and silence did. Answers that were held back go out at once. Where bytes were lost, the
-   * connection is reset, since TCP never goes on after a gap.
+   * Ends stall, delays and silence. Delayed answers go out at once. A connection that lost bytes is reset, because TCP
+   * never continues after a gap.
    */
   restore(): void {
     if (this.#tainted && !this.#holding) this.reset();
@@ -132,7 +132,7 @@ export class ProxyConnection {
     });
   }
 
-  /** Hears no more from the client, and runs `then` when what it had asked before has been answered. */
+  /** Ignores the client from now on, and runs `then` when all its earlier commands have been answered. */
   #sever(then: () => void): void {
     this.#severed = true;
     this.#afterLast = then;
@@ -145,7 +145,7 @@ export class ProxyConnection {
     action?.();
   }
 
-  /** Resets the client, behind all that was still to be sent to it. */
+  /** Resets the client, after everything that was still to be sent to it. */
   #cutOff(fault: ArmedFault): void {
     this.#severed = true;
     this.#over = true;
@@ -153,7 +153,7 @@ export class ProxyConnection {
     this.#out.push(0, () => this.#client.resetAndDestroy());
   }
 
-  /** Resets the client but keeps the way to the server, for the withheld bytes. */
+  /** Resets the client but keeps the connection to the server, for the withheld bytes. */
   #hold(fault: ArmedHold, frame: Buffer, command: readonly string[]): void {
     this.#holding = true;
     fault.keep(command, () => sendLate(this.#server, frame, command));
@@ -166,13 +166,13 @@ export class ProxyConnection {
     this.#onCut();
     if (this.#holding) return;
     if (this.#rules.isSilent()) {
-      this.#tainted = true; // nobody hears of it
+      this.#tainted = true; // in a black hole the other side does not notice
       return;
     }
     this.#over = true;
     this.#out.clear();
     for (const { fault } of this.#pending.waiting) fault?.unclaim();
-    this.#server.end(); // not destroyed: the server must read all that was sent
+    this.#server.end(); // not destroyed, because the server must read all that was sent
   }
 
   #serverClosed(failed: boolean): void {
@@ -185,7 +185,7 @@ export class ProxyConnection {
   }
 }
 
-/** Resolves when the socket is closed; an error is followed by that, but for a reset that came too late. */
+/** Resolves when the socket is closed. "close" follows each error, except that of a reset that came too late. */
 function closing(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.on("error", (error: NodeJS.ErrnoException) => error.syscall === "reset" && resolve());

@@ -1,9 +1,9 @@
 /**
- * Faults of a proxy that strike single commands: armed by a test, claimed by a command that matches, and struck when
- * the damage is done. Knows nothing of sockets.
+ * Faults of a proxy that strike single commands. A test arms a fault, a matching command claims it, and it strikes when
+ * the damage is done. This module knows nothing of sockets.
  */
 
-/** Says whether a command is meant: its words, the name in capitals. */
+/** Says whether a command matches: `command` has its words, the name in capitals. */
 export type Matcher = (command: readonly string[]) => boolean;
 
 /** Matches commands by their name, in any case: `named("EVAL", "EVALSHA")`. */
@@ -15,22 +15,22 @@ export function named(...names: string[]): Matcher {
 export const anyCommand: Matcher = () => true;
 
 export interface Fault {
-  /** How often it has struck so far. */
+  /** How often the fault has struck so far. */
   readonly hits: number;
-  /** Resolves when it has struck once. */
+  /** Resolves when the fault has struck once. */
   readonly fired: Promise<void>;
-  /** Resolves when it has struck as often as it was asked to. */
+  /** Resolves when the fault has struck as often as it was asked to. */
   readonly done: Promise<void>;
-  /** Takes it back: it strikes no command that has not been claimed by now. */
+  /** Disarms the fault: only commands that have claimed it by now are still struck. */
   cancel(): void;
 }
 
 export interface HeldRequest extends Fault {
-  /** The command that is withheld; undefined until one was caught. */
+  /** The withheld command; undefined until one was caught. */
   readonly command: readonly string[] | undefined;
   /**
-   * Sends the withheld bytes to the server, on their old connection, as a packet that was stuck in the network; waits
-   * for one to be caught if need be. Resolves with the server's raw reply, as text, when that has been executed.
+   * Sends the withheld bytes to the server on their old connection, like a packet that was stuck in the network. If no
+   * command has been caught yet, waits for one. Resolves with the server's raw reply, as text, after the execution.
    */
   deliver(): Promise<string>;
 }
@@ -61,19 +61,19 @@ export class ArmedFault implements Fault {
     });
   }
 
-  /** True if the fault takes this command; it then has one strike less to give. */
+  /** True if the fault takes this command, which uses up one strike. */
   claim(command: readonly string[]): boolean {
     if (this.#left <= 0 || !this.#match(command)) return false;
     this.#left--;
     return true;
   }
 
-  /** Gives a claim back, of a command that was lost in another way. */
+  /** Gives a claim back, because its command was lost in another way. */
   unclaim(): void {
     this.#left++;
   }
 
-  /** The damage is done. */
+  /** Called when the damage is done. */
   strike(): void {
     this.hits++;
     this.#onFired();
@@ -85,7 +85,7 @@ export class ArmedFault implements Fault {
   }
 }
 
-/** The fault that keeps one command back until it is delivered. */
+/** The fault that withholds one command until it is delivered. */
 export class ArmedHold extends ArmedFault implements HeldRequest {
   command: readonly string[] | undefined;
   #send: (() => Promise<string>) | undefined;
@@ -94,7 +94,7 @@ export class ArmedHold extends ArmedFault implements HeldRequest {
     super("hold", match, 1);
   }
 
-  /** Called by the connection that caught the command; `send` puts it on the old wire. */
+  /** Called by the connection that caught the command; `send` puts the command on its old connection. */
   keep(command: readonly string[], send: () => Promise<string>): void {
     this.command = command;
     this.#send = send;
@@ -113,8 +113,8 @@ export class ArmedHold extends ArmedFault implements HeldRequest {
 export interface ProxyRules {
   /** True while all bytes are swallowed. */
   isSilent(): boolean;
-  /** Called once for each command that a client sent; gives the fault that strikes it, if any. */
+  /** Called once for each command of a client; returns the fault that strikes it, if any. */
   onRequest(connection: number, command: readonly string[]): ArmedFault | undefined;
-  /** How long the answer to this command is held back; without one, a push. */
+  /** Milliseconds by which the reply to this command is delayed; without a command, a push. */
   delayOf(command: readonly string[] | undefined): number;
 }

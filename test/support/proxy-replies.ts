@@ -1,13 +1,13 @@
 /**
- * Which reply of a server answers which command of a connection: replies come in the order of the commands, but
- * messages and other pushes come in between and answer nothing. Owns that queue; knows nothing of sockets.
+ * Which reply of a server answers which command of a connection. Replies come in the order of the commands, but messages
+ * and other pushes, which answer no command, come in between. Owns that queue; knows nothing of sockets.
  */
 import { decode } from "./resp.js";
 
-/** A command that was sent to the server and has not been answered in full. */
+/** A command that was sent to the server and is not yet fully answered. */
 export interface Unanswered {
   readonly command: readonly string[];
-  /** Replies still to come: a SUBSCRIBE is answered once for each channel. */
+  /** How many replies are still to come: a SUBSCRIBE is answered once for each channel. */
   replies: number;
 }
 
@@ -20,14 +20,14 @@ const CONFIRMED = new Set([
   "sunsubscribe",
 ]);
 const MESSAGES = new Set(["message", "pmessage", "smessage"]);
-/** After these the server sends what is no reply, and no longer RESP in part. */
+/** After these commands the server sends a stream that is no reply, and partly no RESP. */
 const STREAMS = new Set(["MONITOR", "SYNC", "PSYNC"]);
 
 const PUSH = 0x3e;
 const ARRAY = 0x2a;
 const ERROR = 0x2d;
 
-/** True for a command after which a connection can only be passed through byte by byte. */
+/** True for a command after which the proxy can only pass bytes through. */
 export function startsStream(command: readonly string[]): boolean {
   return STREAMS.has(command[0] ?? "");
 }
@@ -48,7 +48,7 @@ export class ReplyQueue<T extends Unanswered> {
     this.#waiting.push(entry);
   }
 
-  /** The command that `frame` answers, undefined for a push; `last` if nothing of its answer is still to come. */
+  /** The command that `frame` answers, undefined for a push; `last` if the answer is now complete. */
   match(frame: Buffer): { readonly entry: T; readonly last: boolean } | undefined {
     const entry = this.#waiting[0];
     if (entry === undefined) return undefined;
@@ -65,7 +65,7 @@ export class ReplyQueue<T extends Unanswered> {
     return CONFIRMED.has(verb) ? verb : undefined;
   }
 
-  /** What a frame announces, if it is no ordinary reply. RESP2 sends messages as arrays, RESP3 as pushes. */
+  /** The event that a frame announces, if it is no ordinary reply. RESP2 sends messages as arrays, RESP3 as pushes. */
   #eventOf(frame: Buffer): string | undefined {
     if (frame[0] !== PUSH && !(this.#subscriber && frame[0] === ARRAY)) return undefined;
     const value = decode(frame);

@@ -1,4 +1,4 @@
-/** Numbers that look random and can be had again. */
+/** Random-looking numbers that the same seed produces again. */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to 1. */
+  /** A number from 0 to below 1. */
   next(): number {
     this.#state = (this.#state + 0x9e3779b9) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 16), 0x21f0aaad);
@@ -14,7 +14,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from 0 and below `bound`. */
+  /** A whole number from 0 to below `bound`. */
   below(bound: number): number {
     return Math.floor(this.next() * bound);
   }
@@ -27,12 +27,12 @@ export class Random {
     return choices[this.below(choices.length)] as T;
   }
 
-  /** Some of them, each at most once, in their order. */
+  /** Some of the choices, each at most once, in their order. */
   some<T>(choices: readonly T[], share = 0.5): T[] {
     return choices.filter(() => this.chance(share));
   }
 
-  /** `least` to `most` of them, also more than once. */
+  /** `least` to `most` of the choices, which may repeat. */
   many<T>(choices: readonly T[], least: number, most: number): T[] {
     return Array.from({ length: least + this.below(most - least + 1) }, () => this.pick(choices));
   }

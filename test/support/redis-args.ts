@@ -1,19 +1,19 @@
 /**
- * How the tests' servers are started: on 127.0.0.1 only, nothing written to disk, DEBUG allowed.
+ * The arguments of the tests' servers: they listen on 127.0.0.1 only, write nothing to disk, and allow DEBUG.
  */
 import { confinedUserArgs, isConfined } from "./least-privilege.js";
 import { hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
 
 export interface RedisServerOptions {
-  /** More arguments of redis-server, `["--appendonly", "yes"]`. They win over those that are set here. */
+  /** More arguments of redis-server, `["--appendonly", "yes"]`. They win over the arguments set here. */
   readonly args?: readonly string[];
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** Of the default user; clients made by `connect` use it. */
+  /** The password of the default user; clients made by `connect` use it. */
   readonly password?: string;
-  /** Makes it a replica of that server (or proxy); the start then waits until it is in step. */
+  /** Makes the server a replica of that server (or proxy); the start then waits until the replica is in step. */
   readonly replicaOf?: { readonly host: string; readonly port: number };
-  /** Its own wall clock instead of the machine's. */
+  /** A wall clock of its own instead of the machine's. */
   readonly clock?: { readonly env: Readonly<Record<string, string>> };
 }
 
@@ -30,7 +30,7 @@ export function serverArgs(
     dir: [directory],
     save: [""],
     appendonly: ["no"],
-    // A replica that asks for a copy would otherwise wait five seconds for others to join in.
+    // Without this, the master of a replica that asks for a copy would wait five seconds for other replicas.
     "repl-diskless-sync-delay": ["0"],
   };
   if (hasFeaturesOf(binary, "7.0.0")) settings["enable-debug-command"] = ["local"];

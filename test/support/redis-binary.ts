@@ -1,5 +1,5 @@
 /**
- * Which redis-server or valkey-server the tests run on, and what it can do.
+ * The redis-server or valkey-server that the tests run on, and its features.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { promisify } from "node:util";
@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 export interface RedisBinary {
   readonly path: string;
   readonly engine: "redis" | "valkey";
-  /** The version of that engine, "7.0.15". */
+  /** The version of that engine, for example "7.0.15". */
   readonly version: string;
 }
 
@@ -43,16 +43,16 @@ async function askVersion(path: string): Promise<RedisBinary> {
 }
 
 /**
- * True if the server has what Redis of that version has. Valkey forked off after Redis 7.2.4 and has all of that.
+ * True if the server has the features of that Redis version. Valkey is a fork of Redis 7.2.4 and has all of its features.
  */
 export function hasFeaturesOf(server: Pick<RedisBinary, "engine" | "version">, version: string): boolean {
   const own = server.engine === "valkey" ? "7.2.4" : server.version;
   return isAtLeast(own, version);
 }
 
-/** Why this server speaks no TLS, for `test.skipIf`; undefined if it does. */
+/** The reason why this server has no TLS, for `test.skipIf`; undefined if it has. */
 export function noTlsOf({ path, engine, version }: RedisBinary): string | undefined {
-  // It ends at once: one with TLS misses its certificate.
+  // The server ends at once either way: one with TLS complains that its certificate is missing.
   const { stdout } = spawnSync(path, ["--port", "0", "--tls-port", "1"], { encoding: "utf8" });
   return stdout.includes("tls-cert-file") ? undefined : `${engine} ${version} was built without TLS`;
 }

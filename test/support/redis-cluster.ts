@@ -1,5 +1,5 @@
 /**
- * A Redis Cluster of real servers, put together by the servers' own CLUSTER commands (redis-cli is not needed).
+ * A Redis Cluster of real servers, formed by the servers' own CLUSTER commands (redis-cli is not needed).
  * Owns its nodes.
  */
 import type { Cluster, ClusterNode } from "ioredis";
@@ -10,7 +10,7 @@ import { until } from "./until.js";
 export interface RedisClusterOptions {
   /** Default 3. */
   readonly masters?: number;
-  /** Of each master. Default 0. */
+  /** Replicas of each master. Default 0. */
   readonly replicas?: number;
   /** Milliseconds for which a node may stand still before the others replace it. Default 15 seconds. */
   readonly nodeTimeout?: number;
@@ -20,9 +20,9 @@ export interface RedisClusterOptions {
 
 const SLOTS = 16_384;
 const START_TIMEOUT = 20_000;
-/** A busy machine is no reason for a failover. */
+/** The usual node time-out: a busy machine must cause no failover. */
 const CALM = 15_000;
-/** Nodes get to know each other, and take a dead one for dead, by pings that are as rare as they are patient. */
+/** The node time-out while nodes must find each other or a dead node soon: the longer it is, the rarer their pings. */
 const HASTY = 1_000;
 
 /** Starts a cluster and resolves when every node says that it is up, and every replica has its copy. */
@@ -52,7 +52,7 @@ export async function startCluster(options: RedisClusterOptions = {}): Promise<R
 async function form(nodes: readonly RedisServer[], masters: number): Promise<void> {
   await Promise.all(nodes.map((node, i) => node.call("CLUSTER", "SET-CONFIG-EPOCH", i + 1)));
   await Promise.all(nodes.slice(0, masters).map((node, i) => addSlots(node, i, masters)));
-  // Everybody meets everybody: waiting for gossip to spread would take seconds.
+  // Each node meets each other node, because waiting for gossip to spread would take seconds.
   for (const node of nodes) {
     const others = nodes.filter((other) => other !== node);
     await Promise.all(others.map((other) => node.call("CLUSTER", "MEET", other.host, other.port)));
@@ -100,7 +100,7 @@ async function waitFor(node: RedisServer, what: string, field: string, value: st
 }
 
 export class RedisCluster {
-  /** Masters first, as they were at the start. */
+  /** The nodes, with those that were masters at the start first. */
   readonly nodes: readonly RedisServer[];
   readonly #nodeTimeout: number;
   readonly #clients = new TrackedClients();
@@ -111,12 +111,12 @@ export class RedisCluster {
     this.#nodeTimeout = nodeTimeout;
   }
 
-  /** From now on a node that is gone is soon replaced; `gone`: one that does not answer already. */
+  /** From now on the cluster replaces a missing node soon; `gone`: a node that already does not answer. */
   makeHasty(gone?: RedisServer): Promise<void> {
     return this.#setNodeTimeout(HASTY, gone);
   }
 
-  /** From now on a node that stands still for seconds is left where it is. */
+  /** From now on the cluster does not replace a node that stands still for seconds. */
   makeCalm(gone?: RedisServer): Promise<void> {
     return this.#setNodeTimeout(this.#nodeTimeout, gone);
   }
@@ -126,7 +126,7 @@ export class RedisCluster {
     return this.nodes.map(({ host, port }) => ({ host, port }));
   }
 
-  /** The master that has this key's slot now, after failovers too, by the first node that answers. */
+  /** The master that has this key's slot now, also after failovers, as the first node that answers says. */
   async masterFor(key: string): Promise<RedisServer> {
     const failures: unknown[] = [];
     for (const node of this.nodes) {
@@ -159,7 +159,7 @@ export class RedisCluster {
     await Promise.all(nodes.map((node) => node.call("CONFIG", "SET", "cluster-node-timeout", ms)));
   }
 
-  /** The masters by their own word; a dead one is none. */
+  /** The nodes that call themselves masters; dead nodes are left out. */
   async masters(): Promise<RedisServer[]> {
     const roles = await Promise.allSettled(this.nodes.map((node) => node.call("ROLE")));
     return this.nodes.filter((_, i) => {
@@ -168,7 +168,7 @@ export class RedisCluster {
     });
   }
 
-  /** The master of a key by the word of one node. */
+  /** The master of a key, as one node says. */
   async masterBy(node: RedisServer, key: string): Promise<RedisServer> {
     const slot = Number(await node.call("CLUSTER", "KEYSLOT", key));
     const ranges = await node.call("CLUSTER", "SLOTS");

@@ -1,6 +1,6 @@
 /**
- * A master, its replicas and three sentinels that watch them, all real. The master can be killed or asked to hand over,
- * and a replica be cut off from it. Owns all the processes, and the clients it made.
+ * A master, its replicas and three sentinels that watch them, all real. A test can kill the master, ask it to hand over,
+ * or cut a replica off from it. Owns all the processes, and the clients it made.
  */
 import type { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "./redis-server.js";
@@ -11,13 +11,13 @@ import { until } from "./until.js";
 export interface RedisSentinelOptions {
   /** Default 1. */
   readonly replicas?: number;
-  /** Of the servers. */
+  /** The password of the servers. */
   readonly password?: string;
-  /** Of the sentinels. */
+  /** The password of the sentinels. */
   readonly sentinelPassword?: string;
   /**
-   * Milliseconds of silence after which the sentinels think a server is down. Default 500: for tests that want a
-   * failover. On a busy machine, more keeps them from one that is not wanted.
+   * Milliseconds of silence after which the sentinels think a server is down. Default 500, for tests that want a failover.
+   * A longer time avoids unwanted failovers on a busy machine.
    */
   readonly downAfter?: number;
   /** More arguments of each redis-server. */
@@ -28,10 +28,10 @@ const NAME = "holdfast";
 const SENTINELS = 3;
 const QUORUM = 2;
 const FAILOVER_TIMEOUT = 3_000;
-/** The sentinels may have to vote twice. */
+/** Long, because the sentinels may have to vote twice. */
 const PATIENCE = { timeout: 20_000, every: 10 };
 
-/** Starts all and resolves when the replicas have their copies and each sentinel knows all the others and them. */
+/** Starts all; resolves when the replicas have their copies and each sentinel knows all servers and other sentinels. */
 export async function startSentinel(options: RedisSentinelOptions = {}): Promise<RedisSentinel> {
   const { replicas = 1, password, sentinelPassword, downAfter = 500, args = [] } = options;
   const auth = password === undefined ? { args } : { password, args };
@@ -41,7 +41,7 @@ export async function startSentinel(options: RedisSentinelOptions = {}): Promise
   const all = new RedisSentinel(servers, sentinels, sentinelPassword);
   try {
     for (let i = 0; i < replicas; i++) {
-      // Told by a command, so that it stays master if it is restarted after it has become one.
+      // REPLICAOF is a command here, no argument, so that a restart of a promoted replica leaves it a master.
       const replica = await startRedis(auth);
       servers.push(replica);
       await replica.call("REPLICAOF", master.host, master.port);
@@ -59,7 +59,7 @@ export async function startSentinel(options: RedisSentinelOptions = {}): Promise
 }
 
 export class RedisSentinel {
-  /** What the sentinels call the master. */
+  /** The sentinels' name for the master. */
   readonly name: string = NAME;
   /** The first master, then its replicas. */
   readonly servers: readonly RedisServer[];
@@ -78,7 +78,7 @@ export class RedisSentinel {
     this.#sentinelPassword = sentinelPassword;
   }
 
-  /** For `new Redis(…)` of any ioredis: the way to the master, whichever that is. */
+  /** Options for `new Redis(…)` of any ioredis: they lead to the present master. */
   get clientOptions(): ClientOptions & { sentinels: { host: string; port: number }[]; name: string } {
     const password = this.servers[0]?.password;
     return {
@@ -89,12 +89,12 @@ export class RedisSentinel {
     };
   }
 
-  /** A client of the master, by the sentinels, with an `error` listener; disconnected by `stop`. */
+  /** A client of the master, found by the sentinels, with an `error` listener; disconnected by `stop`. */
   connect(options: ClientOptions = {}): Redis {
     return this.#clients.redis({ ...this.clientOptions, ...options });
   }
 
-  /** Who is master now, as most of the sentinels say. */
+  /** The present master, as most of the sentinels say. */
   async master(): Promise<RedisServer> {
     const said = await Promise.allSettled(this.sentinels.map((sentinel) => sentinel.about(this.name)));
     const ports = said.flatMap((one) => (one.status === "fulfilled" ? [Number(one.value.get("port"))] : []));
@@ -110,7 +110,7 @@ export class RedisSentinel {
     return this.servers.filter((server) => server !== master);
   }
 
-  /** Asks for a failover and resolves with the new master, when it serves. Nobody is killed. */
+  /** Asks for a failover and resolves with the new master, when it serves. No process is killed. */
   async failover(): Promise<RedisServer> {
     const before = await this.master();
     const [sentinel] = this.sentinels;
@@ -118,14 +118,14 @@ export class RedisSentinel {
     return this.successor(before);
   }
 
-  /** SIGKILL to the master; resolves with the new one, when it serves. */
+  /** Sends SIGKILL to the master; resolves with the new master, when it serves. */
   async killMaster(): Promise<RedisServer> {
     const before = await this.master();
     await before.kill();
     return this.successor(before);
   }
 
-  /** Resolves with the master that comes after this one, when it serves and all sentinels name it. */
+  /** Resolves with the master that follows `before`, when it serves and all sentinels name it. */
   async successor(before: RedisServer): Promise<RedisServer> {
     const after = await until(
       `another master than ${before.port}`,
@@ -149,8 +149,8 @@ export class RedisSentinel {
   }
 
   /**
-   * Stops a replica (SIGSTOP) and takes its link to the master away, so that nothing the master does from now on ever
-   * reaches it: what is only stopped finds all in its socket when it goes on. Ends by `resume()` of the server.
+   * Stops a replica (SIGSTOP) and kills its link to the master, so that later writes of the master never reach it. A replica
+   * that is only stopped would find them in its socket when it goes on. Ends by `resume()` of the server.
    */
   async cutOff(replica: RedisServer): Promise<void> {
     const master = await this.master();
@@ -158,7 +158,7 @@ export class RedisSentinel {
     await master.call("CLIENT", "KILL", "TYPE", "replica");
   }
 
-  /** Starts a killed server as a replica of the present master; resolves when all know it again. */
+  /** Restarts a killed server as a replica of the present master; resolves when all know it again. */
   async revive(server: RedisServer): Promise<void> {
     const master = await this.master();
     await server.restart();
@@ -166,7 +166,7 @@ export class RedisSentinel {
     await this.inStep();
   }
 
-  /** Resolves when each replica is in step, and each sentinel knows everybody and thinks all of them well. */
+  /** Resolves when each replica is in step, and each sentinel knows all servers and sentinels and finds them healthy. */
   async inStep(): Promise<void> {
     await until("the replicas are in step", () => this.#replicasInStep(), PATIENCE);
     for (const sentinel of this.sentinels)
@@ -206,7 +206,7 @@ export class RedisSentinel {
   }
 }
 
-/** A replica that may be made master. */
+/** True for a replica that may be promoted. */
 function isWell(fields: readonly string[]): boolean {
   const field = (name: string) => fields[fields.indexOf(name) + 1];
   return field("flags") === "slave" && field("master-link-status") === "ok";

@@ -1,6 +1,6 @@
 /**
  * A real Redis or Valkey server of a test's own, on a free port of 127.0.0.1 with an empty temporary directory. It
- * can be paused, killed and started again. Owns the process and the clients it made; everything else is told by args.
+ * can be paused, killed and restarted. Owns the process and the clients it made; all other settings come by arguments.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ import type { RespValue } from "./resp.js";
 import { type ClientOptions, TrackedClients } from "./tracked-clients.js";
 import { until } from "./until.js";
 
-/** How often a start is repeated with another port, when somebody else took the one that had been free. */
+/** How often a start is repeated with another port, because another process took the free port first. */
 const START_ATTEMPTS = 5;
 const LOG_KEPT = 16_384;
 
@@ -75,7 +75,7 @@ export class RedisServer {
   #child: ChildProcess | undefined;
   #log = "";
 
-  /** Only prepares; `startRedis` is the way to a running one. */
+  /** Starts nothing; `startRedis` is the way to a running server. */
   constructor(binary: RedisBinary, directory: string, port: number, options: RedisServerOptions) {
     this.port = port;
     this.password = options.password;
@@ -87,7 +87,7 @@ export class RedisServer {
     this.#env = options.clock?.env ?? {};
   }
 
-  /** The process that runs now, or ran last. */
+  /** The id of the present process, or of the last one. */
   get pid(): number {
     return this.#child?.pid ?? -1;
   }
@@ -98,12 +98,12 @@ export class RedisServer {
     return `redis://${user}${this.host}:${this.port}`;
   }
 
-  /** What the process wrote last. */
+  /** The last output of the process. */
   get log(): string {
     return this.#log;
   }
 
-  /** True if it has what Redis of that version ("7.0") has; Valkey has all of 7.2.4. */
+  /** True if it has the features of that Redis version ("7.0"); Valkey has all of 7.2.4. */
   hasFeaturesOf(version: string): boolean {
     return hasFeaturesOf(this, version);
   }
@@ -135,12 +135,12 @@ export class RedisServer {
     if (this.#child !== undefined) resumeProcess(this.#child);
   }
 
-  /** SIGKILL, paused or not; resolves when the process is gone. */
+  /** SIGKILL, also while paused; resolves when the process is gone. */
   async kill(): Promise<void> {
     if (this.#child !== undefined) await killProcess(this.#child);
   }
 
-  /** Kills it if it runs and starts it on the same port: empty, unless it has an append-only file. */
+  /** Kills the server if it runs, and starts it on the same port: empty, unless it has an append-only file. */
   async restart(): Promise<void> {
     await this.kill();
     this.#log = "";
@@ -155,12 +155,12 @@ export class RedisServer {
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk: Buffer) => this.#keep(String(chunk)));
     const closed = once(child, "close");
-    // Longer than anything else: one that is restarted has its data to load.
+    // The longest wait of all, because a restarted server has to load its data.
     await until(`redis-server answers on port ${this.port}`, () => !isAlive(child) || this.#isReady(child), {
       timeout: 3 * PATIENCE,
     });
     if (isAlive(child)) return;
-    await closed; // the whole log
+    await closed; // then the log is complete
     throw new Error(`${this.#binary.path} on port ${this.port} ended at once:\n${this.#log}`);
   }
 

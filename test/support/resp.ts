@@ -1,21 +1,21 @@
 /**
- * The little of RESP2 and RESP3 that the test tools need: where one value ends, and what it says.
- * Knows nothing of sockets, and treats every byte it does not know as the start of a line.
+ * The small part of RESP2 and RESP3 that the test tools need: where a value ends, and what it says.
+ * Knows nothing of sockets, and reads a value that starts with an unknown byte as one line.
  */
 
 export type RespValue = string | number | boolean | null | Error | RespValue[];
 
 const CRLF = "\r\n";
-/** Values made of a length, so many bytes and a line end: bulk string, bulk error, verbatim string. */
+/** Values that are a length, that many bytes and a line end: bulk string, bulk error, verbatim string. */
 const BULKS = "$!=";
-/** Values made of a count and so many values: array, set, push. Maps and attributes have twice as many. */
+/** Values that are a count and that many values: array, set, push. Maps and attributes have twice as many. */
 const LISTS = "*~>";
 
-/** Cuts a stream of bytes into complete RESP values, however the network split it. */
+/** Cuts a stream of bytes into complete RESP values, however the network has split it. */
 export class FrameReader {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** Takes more bytes in and gives the values that are complete by now, as their raw bytes. */
+  /** Takes more bytes in and returns the values that are now complete, as raw bytes. */
   push(chunk: Buffer): Buffer[] {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
     const frames: Buffer[] = [];
@@ -28,7 +28,7 @@ export class FrameReader {
     return frames;
   }
 
-  /** Gives the incomplete rest away, for who stops reading values and goes on with bytes. */
+  /** Returns the incomplete rest and forgets it, for a caller that goes on with raw bytes. */
   takeRest(): Buffer {
     const rest = this.#rest;
     this.#rest = Buffer.alloc(0);
@@ -49,7 +49,7 @@ function frameEnd(bytes: Buffer, start: number): number {
   }
   if (LISTS.includes(kind)) return endOfMany(bytes, body, size);
   if (kind === "%") return endOfMany(bytes, body, size * 2);
-  if (kind === "|") return endOfMany(bytes, body, size * 2 + 1); // an attribute goes before the value it describes
+  if (kind === "|") return endOfMany(bytes, body, size * 2 + 1); // an attribute comes before the value that it describes
   return body;
 }
 
@@ -59,7 +59,7 @@ function endOfMany(bytes: Buffer, start: number, count: number): number {
   return end;
 }
 
-/** What the complete value in `frame` says. Maps come as flat lists, as RESP2 has them; doubles come as text. */
+/** The content of the complete value in `frame`. Maps become flat lists, as in RESP2; doubles become text. */
 export function decode(frame: Buffer): RespValue {
   return decodeAt(frame, 0)[0];
 }
@@ -103,7 +103,7 @@ function decodeLine(kind: string, line: string): RespValue {
 
 /**
  * The words of a client's command, the name in capitals. Clients send arrays of bulk strings; a bare line, as typed
- * into telnet, is split at its blanks.
+ * into telnet, is split at its spaces.
  */
 export function decodeCommand(frame: Buffer): string[] {
   const decoded = frame[0] === 0x2a ? decode(frame) : frame.toString().trim().split(/\s+/);

@@ -1,6 +1,6 @@
 /**
- * One Redis Sentinel of a test's own, on a free port of 127.0.0.1. Owns the process and its directory; which servers it
- * watches is told by `startSentinelProcess`.
+ * One Redis Sentinel of a test's own, on a free port of 127.0.0.1. Owns the process and its directory; the caller of
+ * `startSentinelProcess` says which master it watches.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -14,22 +14,22 @@ import type { RespValue } from "./resp.js";
 import { until } from "./until.js";
 
 export interface Watch {
-  /** The name of the master. */
+  /** The sentinels' name for the master. */
   readonly name: string;
   readonly master: Endpoint;
   readonly quorum: number;
   /** Milliseconds of silence after which a server counts as down. */
   readonly downAfter: number;
   readonly failoverTimeout: number;
-  /** That the sentinels themselves ask for. */
+  /** The password that the sentinels themselves ask for. */
   readonly sentinelPassword?: string | undefined;
 }
 
 const LOG_KEPT = 16_384;
 
 /**
- * Talk between sentinels, and of sentinels with servers, every so many ms: at their own pace they take seconds to get
- * going. The period of PING stays: they promote no replica whose last INFO is older than five of those.
+ * Periods, in ms, of the talk between sentinels, and between sentinels and servers: with the defaults they take seconds to
+ * start. The period of PING stays, because sentinels promote no replica whose last INFO is older than five of those.
  */
 const HASTE = ["INFO-PERIOD", 500, "PUBLISH-PERIOD", 200, "ASK-PERIOD", 100];
 
@@ -38,7 +38,7 @@ export async function startSentinelProcess(watch: Watch): Promise<SentinelProces
   const binary = await findRedis();
   const directory = await mkdtemp(join(tmpdir(), "holdfast-sentinel-"));
   const port = await freePort();
-  // A sentinel keeps what it learns in this file.
+  // The sentinel itself writes what it learns into this file.
   const file = join(directory, "sentinel.conf");
   await writeFile(file, configuration(watch, port, directory));
   const sentinel = new SentinelProcess(binary, file, directory, port, watch.sentinelPassword);
@@ -76,7 +76,7 @@ export class SentinelProcess {
   readonly #child: ChildProcess;
   #log = "";
 
-  /** Starts it; `startSentinelProcess` is the way to one that answers. */
+  /** Starts the process; `startSentinelProcess` is the way to a sentinel that answers. */
   constructor(binary: RedisBinary, file: string, directory: string, port: number, password?: string) {
     this.port = port;
     this.password = password;
@@ -100,12 +100,12 @@ export class SentinelProcess {
     return this.#child.pid ?? -1;
   }
 
-  /** What the process wrote last. */
+  /** The last output of the process. */
   get log(): string {
     return this.#log;
   }
 
-  /** Resolves when it answers. */
+  /** Resolves when the sentinel answers. */
   async ready(): Promise<void> {
     await until(`a sentinel answers on port ${this.port}`, async () => {
       return !isAlive(this.#child) || (await this.call("PING")) === "PONG";
@@ -119,7 +119,7 @@ export class SentinelProcess {
     return redisCall(this, command);
   }
 
-  /** What it says of a master, as SENTINEL MASTER does. */
+  /** The answer to SENTINEL MASTER, as a map. */
   async about(name: string): Promise<Map<string, string>> {
     const reply = await this.call("SENTINEL", "MASTER", name);
     const flat = Array.isArray(reply) ? reply.map(String) : [];

@@ -1,15 +1,15 @@
-/** Tests that each get a place of their own: what is set up for them, and what they end with, is said once. */
+/** Tests that each get a place of their own: its set-up and its final check are written once. */
 import { test } from "vitest";
 
-/** `test` of Vitest, whose function is given a place. */
+/** Vitest's `test`, whose function gets a place. */
 export interface TestIn<P, O = never> {
   (title: string, body: (place: P) => unknown): void;
   for<const R>(rows: readonly R[]): (title: string, body: (row: R, place: P) => unknown) => void;
-  /** The same in a place that is opened with these options. */
+  /** The same, in a place that is opened with these options. */
   with(options: O): TestIn<P, O>;
 }
 
-/** What comes before and after the body of a test. */
+/** Runs the body of a test, with what comes before and after it. */
 export type Around<P> = (place: P, body: () => unknown) => unknown;
 
 export function testIn<P, O extends object>(

@@ -1,11 +1,11 @@
 /**
- * The ioredis clients that a server, a proxy or a cluster made for a test: each has an `error` listener, since a
- * test that kills servers must not be ended by an unheard event, and each is disconnected at the end.
+ * The ioredis clients that a server, a proxy or a cluster made for a test. Each has an `error` listener, because an
+ * unhandled event must not end a test that kills servers; and each is disconnected at the end.
  */
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
 import { confined, isConfined } from "./least-privilege.js";
 
-/** Replies come in ioredis' own shapes; a test of another `replyMapping` makes its own client. */
+/** Replies have ioredis' default shapes; a test of another `replyMapping` makes its own client. */
 export type ClientOptions = Omit<RedisOptions, "replyMapping">;
 export type ClusterClientOptions = Omit<ClusterOptions, "redisOptions"> & { redisOptions?: ClientOptions };
 

@@ -1,5 +1,5 @@
 /**
- * Waiting for what can be observed, instead of sleeping and hoping.
+ * Waits for something observable, instead of sleeping for a guessed time.
  */
 import { PATIENCE } from "./patience.js";
 
@@ -13,9 +13,9 @@ export interface UntilOptions {
 const TIMED_OUT = Symbol("timed out");
 
 /**
- * Looks until `predicate` gives something truthy, and resolves with that. A predicate that throws is asked again, as
- * a server that is still coming up throws; its last error is the `cause` if the wait fails. A look that never answers
- * counts against the time-out like any other.
+ * Calls `predicate` until it returns something truthy, and resolves with that. A predicate that throws is called again,
+ * because a server that is still starting throws too; its last error is the `cause` if the wait fails. The time-out also
+ * ends a call that never settles.
  */
 export async function until<T>(
   what: string,

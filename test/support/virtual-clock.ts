@@ -1,4 +1,4 @@
-/** The two clocks and the timers of a client, moved by the test alone: no time passes that nobody asked for. */
+/** The two clocks and the timers of a client. Only the test moves them: no time passes by itself. */
 import { TestClock } from "../../src/entries/testing/clock.js";
 
 const EPOCH = 1_700_000_000_000;
@@ -9,17 +9,17 @@ export class VirtualClock extends TestClock {
     this.now = now;
   }
 
-  /** How many timers run. */
+  /** The number of running timers. */
   get timers(): number {
     return this.running.size;
   }
 
-  /** When the next timer is due; Infinity without one. */
+  /** When the next timer is due; Infinity if none runs. */
   get nextAt(): number {
     return this.next()?.at ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Moves the clocks as a stalled process sees them: timers wait for {@link fire}. */
+  /** Moves the clocks as a stalled process sees them: due timers wait for {@link fire}. */
   moveTo(now: number): void {
     this.now = now;
   }
@@ -30,14 +30,14 @@ export class VirtualClock extends TestClock {
     for (const timer of due) if (this.running.delete(timer)) timer.callback();
   }
 
-  /** As that of a server in memory; what each timer sets off is done before the next one fires, and what was there before the first. */
+  /** Like the clock of the server in memory. All work that is ready is done before the first timer, and after each timer. */
   override async advance(ms: number): Promise<void> {
     await settled();
     await super.advance(ms, settled);
   }
 }
 
-/** Resolves when everything has been done that waits for no timer, no socket and no message. */
+/** Resolves when all work is done that waits for no timer, no socket and no message. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,6 +1,6 @@
 /**
- * The child's side of worker.ts, in plain JavaScript because Node 20 runs no TypeScript: answers the requests that
- * the test sends over the process's IPC channel, and leaves when the test has gone.
+ * The child's side of worker.ts, in plain JavaScript because Node 20 runs no TypeScript. It answers the requests that
+ * the test sends over the process's IPC channel, and exits when the test has gone.
  */
 
 /**
@@ -14,7 +14,7 @@
  * @callback Handler
  * @param {any} payload
  * @param {Emit} emit
- * @returns {unknown} The reply, or a promise of it. What it throws is thrown by `worker.request`.
+ * @returns {unknown} The reply, or a promise of it. `worker.request` rejects with what the handler throws.
  */
 
 /**
@@ -55,7 +55,7 @@ function send(message) {
 }
 
 /**
- * An error as data: structured cloning would keep its message but lose its class, its `code` and what else it tells.
+ * An error as data: structured cloning would keep its message but lose its class, its `code` and its other fields.
  *
  * @param {unknown} error
  */

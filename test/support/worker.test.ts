@@ -66,7 +66,7 @@ describe("startWorker", () => {
       child.once("message", () => console.log("ready"));`;
     const stdio: StdioOptions = ["ignore", "pipe", "inherit"];
     const parent = spawn(process.execPath, ["--input-type=module", "-e", code], { stdio });
-    const bothGone = once(parent, "close"); // not before the worker too has closed the pipe
+    const bothGone = once(parent, "close"); // "close" comes only when the worker has closed the pipe too
     if (parent.stdout !== null) await once(parent.stdout, "data");
     parent.kill("SIGKILL");
     await bothGone;

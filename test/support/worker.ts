@@ -1,5 +1,5 @@
 /**
- * A Node process of a test's own that holds locks, stalls, and can be paused or killed. The test asks it by requests;
+ * A Node process of a test's own that holds locks, stalls, and can be paused or killed. The test sends it requests;
  * the other side is worker-child.mjs. Owns the process.
  */
 import { type ChildProcess, fork } from "node:child_process";
@@ -9,7 +9,7 @@ export interface WorkerOptions {
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** Options of node itself. Default none, whatever this process was started with. */
+  /** Options of node itself. Default none, even if this process has some. */
   readonly execArgv?: readonly string[];
 }
 
@@ -36,7 +36,7 @@ interface Waiting {
 
 const STDERR_KEPT = 65_536;
 
-/** Runs `file`, an ES module that calls `serve`, and resolves when it has called it. */
+/** Runs `file`, an ES module that calls `serve`, and resolves when it has called that. */
 export async function startWorker(file: URL | string, options: WorkerOptions = {}): Promise<Worker> {
   const child = fork(file, [...(options.args ?? [])], {
     env: { ...process.env, ...options.env },
@@ -50,7 +50,7 @@ export async function startWorker(file: URL | string, options: WorkerOptions = {
 }
 
 export class Worker {
-  /** Resolves when the process has ended and all it wrote is read. */
+  /** Resolves when the process has ended and all its output is read. */
   readonly exited: Promise<WorkerExit>;
   /** Resolves when the child serves; rejects if it ends before. */
   readonly ready: Promise<void>;
@@ -84,32 +84,32 @@ export class Worker {
     return this.#child.pid ?? -1;
   }
 
-  /** What it wrote to stderr, at most the last 64 KiB. */
+  /** The output to stderr, at most the last 64 KiB. */
   get stderr(): string {
     return this.#stderr;
   }
 
   /**
-   * Runs the child's handler of that name and resolves with what it returns. Rejects with what it throws (name,
-   * message, code), and with the worker's stderr if that ends first or has ended.
+   * Runs the child's handler of that name and resolves with its result. Rejects with what the handler throws (name,
+   * message, code), or with the worker's stderr if the worker ends first or has already ended.
    */
   request<T = unknown>(type: string, payload?: unknown): Promise<T> {
     if (this.#ended !== undefined) return Promise.reject(this.#endError(`request "${type}"`));
     const id = ++this.#lastId;
     return new Promise<T>((resolve, reject) => {
       this.#requests.set(id, { resolve: (value) => resolve(value as T), reject });
-      // A channel that is closing says so by "close", which rejects with the whole stderr.
+      // If the channel is closing, the child's "close" event follows and rejects this with the whole stderr.
       if (this.#child.connected) this.#child.send({ id, type, payload }, () => {});
     });
   }
 
-  /** Calls `listener` with every message that the child emits. Returns the way to stop that. */
+  /** Calls `listener` with every message that the child emits. Returns a function that stops this. */
   on(listener: (message: WorkerMessage) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** The payload of the next message of that type. Ask before it can have been sent. */
+  /** The payload of the next message of that type. Call it before the child can have sent that message. */
   next<T = unknown>(type: string): Promise<T> {
     return new Promise((resolve, reject) => {
       const off = this.on((message) => {
@@ -121,14 +121,14 @@ export class Worker {
     });
   }
 
-  /** Sends a signal and resolves when the process has ended; SIGKILL ends a paused one too. */
+  /** Sends a signal and resolves when the process has ended; SIGKILL also ends a paused process. */
   kill(signal: NodeJS.Signals = "SIGKILL"): Promise<WorkerExit> {
     this.#child.ref();
     if (isAlive(this.#child)) this.#child.kill(signal);
     return this.exited;
   }
 
-  /** SIGSTOP: its event loop and clock-driven work stand still, its connections stay open. */
+  /** SIGSTOP: its event loop and its timers stand still, its connections stay open. */
   pause(): void {
     pauseProcess(this.#child);
   }
