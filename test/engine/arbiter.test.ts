@@ -10,7 +10,7 @@ const LONG = 10_000;
 function scene() {
   const clock = new VirtualClock(1_000);
   const arbiter = new Arbiter();
-  /** A call that has waited since then. */
+  /** A call that has waited since that time. */
   const call = (since: number, ...keys: string[]): Contestant => ({
     keys: new Set(keys),
     since,
@@ -35,7 +35,7 @@ describe("among calls that want several locks", () => {
     const has = () => [young, old, middle].filter((each) => !arbiter.holdsUp(each));
     for (const each of [young, middle, old]) arbiter.lost(each);
     expect(has()).toEqual([young]);
-    // It has its turn already.
+    // The call that lost again already has its turn.
     arbiter.lost(young);
     await clock.advance(TURN - 1);
     expect(has()).toEqual([young]);
@@ -58,7 +58,7 @@ describe("among calls that want several locks", () => {
     arbiter.gone(first);
     expect(arbiter.holdsUp(third)).toBe(false);
     expect(arbiter.holdsUp(first)).toBe(true);
-    // A whole turn, not what was left of the other one.
+    // This turn has its full length, not the rest of the other call's turn.
     await clock.advance(TURN - 1);
     expect(arbiter.holdsUp(first)).toBe(true);
     arbiter.gone(third);
@@ -81,7 +81,7 @@ describe("among calls that want several locks", () => {
     const short = arbiter.awaitTurn(second, 100);
     await clock.advance(100);
     await short;
-    // Who is not held up any more is not woken: its next sleep is one.
+    // A call that is no longer held up is not woken: its next sleep lasts its whole time.
     arbiter.gone(first);
     let isAwake = false;
     const last = second.wait.park(50).then(() => {

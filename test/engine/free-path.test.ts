@@ -1,4 +1,4 @@
-/** A call that nobody stands in the way of: it tries once, and nothing of the waiting is made. */
+/** A call that meets no other call tries once, and makes none of the parts for waiting. */
 import { describe, expect, test as plain } from "vitest";
 import { WaitLoop } from "../../src/engine/wait-loop.js";
 import { COMMAND_TIMEOUT, FOREVER, POLL_CAP, Scene, ScriptedCall, test } from "./scene.js";

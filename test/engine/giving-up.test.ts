@@ -1,13 +1,13 @@
-/** Calls that end before they have what they want, at each stage: nothing of them is left, and nobody is held up. */
+/** Calls that end before they have what they want, at each stage: they leave nothing, and hold no other call up. */
 import { describe, expect } from "vitest";
 import { settled } from "../support/virtual-clock.js";
 import { ENOUGH, FAIR, POLL_CAP, type Scene, ScriptedCall, test } from "./scene.js";
 
 interface Stage {
   readonly title: string;
-  /** Brings a call there that listens to the signal. */
+  /** Brings a call that listens to the signal to this stage. */
   arrange(scene: Scene, signal: AbortSignal): Promise<ScriptedCall>;
-  /** Its last try, which is on its way, is answered when it is over. */
+  /** The call's last try is still on its way when the call ends. */
   readonly trying?: true;
 }
 
@@ -171,7 +171,7 @@ describe.each(byTitle(ENDINGS))("a call that %s", (_ending, { end, error }) => {
     expect(call.told.filter((word) => word.endsWith("taken"))).toEqual(["not taken"]);
     expect(call.queued).toBe(false);
 
-    // Whatever comes now comes too late.
+    // An answer, a message or a turn that comes now comes too late.
     if (trying) await call.grant();
     await call.message();
     call.resume();
@@ -265,7 +265,7 @@ describe("a call that ends", () => {
     aborter.abort(ENOUGH);
     const outcomes = await Promise.allSettled(results);
     expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
-    // Who leaves from the end moves nobody up.
+    // These calls left from the end of the queue, so no other call became the first.
     expect(others.filter(({ tries }) => tries.length > 0)).toEqual([]);
     expect(first.tries).toHaveLength(2);
   });

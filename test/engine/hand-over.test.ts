@@ -1,4 +1,4 @@
-/** A lock that goes from hand to hand in one process: what the queue does with what the policy decides. */
+/** A lock that goes from hand to hand in one process: how the queue carries out what the policy decides. */
 import { describe, expect } from "vitest";
 import type { Handoff } from "../../src/engine/handoff-policy.js";
 import type { WaitQueue } from "../../src/engine/wait-queue.js";
@@ -9,16 +9,16 @@ import { KEPT, POLL_CAP, Scene, type ScriptedCall, testOpenEnd } from "./scene.j
 interface Crowd {
   readonly scene: Scene;
   readonly queue: WaitQueue;
-  /** It has the lock. */
+  /** The call that has the lock. */
   readonly holder: ScriptedCall;
-  /** They wait, in this order. */
+  /** The calls that wait, in this order. */
   readonly second: ScriptedCall;
   readonly third: ScriptedCall;
-  /** The subscription of the queue hears of something. */
+  /** A message arrives on the queue's subscription. */
   readonly message: () => Promise<void>;
 }
 
-/** The lock came 1 ms ago by a try of the first of three. */
+/** Three calls; the first one got the lock by its try 1 ms ago. */
 async function crowd(): Promise<Crowd> {
   const scene = new Scene();
   const holder = await scene.waiting({ name: "holder" });
@@ -36,7 +36,7 @@ const test = testIn(crowd, async ({ scene }, body) => {
   await scene.close();
 });
 
-/** What a lock asks when it is given back; with `passes` the first waiter takes part in the command. */
+/** What a lock asks of the queue when it is given back; with `passes` the first waiter takes part in the command. */
 function giveBack(queue: WaitQueue, passes: boolean): { to: unknown; handoff: Handoff } | undefined {
   let asked: { to: unknown; handoff: Handoff } | undefined;
   queue.handOver((to, handoff) => {
@@ -75,12 +75,12 @@ describe("a lock that is given back", () => {
   test("is left to others who heard of the offer; the first waiter tries when they have had their turn", async (place) => {
     const { scene, queue, second, message } = place;
     await scene.clock.advance(9);
-    // So many make a turn.
+    // Four hand-overs make a turn.
     for (let i = 0; i < 4; i++) expect(giveBack(queue, false)?.handoff).toBe("passLocal");
     expect(giveBack(queue, true)).toEqual({ to: second, handoff: "offer" });
     await settled();
     await second.refuse(-1, { others: 2 });
-    // Of the offer itself.
+    // This is the message of the offer itself.
     await message();
     expect(second.tries).toHaveLength(1);
     expect(await scene.untilNextTry(second)).toBe(40);
@@ -106,7 +106,7 @@ describe("a lock that is given back", () => {
     await second.refuse(0);
     expect(second.tries).toHaveLength(2);
     await second.refuse();
-    // It may be of the offer; another's release is not missed.
+    // This may be the message of the offer, so no try follows at once; the later try covers another process's release.
     await message();
     expect(second.tries).toHaveLength(2);
     expect(await scene.untilNextTry(second)).toBe(100);
@@ -120,7 +120,7 @@ describe("a lock that is given back", () => {
     await second.refuse(-1, { others: 2 });
     await scene.clock.advance(100);
     await second.grant();
-    // Of the offer, then of a holder that this queue does not know.
+    // One message of the offer, and one of a holder that this queue does not know: it no longer lets others go first.
     await message();
     await message();
     expect(third.tries).toHaveLength(1);
@@ -159,7 +159,7 @@ describe("a lock that is given back", () => {
       return !isReleased;
     };
     for (queue.handOver(pass); !isReleased; queue.handOver(pass)) {
-      // Nobody waits for so long that it subscribes.
+      // No call waits long enough to subscribe.
       await settled();
       await next.grant();
       next = await scene.acquire({ name: "next" });
@@ -192,7 +192,7 @@ describe("a lock that is given back", () => {
     await settled();
     expect(next.tries).toHaveLength(1);
     await next.refuse(-1, { others: 1 });
-    // Its subscription is confirmed.
+    // The server confirms the subscription.
     await next.message();
     expect(next.tries).toHaveLength(1);
     expect(await scene.untilNextTry(next)).toBe(4);

@@ -1,4 +1,4 @@
-/** Tests of the tests: a policy of hand-overs that was broken on purpose does not get past them. */
+/** Tests of the tests: they notice each deliberate mistake in the hand-over policy. */
 import { describe, expect, test } from "vitest";
 import { ENDLESS, EQUIVALENT, MUTANTS, type Mutant, SELFISH, SLEEPY } from "./handoff-mutants.js";
 import { endsItsStay, isFair, neverSleeps, type Property } from "./handoff-properties.js";
@@ -22,7 +22,7 @@ function violated(Policy: PolicyClass): string[] {
   }).map(({ rule }) => rule);
 }
 
-/** Whether processes with such a policy lack the property under one of these loads. */
+/** Whether processes with the broken policy violate the property under one of these loads. */
 async function isBroken(property: Property, mutant: Mutant, ...loads: readonly Load[]): Promise<boolean> {
   const { Engine } = await load(mutant);
   const outcomes = await Promise.allSettled(loads.map((each) => property(Engine, each)));

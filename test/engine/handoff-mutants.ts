@@ -1,9 +1,9 @@
 /**
- * Ways to break the policy of hand-overs, and the queue that asks it: each changes one constant, field, rule or condition
- * in the text.
+ * Deliberate mistakes in the hand-over policy and in the queue that asks it. Each changes one constant, field, rule or
+ * condition in the text.
  */
 
-/** What stands in one of the files once, and what is put there instead. */
+/** A text that stands in exactly one of the files, once, and its replacement. */
 export type Mutant = readonly [text: string, by: string];
 
 const WAIT = "this.#wait(now);";
@@ -20,7 +20,7 @@ export const MUTANTS: readonly Mutant[] = [
   ["LONGEST_STAY = 1_000", "LONGEST_STAY = 1_001"],
   ["SHORTEST_BACKOFF = 4", "SHORTEST_BACKOFF = 3"],
   ["SHORTEST_BACKOFF = 4", "SHORTEST_BACKOFF = 5"],
-  // How a policy begins.
+  // The initial state of a policy.
   ["  #since = NEVER", "  #since = 0"],
   ["  #offeredAt = NEVER", "  #offeredAt = 0"],
   ["  #ahead = 0", "  #ahead = 1"],
@@ -125,7 +125,7 @@ export const MUTANTS: readonly Mutant[] = [
   ["this.#left = TURN;", ""],
 ];
 
-/** Nothing that is decided depends on these. */
+/** Changes that affect no decision. */
 export const EQUIVALENT: readonly (readonly [...Mutant, because: string])[] = [
   [
     "  #left = 0",
@@ -139,12 +139,12 @@ export const EQUIVALENT: readonly (readonly [...Mutant, because: string])[] = [
   ],
 ];
 
-/** Where several processes with such a policy do not do what they promise. */
+/** Changes that break the promises between several processes: fairness between them. */
 export const SELFISH: readonly Mutant[] = [
-  // Others are asked too late, or never.
+  // The policy asks other processes too late, or never.
   ["turn > SHORTEST_TURN && (this.#left <= 0 || turn > LONGEST_TURN)", "false"],
   ["LONGEST_TURN = 50", "LONGEST_TURN = 500"],
-  // Who has let others go first is back before them.
+  // A process that has let others go first tries again before them.
   ["this.#ahead = others;", "this.#ahead = 0;"],
 ];
 
@@ -155,11 +155,11 @@ export const ENDLESS: readonly Mutant[] = [
 ];
 
 export const SLEEPY: readonly Mutant[] = [
-  // Who has released it waits for its own message.
+  // A process that has released the lock waits for its own message.
   ['else if (handoff !== "passLocal")', 'else if (handoff === "offer")'],
-  // What changed is forgotten.
+  // The policy forgets a change.
   ["this.tryIn(this.#wanted ? Math.min(backoff, this.#tryAt - now) : backoff, now);", ""],
-  // Whoever is waited for never comes.
+  // The policy waits for a taker that never comes.
   [`this.#noTaker = true;\n    ${WAIT}`, "this.#noTaker = true;"],
   ["Math.max(2 * length, SHORTEST_BACKOFF), this", "Math.max(2 * length, SHORTEST_BACKOFF), 40 * this"],
 ];

@@ -1,4 +1,4 @@
-/** What the policy of hand-overs decides, rule by rule. */
+/** The decisions of the hand-over policy, rule by rule. */
 import { describe, test } from "vitest";
 import { HandoffPolicy } from "../../src/engine/handoff-policy.js";
 import { STORIES, tell } from "./handoff-table.js";

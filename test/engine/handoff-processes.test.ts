@@ -1,4 +1,4 @@
-/** The policy of hand-overs at work: several processes in virtual time, whatever their loads. */
+/** The hand-over policy at work: several processes in virtual time, under any load. */
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { Engine } from "../../src/engine/engine.js";
@@ -26,7 +26,7 @@ const withLoner: fc.Arbitrary<Load> = fc.record({
 
 const unequal: fc.Arbitrary<Load> = fc.record({
   ...times,
-  // On longer ways others may come too late: whoever releases it cannot know how long they take.
+  // With a higher latency others may come too late, because the releasing process cannot know how long they take.
   latency: fc.constantFrom(0.1, 0.3),
   workers: fc.array(fc.integer({ min: 2, max: 16 }), { minLength: 2, maxLength: 5 }),
   runs: fc.constant(4),
@@ -45,7 +45,7 @@ const withStranger: fc.Arbitrary<Load> = fc.record({
 const holds = (property: Property, loads: fc.Arbitrary<Load>, numRuns: number) =>
   fc.assert(
     fc.asyncProperty(loads, (load) => property(Engine, load)),
-    // The same loads each time, so that a test fails only for what has changed.
+    // The loads are the same each time, so that a test fails only because the code has changed.
     { numRuns, seed: 1 },
   );
 

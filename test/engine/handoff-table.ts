@@ -1,11 +1,11 @@
-/** Each rule of the hand-over as a story: what the policy is told at which moment, and what it is to answer. */
+/** Each rule of the hand-over as a story: what the policy is told at each moment, and what it must answer. */
 import { expect } from "vitest";
 import type { Handoff, HandoffPolicy } from "../../src/engine/handoff-policy.js";
 
-/** Anything that decides as the policy does: the policy itself, or a mutant of it. */
+/** Anything that decides like the policy: the policy itself, or a mutant of it. */
 export type PolicyClass = new (advertised: boolean) => HandoffPolicy;
 
-/** The moment in milliseconds, what happens, and with what; questions end with the answer. */
+/** The moment in milliseconds, the method, and its argument; for a question, the expected answer. */
 type Step =
   | readonly [number, "trying" | "want" | "granted" | "arrived"]
   | readonly [number, "tryIn" | "quiet" | "changed" | "message" | "backOff", number]
@@ -22,16 +22,16 @@ export interface Story {
 const passes = (times: number, at: number): Step[] =>
   Array.from({ length: times }, () => [at, "giveBack", "passLocal"]);
 
-/** The lock came to this process; its first waiter has tried, and does not try again before it hears of something. */
+/** The lock came to this process; its first waiter has tried, and tries again only after a message or a change. */
 const SETTLED: readonly Step[] = [
   [0, "arrived"],
   [0, "trying"],
   [0, "quiet", 10_000],
 ];
 
-/** It was offered to others after 10 ms. */
+/** The lock was offered to others after 10 ms. */
 const OFFERED: readonly Step[] = [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer"]];
-/** So it was, and this process will hear of it. */
+/** The same, and this process listens, so it will hear of the offer. */
 const LISTENING: readonly Step[] = [...SETTLED, ...passes(4, 10), [10, "giveBack", "offer", "listening"]];
 
 export const STORIES: readonly Story[] = [
@@ -359,7 +359,7 @@ export const STORIES: readonly Story[] = [
   },
 ];
 
-/** @throws if the policy answers otherwise than it is to */
+/** @throws if the policy gives another answer than the story expects */
 export function tell(Policy: PolicyClass, { advertised = false, steps }: Story): void {
   const policy = new Policy(advertised);
   for (const [i, step] of steps.entries()) {

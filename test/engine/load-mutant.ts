@@ -1,4 +1,4 @@
-/** The hand-over policy, or the queue that asks it, with another text, and the engine that goes with it. */
+/** The hand-over policy, or the queue that asks it, with a changed text; and the engine that uses it. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,7 @@ export interface Mutated {
   readonly HandoffPolicy: PolicyClass;
 }
 
-/** @throws if what is to be replaced does not stand in one of the files exactly once */
+/** @throws if the text to replace does not stand exactly once, in one of the files */
 export async function load([text, by]: Mutant): Promise<Mutated> {
   const sources = FILES.map((file) => ({ file, source: readFileSync(`${FOLDER}/${file}`, "utf8") }));
   const found = sources.filter(({ source }) => source.includes(text));

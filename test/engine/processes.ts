@@ -1,6 +1,6 @@
 /**
- * Several processes that share one lock, in virtual time. Real are the engine of each, its queue, its policy and what it
- * asks when a lock is given back; simulated are the server, its messages and the times that both take to arrive.
+ * Several processes that share one lock, in virtual time. Each has a real engine, queue and policy, and the real
+ * functions that a lock calls when it is given back. Simulated are the server, its messages and the latency of both.
  */
 import { RedisUnavailableError } from "../../src/base/errors.js";
 import { Acquisition, type Attempt, type Listener, type QueueTraits } from "../../src/engine/acquisition.js";
@@ -15,23 +15,23 @@ export type EngineClass = new (...args: ConstructorParameters<typeof Engine>) =>
 
 /** All times are milliseconds. */
 export interface Load {
-  /** For each process, how many take the lock in a loop there. */
+  /** For each process, the number of workers that take the lock in a loop. */
   readonly workers: readonly number[];
   /** How long each hold lasts. */
   readonly hold: number;
-  /** How long a command, an answer or a message is on its way, at least; up to half as much is added at random. */
+  /** The shortest latency of a command, an answer or a message; up to half as much is added at random. */
   readonly latency: number;
-  /** It ends after so many runs, or when so much time is over: one process alone makes a single run. */
+  /** The play ends after so many runs, or after so much time, because one process alone makes a single run. */
   readonly runs: number;
   readonly time: number;
   readonly seed: number;
-  /** The server does not count who hears of an offer: they listen at a replica. */
+  /** The server does not count the listeners of an offer, because they listen at a replica. */
   readonly uncounted?: boolean;
-  /** Somebody listens who never takes the lock. */
+  /** A client listens that never takes the lock. */
   readonly stranger?: boolean;
 }
 
-/** A row of holds in one process with none of another's between. */
+/** Consecutive holds of one process, with no hold of another process in between. */
 export interface Run {
   readonly process: number;
   readonly from: number;
@@ -39,10 +39,10 @@ export interface Run {
 }
 
 export interface Outcome {
-  /** Holds of each process. */
+  /** The number of holds of each process. */
   readonly holds: readonly number[];
   readonly runs: readonly Run[];
-  /** The longest time for which the lock was free though somebody waited. */
+  /** The longest time for which the lock was free while a call waited. */
   readonly longestFree: number;
 }
 
@@ -58,7 +58,7 @@ const BACKEND = {
   traits: TRAITS,
 } as Backend;
 
-/** The server: who has the lock, and who listens. */
+/** The server: the holder of the lock, and the listeners. */
 class Server {
   readonly clock = new VirtualClock();
   readonly listeners = new Map<Process, Listener>();
@@ -84,7 +84,7 @@ class Server {
     return this.#runs.length >= this.#load.runs || this.clock.mono() > this.#load.time;
   }
 
-  /** Resolves when a command has arrived, or its answer. */
+  /** Resolves when a command, or its answer, has arrived. */
   way(): Promise<void> {
     const ms = this.#load.latency * (1 + this.#random() / 2);
     return new Promise((resolve) => this.clock.after(ms, resolve));
@@ -110,7 +110,7 @@ class Server {
     if (last) last.to = now;
   }
 
-  /** Tells all that listen, and counts them. */
+  /** Sends a message to all listeners, and returns how many the server counts. */
   publish(): number {
     for (const [process, listener] of this.listeners) {
       void this.way().then(() => {
@@ -125,9 +125,9 @@ class Process {
   readonly engine: Engine;
   readonly server: Server;
   readonly number: number;
-  /** As the locks see it: no more than what is asked when a lock is given back. */
+  /** The part of the environment that a lock uses when it is given back. */
   readonly env: Env;
-  /** Listens, whether the server has confirmed that or not. */
+  /** Whether the process listens; the server may not have confirmed that yet. */
   listening = false;
   #minted = 0;
 
@@ -146,7 +146,7 @@ class Process {
     return `${this.number}:${++this.#minted}`;
   }
 
-  /** Takes the lock again and again. */
+  /** Takes the lock again and again, and gives it back. */
   async work(hold: number): Promise<void> {
     const { server, engine } = this;
     while (!server.isDone) {
@@ -166,7 +166,7 @@ class Process {
     concludeHandoff(this.env, handoff);
   }
 
-  /** What the server does with the command. */
+  /** The server's part of the release command. */
   #pass(wireId: string, { successor }: Handoff) {
     this.server.giveBack(wireId);
     if (successor && !successor.gone) {
@@ -251,15 +251,15 @@ class Call extends Acquisition<string> {
   }
 
   override waiting(): void {
-    // Nobody is told.
+    // No listener is told of it here.
   }
 
   override ended(): void {
-    // Nobody gives up.
+    // No call is given up here.
   }
 }
 
-/** @throws if it comes to a standstill */
+/** @throws if all processes sleep while nobody has the lock */
 export async function share(EngineOf: EngineClass, load: Load): Promise<Outcome> {
   const server = new Server(load);
   for (const [number, workers] of load.workers.entries()) {
@@ -274,7 +274,7 @@ export async function share(EngineOf: EngineClass, load: Load): Promise<Outcome>
   return server.outcome;
 }
 
-/** Numbers from 0 up to 1, the same ones for a seed (xorshift). */
+/** Numbers from 0 up to 1, the same for the same seed (xorshift). */
 function randomNumbers(seed: number): () => number {
   let state = (seed * 2_654_435_761 + 1) | 1;
   return () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RoundBackoff } from "../../src/engine/round-backoff.js";
 
-/** One that was served at these times, and whose rounds took so long. */
+/** The back-off of a process that was served at these times, and whose rounds took so long. */
 function backoff(served: number[], rounds: number[] = []): RoundBackoff {
   const made = new RoundBackoff();
   for (const now of served) made.served(now);

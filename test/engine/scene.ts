@@ -1,4 +1,4 @@
-/** An engine in virtual time, and calls whose tries are answered by the test. */
+/** An engine in virtual time, and calls whose tries the test answers. */
 import { getEventListeners } from "node:events";
 import { expect } from "vitest";
 import { RedisUnavailableError } from "../../src/base/errors.js";
@@ -18,7 +18,7 @@ import { settled, VirtualClock } from "../support/virtual-clock.js";
 export const POLL_CAP = 10_000;
 export const COMMAND_TIMEOUT = 3_000;
 export const FOREVER: number = Number.POSITIVE_INFINITY;
-/** For which an empty queue is kept. */
+/** Milliseconds for which an empty queue is kept. */
 export const KEPT = 8;
 
 export const PLAIN: QueueTraits = { serverQueued: false, advertised: false, shared: false, handoff: true };
@@ -27,12 +27,12 @@ export const SHARED: QueueTraits = { ...COUNTED, shared: true };
 export const FAIR: QueueTraits = { ...COUNTED, serverQueued: true };
 export const ADVERTISED: QueueTraits = { ...PLAIN, advertised: true };
 
-/** Why a call ends. */
+/** The reason with which a test ends a call. */
 export const ENOUGH: Error = new Error("enough");
 
 type Refusal = Attempt<never> & { readonly granted: false };
 
-/** A try on its way. */
+/** A try that is on its way. */
 interface Try {
   readonly within: number;
   readonly coWaiters: CoWaiters;
@@ -55,21 +55,21 @@ export class ScriptedCall extends Acquisition<string> {
   override readonly lockName: string = "lock";
   override readonly queueName: string;
   override readonly traits: QueueTraits;
-  /** Names it in what it is granted. */
+  /** The call's name, which is also the value of its grant. */
   readonly name: string;
-  /** What it said and was told, in order. */
+  /** What the engine told the call, in order. */
   readonly told: string[] = [];
-  /** All its tries; the last one may be on its way. */
+  /** All tries of the call; the last one may be on its way. */
   readonly tries: Try[] = [];
-  /** Its subscriptions. */
+  /** The call's subscriptions. */
   readonly listeners: Set<Listener> = new Set();
   outcome: Outcome = "pending";
   away = false;
-  /** Whether it is its turn. */
+  /** Whether it is the call's turn. */
   turn = true;
-  /** Whether its owner has the lock already. */
+  /** Whether the call's owner already has the lock. */
   nested = false;
-  /** Told that it waits. */
+  /** Called when the engine says that the call waits. */
   onWaiting: () => void = () => undefined;
   successor: Successor | undefined;
   readonly #options: CallOptions;
@@ -132,20 +132,20 @@ export class ScriptedCall extends Acquisition<string> {
     return this.successor;
   }
 
-  /** Its last try is granted. */
+  /** The server grants the last try. */
   async grant(lease = 30_000, remaining?: number): Promise<void> {
     const counted = remaining === undefined ? {} : { remaining };
     this.#last.answer({ granted: true, value: this.name, lease, ...counted });
     await settled();
   }
 
-  /** Its last try is refused. */
+  /** The server refuses the last try. */
   async refuse(ttl = -1, more: Omit<Refusal, "granted" | "ttl"> = {}): Promise<void> {
     this.#last.answer({ granted: false, ttl, ...more });
     await settled();
   }
 
-  /** There is no answer to its last try. */
+  /** The last try gets no answer. */
   async silence(): Promise<void> {
     this.#last.fail(new RedisUnavailableError("lock"));
     await settled();
@@ -156,7 +156,7 @@ export class ScriptedCall extends Acquisition<string> {
     await settled();
   }
 
-  /** A message arrives, or the confirmation of its subscription. */
+  /** A message arrives, or the confirmation of the subscription. */
   async message(): Promise<void> {
     for (const listener of [...this.listeners]) listener.hint();
     await settled();
@@ -189,7 +189,7 @@ export class Scene {
     this.engine = new Engine({ clock, runner, pollCap: POLL_CAP, random, stir() {}, outside: (fn) => fn() });
   }
 
-  /** A call begins. */
+  /** Starts a call. */
   async acquire(
     options: CallOptions | ScriptedCall = {},
     wait: number = FOREVER,
@@ -200,13 +200,13 @@ export class Scene {
     return this.#watch(call, this.engine.acquire(call, wait, signal));
   }
 
-  /** A call that tries once. */
+  /** Starts a call that tries once. */
   async once(call: ScriptedCall, within: number, signal?: AbortSignal): Promise<ScriptedCall> {
     if (signal) this.#signals.push(signal);
     return this.#watch(call, this.engine.once(call, within, signal));
   }
 
-  /** The first one waits, and listens: it was refused, tried again when that was confirmed, and was refused again. */
+  /** A first call that waits and listens: refused, then tried again when the subscription was confirmed, and refused. */
   async waiting(
     options: CallOptions | ScriptedCall = {},
     ttl = -1,
@@ -219,13 +219,13 @@ export class Scene {
     return call;
   }
 
-  /** A call ends before it has what it wants. */
+  /** Ends a call before it has what it wants. */
   async end(call: ScriptedCall, reason: unknown = ENOUGH): Promise<void> {
     this.engine.end(call, reason);
     await settled();
   }
 
-  /** Milliseconds until it tries again by itself, up to `most`. */
+  /** Milliseconds until the call tries again by itself, up to `most`. */
   async untilNextTry(call: ScriptedCall, most: number = 2 * POLL_CAP): Promise<number> {
     const { length } = call.tries;
     for (let ms = 1; ms <= most; ms++) {
@@ -241,7 +241,7 @@ export class Scene {
     await settled();
   }
 
-  /** Nothing runs, listens or stands in line any more, once what was kept for those who come back is gone. */
+  /** No timer, subscription or queue is left, once the time for which empty queues are kept is over. */
   async expectNothingLeft(): Promise<void> {
     await this.clock.advance(KEPT);
     expect(this.clock.timers, "timers").toBe(0);
@@ -252,7 +252,7 @@ export class Scene {
     for (const signal of this.#signals) expect(getEventListeners(signal, "abort")).toEqual([]);
   }
 
-  /** Whoever waits is sent away, and nothing is left. */
+  /** Closes the engine, which ends all waiting calls, and checks that nothing is left. */
   async close(): Promise<void> {
     await this.engine.close();
     await this.expectNothingLeft();
@@ -273,7 +273,7 @@ export class Scene {
   }
 }
 
-/** Each test gets a scene, in which nothing may be left in the end. */
+/** Each test gets a scene, in which nothing may be left at the end. */
 export const test: TestIn<Scene> = testIn(
   () => new Scene(),
   async (scene, body) => {
@@ -282,7 +282,7 @@ export const test: TestIn<Scene> = testIn(
   },
 );
 
-/** The same, if whoever waits in the end is sent away first. */
+/** The same for tests that end with waiting calls: the scene is closed first. */
 export const testOpenEnd: TestIn<Scene> = testIn(
   () => new Scene(),
   async (scene, body) => {

@@ -1,10 +1,10 @@
-/** What the engine is told besides tries and messages, and what it tells. */
+/** What the engine is told besides tries and messages, and what it reports. */
 import { describe, expect } from "vitest";
 import { Acquisition } from "../../src/engine/acquisition.js";
 import { settled } from "../support/virtual-clock.js";
 import { COUNTED, FAIR, FOREVER, PLAIN, POLL_CAP, ScriptedCall, test } from "./scene.js";
 
-/** One that can be told that Redis gave an answer after all. */
+/** A call that can be told that Redis gave a late answer. */
 class Answerable extends ScriptedCall {
   readonly awaiting: Set<() => void> = new Set();
 

@@ -1,4 +1,4 @@
-/** Several calls that want the same: who stands where, who tries, and who is let past. */
+/** Several calls that want the same: their places in the queue, which of them try, and which go past others. */
 import { describe, expect } from "vitest";
 import { settled } from "../support/virtual-clock.js";
 import {
@@ -151,13 +151,13 @@ describe("a call that has to wait for its turn", () => {
     await call.message();
     expect(call.told.at(-1)).toBe("withdraw");
     expect(scene.engine.queue("queue")?.first).toBe(other);
-    // The message was for whoever is the first.
+    // The message was for the first call of the queue, whichever that is.
     expect(other.tries).toHaveLength(1);
     await other.grant();
     call.turn = true;
     call.resume();
     await settled();
-    // The other one of this process has it.
+    // The lock is held by the other call of this process.
     expect(call.tries).toHaveLength(2);
     await call.message();
     expect(call.tries).toHaveLength(3);
@@ -197,7 +197,7 @@ describe("a call that has to wait for its turn", () => {
     expect(call.tries).toHaveLength(3);
     const next = await scene.acquire({ name: "next" });
     await call.grant();
-    // Nobody listens, so it will not be told of a release by others.
+    // The queue does not listen, so no message of another process's release will come.
     await scene.clock.advance(KEPT);
     expect(next.tries).toHaveLength(1);
   });
@@ -398,7 +398,7 @@ describe("what can be had by several", () => {
     await calls[0].message();
     await calls[0].grant(POLL_CAP, 2);
     expect(triesOf(calls)).toEqual([3, 1, 1, 0]);
-    // One of the two that are left is the third one's.
+    // The permit that is left is promised to the third call.
     await calls[1].grant(POLL_CAP, 1);
     expect(triesOf(calls)).toEqual([3, 1, 1, 0]);
     await calls[2].grant(POLL_CAP, 1);
@@ -424,7 +424,7 @@ describe("what can be had by several", () => {
     expect(triesOf(calls)).toEqual([3, 1, 1, 1, 0, 0]);
     await third.refuse();
     await scene.end(fourth);
-    // The second one's is among them.
+    // One of the permits that are left is promised to the second call, whose try is on its way.
     third.hint();
     await settled();
     await third.grant(POLL_CAP, 2);

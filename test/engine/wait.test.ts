@@ -12,7 +12,7 @@ function scene(wait = FOREVER, signal?: AbortSignal) {
   return { clock, wait: new Wait({ clock, wait, signal }) };
 }
 
-/** What a promise has come to by now. */
+/** The present state of a promise. */
 async function outcome(promise: Promise<unknown>): Promise<unknown> {
   const pending = Symbol("pending");
   const settling = promise.then(
@@ -82,7 +82,7 @@ describe("a call that is parked", () => {
     expect([await outcome(parked), clock.timers]).toEqual(["pending", 1]);
     wait.resume();
     expect([await outcome(parked), clock.timers]).toEqual([{ value: undefined }, 0]);
-    // It was awake for one sleep only.
+    // resume() ended one sleep only.
     expect(await outcome(wait.park(100))).toBe("pending");
   });
 
@@ -117,7 +117,7 @@ describe("those that share a signal", () => {
     expect(listeners()).toBe(1);
     two();
     expect(listeners()).toBe(0);
-    // One that is stopped again does not take away what others have by now.
+    // Stopping one listener twice does not take away the listeners that others have by now.
     const three = onAbort(signal, () => undefined);
     two();
     expect(listeners()).toBe(1);

@@ -1,4 +1,4 @@
-/** A call that is refused: it listens, and tries again when there is reason to. */
+/** A call that is refused: it listens, and tries again when there is a reason to. */
 import { describe, expect, test as plain } from "vitest";
 import { QuorumError } from "../../src/base/errors.js";
 import { failure } from "../support/outcome.js";
@@ -94,7 +94,7 @@ describe("a call that is refused", () => {
     await call.refuse();
     await call.message();
     await scene.clock.advance(12);
-    // A further message does not make it later.
+    // A further message does not postpone the try.
     await call.message();
     expect(await scene.untilNextTry(call)).toBe(8);
   });
@@ -226,7 +226,7 @@ describe("when the wait is over", () => {
   });
 });
 
-// Also where the server may know of it: if it turns out that it does not, its undo tells nobody.
+// "known": the server may have this ticket. If it has not, the undo of the ticket publishes no message.
 test.for([undefined, "known"])(
   "when the last of a queue with ticket %s gives up, the queue behind it tries again",
   async (ticket, scene) => {
@@ -253,7 +253,7 @@ test("the queue of one that was granted stays for those who come back, if the lo
   expect([waits("queue"), waits("other")]).toEqual([true, false]);
   await one.message();
   await one.grant();
-  // What the first one listened to is the queue's.
+  // The queue keeps the subscription of the first call.
   await one.message();
   await two.grant();
   expect(waits("queue")).toBe(false);
@@ -266,13 +266,13 @@ test("the queue of one that was granted stays for those who come back, if the lo
   expect(one.listeners.size).toBe(1);
   await one.message();
   await back.grant();
-  // Whoever is told that it waits may end it: no timer is left.
+  // A listener that is told that the call waits may end the call: no timer is left.
   const { timers } = clock;
   const gone = new ScriptedCall({ name: "gone" });
   gone.onWaiting = () => engine.end(gone, new Error("over"));
   await scene.acquire(gone);
   expect([gone.tries.length, clock.timers]).toEqual([0, timers]);
-  // A message while nobody is there has who comes next try at once.
+  // A message that comes while the queue is empty makes the next call try at once.
   await one.message();
   const late = await scene.acquire({ name: "late" });
   expect(late.tries).toHaveLength(1);

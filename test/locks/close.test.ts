@@ -1,4 +1,4 @@
-/** The end of a client: what it refuses, whom it tells, and what it waits for. In virtual time. */
+/** Closing a client: which calls it refuses, which listeners it tells, and what it waits for. In virtual time. */
 import { describe, expect } from "vitest";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failure, NAME, sceneOf, testIn, watch } from "./scene.js";

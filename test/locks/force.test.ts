@@ -1,4 +1,4 @@
-/** Giving a lock back by force: what holders in this process are told, at once, and those elsewhere later. In virtual time. */
+/** forceUnlock(): holders in this process are told at once, and holders in other processes later. In virtual time. */
 import { describe, expect } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
@@ -106,7 +106,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await lock.forceUnlock()).toBe(true);
     await elsewhere.settle();
     expect(other.isHeld).toBe(true);
-    // What that one is told of a loss later has nothing to do with it.
+    // A later loss of the other server's hold has its own reason, because the force was not on that server.
     elsewhere.server.delete();
     expect(await failure(other.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     await expectNothingLeft(elsewhere);
@@ -137,7 +137,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(1);
     expect(forced.outcome).toBe(true);
     await b.letGo();
-    // It finds out by its next renewal, and knows the reason.
+    // The other client learns of the force, and of its reason, by its next renewal.
     await advance(12_500);
     expect(theirs.signal.reason).toMatchObject(FORCED);
   });
@@ -191,7 +191,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.letGo();
     expect(forced.outcome).toBe(true);
     expect(hold.signal.reason).toMatchObject(FORCED);
-    // It has the lock that is free now.
+    // The nested call takes the lock as a new one, because the force has freed it.
     expect(nested.value?.isHeld).toBe(true);
     await nested.value?.unlock();
   });
@@ -261,7 +261,7 @@ test("of one side leaves the other alone", async ({ read, write, a, server }) =>
     expect(holds[0]?.signal.reason).toMatchObject({ reason: "forced" });
     expect(server.hash()).toEqual({ mode: "read", [holds[1]?.ownerId as string]: "1" });
     server.delete();
-    // Force was on the other side.
+    // The force was on the write side, so it is not the reason here.
     expect(await failure(holds[1]?.unlock() as Promise<void>)).toMatchObject({ reason: "expired" });
   });
 });

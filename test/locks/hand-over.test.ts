@@ -1,4 +1,4 @@
-/** A lock that is given back while somebody of the same process waits goes to that one by the same command. In virtual time. */
+/** A release while a call of the same process waits: the same command grants the lock to that call. In virtual time. */
 import { describe, expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, LockOptions } from "../../src/index.js";
@@ -16,22 +16,22 @@ import {
 } from "./scene.js";
 
 const COMMAND_TIMEOUT = 1_000;
-/** Nobody is woken by the poll. */
+/** Long enough that the poll wakes no waiter. */
 const NEVER = 600_000;
-/** The kinds whose locks go from hand to hand by one command. */
+/** The kinds of lock with a hand-over by one command. */
 const PASSED = KINDS.filter(({ name }) => ["lock", "fenced lock", "write side"].includes(name));
 
 interface Line extends KindScene {
-  /** Has the lock. */
+  /** The hold that has the lock. */
   readonly giver: Hold;
-  /** Waits for it, and the other one behind it. */
+  /** The call that waits for the lock, and the call behind it. */
   readonly successor: Watched<Hold>;
   readonly next: Watched<Hold>;
-  /** Ends the successor's call. */
+  /** Aborts the successor's call. */
   readonly controller: AbortController;
 }
 
-/** The calls are granted one after the other as soon as what somebody else asks for arrives, the first at once. */
+/** Lets the other client's requests arrive. Then the calls get the lock one after the other, the first one at once. */
 async function expectOrder(place: Scene, ...calls: Watched<Hold>[]): Promise<void> {
   await place.b.letGo();
   for (const call of calls) {
@@ -42,7 +42,7 @@ async function expectOrder(place: Scene, ...calls: Watched<Hold>[]): Promise<voi
 }
 
 describe.each(byName(PASSED))("%s", (_, kind) => {
-  /** A holder and two that wait behind it in one process. */
+  /** A holder, and two calls that wait behind it in the same process. */
   const lineUp = async (options: LockOptions = {}): Promise<Line> => {
     const place = sceneOf(kind, { commandTimeout: COMMAND_TIMEOUT, pollCap: NEVER, watchdogTimeout: NEVER });
     place.a.listen("acquired", "released", "lost", "error");
@@ -57,7 +57,7 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
     place.server.took();
     return { ...place, giver, successor, next, controller };
   };
-  /** In the end those who are left have it one after the other. */
+  /** At the end the calls that are left get the lock one after the other. */
   const test = testIn(lineUp, async ({ successor, next, settle }, body) => {
     await body();
     for (const call of [successor, next]) {

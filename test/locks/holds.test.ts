@@ -1,10 +1,10 @@
-/** Holds of one owner on one lock: what they count, how long they last, and how they are given back. In virtual time. */
+/** Holds of one owner on one lock: how they are counted, how long they last, how they are given back. In virtual time. */
 import { describe, expect } from "vitest";
 import type { FencedLock, Hold } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failure, NAME, ORDERS, scene, sceneOf, testIn, watch } from "./scene.js";
 
-/** What the default drift leaves of a lease. */
+/** The part of a lease that the default drift leaves. */
 const leaves = (lease: number): number => lease * 0.99 - 2;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
@@ -191,7 +191,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const long = await lock.lock({ lease: 60_000, owner: short });
     const waiting = watch(rival.lock({ lease: 1_000 }));
     await server.settle();
-    // The server's time is over for the first one as its unlock is sent, and no timer has fired yet.
+    // When the unlock is sent, the lease of the short hold has ended, and no timer has fired yet.
     server.clock.moveTo(2_000);
     await long.unlock();
     await server.settle();
@@ -277,7 +277,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.ttl()).toBe(19_500);
     await third.unlock();
     expect(server.ttl()).toBe(9_000);
-    // It believes in no more than it was granted.
+    // The hold counts only on the time that its own grant gave it.
     expect(outer.remaining).toBe(leaves(9_000) - 2_000);
     await outer.unlock();
   });
@@ -294,7 +294,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.took()).toEqual([]);
     a.loseAll("forced");
     await advance(2_000);
-    // Looks at the clock.
+    // This unlock looks at the clock.
     const again = watch(hold.unlock());
     expect(hold.signal.aborted).toBe(false);
     await a.letGo();
@@ -311,7 +311,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const { signal } = short;
     a.keep("requests");
     const back = watch(long.unlock());
-    // A stall: no timer has fired yet.
+    // The process has stalled: no timer has fired yet.
     server.clock.moveTo(2_000);
     await a.letGo();
     expect(back.outcome).toBeUndefined();
@@ -333,7 +333,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       const calls = [watch(first.extend(50_000)), watch(first.unlock()), watch(short.unlock())];
       if (left === 0) calls.push(watch(other.unlock()));
       await advance(2_500);
-      // The answer to the extend() arrives, and that to the first release is on its way.
+      // The answer to extend() arrives. Then the first release is sent, and its answer is kept back.
       await a.letOneGo();
       expect(server.hash()).toEqual(left > 0 ? kind.fields(first.ownerId, 2) : {});
       await a.letGo();
@@ -432,7 +432,7 @@ describe("the token of a fenced lock", () => {
     await third.unlock();
     const theirs = await rival.lock();
     expect(theirs.token).toBeGreaterThan(outer.token);
-    // Handed over, it rises as well.
+    // The token also rises in a hand-over.
     const waiting = watch(rival.lock());
     await server.settle();
     await theirs.unlock();

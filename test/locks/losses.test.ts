@@ -1,4 +1,4 @@
-/** How holds are lost, for which reason, who is told of it when; and what the watchdog does that keeps them. In virtual time. */
+/** How holds are lost, for which reason, and who is told when; and how the watchdog keeps holds. In virtual time. */
 import { describe, expect } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
@@ -7,7 +7,7 @@ import { failure, NAME, type Scene, type Server, STRANGER, sceneOf, testIn, watc
 const WATCHDOG = 9_000;
 const ROUND = WATCHDOG / 3;
 const RETRY = ROUND / 10;
-/** What the default drift leaves of the watchdog's lease. */
+/** The part of the watchdog's lease that the default drift leaves. */
 const DEADLINE = WATCHDOG * 0.99 - 2;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
@@ -17,13 +17,13 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     return place;
   };
   const test = testIn(open);
-  /** For answers that are late. */
+  /** For tests of late answers. */
   const patient = test.with({ commandTimeout: 30_000 });
 
   test.with({ drift: 0.6664 })(
     "the greatest drift that is allowed leaves a hold the time of its renewals",
     async ({ lock, advance }) => {
-      // Of 9 s, 3 s and 2 ms have to be left.
+      // Of the 9 s, 3 s and 2 ms must be left.
       const hold = await lock.lock();
       await advance(10 * WATCHDOG);
       expect(hold.isHeld).toBe(true);
@@ -32,7 +32,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     },
   );
 
-  /** Somebody else's hold, which keeps this lock out. */
+  /** Gives the lock to a hold of another client, which excludes this one. */
   const seize = (server: Server) => server.give(kind.rival.fields(STRANGER, 1));
 
   const WAYS = [
@@ -55,7 +55,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
         { reason, ownerId: hold.ownerId, lockName: NAME, kind: kind.kind },
       ]);
       expect(await failure(hold.unlock())).toBe(signal.reason);
-      // Once told it is dropped, and costs the server no command.
+      // Once the loss is told, the client forgets the hold, so a second unlock sends no command.
       server.took();
       await watch(hold.unlock());
       expect(server.took()).toEqual([]);
@@ -103,7 +103,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
           expect(again.value?.ownerId).not.toBe(hold.ownerId);
           expect(server.hash()).toEqual(kind.fields(again.value?.ownerId as string, 1));
         }
-        // The innermost one that is open is the new hold, if there is one, and then the lost one.
+        // unlock() closes the innermost open hold: the new hold, if there is one, and after that the lost one.
         if (again.value) await lock.unlock();
         expect(await failure(lock.unlock())).toMatchObject(LOST);
       });
@@ -146,7 +146,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const { length } = server.took();
     expect(length).toBeGreaterThanOrEqual(8);
     expect(length).toBeLessThanOrEqual(13);
-    // So are the keys beside the lock's.
+    // The watchdog also renews the keys beside the lock's own key.
     for (const key of kind.beside(NAME, outer.ownerId, 2)) expect(server.ttl(key)).toBeGreaterThan(ROUND);
     expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
     await outer.unlock();
@@ -183,7 +183,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("renewed").length).toBeGreaterThan(0);
     await advance(5 * ROUND);
     expect(hold.isHeld).toBe(true);
-    // A further outage is told anew.
+    // A second outage is told again.
     a.keep("requests");
     await advance(ROUND + WATCHDOG / 12 + 1_000);
     expect(a.heard("suspended")).toHaveLength(2);
@@ -259,7 +259,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("renewed").length).toBeGreaterThan(0);
     expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 2 * ROUND);
     expect(server.ttl()).toBe(60_000 - 2 * ROUND);
-    // Neither does its late answer.
+    // A late answer to a renewal does not lower it either.
     await hold.extend(12_500);
     a.keep("replies");
     await advance(ROUND + 900);
@@ -338,7 +338,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await settle();
       for (const hold of holds) {
         expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason });
-        // A close was told by the signal; its unlock has nothing to add.
+        // For a close the signal is enough, so unlock() does not reject.
         const back = watch(hold.unlock());
         await settle();
         expect(back.outcome).toBe(reason === "closed" ? undefined : "LOCK_LOST");
@@ -414,7 +414,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.onTheirWay).toBe(1);
     await advance(1_000);
     expect(brief.isHeld).toBe(false);
-    // That of the one that has ended is on its way, too.
+    // The command that gives `brief` back is on its way too.
     expect(a.onTheirWay).toBe(2);
     await a.letGo();
     expect(a.heard("renewed")).toHaveLength(1);

@@ -1,4 +1,7 @@
-/** Whose hold it is: scopes, runs and named owners, and what an unlock by each of them reaches. In virtual time. */
+/**
+ * Which owner a hold belongs to: scopes, runs and named owners, and which holds an unlock by each reaches. In virtual
+ * time.
+ */
 import { describe, expect, test as plain } from "vitest";
 import { type Hold, Lock, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
@@ -129,7 +132,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect([hold.isHeld, again.isHeld]).toEqual([true, false]);
       await lock.unlock({ owner });
       expect(hold.isHeld).toBe(false);
-      // Also after its unlock a hold names its owner.
+      // A hold still names its owner after its unlock.
       const next = await lock.lock({ owner: hold });
       await lock.unlock({ owner });
       expect(next.isHeld).toBe(false);

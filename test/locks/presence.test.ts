@@ -1,8 +1,8 @@
-/** When a client tells of itself, in virtual time. */
+/** When a client publishes its presence, in virtual time. */
 import { expect, test } from "vitest";
 import { NAME, scene, watch } from "./scene.js";
 
-/** A round is a third of it. */
+/** The watchdog's time-out; a round is a third of it. */
 const QUICK = 900;
 const TELL = "client/tell";
 
@@ -16,7 +16,7 @@ test("in an outage no tellings pile up, and what is told after it is how things 
   await server.advance(60_000);
   server.took();
   await a.letGo();
-  // Each telling was given up after a command's time, and is still on the connection.
+  // The client gives each telling up after the time of a command, but the connection still sends it.
   expect(server.took().filter((name) => name === TELL).length).toBeLessThanOrEqual(60_000 / 3_000 + 1);
   await theirs.unlock();
   await (await waiting.promise).unlock();

@@ -1,4 +1,4 @@
-/** The two sides of one read-write lock in the hands of one owner: upgrade, downgrade, and the loss of one side. In virtual time. */
+/** One owner with both sides of a read-write lock: upgrade, downgrade, and the loss of one side. In virtual time. */
 import { expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold } from "../../src/index.js";
@@ -106,7 +106,7 @@ test("both sides are renewed together, each by its own command", async (place) =
   const holds = [await write.lock(), await read.lock(), await read.lock()];
   server.took();
   await advance(4_000);
-  // It names the key of each read hold: on a cluster nothing else is where the script runs.
+  // The command names the key of each read hold: on a cluster a script may only touch keys that are named.
   const keys = [1, 2].map((i) => `{${NAME}}:${holds[1]?.ownerId}:rwlock_timeout:${i}`);
   const named = server.ran.find(({ name }) => name === "read/renew")?.args;
   expect(named?.filter((name) => name.includes("rwlock_timeout"))).toEqual(keys);
@@ -134,7 +134,7 @@ test("a side whose renewals fail is lost in time, though the other side is renew
   await write.unlock();
 });
 
-/** What the server lets go of, and which of the owner's holds are lost by that: of the write and the read side. */
+/** Commands that remove something from the server, and whether the owner's write hold and read hold survive that. */
 const GONE = [
   [
     "the write side",
@@ -213,7 +213,7 @@ test("a loss on one side is `taken` by somebody else only if the owner has nothi
 
 test("the release of a lost read hold, sent again after its owner reads anew, leaves nothing of the lost hold", async (place) => {
   const { read, theirRead, theirWrite, advance, settle, server } = place;
-  // The key stays, so the lost reader's field does as well.
+  // Another reader keeps the key, so the field of the lost reader stays too.
   const beside = await theirRead.lock();
   const lost = await read.lock({ lease: 5_000 });
   server.instead = ({ name }) => {
@@ -336,7 +336,8 @@ testIn(() => sidesOf({ pollCap: 600_000 }))(
     const last = watch(write.lock({ signal: controller.signal }));
     const reader = watch(read.lock());
     await settle();
-    // To others first; then too fast from hand to hand for the last one to be known, when somebody deletes the lock.
+    // The first release lets others go first. Later hand-overs are so fast that the last writer is not advertised yet
+    // when somebody deletes the lock.
     await writing.unlock();
     await advance(10);
     await next.value?.unlock();

@@ -1,26 +1,26 @@
-/** `client.ready()`: what it asks of the server, and which answers are refusals that say what is missing. In virtual time. */
+/** `client.ready()`: its questions to the server, and the refusals whose error says what is missing. In virtual time. */
 import { describe, expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import { failure, type Party, type Ran, type Server, scene, testIn, watch } from "./scene.js";
 
-/** As a proxy tells it, that says its own version first. */
+/** INFO as a proxy tells it: the proxy's own version comes first. */
 const info = (version: string) =>
   `# Server\r\nproxy_redis_version:1.0\r\nredis_version:${version}\r\nrun_id:${"0".repeat(40)}\r\n`;
 
 const test = testIn((options) => scene({ commandTimeout: 1_000, ...options }));
 
-/** `ready()` rejects as UNSUPPORTED, and says this. */
+/** `ready()` rejects with UNSUPPORTED and this text. */
 async function expectUnsupported({ client }: Party, text: string | RegExp): Promise<void> {
   const says = typeof text === "string" ? expect.stringContaining(text) : expect.stringMatching(text);
   expect(await failure(client.ready())).toMatchObject({ code: "UNSUPPORTED", lockName: "", message: says });
 }
 
-/** The server's answer to INFO. */
+/** Replaces the server's answer to INFO. */
 function answering(server: Server, text: string): void {
   server.instead = ({ name, args }) => (name === "INFO" && args[0] === "server" ? text : undefined);
 }
 
-/** The server refuses what `refuses` names. */
+/** Makes the server refuse the commands that `refuses` selects. */
 function refusing(server: Server, refuses: (ran: Ran) => boolean, text: string): void {
   server.instead = (ran) => {
     if (refuses(ran)) throw new ReplyError(text);
@@ -117,7 +117,7 @@ test("commands that scripts may not call are named", async ({ a, server }) => {
 });
 
 describe("a user who is confined to some names", () => {
-  /** Every key that a probe names is refused but these. */
+  /** Refuses every key that a probe names, except those that `may` allows. */
   const confine = (server: Server, may: (key: string) => boolean) =>
     refusing(
       server,

@@ -1,4 +1,7 @@
-/** Grants that replicas have to acknowledge: in one pipeline with their WAIT, undone where too few did. In virtual time. */
+/**
+ * Grants that replicas must acknowledge: sent in one pipeline with WAIT, and undone if too few acknowledge. In virtual
+ * time.
+ */
 import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
 import { ReplyError } from "../../src/entries/testing/reply.js";
@@ -7,9 +10,9 @@ import { byName, KINDS } from "../contract/kinds.js";
 import { failure, type KindScene, NAME, sceneOf, testIn, watch } from "./scene.js";
 
 interface Place extends KindScene {
-  /** Its own for grants. */
+  /** The connection that the client uses for grants only. */
   readonly grants: MemoryConnection;
-  /** So many acknowledge. */
+  /** Sets how many replicas acknowledge. */
   acknowledge(count: number): void;
   /** The arguments of each WAIT so far. */
   readonly waits: () => (readonly string[])[];
@@ -39,7 +42,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
     await inner.unlock();
     await outer.unlock();
-    // What is given back waits for nobody.
+    // A release waits for no replica.
     expect(waits()).toHaveLength(2);
   });
 
@@ -80,7 +83,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const outer = await lock.lock();
     if (!isNested) await outer.unlock();
     acknowledge(1);
-    // What undoes it travels on the client's other connection.
+    // The undo of the grant goes over the client's other connection.
     a.keep("replies");
     const call = watch(isNested ? lock.lock({ owner: outer }) : lock.lock());
     await settle();
@@ -110,7 +113,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await settle();
     expect(calls.every(({ state }) => state === "resolved")).toBe(true);
     expect(waits()).toHaveLength(1);
-    // The answers come in later microtasks, so these are two batches.
+    // The answers come in later microtasks, so the first call and the others are two batches.
     const first = watch((locks[3] as Lock).lock());
     await new Promise<void>((done) => process.nextTick(done));
     const more = locks.slice(4).map((lock) => watch(lock.lock()));
@@ -165,7 +168,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await (await lock.lock()).unlock();
     await a.cut();
     const call = watch(lock.lock());
-    // The time of the command, and that of its own WAIT and of one before it.
+    // The call has the time of its command, of its own WAIT, and of one WAIT before it.
     await advance(1_999);
     expect(call.outcome).toBe("pending");
     await advance(1);
@@ -215,7 +218,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
 
   test("on a cluster grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async (place) => {
     const { a, advance, grants, settle, server, waits } = place;
-    // The other masters are well: only the silent one's successor is looked for.
+    // On this cluster the other masters are well: the client looks only for the silent master's successor.
     Object.assign(grants, { isCluster: true, slots: Array(16_384).fill(["memory:0"]) });
     const lock = (i: number) => watch(kind.make(a.client, `lock-${i}`).lock());
     const granted = () => server.names().filter((name) => /^lock-\d$/.test(name));
@@ -223,7 +226,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const calls = [lock(0)];
     await settle();
     for (const i of [1, 2]) calls.push(lock(i));
-    // The time of the command, and that of its WAIT.
+    // The call has the time of its command and of its WAIT.
     await advance(1_499);
     expect(granted()).toEqual(["lock-0"]);
     await advance(1);

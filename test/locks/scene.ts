@@ -1,6 +1,6 @@
 /**
- * Clients on a server in memory, in virtual time: no time passes but what a test advances, and what a client sends or hears on its
- * way can be kept back. For tests that have to be fast, since each of many mutants is shown to them (`npm run mutate`).
+ * Clients on a server in memory, in virtual time: only the test lets time pass, and it can keep a client's requests or
+ * replies back. For tests that must be fast, because they run once for each of many mutants (`npm run mutate`).
  */
 import { expect } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
@@ -30,10 +30,10 @@ export { ORDERS } from "../support/orders.js";
 export { failure, type Watched, watch } from "../support/outcome.js";
 
 export const NAME = "job";
-/** Of a client that is not here. */
+/** The wire id of a client that is not here. */
 export const STRANGER = "00000000-0000-4000-8000-000000000000:1";
 
-/** By what EVAL and EVALSHA call them. */
+/** The name of each script, by its text for EVAL and its hash for EVALSHA. */
 const SCRIPTS = new Map(
   Object.values(scripts as unknown as Record<string, AnyScript>).flatMap(({ name, modern, legacy }) =>
     [modern, legacy].flatMap(
@@ -48,16 +48,16 @@ const SCRIPTS = new Map(
 
 /** One command that the server has run. */
 export interface Ran {
-  /** Of a script; any other command in capitals. */
+  /** The name of a script, or the command in capitals. */
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/** A server that keeps what it has run, and can be told to answer otherwise. */
+/** A server that records the commands it has run. A test can replace its answers. */
 export class Server extends MemoryServer {
   declare readonly clock: VirtualClock;
   readonly ran: Ran[] = [];
-  /** Answers in place of the server, or throws, unless it gives undefined. */
+  /** Answers instead of the server, or throws; undefined lets the server answer. */
   instead: (ran: Ran) => Reply | undefined = () => undefined;
 
   constructor() {
@@ -73,7 +73,7 @@ export class Server extends MemoryServer {
     return reply;
   }
 
-  /** The scripts that have run since this was last asked. */
+  /** The scripts that have run since the last call of this. */
   took(): string[] {
     const names = this.ran.splice(0).map(({ name }) => name);
     return names.filter((name) => name.includes("/"));
@@ -91,14 +91,14 @@ export class Server extends MemoryServer {
     super.execute(["DEL", key]);
   }
 
-  /** Gives the lock to somebody else, whoever has it. */
+  /** Gives the lock to another owner, whoever has it now. */
   give(fields: Readonly<Record<string, string>>, ms = 60_000): void {
     for (const name of this.names()) this.delete(name);
     super.execute(["HSET", NAME, ...Object.entries(fields).flat()]);
     super.execute(["PEXPIRE", NAME, String(ms)]);
   }
 
-  /** But for those that are to stay. */
+  /** The keys on the server, except token counters, which never go. */
   names(): string[] {
     const [, names] = super.execute(["SCAN", "0", "COUNT", "1000"]) as [string, string[]];
     return names.filter((name) => !name.startsWith("redisson_lock_token:"));
@@ -112,20 +112,20 @@ export interface Told {
   readonly event: LockEvents[LockEventName];
 }
 
-/** A client, and the way of its commands. */
+/** A client, and the path of its commands to the server. */
 export class Party {
   readonly client: LockClient;
-  /** Ends all that it holds, for a reason. */
+  /** Ends all holds of the client, for a reason. */
   loseAll: (reason: LossReason) => void = () => {};
   readonly told: Told[] = [];
   readonly #server: Server;
   readonly #link: Link;
-  /** That of the user. */
+  /** The connection that the user has made. */
   readonly connection: MemoryConnection;
   #kept: { readonly direction: Direction; readonly on: Connection } | undefined;
   readonly #onTheirWay: (() => void)[] = [];
 
-  /** `traits`: what the connection is taken for, such as a cluster. */
+  /** `traits`: properties that the connection pretends to have, such as being a cluster. */
   constructor(server: Server, options: LockClientOptions = {}, traits: object = {}) {
     this.#server = server;
     this.#link = new Link(server, (connection) => this.#wire(connection));
@@ -144,42 +144,42 @@ export class Party {
     );
   }
 
-  /** From now on its requests, or the replies to them, are on their way until {@link letGo}. */
+  /** From now on the client's requests, or the replies to them, are kept back until {@link letGo}. */
   keep(direction: Direction, on: Connection = this.connection): void {
     this.#kept = { direction, on };
   }
 
-  /** What is on its way arrives, and will once more: it was sent again. */
+  /** The messages that are kept back arrive, and will arrive once more: they were sent again. */
   async sendTwice(): Promise<void> {
     this.#kept = undefined;
     for (const arrive of this.#onTheirWay) arrive();
     await this.#server.settle();
   }
 
-  /** The first that is on its way arrives. */
+  /** The first message that is kept back arrives. */
   async letOneGo(): Promise<void> {
     this.#onTheirWay.shift()?.();
     await this.#server.settle();
   }
 
-  /** What is on its way arrives. */
+  /** All messages that are kept back arrive. */
   async letGo(): Promise<void> {
     this.#kept = undefined;
     for (const arrive of this.#onTheirWay.splice(0)) arrive();
     await this.#server.settle();
   }
 
-  /** Of its client, the user's first. */
+  /** The connections of this client, the user's first. */
   get connections(): MemoryConnection[] {
     return [...this.#link.connections] as MemoryConnection[];
   }
 
-  /** How much is on its way. */
+  /** The number of messages that are kept back. */
   get onTheirWay(): number {
     return this.#onTheirWay.length;
   }
 
-  /** Its connection breaks, and is there again at once: what was not answered is sent again. What was on its way arrives late. */
+  /** Breaks the connection and opens it at once: unanswered commands are sent again, and kept messages arrive late. */
   async reconnect(): Promise<void> {
     this.#kept = undefined;
     this.connection.lose();
@@ -187,7 +187,7 @@ export class Party {
     await this.#server.settle();
   }
 
-  /** All its connections are lost. */
+  /** Breaks all connections of the client. */
   async cut(): Promise<void> {
     this.#link.cut();
     await this.#server.settle();
@@ -198,7 +198,7 @@ export class Party {
     await this.#server.settle();
   }
 
-  /** From now on its events are in {@link told}. */
+  /** From now on the client's events are added to {@link told}. */
   listen(...names: readonly LockEventName[]): this {
     for (const name of names.length > 0 ? names : EVENTS)
       this.client.on(name, (event: LockEvents[LockEventName]) => void this.told.push({ name, event }));
@@ -225,7 +225,7 @@ export class Party {
 export interface Scene {
   readonly server: Server;
   readonly a: Party;
-  /** Somebody else. */
+  /** Another client. */
   readonly b: Party;
   advance(ms: number): Promise<void>;
   settle(): Promise<void>;
@@ -245,13 +245,13 @@ export function scene(options: LockClientOptions = {}): Scene {
 
 export interface KindScene extends Scene {
   readonly lock: Lock;
-  /** Somebody else's, which keeps `lock` out and is kept out by it. */
+  /** A lock of another client: it excludes `lock`, and `lock` excludes it. */
   readonly rival: Lock;
-  /** The lock itself by somebody else's client. */
+  /** The same lock by another client. */
   readonly twin: Lock;
 }
 
-/** As {@link scene}, with locks of a kind. */
+/** Like {@link scene}, with locks of a kind. */
 export function sceneOf(kind: Kind, options: LockClientOptions = {}): KindScene {
   const place = scene(options);
   const [mine, theirs] = [place.a.client, place.b.client];
@@ -262,12 +262,12 @@ export function sceneOf(kind: Kind, options: LockClientOptions = {}): KindScene 
 export interface SidesScene extends Scene {
   readonly read: Lock;
   readonly write: Lock;
-  /** The sides of the same lock by somebody else's client. */
+  /** The sides of the same lock by another client. */
   readonly theirRead: Lock;
   readonly theirWrite: Lock;
 }
 
-/** As {@link scene}, with both sides of a read-write lock. */
+/** Like {@link scene}, with both sides of a read-write lock. */
 export function sidesOf(options: LockClientOptions = {}): SidesScene {
   const place = scene(options);
   const [mine, theirs] = [place.a, place.b].map(({ client }) => client.getReadWriteLock(NAME)) as [
@@ -278,10 +278,10 @@ export function sidesOf(options: LockClientOptions = {}): SidesScene {
   return { ...place, read: mine.readLock(), write: mine.writeLock(), theirRead, theirWrite };
 }
 
-/** Longer than any marker lives. */
+/** Milliseconds, longer than the life of any tombstone. */
 const MARKERS = 61_000;
 
-/** Nothing is held, and in a minute nothing is left on the server. */
+/** No lock is held, and a minute later no key is left on the server. */
 export async function expectNothingLeft({ server }: Scene): Promise<void> {
   await server.settle();
   expect(server.hash()).toEqual({});
@@ -289,7 +289,7 @@ export async function expectNothingLeft({ server }: Scene): Promise<void> {
   expect(server.names()).toEqual([]);
 }
 
-/** Each test gets a place that is opened for it, and in the end has to leave nothing there. */
+/** Each test gets a place that is opened for it, and must leave nothing there. */
 export function testIn<P extends Scene, O extends object = LockClientOptions>(
   open: (options?: O) => P | Promise<P>,
   around: Around<P> = (_, body) => body(),
@@ -300,7 +300,7 @@ export function testIn<P extends Scene, O extends object = LockClientOptions>(
   });
 }
 
-/** As {@link testIn}, and each test is in one scope of the first client: its bare calls have one owner. */
+/** Like {@link testIn}, and each test runs in one scope of the first client, so its bare calls have one owner. */
 export function testInScope<P extends Scene>(
   open: (options?: LockClientOptions) => P | Promise<P>,
 ): TestIn<P, LockClientOptions> {

@@ -1,4 +1,4 @@
-/** What a client tells of its holds: events, figures, long holds, the channels of node:diagnostics_channel. In virtual time. */
+/** What a client reports of its holds: events, figures, long holds, node:diagnostics_channel. In virtual time. */
 import { channel, tracingChannel } from "node:diagnostics_channel";
 import { describe, expect, test } from "vitest";
 import { byName, KINDS } from "../contract/kinds.js";
@@ -7,7 +7,7 @@ import { failure, type KindScene, NAME, scene, sceneOf, testIn, watch } from "./
 describe.each(byName(KINDS))("%s", (_, kind) => {
   const test = testIn((options) => sceneOf(kind, options));
 
-  /** All that can happen to calls of one lock. */
+  /** Everything that can happen to the calls of one lock. */
   const work = async ({ lock, rival, advance, a, settle }: KindScene) => {
     await advance(70);
     const theirs = await rival.lock();

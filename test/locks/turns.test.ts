@@ -1,4 +1,4 @@
-/** Runs of one owner take turns: which of them run together, and who is next. In virtual time. */
+/** Runs of one owner take turns: which runs share a turn, and which run is next. In virtual time. */
 import { describe, expect, test as plain } from "vitest";
 import { type Hold, type Lock, type LockOptions, MultiLock } from "../../src/index.js";
 import { Turns } from "../../src/locks/turns.js";
@@ -16,11 +16,11 @@ import {
   watch,
 } from "./scene.js";
 
-/** Runs that go on until they are told to end, by their names. */
+/** Runs with names. Each goes on until the test ends it. */
 class Runs {
-  /** Those that run now. */
+  /** The names of the runs that run now. */
   readonly #inside = new Set<string>();
-  /** In the order in which they began. */
+  /** The names of all runs, in the order in which they began. */
   readonly began: string[] = [];
   readonly #ends = new Map<string, Deferred>();
   readonly #place: Scene;
@@ -44,7 +44,7 @@ class Runs {
     );
   }
 
-  /** Those that run then. */
+  /** Ends a run; returns the runs that are running after that. */
   async end(name: string): Promise<string[]> {
     this.#ends.get(name)?.resolve();
     return this.now();
@@ -71,7 +71,7 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
     expect(await runs.now()).toEqual(["outer", "a"]);
     server.took();
     expect(await runs.end("a")).toEqual(["outer", "b"]);
-    // One hold is given back, and one taken.
+    // Two commands: one hold is given back, and one is taken.
     expect(server.took()).toHaveLength(2);
     expect(await runs.end("b")).toEqual(["outer", "c"]);
     await runs.end("c");
@@ -169,7 +169,7 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
     expect(await runs.now()).toEqual(["a"]);
     server.took();
     expect(await runs.end("a")).toEqual(["b"]);
-    // The next one takes it, and nobody else asks.
+    // Only the next run takes the lock, and no other run asks.
     expect(server.took().length).toBeLessThanOrEqual(2);
     await runs.end("b");
     await runs.end("c");
@@ -185,7 +185,7 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
     await settle();
     server.took();
     await runs.end("a");
-    // The release, and twice each of both who want it.
+    // One release, and two tries of each side that wants the lock.
     expect(server.took().length).toBeLessThanOrEqual(5);
     await theirs.value?.unlock();
     for (const name of ["b", "c"]) await runs.end(name);
@@ -329,7 +329,7 @@ describe("both sides of a read-write lock", () => {
   });
 });
 
-/** Calls of a group's part or not, whose turn it is or not; and which of them are resumed at once. */
+/** Calls: whether each is part of a group's call, whether each has the turn, and which of them are resumed at once. */
 plain.each([
   ["the first of those that get the lock one after the other", [false, false], [true, true], [0]],
   ["the first of them whose turn it is", [false, false], [false, true], [1]],

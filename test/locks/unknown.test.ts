@@ -1,6 +1,6 @@
 /**
- * Calls whose outcome is unknown: their command or its answer is on its way when they end, or arrives twice. What they may have left
- * is undone, alone, and nothing else is. In virtual time.
+ * Calls with an unknown outcome: when the call ends, its command or the answer is still on its way, or arrives twice.
+ * The client undoes what such a call may have left, and nothing else. In virtual time.
  */
 import { describe, expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
@@ -22,7 +22,7 @@ import {
 
 const COMMAND_TIMEOUT = 1_000;
 
-/** Nobody answers this call in its time. */
+/** The call gets no answer in its time. */
 async function expectInVain({ advance }: Scene, call: Promise<unknown>): Promise<void> {
   const watched = watch(call);
   await advance(COMMAND_TIMEOUT);
@@ -32,7 +32,7 @@ async function expectInVain({ advance }: Scene, call: Promise<unknown>): Promise
 describe.each(byName(KINDS))("%s", (_, kind) => {
   const open = async (options = {}): Promise<KindScene> => {
     const place = sceneOf(kind, { commandTimeout: COMMAND_TIMEOUT, pollCap: 500, ...options });
-    // So that the server knows the scripts.
+    // One lock and unlock each, so that the server knows the scripts.
     for (const each of [place.lock, place.rival]) await (await each.lock()).unlock();
     await place.advance(61_000);
     place.server.took();
@@ -218,11 +218,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(calls.map(({ outcome }) => outcome)).toEqual(Array(4).fill("UNAVAILABLE"));
       server.took();
       await a.letGo();
-      // The call that has rejected is not begun any more.
+      // A call that has rejected is not sent any more.
       expect(server.took().filter((name) => /acquire|reenter/.test(name))).toEqual([]);
     });
 
-    /** What is called so many milliseconds after a command that gets no answer. */
+    /** Calls that are made so many milliseconds after a command that gets no answer. */
     const LATER: [string, number, (lock: Lock, holds: Hold[]) => Promise<unknown>][] = [
       ["a nested lock() behind", 500, (lock, [outer]) => lock.lock({ owner: outer })],
       ["a nested lock() after", COMMAND_TIMEOUT, (lock, [outer]) => lock.lock({ owner: outer })],
@@ -330,7 +330,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(call.value?.isHeld).toBe(true);
       expect(server.hash()).toEqual(kind.fields(call.value?.ownerId as string, 1));
       await call.value?.unlock();
-      // What is left of the first connection arrives at last.
+      // The kept replies of the first connection arrive at last.
       await a.letGo();
     });
 
@@ -687,7 +687,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     });
   });
 
-  /** What the owner of a hold that is over undoes as it takes the lock anew, twice. */
+  /** The owner of an ended hold takes the lock twice, and gets it anew; returns the undo commands of the second call. */
   const undoneByNext = async ({ lock, server }: Scene & { lock: Lock }, over: Hold): Promise<string[]> => {
     const next = await lock.lock({ owner: over });
     server.took();

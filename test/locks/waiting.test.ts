@@ -1,10 +1,10 @@
-/** Calls that wait for a lock: what they cost, what wakes them, and what an outage is to them. In virtual time. */
+/** Calls that wait for a lock: their cost, what wakes them, and what an outage does to them. In virtual time. */
 import { describe, expect } from "vitest";
 import { type Hold, type Lock, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failure, NAME, scene, sceneOf, testIn, type Watched, watch } from "./scene.js";
 
-/** Nobody is woken by the poll. */
+/** Long enough that the poll wakes no waiter. */
 const NEVER = 600_000;
 
 describe.each(byName(KINDS))("%s", (_, kind) => {
@@ -30,7 +30,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await rival.lock({ lease: 5_000 });
     const call = watch(lock.lock());
     await place.settle();
-    // Nobody is told of it.
+    // No message of a release reaches the waiter.
     server.instead = ({ name }) => (name === "PUBLISH" ? 0 : undefined);
     b.keep("requests");
     await advance(4_999);

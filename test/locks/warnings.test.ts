@@ -1,6 +1,6 @@
 /**
- * Warnings of two mistakes that no error can tell: a call that waits for a bare hold of its own async tree, and a bare hold that
- * nobody keeps. In virtual time; only garbage is collected when the engine likes.
+ * Warnings of two mistakes that no error can report: a call waits for a bare hold of its own async tree, or the program
+ * drops a bare hold that it has not given back. In virtual time, except that the engine collects garbage when it likes.
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -19,7 +19,7 @@ const LONG = 600_000;
 
 interface Place extends Scene {
   readonly lock: Lock;
-  /** Those that were told so far. */
+  /** The warnings so far. */
   readonly warnings: Warning[];
 }
 
@@ -256,10 +256,10 @@ describe("a call that waits for a bare hold of its own async tree", () => {
 });
 
 describe("a bare hold without a lease that is garbage before its unlock", () => {
-  /** Takes it, and keeps nothing. */
+  /** Takes a hold, and keeps no reference to it. */
   async function drop(take: () => Promise<Hold | null>, { advance }: Scene): Promise<void> {
     await (async () => void (await take()))();
-    // From then on it is watched.
+    // After this time the client watches the hold.
     await advance(250);
   }
 
@@ -305,7 +305,7 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
       await owned.lock({ owner });
       await a.client.scope(async () => void (await scoped.lock()));
       signal = (await heard.lock()).signal;
-      // Whoever re-enters by it acts for its owner.
+      // A call that re-enters by `owner: outer` acts for the hold's owner.
       const outer = await used.lock();
       await (await used.lock({ owner: outer })).unlock();
     })();

@@ -7,8 +7,8 @@ import { until } from "./until.js";
 const TIMEOUT = 20_000;
 const EVERY = 20;
 /**
- * Redis gives up a failover that takes longer than five seconds, which can happen on a busy machine. After that, masters do
- * not vote about the same node again for two node time-outs, and a replica that lost asks again after four.
+ * Redis gives up a failover that takes longer than five seconds, which can happen on a busy machine. After that,
+ * masters do not vote about the same node again for two node time-outs, and a replica that lost asks again after four.
  */
 const ABORTED = 7_000;
 const ATTEMPTS = 5;

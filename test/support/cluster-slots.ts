@@ -49,8 +49,9 @@ export async function moveKeys({ slot, from, to }: SlotMove, only?: readonly str
 }
 
 /**
- * The last step: the new master owns the slot. Resolves when all nodes that answer say so and agree on its config epoch.
- * Without that agreement the next move could get the same epoch; the conflict would take the slot, and its keys, away again.
+ * The last step: the new master owns the slot. Resolves when all nodes that answer say so and agree on its config
+ * epoch. Without that agreement the next move could get the same epoch; the conflict would take the slot, and its keys,
+ * away again.
  */
 export async function closeMove(cluster: RedisCluster, { slot, from, to, key }: SlotMove): Promise<void> {
   const toId = await idOf(to);

@@ -11,7 +11,8 @@ const alive = new Map<ChildProcess, string | undefined>();
 let watching = false;
 
 /**
- * Kills `child` when this process exits or gets a signal to end, unless the child has ended; then removes its `directory`.
+ * Kills `child` when this process exits or gets a signal to end, unless the child has ended; then removes its
+ * `directory`.
  */
 export function own(child: ChildProcess, directory?: string): void {
   alive.set(child, directory);

@@ -16,8 +16,8 @@ export interface RedisSentinelOptions {
   /** The password of the sentinels. */
   readonly sentinelPassword?: string;
   /**
-   * Milliseconds of silence after which the sentinels think a server is down. Default 500, for tests that want a failover.
-   * A longer time avoids unwanted failovers on a busy machine.
+   * Milliseconds of silence after which the sentinels think a server is down. Default 500, for tests that want a
+   * failover. A longer time avoids unwanted failovers on a busy machine.
    */
   readonly downAfter?: number;
   /** More arguments of each redis-server. */
@@ -149,8 +149,8 @@ export class RedisSentinel {
   }
 
   /**
-   * Stops a replica (SIGSTOP) and kills its link to the master, so that later writes of the master never reach it. A replica
-   * that is only stopped would find them in its socket when it goes on. Ends by `resume()` of the server.
+   * Stops a replica (SIGSTOP) and kills its link to the master, so that later writes of the master never reach it. A
+   * replica that is only stopped would find them in its socket when it goes on. Ends by `resume()` of the server.
    */
   async cutOff(replica: RedisServer): Promise<void> {
     const master = await this.master();

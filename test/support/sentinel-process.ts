@@ -28,8 +28,8 @@ export interface Watch {
 const LOG_KEPT = 16_384;
 
 /**
- * Periods, in ms, of the talk between sentinels, and between sentinels and servers: with the defaults they take seconds to
- * start. The period of PING stays, because sentinels promote no replica whose last INFO is older than five of those.
+ * Periods, in ms, of the talk between sentinels, and between sentinels and servers: with the defaults they take seconds
+ * to start. The period of PING stays, because sentinels promote no replica whose last INFO is older than five of those.
  */
 const HASTE = ["INFO-PERIOD", 500, "PUBLISH-PERIOD", 200, "ASK-PERIOD", 100];
 
