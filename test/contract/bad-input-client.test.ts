@@ -173,7 +173,7 @@ function listeners(emitter: NodeJS.EventEmitter): [string, number][] {
 describe("the connection", () => {
   afterEach(nothingSent);
 
-  /** Stands in for a client of Valkey GLIDE, by the methods that tell it. */
+  /** Stands in for a client of Valkey GLIDE: it has the methods by which the library recognizes one. */
   const glide = { customCommand() {}, invokeScript() {} };
 
   test.each([
@@ -247,7 +247,7 @@ describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", (
   ])("connect by %s, which leaves no connection behind", async (_, target) => {
     const before = await connectionsOf(server);
     expect(throws(() => LockClient.connect(target()), TypeError).message).toMatch(names);
-    await new Promise((resolve) => setTimeout(resolve, 150)); // a connection would be there by then
+    await new Promise((resolve) => setTimeout(resolve, 150)); // by then a connection would be there
     await nothingSent();
     expect(await connectionsSince(before, server)).toEqual([]);
   });

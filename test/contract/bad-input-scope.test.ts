@@ -39,6 +39,6 @@ describe("the arguments of close leave the client open", () => {
   ];
   test.each(bad)("%s", async (_, options, type) => {
     await refused(() => client.close(as(options)), type);
-    await client.scope(() => undefined); // still open, and sends nothing
+    await client.scope(() => undefined); // the client is still open, and the scope sends nothing
   });
 });

@@ -21,7 +21,7 @@ eachKind("wrong arguments", (test) => {
   test.beforeEach(({ counter }) => counter.reset());
   test.afterEach(async ({ counter }) => {
     await counter.settle();
-    expect(counter.all()).toEqual([]); // the rule that all of these share
+    expect(counter.all()).toEqual([]); // the rule that all these tests share
   });
 
   test.for(WAITS)("wait: %s", async ([_, value, type], { lock }) => {
@@ -45,7 +45,7 @@ eachKind("wrong arguments", (test) => {
     await refused(() => lock.run(never, { signal }), type);
   });
 
-  /** Each call that takes options. */
+  /** Makes each call that takes options. */
   async function refuses(lock: Lock, options: never, type: Refusal): Promise<void> {
     await refused(() => lock.lock(options), type);
     await refused(() => lock.tryLock(0, 1000, options), type);

@@ -1,4 +1,4 @@
-/** Arguments that are refused wherever they are given, and by which error. */
+/** Arguments that are refused wherever they are given, and the type of the error. */
 import { Owner } from "../../src/index.js";
 import type { Refusal } from "./helpers.js";
 

@@ -1,4 +1,6 @@
-/** Contract section 1: connect, ready, prefix, the one subscriber connection, and what is the user's. */
+/**
+ * Contract section 1: connect, ready, prefix, the one subscriber connection, and which connections belong to the user.
+ */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -27,7 +29,7 @@ async function untilOnly(before: readonly Connection[]): Promise<void> {
   await until("no other connections", async () => (await connectionsSince(before, server)).length === 0);
 }
 
-/** Whatever is left on the server lapses within a minute. */
+/** All keys that are left on the server expire within a minute. */
 async function onlyMarkers(): Promise<void> {
   for (const state of (await allKeys(redis)).values()) {
     expect(state.ttl).toBeGreaterThan(0);
@@ -125,7 +127,7 @@ describe("ready()", () => {
     await client.close({ timeout: 0 });
   });
 
-  /** A client of a user who may use all keys and channels, by these commands. */
+  /** A client of a user who may use all keys and channels, but only these commands. */
   async function clientWith(commands: string): Promise<LockClient> {
     await setUser(server, "limited", `>secret ~* &* ${commands}`);
     const target = { port: server.port, username: "limited", password: "secret" };

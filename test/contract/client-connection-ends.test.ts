@@ -1,4 +1,4 @@
-/** Contract section 1: the subscriber connection goes with the one it was made from, and comes with it again. */
+/** Contract section 1: the subscriber connection ends with the connection it was made from, and comes back with it. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
@@ -14,7 +14,7 @@ import { connectionsOf, connectionsSince, untilWaiting } from "./helpers.js";
 
 const [server, cluster] = await Promise.all([forFile(startRedis()), forFile(startCluster())]);
 
-/** Resolves when as many connections of these servers listen to a channel. */
+/** Resolves when that many connections of these servers listen to a channel. */
 async function untilListening(servers: readonly RedisServer[], count: number): Promise<void> {
   await until(`${count} connections listen`, async () => {
     const all = (await Promise.all(servers.map(connectionsOf))).flat();
@@ -22,7 +22,7 @@ async function untilListening(servers: readonly RedisServer[], count: number): P
   });
 }
 
-/** So far away that only a message can wake anybody. */
+/** Times so long that only a message can wake a waiter. */
 const NEVER = { pollCap: 3_600_000, watchdogTimeout: 3_600_000 };
 
 const STANDALONE = {
@@ -88,7 +88,7 @@ test("the connection for replicas comes again as well", async () => {
 });
 
 describe("close({ timeout: 0 }) does not wait for a Redis that is away", () => {
-  // A tenth of it is how long Redis may be silent; all of it is longer than the test.
+  // Redis may be silent for a tenth of the time-out; the whole time-out is longer than the test.
   const options = { commandTimeout: 60_000 };
 
   test.each(["refuse", "blackhole"] as const)("%s", async (fault) => {

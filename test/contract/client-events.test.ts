@@ -27,13 +27,13 @@ failOnUnhandledRejections();
 
 interface More {
   proxy: FaultProxy;
-  /** Through the proxy; impatient. */
+  /** A client with a short time-out, through the proxy. */
   client: LockClient;
-  /** Of that client, since the start of the test. */
+  /** The events of that client since the start of the test. */
   events: SeenEvent[];
-  /** The payloads of those of one name. */
+  /** The payloads of all events with one name. */
   of: (name: LockEventName) => SeenEvent["payload"][];
-  /** What all events of the lock have in common. */
+  /** The fields that all events of the lock have in common. */
   about: { lockName: string; kind: LockKind };
 }
 
@@ -46,7 +46,7 @@ eachSingleKind("the events of a client", (base, kind) => {
     client: async ({ proxy }, use) => {
       const client = new LockClient(connectionLike(proxy.connect()), {
         watchdogTimeout: STEADY,
-        // A renewal that gets no answer is told of before the hold is lost.
+        // An unanswered renewal fails, and is reported, before the hold is lost.
         commandTimeout: STEADY / 3,
       });
       await until("Redis answers", () => client.ready().then(() => true));
@@ -124,7 +124,7 @@ eachSingleKind("the events of a client", (base, kind) => {
     });
 
     test("a hold with a lease is never renewed", async ({ of, lock }) => {
-      const hold = await lock.lock({ lease: 3_000 }); // more than a renewal interval
+      const hold = await lock.lock({ lease: 3_000 }); // longer than a renewal interval
       await until("it is lost", () => hold.signal.aborted);
       expect(of("renewed")).toEqual([]);
     });

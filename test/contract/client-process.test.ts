@@ -40,7 +40,7 @@ function run(body: string): Promise<Ended> {
   });
 }
 
-/** One waiter that is woken by a message. */
+/** A waiter that a message wakes. */
 const WAITED = `const first = await lock.lock(); const second = lock.lock(); await listening();
   await first.unlock(); await (await second).unlock();`;
 
@@ -110,7 +110,7 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
     ],
     [
       "an unlock that gets no answer",
-      // Nobody waits for it: a timer that keeps the process alive for its sake would be one too many.
+      // Nobody waits for the answer, so no timer may keep the process alive for it.
       "const hold = await lock.lock(); redis.disconnect(); hold.unlock().catch(() => {});",
     ],
   ])("%s", async (_, body) => {

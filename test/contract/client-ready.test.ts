@@ -1,4 +1,4 @@
-/** Contract section 1: ready() finds what the server would refuse to locks, semaphores and latches of this client. */
+/** Contract section 1: ready() finds what the server would refuse to this client's locks, semaphores and latches. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ const called = new Set(
     .flatMap((file) => [...readFileSync(join(LUA, file), "utf8").matchAll(/redis\.p?call\('([A-Z]+)'/g)])
     .map(([, name = ""]) => name.toLowerCase()),
 );
-/** What is sent outside of scripts. */
+/** Commands that the client sends outside of scripts. */
 const SENT = ["eval", "evalsha", "publish", "subscribe", "ping"];
 
 const CHANNELS = [
@@ -23,7 +23,7 @@ const CHANNELS = [
   "redisson_sc:{shop:",
   "redisson_countdownlatch__channel__{shop:",
 ];
-/** What begins the names of keys of a lock, semaphore or latch `shop:…`. */
+/** The prefixes of the keys of a lock, semaphore or latch `shop:…`. */
 const KEYS = [
   "shop:",
   "{shop:",
@@ -34,7 +34,7 @@ const KEYS = [
   "holdfast_alive:{shop:",
   "holdfast_writers:{shop:",
   "holdfast_over:{shop:",
-  // Scripts are told channels as keys.
+  // Channels are passed to scripts as keys.
   ...CHANNELS,
 ];
 
@@ -47,7 +47,7 @@ interface Rights {
   readonly channels?: readonly string[];
 }
 
-/** A client of a user with all rights to names behind `shop:`, if no others are given. */
+/** A client of a user with all rights to the names of `shop:`, unless others are given. */
 async function connect(rights: Rights, options: LockClientOptions = { prefix: "shop" }): Promise<LockClient> {
   const { commands = [], keys = KEYS, channels = CHANNELS } = rights;
   const names = [...keys.map((key) => `~${key}*`), "resetchannels", ...channels.map((name) => `&${name}*`)];
@@ -62,7 +62,7 @@ async function connect(rights: Rights, options: LockClientOptions = { prefix: "s
   return client;
 }
 
-/** Nothing of ready() stays: keys lapse, and no channel is listened to. */
+/** ready() leaves nothing that stays: keys expire, and no channel has a listener. */
 async function nothingStays(): Promise<void> {
   for (const { ttl } of (await allKeys(server.connect())).values()) expect(ttl).toBeGreaterThan(0);
   await until("no channel is listened to", async () =>

@@ -1,4 +1,6 @@
-/** Contract section 6: what an error of the server or the connection tells: its cause, the address, the key, the caller. */
+/**
+ * Contract section 6: what an error of the server or the connection says: its cause, the address, the key, the caller.
+ */
 import { once } from "node:events";
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, test } from "vitest";
@@ -19,7 +21,7 @@ function clientOn(redis: Redis, options: LockClientOptions = { commandTimeout: 8
   return forTest(new LockClient(redis, options));
 }
 
-/** Gives ports at which nobody listens, for as long as `use` takes. */
+/** Lends ports on which no server listens, until `use` has ended. */
 async function withPorts(count: number, use: (...ports: number[]) => Promise<void>): Promise<void> {
   const ports = await Promise.all(Array.from({ length: count }, freePort));
   try {
@@ -52,12 +54,12 @@ const CALLS: readonly Call[] = [
 ];
 const READY: Call = ["ready", (client) => client.ready()];
 
-/** Its name shows in the stack of what `call` rejects with. */
+/** The name of this function shows in the stack of the error that `call` rejects with. */
 async function namedCaller(call: () => Promise<unknown>): Promise<void> {
   await call();
 }
 
-/** The error of a call, which tells who called. */
+/** The error of a call; its stack must name the caller. */
 async function toldOf(call: () => Promise<unknown>): Promise<LockError> {
   const error = (await failure(namedCaller(call))) as LockError;
   expect(error.stack).toContain("namedCaller");
@@ -65,7 +67,7 @@ async function toldOf(call: () => Promise<unknown>): Promise<LockError> {
 }
 
 describe("UNAVAILABLE", () => {
-  /** The call fails for a server that is silent, with its address. */
+  /** The call fails because the server is silent, and its error names the server's address. */
   async function expectSilence(call: () => Promise<unknown>): Promise<void> {
     server.pause();
     try {
@@ -81,7 +83,7 @@ describe("UNAVAILABLE", () => {
     withPorts(1, async (port = 0) => {
       const redis = connect(port);
       const client = clientOn(redis);
-      await once(redis, "error"); // else a short wait may be over before the connection is refused
+      await once(redis, "error"); // otherwise a short wait could end before the connection is refused
       const error = await toldOf(() => call(client));
       expect(error.code).toBe("UNAVAILABLE");
       expect(error.message).toContain(`127.0.0.1:${port}`);
@@ -98,7 +100,7 @@ describe("UNAVAILABLE", () => {
       const redis = connect(port);
       redis.removeAllListeners("error");
       const shown = console.error;
-      console.error = () => {}; // by ioredis, since nobody listens
+      console.error = () => {}; // ioredis logs the error, because there is no listener
       try {
         const error = await toldOf(() => clientOn(redis).getLock("a").lock());
         expect(error.cause).toMatchObject({ code: "ECONNREFUSED" });

@@ -1,4 +1,4 @@
-/** The first call of a client has to find things out; abort, wait and close end it like any other. */
+/** The first call of a client asks the server some questions; abort, wait and close end it like any other call. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
@@ -67,7 +67,7 @@ describe.each(table)("%s, %s", (_kind, _topology, kind, connect) => {
     await client.close({ timeout: 0 });
     for (const call of calls)
       expect(await failure(call)).toMatchObject({ code: "CLIENT_CLOSED", lockName: lock.name });
-    // The connection is the user's and goes on: what the client had sent by it is executed when it is there.
+    // The user's connection stays open: when it is ready, it executes the commands that the client had sent.
     await until("the connection is ready", () => redis.status === "ready");
     await nothingHeld(redis);
   });

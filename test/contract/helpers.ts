@@ -1,4 +1,4 @@
-/** What the tests of the contract share: how calls fail, which events come, and a clock that stands still. */
+/** Helpers of the contract tests: how calls fail, which events come, and a clock that the test moves. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { afterEach, beforeEach, expect } from "vitest";
@@ -29,7 +29,7 @@ export { deferred, EVENTS, failure, watch };
 
 export type Refusal = typeof TypeError | typeof RangeError;
 
-/** The call throws or rejects with an error of this very type. */
+/** The call throws or rejects with an error of exactly this type. */
 export async function refused(call: () => unknown, type: Refusal): Promise<void> {
   const error = await failure(call);
   expect(error.name).toBe(type.name);
@@ -37,14 +37,14 @@ export async function refused(call: () => unknown, type: Refusal): Promise<void>
   expect(error.message).not.toBe("");
 }
 
-/** The call does not throw, but gives a promise, which rejects. */
+/** The call does not throw, but returns a promise that rejects. */
 export async function rejects(call: () => Promise<unknown>): Promise<void> {
   const promise = call();
   expect(promise).toBeInstanceOf(Promise);
   expect(await failure(promise)).toBeInstanceOf(Error);
 }
 
-/** No test of this file may make a client send anything. */
+/** Checks after each test of this file that no client has sent a command. */
 export function sendNothing(counter: () => CommandCounter): void {
   beforeEach(() => counter().reset());
   afterEach(async () => {
@@ -53,30 +53,30 @@ export function sendNothing(counter: () => CommandCounter): void {
   });
 }
 
-/** Passes a value where the types forbid it. */
+/** Passes a value that the types forbid. */
 export const as = (value: unknown): never => value as never;
 
-/** What a loss of this lock's hold rejects with. */
+/** The error after a loss of this lock's hold. */
 export function lost(lock: Lock): object {
   return { code: "LOCK_LOST", lockName: nameOf(lock) };
 }
 
-/** Of a group of locks an error may name the member that it is about. */
+/** The name in an error: for a group of locks it may be that of the member that the error is about. */
 export function nameOf({ name }: Lock): unknown {
   return expect.toBeOneOf([name, ...name.split(",")]);
 }
 
-/** The events of that name that this very lock told, without those of its members. */
+/** The events with that name for this very lock, without those of its members. */
 export function toldBy(lock: Lock, name: LockEventName, events: readonly SeenEvent[]): readonly SeenEvent[] {
   return events.filter((event) => event.name === name && event.payload.lockName === lock.name);
 }
 
-/** What an unlock by one who does not hold this lock rejects with. */
+/** The error of an unlock by an owner that does not hold this lock. */
 export function notOwner(lock: Lock): object {
   return { code: "NOT_OWNER", lockName: lock.name };
 }
 
-/** The payload of the next event of that name. */
+/** The payload of the next event with that name. */
 export function nextEvent<E extends LockEventName>(client: LockClient, event: E): Promise<LockEvents[E]> {
   return new Promise((resolve) => client.once(event, resolve));
 }
@@ -86,14 +86,14 @@ export interface SeenEvent {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** All events from now on. */
+/** Records all events from now on. */
 export function recordEvents(client: LockClient): SeenEvent[] {
   const seen: SeenEvent[] = [];
   for (const name of EVENTS) client.on(name, (payload) => seen.push({ name, payload: { ...payload } }));
   return seen;
 }
 
-/** A call that waits for a lock that somebody else holds: what it does, and that it has begun to wait. */
+/** Starts a call for a lock that is held, and resolves when the call waits; `done` is the call. */
 export async function untilWaiting<T>(
   client: LockClient,
   call: () => Promise<T>,
@@ -114,22 +114,22 @@ export async function countOf(server: Endpoint, key: string): Promise<number> {
   return (values as unknown[]).map(Number).reduce((sum, count) => sum + count, 0);
 }
 
-/** Takes a lock and gives it back, so that a first call's extra work is behind. */
+/** Takes a lock and gives it back, so that the extra work of a first call is done. */
 export async function warmUp(lock: Lock): Promise<void> {
   await (await lock.lock()).unlock();
 }
 
-/** As {@link warmUp}, as often as a client of little patience needs on a busy machine. */
+/** Like {@link warmUp}, repeated until it succeeds: on a busy machine a short time-out may be over first. */
 export async function warmUpAtLast(lock: Lock): Promise<void> {
   await until("it is warm", () => warmUp(lock).then(() => true));
 }
 
-/** Takes a lock for a lease that may be over before the grant is here, until one arrives in time. */
+/** Takes a lock with a short lease, again until a grant arrives before its lease is over. */
 export function takeBriefly(lock: Lock, lease: number): Promise<Hold> {
   return until("a grant arrives within its lease", () => lock.lock({ lease }));
 }
 
-/** Lets a hold lapse that had time until now, by a short lease; that may be over before the answer is here. */
+/** Ends a hold by a short lease. The lease may be over before the answer to extend() arrives. */
 export async function lapse(hold: Hold, lease = 400): Promise<void> {
   await hold.extend(lease).catch((error: unknown) => {
     if (!isLockError(error, "LOCK_LOST")) throw error;
@@ -137,7 +137,7 @@ export async function lapse(hold: Hold, lease = 400): Promise<void> {
   await until("its lease is over", () => !hold.isHeld);
 }
 
-/** A run of a client of little patience: asked again until the lock is granted, and from then on as it is. */
+/** A run of a client with a short time-out: repeated until the lock is granted, and not repeated after that. */
 export async function runAtLast<T>(
   lock: Lock,
   work: (hold: Hold) => T | Promise<T>,
@@ -156,7 +156,7 @@ export async function runAtLast<T>(
   }
 }
 
-/** A run whose fn has begun, and does its `work` when it is told to `finish`. */
+/** A run whose function has begun; it does its `work` when the test calls `finish`. */
 export async function begunRun<T = void>(
   lock: Lock,
   work?: () => T | Promise<T>,
@@ -171,7 +171,7 @@ export async function begunRun<T = void>(
   return { run, finish: end.resolve };
 }
 
-/** Makes a user anew, with these rights as ACL SETUSER takes them, a blank between two. */
+/** Creates a user with these rights, written as for ACL SETUSER with a space between two. */
 export async function setUser(server: RedisServer, name: string, rights: string): Promise<void> {
   await server.call("ACL", "SETUSER", name, "reset", "on", ...rights.split(" "));
 }
@@ -193,7 +193,7 @@ export async function connectionsOf(server: Endpoint): Promise<Connection[]> {
     });
 }
 
-/** The clients of a server that were not there before: one that is on its way out must not be counted. */
+/** The clients of a server that are not in `before`, so that a connection that is just closing is not counted. */
 export async function connectionsSince(
   before: readonly Connection[],
   server: Endpoint,
@@ -207,7 +207,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** Both clocks of the library, moved by the test; timers fire in order when time passes them. */
+/** Both clocks of the library. The test moves them, and due timers fire in their order. */
 export class ManualClock implements Clock {
   #mono = 1_000;
   #wall = 1_700_000_000_000;
@@ -233,18 +233,18 @@ export class ManualClock implements Clock {
     this.fire();
   }
 
-  /** Time passes on both clocks, and no timer has had a chance to fire yet: a stalled event loop. */
+  /** Time passes on both clocks but no timer fires yet, as in a stalled event loop. */
   stand(ms: number): void {
     this.#mono += ms;
     this.#wall += ms;
   }
 
-  /** The wall clock alone moves: a suspend that the monotonic clock misses, or a step back. */
+  /** Moves the wall clock alone: a suspend that the monotonic clock misses, or a step back. */
   step(ms: number): void {
     this.#wall += ms;
   }
 
-  /** Fires what is due. */
+  /** Fires the timers that are due. */
   fire(): void {
     const due = [...this.#timers].filter((timer) => timer.at <= this.#mono).sort((a, b) => a.at - b.at);
     for (const timer of due) if (this.#timers.delete(timer)) timer.callback();
@@ -253,13 +253,13 @@ export class ManualClock implements Clock {
 
 const DIST = new URL("../../dist/", import.meta.url);
 
-/** Whether the package is built: `npm test` does that first. */
+/** Whether the package is built; `npm test` builds it first. */
 export const isBuilt: boolean =
   existsSync(new URL("index.js", DIST)) && existsSync(new URL("index.cjs", DIST));
 
 export type Copy = typeof holdfast;
 
-/** Another copy of the library in this process. */
+/** A second copy of the library in this process. */
 export async function loadEsm(): Promise<Copy> {
   return (await import(/* @vite-ignore */ new URL("index.js", DIST).href)) as Copy;
 }

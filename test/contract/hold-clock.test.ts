@@ -1,4 +1,4 @@
-/** Contract section 2: the local deadline is the end, by a clock that the test moves. */
+/** Contract section 2: a hold ends at its local deadline, by a clock that the test moves. */
 import { describe, expect } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Lock, LockClient, type LockClientOptions, LockLostError } from "../../src/index.js";
@@ -9,7 +9,7 @@ import { eachKind } from "./scene.js";
 interface OnClock {
   readonly clock: ManualClock;
   readonly timed: LockClient;
-  /** The lock of the test, by a client of that clock. */
+  /** The lock of the test, by a client with that clock. */
   readonly mine: Lock;
 }
 
@@ -43,7 +43,7 @@ eachKind("the local deadline", (base, kind) => {
       expect(hold.isHeld).toBe(true);
       expect(hold.remaining).toBeCloseTo(1);
       hold.assertHeld();
-      clock.stand(1); // no timer has fired
+      clock.stand(1); // the deadline has passed, but no timer has fired
       expect(hold.isHeld).toBe(false);
       expect(hold.remaining).toBe(0);
       expect(() => hold.assertHeld()).toThrow(LockLostError);

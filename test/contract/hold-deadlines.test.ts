@@ -1,4 +1,4 @@
-/** Contract section 2: deadlines, extend, and what a Hold says of its own time. */
+/** Contract section 2: deadlines, extend, and what a Hold says about its own time. */
 import { describe, expect } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
 import { connectionLike, named, ORDERS, SLACK, UNHURRIED, until } from "../support/index.js";
@@ -8,9 +8,9 @@ import type { Wire } from "./wire.js";
 
 interface More {
   take: (lease: number, owner?: Hold) => Promise<Hold>;
-  /** The key's TTL is that of a lease of `ms` that was set within the last seconds. */
+  /** The key's TTL fits a lease of `ms` that was set within the last seconds. */
   expectTtl: (ms: number, slack?: number) => Promise<void>;
-  /** Its watchdog renews every 1 500 ms. */
+  /** A client whose watchdog renews every 1 500 ms. */
   brisk: LockClient;
 }
 
@@ -145,7 +145,7 @@ eachKind("deadlines and extend", (base, kind) => {
       await long.unlock();
       const began = performance.now();
       const theirs = await waiter.done;
-      expect(performance.now() - began).toBeLessThan(SLACK); // by message, not by pollCap
+      expect(performance.now() - began).toBeLessThan(SLACK); // woken by a message, not by pollCap
       expect(short.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
       expect(await failure(short.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
       expect(await wire.fields()).toEqual(kind.rival.fields(theirs.ownerId, 1));

@@ -152,7 +152,7 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
         const hold = await lock.lock();
         await wire.wipe();
         expect(await failure(hold.unlock())).toMatchObject(lost(lock));
-        expect(await failure(hold.unlock())).toMatchObject(lost(lock)); // shares the outcome
+        expect(await failure(hold.unlock())).toMatchObject(lost(lock)); // both calls share one outcome
         expect(await failure(lock.unlock())).toMatchObject(notOwner(lock));
       });
     });
@@ -194,7 +194,7 @@ eachKind("unlock and loss of a Hold", (test, kind) => {
         await theirs.unlock();
         const second = await lock.lock();
         expect(second.ownerId).not.toBe(first.ownerId);
-        await lock.unlock(); // the innermost, which is not the lost one
+        await lock.unlock(); // the innermost hold, which is not the lost one
         expect(second.isHeld).toBe(false);
         expect(await failure(lock.unlock())).toMatchObject(lost(lock));
       });

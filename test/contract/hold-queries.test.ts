@@ -1,4 +1,4 @@
-/** Contract section 2: forceUnlock, and the questions one may ask of a lock. */
+/** Contract section 2: forceUnlock, and the calls that ask about a lock. */
 import { describe, expect } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
 import { connectionLike, SLACK, UNHURRIED, until } from "../support/index.js";
@@ -94,7 +94,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       lock,
       through,
     }) => {
-      // So long the one who uses force waits for what the holder says.
+      // forceUnlock() waits this long for the answer of the holder's client.
       const { proxy, mine } = await through({ watchdogTimeout: 3_000, commandTimeout: 4_000 });
       const hold = await until("it is taken", () => mine.lock());
       proxy.blackhole();
@@ -208,7 +208,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       const calls = [
         () => mine.isLocked(),
         () => mine.remainTimeToLive(),
-        () => kind.make(client, other.name).forceUnlock(), // may be executed later: its outcome is unknown
+        () => kind.make(client, other.name).forceUnlock(), // its outcome is unknown, because Redis may still execute it
         () => mine.getHoldCount({ owner: hold }),
         () => mine.isHeldByCurrentOwner({ owner: hold }),
       ];

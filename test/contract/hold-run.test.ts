@@ -189,7 +189,7 @@ eachKind("the rules of run", (test, kind) => {
     expect(hold.isHeld).toBe(false);
     expect(hold.signal.aborted).toBe(false);
     expect(await failure(hold.extend(1_000))).toMatchObject({ code: "NOT_OWNER" });
-    await hold.unlock(); // shares the outcome of the run's
+    await hold.unlock(); // shares the outcome of the run's own unlock
   });
 
   test("the options of lock are those of run", async ({ lock, rival, wire }) => {

@@ -83,7 +83,7 @@ eachKind("tryLock, wait, signal and outages", (test, kind) => {
 
     test("leaves nothing behind", async ({ lock, rival, wire, counter }) => {
       const hold = await rival.lock();
-      // As long as a try takes on a busy machine: one without an answer would have to be undone.
+      // Long enough for a try on a busy machine, because a try without an answer would have to be undone.
       expect(await failure(lock.lock({ wait: 2_500 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
       await until("no subscription is left", async () => (await wire.channels()).length === 0);
       await counter.reset();

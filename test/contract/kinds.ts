@@ -1,30 +1,33 @@
 /**
- * The kinds of locks that keep the contract: each test of `eachKind` (scene.ts) runs on all of them, and on a group of
- * locks. A new kind joins by one line of KINDS; what it says of the wire is only what tests need that look at the server
- * or act there.
+ * The kinds of locks that keep the contract. Each test of `eachKind` (scene.ts) runs on all of them, and on a group of
+ * locks. A new kind joins by one line of KINDS. What a kind says about the wire is only for tests that look at the
+ * server or act there.
  */
 import { type Lock, type LockClient, type LockKind, MultiLock } from "../../src/index.js";
 
 export interface Kind {
-  /** In the titles of tests. */
+  /** The name in the titles of tests. */
   readonly name: string;
-  /** As events name it. */
+  /** The name in events. */
   readonly kind: LockKind;
-  /** Of a lock of several members the first has this very name: that is where tests look and act. */
+  /** Makes a lock. A lock of several members gives its first member this very name, and tests look and act there. */
   make(client: LockClient, lockName: string): Lock;
-  /** How many locks it is made of: each step is so many commands, and each member tells events of its own. */
+  /** The number of member locks: each step sends that many commands, and each member has events of its own. */
   readonly members: number;
-  /** What another owner must hold to keep this one out, and what this one keeps out: of the read side the write side. */
+  /**
+   * The kind by which another owner excludes this lock, and the other way round: for the read side it is the write
+   * side.
+   */
   readonly rival: Kind;
-  /** Whether only one owner at a time can have it. */
+  /** Whether only one owner at a time can hold the lock. */
   readonly exclusive: boolean;
-  /** Whether the server knows each waiter, so that each has to ask for itself once. */
+  /** Whether the server knows each waiter, so that each waiter must try once by itself. */
   readonly places: boolean;
-  /** The lock's hash while this owner alone holds it. */
+  /** The lock's hash while only this owner holds it. */
   fields(ownerId: string, count: number): Record<string, string>;
-  /** The keys beside the hash while this owner alone holds it. */
+  /** The keys beside the hash while only this owner holds the lock. */
   beside(lockName: string, ownerId: string, count: number): string[];
-  /** Whether this key of a lock stays when nobody holds it. */
+  /** Whether this key of a lock stays after the last release. */
   keeps(key: string): boolean;
 }
 
@@ -82,24 +85,24 @@ export const KINDS: readonly Kind[] = [
   WRITE_SIDE,
 ];
 
-/** Two locks of one client as one. */
+/** Two locks of one client as a group. */
 const GROUP = kindOf(
   "group of locks",
   "multi",
   (client, lockName) => {
     const group = new MultiLock(client.getLock(lockName), client.getLock(`${lockName}~`));
-    // It has the same face, but is not the same class.
+    // The group has the same methods, but is not of the same class.
     return group as unknown as Lock;
   },
   { members: 2 },
 );
 
-/** For tests that do not depend on which commands are sent, and which keys and events are there. */
+/** For tests that do not depend on the commands, keys and events of a kind. */
 export const WITH_GROUP: readonly Kind[] = [...KINDS, GROUP];
 
 /** For `describe.each`, with "%s" for the name. */
 export const byName = (kinds: readonly Kind[] = KINDS): [name: string, kind: Kind][] =>
   kinds.map((kind) => [kind.name, kind]);
 
-/** Those that only one owner at a time can have. */
+/** The kinds that only one owner at a time can hold. */
 export const EXCLUSIVE: readonly Kind[] = WITH_GROUP.filter(({ exclusive }) => exclusive);

@@ -16,7 +16,7 @@ eachKind("what setTimeout cannot carry", (test, kind) => {
     test("is the key's TTL, and no timer fires at once", async ({ lock, wire, counter }) => {
       const hold = await lock.lock({ lease });
       await counter.reset();
-      await sleep(100); // TimeoutOverflowWarning would come, and its timers would have fired
+      await sleep(100); // by then a wrong timer would have fired, with a TimeoutOverflowWarning
       expect(hold.isHeld).toBe(true);
       expect(hold.signal.aborted).toBe(false);
       await counter.settle();
@@ -43,7 +43,7 @@ eachKind("what setTimeout cannot carry", (test, kind) => {
       await hold.extend(20_000);
       const nested = await lock.lock({ owner: hold, lease });
       await near();
-      await hold.unlock(); // sets the key to the nested hold's deadline
+      await hold.unlock(); // sets the TTL to the deadline of the nested hold
       await near();
       await nested.unlock();
       expect(await wire.keys()).toEqual([]);

@@ -1,4 +1,4 @@
-/** Options are what the caller wrote: nothing that Object.prototype was polluted with, or that an object inherits. */
+/** Only properties that the caller wrote are options: not those of a polluted Object.prototype, nor inherited ones. */
 import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { connectionLike, forFile, startRedis, UNHURRIED, until } from "../support/index.js";
@@ -100,7 +100,7 @@ for (const [what, way] of WAYS) {
     await using other = made("prefix", "else", (options) => new LockClient(connectionLike(redis), options));
     const hold = await other.getLock(name).lock();
     expect(await redis.exists(name)).toBe(1);
-    // A generator reads its arguments when it is first asked.
+    // A generator reads its arguments only at its first `next()`.
     const listed = await made("match", "nothing", (options) => other.list(options).next());
     expect(listed.done).toBe(false);
     const semaphore = client.getSemaphore(fresh());

@@ -11,7 +11,7 @@ import { deferred, EVENTS, failure, runAtLast, takeBriefly } from "./helpers.js"
 import { eachKind } from "./scene.js";
 
 eachKind("where scopes and runs end", (base, kind) => {
-  /** What a call sees of its surroundings; `other` is held by the scope that made the context. */
+  /** What a call sees of its async context; the scope that made the context holds `other`. */
   const test = base.extend<{ surroundings: () => Promise<string> }>({
     surroundings: ({ lock, other }, use) =>
       use(async () => {
@@ -27,7 +27,7 @@ eachKind("where scopes and runs end", (base, kind) => {
     throw new Error("mine");
   };
 
-  /** A port of this process, started by whoever calls. */
+  /** A port that this process listens on; the server is started in the caller's context. */
   async function listening(handler: (socket: Socket) => void): Promise<{ port: number; stop: () => void }> {
     const listener = createServer(handler);
     listener.listen(0, "127.0.0.1");
@@ -229,7 +229,7 @@ eachKind("where scopes and runs end", (base, kind) => {
       await using proxy = await startProxy(server);
       await using subject = new LockClient(connectionLike(proxy.connect()), {
         watchdogTimeout: STEADY,
-        // A renewal that gets no answer is told of before the hold is lost.
+        // An unanswered renewal fails, and is reported, before the hold is lost.
         commandTimeout: STEADY / 3,
         warnAfter: 1_500,
       });
@@ -263,7 +263,7 @@ eachKind("where scopes and runs end", (base, kind) => {
         await failure(watched.unlock());
         proxy.restore();
         await until("Redis is back", () => mine.isLocked().then(() => true));
-        await runAtLast(mine, () => proxy.blackhole()); // the release gets no answer
+        await runAtLast(mine, () => proxy.blackhole()); // the release then gets no answer
         await until("error", () => seen.has("error"));
         proxy.restore();
         expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(EVENTS.map((name) => [name, OUTSIDE])));

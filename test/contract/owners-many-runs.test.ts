@@ -1,4 +1,4 @@
-/** Contract section 3: parallel runs take turns; many of them cost no more each than few. */
+/** Contract section 3: parallel runs take turns; a run among many costs no more than a run among few. */
 import { expect } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { LockClient } from "../../src/index.js";
@@ -7,11 +7,13 @@ import { PLAIN } from "./kinds.js";
 import { eachKind } from "./scene.js";
 
 const FEW = 250;
-/** So many times as many. In proportion that costs as many times as much; if each looks at all others, the square of it. */
+/**
+ * The factor of runs. The cost should grow by the same factor; it grows by its square if each run looks at all others.
+ */
 const TIMES = 4;
 const MOST = 8;
 
-/** Milliseconds of CPU that so many parallel runs of one owner take. */
+/** Milliseconds of CPU for that many parallel runs of one owner. */
 async function cost(client: LockClient, lock: Lock, runs: number): Promise<number> {
   let active = 0;
   const seen: number[] = [];
@@ -42,7 +44,7 @@ eachKind(
       const lock = kind.make(client, lockName);
       await cost(client, lock, FEW);
       const ratios: number[] = [];
-      // Others on the machine may slow down one measurement, hardly all.
+      // Other processes may slow one measurement down, but hardly all three.
       for (let i = 0; i < 3 && !ratios.some((ratio) => ratio < MOST); i++) {
         const few = await cost(client, lock, FEW);
         ratios.push((await cost(client, lock, FEW * TIMES)) / few);
@@ -50,5 +52,5 @@ eachKind(
       expect(Math.min(...ratios)).toBeLessThan(MOST);
     });
   },
-  [PLAIN], // The CPU is counted for the whole process, so no other kind is to run beside it.
+  [PLAIN], // Only one kind, because the CPU is counted for the whole process.
 );

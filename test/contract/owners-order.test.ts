@@ -168,7 +168,7 @@ eachKind("calls of one owner", (test, kind) => {
       });
     });
 
-    // Sibling readers share a turn.
+    // Not for readers: sibling readers share a turn.
     if (kind.exclusive) {
       test("one of a bare hold goes through while a run of the owner waits for its turn", async ({
         client,

@@ -8,7 +8,7 @@ import { begunRun, failure, untilWaiting, watch } from "./helpers.js";
 import { EXCLUSIVE } from "./kinds.js";
 import { eachKind } from "./scene.js";
 
-/** Sees whether critical sections overlap. */
+/** Records whether critical sections overlap. */
 class Section {
   readonly order: string[] = [];
   most = 0;
@@ -223,7 +223,7 @@ eachKind(
           expect(await failure(aborted)).toBe(reason);
           finish();
           await run;
-          expect(await wire.count()).toBe(1); // nothing is left of those that gave up
+          expect(await wire.count()).toBe(1); // the calls that gave up have left nothing
         });
       });
     });
@@ -248,7 +248,7 @@ eachKind(
       }) => {
         await client.scope(async () => {
           const order: string[] = [];
-          // It ends while the inner one still runs.
+          // The outer run ends while the inner one still runs.
           const inner = await lock.run(() => begunRun(lock, () => order.push("inner")));
           const next = lock.run(() => order.push("next"));
           const watched = watch(next);

@@ -341,7 +341,7 @@ eachKind("client.scope and explicit owners", (test) => {
           },
           { owner },
         );
-        expect(await other.getHoldCount()).toBe(0); // the scope is back
+        expect(await other.getHoldCount()).toBe(0); // the scope's owner is the current one again
         await hold.unlock();
       });
     });

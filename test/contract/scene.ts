@@ -1,6 +1,6 @@
 /**
- * Where a test of the contract takes place: `eachKind` runs tests on every kind of lock. Each kind has a server of its
- * own, so the kinds go side by side while the tests of one kind follow each other; each test has locks of fresh names.
+ * The place of a contract test: `eachKind` runs tests on every kind of lock. Each kind has a server of its own, so the
+ * kinds run in parallel while the tests of one kind run one after the other. Each test has locks with fresh names.
  */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, test as plain, type TestAPI } from "vitest";
@@ -23,7 +23,7 @@ import { warmUpAtLast } from "./helpers.js";
 import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
 
-/** What the tests of one kind in one file share. */
+/** The parts that the tests of one kind share in one file. */
 class Scene {
   readonly server: RedisServer;
   readonly redis: Redis;
@@ -44,7 +44,7 @@ class Scene {
     return scene;
   }
 
-  /** Counts from here on. */
+  /** A counter that counts from now on. */
   async counter(): Promise<CommandCounter> {
     this.#counter ??= await countCommands(this.server, { leavesOut: isPresence });
     await this.#counter.reset();
@@ -58,38 +58,38 @@ class Scene {
   }
 }
 
-/** What a test asks for by name. */
+/** The fixtures that a test asks for by name. */
 export interface Fixtures {
   readonly scene: Scene;
   /** The server of this kind. */
   readonly server: RedisServer;
-  /** Looks on, and is the connection of `client`. */
+  /** The connection of `client`, also used to look at the server. */
   readonly redis: Redis;
   readonly client: LockClient;
-  /** Somebody else's client. */
+  /** Another client. */
   readonly rivals: LockClient;
-  /** No other test has it, and it is no part of another's. */
+  /** A name that no other test uses, and that is no part of another test's name. */
   readonly lockName: string;
   readonly lock: Lock;
-  /** A second lock of the kind, and the name that it was made by. */
+  /** A second lock of the kind, and the name it was made with. */
   readonly other: Lock;
   readonly otherName: string;
-  /** What other owners cannot have while one has `lock`: the lock itself, but of the read side the write side. */
+  /** The lock that other owners cannot get while `lock` is held: the same lock, but for the read side the write side. */
   readonly excluded: Lock;
-  /** The same by somebody else's client, so it keeps `lock` out too. */
+  /** The same by another client, so it excludes `lock` too. */
   readonly rival: Lock;
-  /** The lock itself by somebody else's client. */
+  /** The same lock as `lock`, by another client. */
   readonly twin: Lock;
   readonly wire: Wire;
-  /** A client behind a proxy. Its calls are unhurried by default. */
+  /** Makes a client behind a proxy. By default its calls are unhurried. */
   readonly through: (options?: LockClientOptions) => Promise<Through>;
-  /** Counts what the server gets, from the start of the test. */
+  /** Counts the commands that the server gets, from the start of the test. */
   readonly counter: CommandCounter;
 }
 
 export interface Through {
   readonly proxy: FaultProxy;
-  /** Has taken and given back a lock of the kind, so the server knows its scripts. */
+  /** A client that has taken and given back a lock of the kind, so that the server knows its scripts. */
   readonly client: LockClient;
   /** The lock of the test, by that client. */
   readonly mine: Lock;
@@ -129,12 +129,12 @@ function testOf(kind: Kind, current: () => Scene): KindTest {
         await proxy.stop();
       }
     },
-    // By the server of the test, which may have no sockets.
+    // `server` may be in memory and have no host: asking for it skips the test there.
     counter: async ({ scene, server: { host: _ } }, use) => use(await scene.counter()),
   });
 }
 
-/** Defines tests once and runs them on every kind of lock, or on those that are named. */
+/** Defines tests once and runs them on every kind of lock, or on the given kinds. */
 export function eachKind(
   title: string,
   define: (test: KindTest, kind: Kind) => void,
@@ -155,17 +155,17 @@ export function eachKind(
   });
 }
 
-/** As {@link eachKind}, without the group of locks: its members tell events and send commands of their own. */
+/** Like {@link eachKind}, without the group, because its members have events and commands of their own. */
 export function eachSingleKind(title: string, define: (test: KindTest, kind: Kind) => void): void {
   eachKind(title, define, KINDS);
 }
 
 export interface OwnClient {
-  /** A connection of this test alone. */
+  /** A connection that only this test uses. */
   readonly mine: Redis;
 }
 
-/** Tests whose `client` is theirs alone, on `mine`, so that they may close it. */
+/** Tests with a `client` of their own, on `mine`, so that they may close it. */
 export function withOwnClient(test: KindTest): TestAPI<Fixtures & OwnClient> {
   return test.extend<OwnClient & Pick<Fixtures, "client">>({
     mine: async ({ server }, use) => {

@@ -1,4 +1,4 @@
-/** Contract section 6: whatever the library hands out can be printed, however deep, without a password. */
+/** Contract section 6: every object of the library can be printed, at any depth, without showing a password. */
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import * as holdfast from "../../src/index.js";
@@ -16,7 +16,7 @@ const clients = await Promise.all([
 ]);
 await Promise.all(clients.map((client) => client.ready()));
 
-/** Every way to look at it. */
+/** The object as text, printed in every way. */
 function prints(what: unknown): string[] {
   return [
     inspect(what, { depth: 12 }),

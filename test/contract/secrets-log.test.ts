@@ -1,4 +1,4 @@
-/** Contract section 6: no log carries a password, a URL or script arguments. */
+/** Contract section 6: no log contains a password, a URL or script arguments. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-/** Contract section 6: no error text, event or log carries a password, a URL or script arguments. */
+/** Contract section 6: no error text, event or log contains a password, a URL or script arguments. */
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
@@ -39,7 +39,7 @@ function subjectOn(target: string, options: LockClientOptions): Subject {
 
 const IMPATIENT = { commandTimeout: 600 };
 
-/** Through the proxy. */
+/** A client through the proxy. */
 function subject(user = "", password = PASSWORD, options: LockClientOptions = IMPATIENT): Subject {
   return subjectOn(url(user, password, proxy.port), options);
 }
@@ -48,11 +48,11 @@ function isClean(what: unknown): void {
   const text =
     typeof what === "string" ? what : inspect(what, { depth: 10, showHidden: true, getters: true });
   expectClean(text);
-  // `clientId:n` is an argument too; an error of a holder may tell it as ownerId, but no error here has one.
+  // A wire id is an argument too. The error of a holder may name it as ownerId, but no error here has an owner.
   expect(text).not.toMatch(/args: \[/);
 }
 
-/** An error, what it is made of, and all events so far. */
+/** Checks an error, all its parts, and all events so far. */
 function areClean(error: Error, events: readonly SeenEvent[] = []): void {
   isClean(error);
   isClean(error.message);
@@ -201,7 +201,7 @@ test("the reconnecting subscriber of a waiter", async () => {
   const waiting = lock.lock({ lease: LEASE, wait: 400 });
   proxy.cut();
   areClean(await failure(waiting), events);
-  isClean(client); // what a log of the client itself would show
+  isClean(client); // as in a log of the client object itself
 });
 
 describe("arguments of connect", () => {

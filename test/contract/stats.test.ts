@@ -187,7 +187,7 @@ eachSingleKind("what is told of calls and holds", (base, kind) => {
       ["lock", "start", undefined],
       ["lock", "error", "timeout"],
       ["lock", "asyncEnd", "timeout"],
-      // tryLock() resolves.
+      // tryLock() resolves, so it has no error.
       ["lock", "start", undefined],
       ["lock", "asyncEnd", "timeout"],
     ]);
@@ -198,7 +198,7 @@ plain("groups, semaphores and permits are counted as their events tell them", as
   await using server = await startRedis();
   const client = new LockClient(connectionLike(server.connect()), { ...UNHURRIED, watchdogTimeout: 4_500 });
   await new MultiLock(client.getLock("a"), client.getLock("b")).run(() => {
-    // Two members and the group.
+    // Two members, and the group.
     expect(client.stats()).toMatchObject({ acquired: 3, held: 2 });
   });
   expect(client.stats()).toMatchObject({ acquired: 3, released: 3, held: 0 });

@@ -1,4 +1,7 @@
-/** Contract section 6: a text names the lock, what happened and what to do, and ends with the guide's anchor of its code. */
+/**
+ * Contract section 6: an error's text names the lock, the problem and the remedy, and ends with the guide's anchor of
+ * its code.
+ */
 import { readFile } from "node:fs/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import {
@@ -21,7 +24,7 @@ const client = await forFile(new LockClient(connectionLike(server.connect())));
 await client.ready();
 afterEach(() => server.call("FLUSHALL"));
 
-/** Calls as a user who has these rights. */
+/** Makes a call as a user with these rights. */
 async function asUser(
   rights: string[],
   call: (client: LockClient) => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** Contract section 8, warnings, and what NOT_OWNER says of a bare hold. */
+/** Contract section 8: warnings, and what NOT_OWNER says about a bare hold. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { beforeEach, describe, expect, test as plain } from "vitest";
@@ -34,7 +34,7 @@ const garbage = new FinalizationRegistry(() => {
   gone++;
 });
 
-/** Until all that is garbage by now has been collected, and what that calls for was begun. */
+/** Resolves when all garbage of this moment has been collected, and the callbacks of that have begun. */
 async function collected(): Promise<void> {
   const before = gone;
   garbage.register({}, 0);
@@ -42,7 +42,7 @@ async function collected(): Promise<void> {
     collect();
     return gone > before;
   });
-  // Callbacks of other registries are tasks of their own, and a warning is told in a later tick.
+  // Callbacks of other registries are separate tasks, and a warning is emitted in a later tick.
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -53,7 +53,7 @@ async function untilFree(lock: Lock): Promise<void> {
   });
 }
 
-/** Takes it, and keeps nothing. */
+/** Takes a hold, and keeps no reference to it. */
 async function drop(take: () => Promise<unknown>): Promise<void> {
   await take();
 }
@@ -76,7 +76,7 @@ describe("with a server", () => {
     server = forTest(await startRedis());
   });
 
-  /** Its calls are warned of after 50 ms instead of 10 s. */
+  /** A client that warns about waiting calls after 50 ms instead of 10 s. */
   function hasty(): LockClient {
     const after = (ms: number, callback: () => void) => systemClock.after(ms === 10_000 ? 50 : ms, callback);
     const options = {
@@ -195,7 +195,7 @@ describe("with a server", () => {
       const own = await client.getLock("b").lock();
       await failure(lock.lock({ wait: 200 }));
       await own.unlock();
-      // Once it was given back it is nobody's.
+      // A hold that was given back belongs to nobody any more, so another client's hold causes no warning.
       const before = await client.getLock("c").lock();
       await before.unlock();
       const theirs = hasty().getLock("c");

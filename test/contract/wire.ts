@@ -1,21 +1,21 @@
-/** What the server knows of one lock of any kind, and what may befall the lock there. */
+/** The server's view of one lock of any kind, and changes that a test makes to the lock there. */
 import type { Redis } from "ioredis";
 import { type EvalClient, until } from "../support/index.js";
 import type { Kind } from "./kinds.js";
 
-/** Traces of calls that have ended; they lapse by themselves and keep nobody out. */
+/** True for traces of ended calls, such as tombstones; they expire by themselves and exclude no owner. */
 export const isMarker = (key: string): boolean => /^(redisson_unlock_latch|holdfast_over):/.test(key);
 
-/** Deletes the lock and gives it to another owner in one step, so that no renewal falls between. */
+/** Deletes the lock and gives it to another owner in one step, so that no renewal comes in between. */
 const SEIZE = `
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 return redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
 
-/** An owner of another process. */
+/** The wire id of an owner in another process. */
 export const SOMEBODY = "b0e5b1a2-0000-4000-8000-000000000000:17";
 
-/** Somebody has what keeps this lock out. Gives the hash that must be left alone from now on. */
+/** Gives another owner a hold that excludes this lock. Returns the hash, which must stay unchanged from now on. */
 export async function seize(
   redis: EvalClient,
   { rival }: Kind,
@@ -57,12 +57,12 @@ export class Wire {
     return this.#redis.hgetall(this.#name);
   }
 
-  /** The hash while this owner alone holds the lock. */
+  /** The lock's hash while only this owner holds it. */
   heldBy(ownerId: string, count = 1): Record<string, string> {
     return this.#kind.fields(ownerId, count);
   }
 
-  /** How many holds the server counts, over all owners. */
+  /** The number of holds on the server, over all owners. */
   async count(): Promise<number> {
     const { mode: _, ...counts } = await this.fields();
     return Object.values(counts).reduce((sum, count) => sum + Number(count), 0);
@@ -72,18 +72,18 @@ export class Wire {
     return this.#redis.pttl(this.#name);
   }
 
-  /** The lock vanishes, as by FLUSHALL. */
+  /** Deletes the lock, as FLUSHALL would. */
   async wipe(): Promise<void> {
     const keys = await this.keys();
     if (keys.length > 0) await this.#redis.del(keys);
   }
 
-  /** Another owner has what keeps this lock out. Gives the hash that must be left alone from now on. */
+  /** Gives another owner a hold that excludes this lock. Returns the hash, which must stay unchanged from now on. */
   seize(): Promise<Record<string, string>> {
     return seize(this.#redis, this.#kind, this.#name);
   }
 
-  /** Another owner has the lock, which was free. */
+  /** Gives another owner the lock, which must be free. */
   async occupy(count = 1): Promise<void> {
     await this.#redis.hset(this.#name, this.#kind.fields(SOMEBODY, count));
     await this.#redis.pexpire(this.#name, 30_000);
@@ -91,7 +91,7 @@ export class Wire {
       await this.#redis.set(key, 1, "PX", 30_000);
   }
 
-  /** The channels of the lock that somebody listens to. */
+  /** The channels of the lock that have a listener. */
   async channels(): Promise<string[]> {
     return (await this.#redis.pubsub("CHANNELS", `*${this.#name}*`)) as string[];
   }

@@ -1,4 +1,6 @@
-/** Contract section 6: a key that holds other data gives the Redis error with the lock's name; the data is untouched. */
+/**
+ * Contract section 6: if a key holds other data, the call fails with Redis' error and the lock's name; the data stays.
+ */
 import type { Redis } from "ioredis";
 import { describe, expect } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
@@ -52,7 +54,7 @@ eachKind("a key that holds other data", (test, kind) => {
       const before = await keyState(redis, lockName);
       const began = performance.now();
       const error = await failure(call(lock));
-      expect(performance.now() - began).toBeLessThan(SLACK); // it is no outage: nothing is waited for
+      expect(performance.now() - began).toBeLessThan(SLACK); // wrong data is no outage, so the call does not wait
       expect(error.message).toContain("WRONGTYPE");
       expect(error.message).toContain(lockName);
       expect(error).toMatchObject({ code: "WRONG_DATA", lockName });

@@ -1,4 +1,4 @@
-/** A stalled event loop reads what has arrived before its timers speak, and what is over by then stays over. */
+/** After a stall the event loop reads the answers that have arrived before timers fire; what has ended stays ended. */
 import { expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
 import { connectionLike, forFile, forTest, type RedisServer, startRedis, until } from "../support/index.js";
@@ -11,7 +11,7 @@ function standStill(ms: number): void {
   Atomics.wait(never, 0, 0, ms);
 }
 
-/** Keeps the event loop from turning. */
+/** Blocks the event loop until `enough`, and a little longer. */
 function stall(enough: () => boolean): void {
   while (!enough()) standStill(10);
   standStill(30);
@@ -21,12 +21,12 @@ test("a hold whose deadline has passed stays lost, whatever answer to a renewal 
   const server = servers[0] as RedisServer;
   const redis = server.connect();
   const client = forTest(new LockClient(redis, { watchdogTimeout: 4_500 }));
-  // ioredis makes a new queue when it connects.
+  // Read anew each time, because ioredis makes a new queue when it connects.
   const unanswered = () => (redis as unknown as { commandQueue: { length: number } }).commandQueue.length;
   const hold = await client.getLock("revived").lock();
   server.pause();
   await until("a renewal is on its way", () => unanswered() > 0);
-  // Its answer comes while nobody listens.
+  // The answer to the renewal arrives while the event loop is blocked.
   server.resume();
   stall(() => !hold.isHeld);
   expect(hold.isHeld).toBe(false);
@@ -40,7 +40,7 @@ test("answers that have arrived during a stall count, however short their time w
   const lock = new RedLock(...own.map((client) => client.getLock("stalled")));
   await (await lock.lock()).unlock();
   for (let i = 0; i < 5; i++) {
-    // Each master has 50 ms for its answer.
+    // At this lease each master has 50 ms for its answer; the stall lasts longer.
     const asked = lock.lock({ lease: 4_000 });
     asked.catch(() => {});
     setImmediate(() => {

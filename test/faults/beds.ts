@@ -27,7 +27,7 @@ export class Beds implements AsyncDisposable {
   }
 }
 
-/** Clients that all use what is named after the first one's bed, what the server has of it, and who waits for it. */
+/** Clients that all use the names of the first one's bed; also shows the server's keys of that name, and its waiters. */
 export class NamedBeds extends Beds {
   readonly name: string;
 
@@ -36,7 +36,7 @@ export class NamedBeds extends Beds {
     this.name = this.bed(0).name;
   }
 
-  /** Past all clients; of a cluster, a client that finds the way by itself. */
+  /** A connection past all proxies; for a cluster, a client that finds the nodes by itself. */
   get redis(): Redis {
     return this.bed(0).observer as Redis;
   }
@@ -52,7 +52,7 @@ export class NamedBeds extends Beds {
     return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   }
 
-  /** Matches the scripts that have to do with the name. */
+  /** Matches the scripts whose keys or arguments contain the name. */
   get own(): Matcher {
     return (command) => {
       const [verb = "", , ...rest] = command;
@@ -62,12 +62,12 @@ export class NamedBeds extends Beds {
     };
   }
 
-  /** How often a client has sent such a script. */
+  /** How often client `i` has sent such a script. */
   asked(i = 0): number {
     return this.bed(i).proxy.count(this.own);
   }
 
-  /** How many channels of this name are listened to, each counted for every client. Not for clusters. */
+  /** The number of listeners of the channels with this name, over all clients. Not for clusters. */
   async listeners(): Promise<number> {
     const channels = (await this.redis.pubsub("CHANNELS", `*${this.name}*`)) as string[];
     if (channels.length === 0) return 0;
@@ -76,8 +76,8 @@ export class NamedBeds extends Beds {
   }
 
   /**
-   * Calls through client `i`, whose first waiter this is, and resolves when it waits: it was refused, its channel is listened
-   * to, and it has asked once more since, so that from here on only a message or a poll can help it.
+   * Makes a call of client `i`, as its first waiter, and resolves when the call waits: it was refused, it listens to its
+   * channel, and it has tried once more since. From then on only a message or a poll can help it.
    */
   async parked<T>(i: number, call: () => Promise<T>): Promise<Watched<T>> {
     const [listening, asked] = [await this.listeners(), this.asked(i)];
@@ -87,11 +87,11 @@ export class NamedBeds extends Beds {
       return this.asked(i) >= asked + 2 && (await this.listeners()) > listening;
     });
     if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
-    await this.bed(i).redis.ping(); // the second try is answered
+    await this.bed(i).redis.ping(); // then the second try is answered
     return watched;
   }
 
-  /** Lets all that is under way come through, and fails if a call is over then. */
+  /** Waits until everything under way has arrived, and fails if one of the calls is over by then. */
   async expectStillWaiting(...calls: readonly Watched<unknown>[]): Promise<void> {
     for (let i = 0; i < 2; i++) {
       for (const bed of this.beds) await bed.redis.ping();

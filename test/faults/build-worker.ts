@@ -1,4 +1,4 @@
-/** Bundles a worker of this folder with the library's sources, since Node 20 runs no TypeScript. */
+/** Bundles a worker of this folder with the library's sources, because Node 20 runs no TypeScript. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { afterAll, beforeAll } from "vitest";
 
-/** Bundles a module that exports `handlers` before the tests of this file; the returned function tells where it is. */
+/** Bundles a module that exports `handlers` before the tests of this file run; the returned function tells its path. */
 export function bundledWorker(file: string): () => string {
   let directory: string | undefined;
   const bundle = (): string => {

@@ -1,8 +1,8 @@
-/** The order in which calls that were given up are undone. */
+/** The order in which the client undoes calls that were given up. */
 import { expect, test } from "vitest";
 import { CleanUp, type Undoer } from "../../src/redis/cleanup.js";
 
-/** One that answers a command when it is told to. */
+/** A server that answers only when the test tells it to. */
 class Server {
   readonly commands: (readonly string[])[] = [];
   readonly #answers: (() => void)[] = [];
@@ -15,7 +15,7 @@ class Server {
     return { key: "key", name: "name", together, undo };
   }
 
-  /** Answers all that is asked, and resolves when what that sets off is sent. */
+  /** Answers all open commands, and resolves when the commands that follow from the answers are sent. */
   async answer(): Promise<void> {
     for (const resolve of this.#answers.splice(0)) resolve();
     await new Promise(setImmediate);

@@ -10,7 +10,7 @@ const topology = "cluster";
 
 const stage = await useStage("cluster");
 
-/** The nodes where somebody listens to the lock's channel, a sharded or a classic one. */
+/** The nodes with a listener of the lock's channel, sharded or classic. */
 async function listening(own: Stage, name: string, sharded: boolean): Promise<number[]> {
   if (sharded && !(await isSharded(sharded))) return [];
   const command = sharded ? "SHARDCHANNELS" : "CHANNELS";
@@ -74,7 +74,7 @@ describe.concurrent("a waiter of another client is woken", () => {
 });
 
 describe.concurrent("the first call of a client, which has to ask the server about sharded pub/sub,", () => {
-  /** A client that has not asked yet; its node answers PUBSUB after `ms`. */
+  /** A client that has not asked yet whether the server has sharded pub/sub; its node answers PUBSUB after `ms`. */
   async function fresh(ms: number, commandTimeout = 3_000) {
     const bed = await stage.bed({ topology, client: { shardedPubSub: false } });
     const { LockClient } = await import("../../src/index.js");
@@ -113,7 +113,7 @@ describe.concurrent("the first call of a client, which has to ask the server abo
     const call = watch(it.lock.tryLock(7_000));
     await until("the call is over", () => call.state !== "pending");
     expect(call.value).toBeNull();
-    expect(call.took).toBeLessThan(10_500); // 11 000 if the time before did not count
+    expect(call.took).toBeLessThan(10_500); // it would take 11 000 if the time before did not count
     await theirs.unlock();
   });
 });
@@ -155,7 +155,7 @@ describe.concurrent("the lock's slot moves to another master while a waiter wait
     await migrate(own, bed.name);
     await until("it has the lock", () => waiting.state !== "pending", { timeout: 1_500 + SOON });
     expect(waiting.error).toBeUndefined();
-    // It is a lock like any other there: renewed, woken, given back.
+    // On its new node the lock is renewed, handed on and given back like any other lock.
     const next = watch(other.client.getLock(bed.name).lock());
     await waiting.value?.unlock();
     await until("the next one has it", () => next.state !== "pending", { timeout: 1_500 + SOON });

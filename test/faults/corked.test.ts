@@ -1,4 +1,7 @@
-/** The library corks the user's socket behind the first command of a tick, so that the others travel together; it is never left so. */
+/**
+ * The library corks the user's socket after the first command of a tick, so that the others travel together. It never
+ * leaves the socket corked.
+ */
 import type { Redis } from "ioredis";
 import { beforeEach, expect, test } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
@@ -11,7 +14,7 @@ let client: LockClient;
 beforeEach(async () => {
   redis = forTest(server.connect());
   client = forTest(new LockClient(redis));
-  // From now on scripts are sent by EVALSHA, corked.
+  // One run each, so that from now on scripts are sent by EVALSHA, corked.
   for (const name of ["a", "b"]) await client.getLock(name).run(() => {});
 });
 
@@ -28,7 +31,7 @@ test("the first command of a tick goes at once, the others together when it is o
 });
 
 test("a release by force goes with what follows it in the tick: nobody whom it wakes comes between", async () => {
-  // Its first run teaches the server the script.
+  // The first forceUnlock() makes the server load the script.
   expect(await client.getLock("a").forceUnlock()).toBe(false);
   const holder = await client.getLock("a").lock();
   const forced = client.getLock("a").forceUnlock();
@@ -71,14 +74,14 @@ test("a connection that gets a new socket within a tick is not held up", async (
   const lock = (name: string): void => {
     holds.push(client.getLock(name).lock());
   };
-  // ioredis puts the new socket in place in a promise's callback, and the tick is over when all of those have run.
+  // ioredis sets the new socket in a promise's callback, and the tick ends when all of those callbacks have run.
   process.nextTick(() => void Promise.resolve().then(() => ["a", "b"].forEach(lock)));
   const connected = redis.connect();
   const replaced = new Promise<boolean>((resolve) => {
     process.nextTick(async () => {
       for (let i = 0; i < 50 && redis.stream === old; i++) await undefined;
       resolve(redis.stream !== old && old.writableCorked === 1);
-      // A long row of commands is uncorked in between, and corked again.
+      // A long row of commands is uncorked and corked again in between.
       for (let i = 0; i < 40; i++) lock(`c${i}`);
     });
   });

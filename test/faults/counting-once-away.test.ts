@@ -1,6 +1,6 @@
 /**
  * Calls that end without an answer because the server is killed, stopped or restarted, or has forgotten its scripts. The
- * caller hears of it in time, and nothing stays behind on the server once it answers again.
+ * caller learns of it in time, and nothing stays on the server once it answers again.
  */
 import { describe, expect, test } from "vitest";
 import { byName } from "../contract/kinds.js";

@@ -1,6 +1,6 @@
 /**
- * Requests that arrive late: the connection was reset with the request still on its way, ioredis sent it again or the
- * call was given up, and only then the old bytes reach the server. No lock may come of it, nor any wrong count.
+ * Requests that arrive late. The connection is reset while the request is on its way. Then ioredis sends it again, or
+ * the call is given up; only after that the old bytes reach the server. They must take no lock, and change no count.
  */
 import { describe, expect, test } from "vitest";
 import { type HeldRequest, SLACK, STEADY, until } from "../support/index.js";
@@ -31,7 +31,7 @@ function hold(bed: Bed, operation: ScriptName): HeldRequest {
   return bed.proxy.holdRequest(script(operation, bed.name));
 }
 
-/** The call's request is stuck, and the client finds no other way to the server. */
+/** Withholds the call's request, and refuses the client any other connection to the server. */
 async function stuck(bed: Bed, operation: ScriptName): Promise<HeldRequest> {
   const ghost = hold(bed, operation);
   await ghost.fired;
@@ -61,7 +61,7 @@ describe.concurrent.each(byTopology)("%s, %s: a late acquire", (_kind, topology,
     const ghost = await stuck(bed, "acquire");
     await until("the call is over", () => call.state !== "pending");
     await ghost.deliver();
-    expect(await ttlOf(bed)).toBeGreaterThan(0); // orphaned for now
+    expect(await ttlOf(bed)).toBeGreaterThan(0); // a lock without an owner, for now
     bed.proxy.restore();
     await expectNothingLeftSoon(bed);
   });
@@ -282,7 +282,7 @@ describe.concurrent.each(byTopology)(
         const ghost = hold(bed, "undo");
         bed.proxy.restore();
         await ghost.fired;
-        await untilMarked(bed); // it was sent again
+        await untilMarked(bed); // the undo was sent again
         const inner = await bed.lock.lock({ lease: 60_000 });
         await ghost.deliver();
         await nested.deliver();

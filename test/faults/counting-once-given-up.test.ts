@@ -1,6 +1,6 @@
 /**
- * Calls that end without an answer: time-outs, aborts, a closed client, a network that is silent or slow. The caller
- * hears of it in time, and nothing stays behind on the server once it answers again.
+ * Calls that end without an answer: time-outs, aborts, a closed client, a silent or slow network. The caller learns of
+ * it in time, and nothing stays on the server once it answers again.
  */
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -16,7 +16,7 @@ import {
 } from "./remains.js";
 import { byTopology } from "./ways.js";
 
-/** A delay that only `restore` ends. */
+/** A delay that ends only by `restore`. */
 const FOREVER = 60_000;
 
 manyAtOnce();
@@ -112,7 +112,7 @@ describe.concurrent.each(byTopology)("%s, %s", (_kind, topology, kind) => {
     await expectNothingLeft(bed);
   });
 
-  // Several times: whether close() or the call gives up first is a matter of a millisecond.
+  // Repeated, because it is a matter of a millisecond whether close() or the call gives up first.
   test.each(kind === PLAIN ? [1, 2, 3, 4, 5, 6] : [1, 2])(
     "close() while Redis is away (%i): the release and the clean-ups arrive later",
     async () => {

@@ -1,4 +1,4 @@
-/** Counting once over a table of connection options: the scripts carry the safety, not the options of the client. */
+/** Counting once, over a table of connection options: safety lies in the scripts, not in the client's options. */
 import { describe, expect, test } from "vitest";
 import { nextEvent } from "../contract/helpers.js";
 import { type ClientOptions, type ClusterClientOptions, STEADY, until } from "../support/index.js";
@@ -44,7 +44,7 @@ const rows: Record<string, Row> = {
     redis: { enableAutoPipelining: true },
     cluster: { enableAutoPipelining: true },
   },
-  // On a cluster ioredis itself compares slot numbers as text then, and knows only some of them: see cluster.test.ts.
+  // Not on a cluster: with this option ioredis compares slot numbers as text and knows only some: see cluster.test.ts.
   "stringNumbers: true": { redis: { stringNumbers: true }, topologies: ["standalone"] },
   "no retries in the cluster client": {
     cluster: { maxRedirections: 1, retryDelayOnFailover: 1 },
@@ -58,7 +58,7 @@ const table = Object.entries(rows).flatMap(([name, row]) =>
   ),
 );
 
-/** A whole life of a lock in which the reply to each operation is lost once. */
+/** The whole life of a lock, in which the reply to each operation is lost once. */
 async function liveThroughCuts(bed: Bed): Promise<void> {
   const { client, lock, name, proxy } = bed;
   const cut = async <T>(operation: ScriptName, call: () => Promise<T>): Promise<T> => {
@@ -97,7 +97,7 @@ describe.concurrent("waiting works, and a waiter is woken", () => {
     await using bed = await stage.bed({ topology, version, ...row, client: { pollCap: 60_000 } });
     const hold = await bed.lock.lock();
     const waiting = watch(bed.lock.lock());
-    // It is in the line and has asked again since its subscription was confirmed.
+    // The waiter is in the queue, and has tried again since its subscription was confirmed.
     const tries = () => bed.proxy.count(script("acquire", bed.name));
     await until("the waiter is parked", () => tries() >= 3);
     await hold.unlock();

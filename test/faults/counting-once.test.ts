@@ -1,4 +1,4 @@
-/** A command that is executed but whose reply is lost, or that never arrives, counts once: every operation. */
+/** Every operation counts once, also if its command never arrives, or is executed and its reply is lost. */
 import { describe, expect, test } from "vitest";
 import { nextEvent } from "../contract/helpers.js";
 import { KINDS, PLAIN } from "../contract/kinds.js";
@@ -71,10 +71,10 @@ const operations: Record<string, (bed: Bed, strike: Strike) => Promise<void>> = 
       const fault = strike(bed, "release");
       await bed.lock.unlock();
       await fault.done;
-      // No marker while the count stays above 0.
+      // A release that leaves the count above 0 writes no marker.
       await expectHeld(bed, holds[0]?.ownerId ?? "", 2);
       await bed.lock.unlock();
-      // A marker may be needed by now, against the first release should it arrive once more.
+      // There may be a marker now, in case the first release arrives once more.
       await expectHeldBesidesMarkers(bed, holds[0]?.ownerId ?? "", 1);
       await bed.lock.unlock();
       await expectNothingLeft(bed, 20_000);
@@ -102,7 +102,7 @@ const operations: Record<string, (bed: Bed, strike: Strike) => Promise<void>> = 
   },
 };
 
-/** The way to the server is the same for all kinds; two of them will do for the scripts of the others. */
+/** The connection is the same for all kinds, so two rows are enough for the scripts of the other kinds. */
 const somewhere: typeof EVERYWHERE = [
   ["standalone", 6],
   ["cluster", 5],

@@ -1,6 +1,6 @@
 /**
- * A lock on its way from hand to hand inside one process, and no answer comes: what the giver hears, and that a successor which
- * ends meanwhile leaves nothing on the server, wherever the command was.
+ * A hand-over inside one process whose command gets no answer: what the giver is told, and that a successor which ends
+ * meanwhile leaves nothing on the server, wherever the command was.
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/index.js";
@@ -9,14 +9,14 @@ import { expectHolder, type Line, lineUp, NEVER, needCounted, PASS, PASSED, park
 import { expectNothingLeft, expectNothingLeftSoon, ttlOf, untilFree, untilMarked } from "./remains.js";
 import { onBoth } from "./ways.js";
 
-/** A delay that only `restore` ends. */
+/** A delay that ends only by `restore`. */
 const FOREVER = 60_000;
 const IMPATIENT = { commandTimeout: 3_000, pollCap: 5_000 };
 
 manyAtOnce();
 const stage = await useStage("standalone", "cluster");
 
-/** Where the command is when the successor's call ends. */
+/** Where the command is at the moment when the successor's call ends. */
 const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>>> = {
   "has not reached Redis": async (bed) => {
     bed.proxy.stall();
@@ -56,14 +56,14 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
     test.each(Object.entries(ends))(
       "the successor %s: nothing is left of it, and the next one gets the lock",
       async (_end, end) => {
-        // A look of the successor on its way in the moment of the unlock would have to be answered first.
+        // No polls: a try of the successor that is on its way at the unlock would have to be answered first.
         await using bed = await stage.bed({ kind, topology, client: { pollCap: NEVER } });
         const timed = end === ends["runs out of time"];
         const line = await lineUp(bed, { lease: 40_000, ...(timed ? { wait: 5_000 } : {}) });
         const arrived = await stop(bed);
         const unlocked = watch(line.giver.unlock());
         await arrived(line);
-        // A call that waits when Redis does not answer does not know whether it is contended.
+        // A call that waits while Redis does not answer cannot know whether the lock is contended.
         expect(["enough", "UNAVAILABLE", "WAIT_TIMEOUT"]).toContain(await end(bed, line));
         expect([unlocked.state, line.next.state]).toEqual(["pending", "pending"]);
         bed.proxy.restore();
@@ -161,7 +161,8 @@ test.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))(
     const successor = watch(bed.lock.lock({ signal: controller.signal }));
     await parked(bed);
     const late = bed.proxy.holdRequest(PASS);
-    // Each of them is lost with its connection: sent in step with them, the clean-up would be lost every time, too.
+    // Each of these commands is lost with its connection. If the clean-up went with them, it would be lost each time
+    // too.
     const releases = bed.proxy.dropRequest((command) => PASS(command) || script("release")(command), 10_000);
     const unlocked = watch(giver.unlock());
     await late.fired;

@@ -1,4 +1,6 @@
-/** Who can inherit a lock inside one process: runs, owners with several calls, members of a group; and when nobody does. */
+/**
+ * Which calls can be successors inside one process: runs, owners with several calls, members of a group; and when none.
+ */
 import { describe, expect, test } from "vitest";
 import { type Hold, MultiLock } from "../../src/index.js";
 import { until } from "../support/index.js";
@@ -34,7 +36,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await giver.unlock();
     await Promise.all(runs);
     expect(order).toEqual([0, 1, 2, 3]);
-    // After a second in one process it is released for everybody.
+    // After a second in one process the lock is released for all processes.
     const passes = performance.now() - begun < 1_000 ? 3 : 1;
     expect(bed.proxy.count(PASS)).toBeGreaterThanOrEqual(passes);
     await expectNothingLeft(bed, 20_000);
@@ -78,7 +80,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await parked(bed);
     expect(await channels(stage.server, bed.name)).toHaveLength(1);
     await until("both listen", async () => (await listeners(stage.server, bed.name)) === 2);
-    // The other client is asked first, and the owner's second call comes before its try.
+    // The command asks the other client first. The owner's second call is sent before the successor's try.
     const unlocked = theirs.unlock();
     const tried = await bed.lock.tryLock(0, undefined, { owner });
     await unlocked;
@@ -104,7 +106,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     const next = watch(bed.lock.lock());
     await parked(bed);
     await one.unlock();
-    // It waits for the second one without holding the first.
+    // The group's call waits for the second lock without holding the first one.
     await (await soon(next)).unlock();
     expect(all.state).toBe("pending");
     await two.unlock();

@@ -1,4 +1,4 @@
-/** A lock that goes from hand to hand inside one process: order, cost, leases, events; and its one command counts once. */
+/** A lock that goes from hand to hand inside one process: order, cost, leases, events; and the command counts once. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";
 import { PLAIN } from "../contract/kinds.js";
@@ -18,7 +18,7 @@ const table = PASSED.flatMap((kind) =>
   EVERYWHERE.map(([topology, version]) => [kind.name, topology, version, kind] as const),
 );
 
-/** Events about holds, as `acquired 3` where 3 is the place of its owner in the order of the grants. */
+/** Events about holds, as `acquired 3` where 3 is the owner's place in the order of the grants. */
 function notedEvents(bed: Bed): string[] {
   const noted: string[] = [];
   const owners: string[] = [];
@@ -27,7 +27,7 @@ function notedEvents(bed: Bed): string[] {
   return noted;
 }
 
-// One after the other: how often others are asked is a matter of time.
+// One after the other, because it depends on time how often other processes are asked.
 describe.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
   test("goes to all who wait in the order of their calls, each by one command", async () => {
     await using bed = await stage.bed({ kind, topology, version, client: PATIENT });
@@ -42,7 +42,7 @@ describe.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
       order.push(i);
       owners.add(hold.ownerId);
       if (hold instanceof FencedHold) tokens.push(hold.token);
-      // Who becomes the first on the write side tells the server so.
+      // A waiter that becomes the first on the write side tells the server so, and needs its answer.
       await bed.redis.ping();
       await turn();
       await hold.unlock();
@@ -56,13 +56,13 @@ describe.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
     expect(owners.size).toBe(WAITERS);
     const passes = bed.proxy.count(PASS);
     expect(passes + bed.proxy.count(script("release"))).toBe(WAITERS + 1);
-    // Who was just told that others are asked, or has become the first of the write side, may be trying at the moment: it
-    // gets the lock by that try.
+    // A waiter may be trying at the moment of the release: it was told that others are asked, or became the first of the
+    // write side. It gets the lock by that try, so this is no hand-over.
     expect(passes).toBeGreaterThanOrEqual(kind.name === "write side" ? 1 : WAITERS / 2);
     expect(bed.proxy.count(script("acquire"))).toBeLessThanOrEqual(2 * WAITERS);
     expect(tokens).toEqual(rising(tokens));
     expect(tokens).toHaveLength(kind.name === "fenced lock" ? WAITERS : 0);
-    // Who gives back says so before who comes next says that he has it.
+    // The "released" event of each hold comes before the "acquired" event of the next one.
     expect(events).toEqual(
       Array.from({ length: WAITERS + 1 }, (_, i) => [`acquired ${i}`, `released ${i}`]).flat(),
     );
@@ -86,7 +86,7 @@ describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version,
     await fault.done;
     const hold = await soon(successor);
     await expectHolder(bed, hold);
-    // The command that was sent again has told it.
+    // The reply to the repeated command told the successor, so it did not try.
     expect(bed.proxy.count(script("acquire", hold.ownerId))).toBe(0);
     expect(await bed.lock.getHoldCount({ owner: hold })).toBe(1);
     expect(next.state).toBe("pending");
@@ -149,12 +149,12 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
         const hold = await bed.lock.lock();
         await bed.redis.ping();
         await hold.unlock();
-        // The other has it by now, and nobody stands in line.
+        // The other loop has the lock by now, and no call is in the queue.
         await turn();
       }
     };
     await Promise.all([loop(), loop()]);
-    // A writer that comes has to tell the server at once that it waits.
+    // Not the write side: a writer must tell the server at once that it waits.
     if (kind.name !== "write side") {
       expect(bed.proxy.count(PASS)).toBeGreaterThan(turns);
       expect(bed.proxy.count(script("acquire"))).toBeLessThan(turns);
@@ -177,7 +177,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
   });
 });
 
-/** Without doubles, in ascending order. */
+/** Sorted, without duplicates. */
 function rising(tokens: readonly bigint[]): bigint[] {
   return [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
 }

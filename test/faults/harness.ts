@@ -1,6 +1,6 @@
 /**
  * What the fault tests share: a lock behind a proxy of its own ("bed") on a real server or cluster, matchers for the
- * library's scripts, and what may be on the server when all is over. Knows the scripts by name; nothing else of src.
+ * library's scripts, and stages of servers. Knows the scripts by name, and nothing else of the library's inner parts.
  */
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
@@ -48,7 +48,7 @@ interface ScriptLike {
 
 const scripts = Object.values(generated) as unknown as ScriptLike[];
 
-/** Matches this step of any kind of lock, by EVAL or EVALSHA; with `word`, only where a key or argument contains it. */
+/** Matches this step of any kind of lock, by EVAL or EVALSHA; with `word`, only if a key or argument contains it. */
 export function script(name: ScriptName, word = ""): Matcher {
   const found = scripts.filter((candidate) => candidate.name?.endsWith(`/${name}`));
   if (found.length === 0) throw new Error(`no script is called ${name}`);
@@ -61,7 +61,7 @@ export function script(name: ScriptName, word = ""): Matcher {
 
 const OWN = ["EVAL", "EVALSHA", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PING", "PUBSUB"];
 
-/** The commands that the library sends of itself, but for its presence; the rest is how ioredis sets up connections. */
+/** The commands that the library itself sends, except its presence; ioredis sends the rest to set up connections. */
 export const ownCommand: Matcher = (command) => OWN.includes(command[0] ?? "") && !isPresence(command);
 
 export type Topology = "standalone" | "cluster";
@@ -75,9 +75,9 @@ export interface BedOptions {
   /** Options of the connection, or of those to the nodes. */
   readonly redis?: ClientOptions;
   readonly cluster?: ClusterClientOptions;
-  /** Calls of the client are {@link UNHURRIED} unless this says how long they may take. */
+  /** The client's calls are {@link UNHURRIED} unless these options say otherwise. */
   readonly client?: LockClientOptions;
-  /** Standalone: the client's subscriber goes through a proxy of its own. */
+  /** Standalone only: the client's subscriber connection has a proxy of its own. */
   readonly split?: boolean;
 }
 
@@ -88,29 +88,29 @@ export interface Bed extends AsyncDisposable {
   readonly redis: UserRedis;
   readonly client: LockClient;
   readonly lock: Lock;
-  /** A lock of the bed's kind, of this client; of the bed's name if none is given. */
+  /** A lock of the bed's kind, of this client, with the bed's name by default. */
   make(name?: string): Lock;
-  /** What keeps that lock out while somebody else has it, of this client. */
+  /** A lock of this client that, in the hands of another owner, excludes the bed's lock. */
   rival(name?: string): Lock;
-  /** In front of the server that has the lock. */
+  /** The proxy in front of the server that has the lock. */
   readonly proxy: FaultProxy;
-  /** In front of the server for the subscriber; the same one unless the bed is split. */
+  /** The proxy of the subscriber connection; the same proxy unless the bed is split. */
   readonly subscribing: FaultProxy;
-  /** The connections that the client made for itself; filled when the bed is split. */
+  /** The connections that the client has made for itself; filled only if the bed is split. */
   readonly subscribers: readonly Redis[];
-  /** Holds back replies of every server, until they are restored at the end. */
+  /** Delays replies of every server, until `restore` at the end. */
   delayAll(ms: number, match: Matcher): void;
   readonly observer: ScanClient | ScanCluster;
-  /** `lost` and `error` events of the client. */
+  /** The client's `lost` and `error` events. */
   readonly troubles: readonly [name: "lost" | "error", event: unknown][];
-  /** All keys that have to do with the lock. */
+  /** All keys whose name contains the lock's name. */
   keys(): Promise<Record<string, KeyState>>;
   dispose(): Promise<void>;
 }
 
 let names = 0;
 
-/** A lock's name that no other test has, and that is no part of another's. */
+/** A lock name that no other test uses, and that is no part of another one's name. */
 export function freshName(): string {
   return `lock-${process.pid}-${++names}.`;
 }
@@ -125,7 +125,7 @@ export class Stage implements AsyncDisposable {
       topologies.includes("standalone") ? startRedis({ args }) : undefined,
       topologies.includes("cluster") ? startCluster({ masters: 3, args }) : undefined,
     ]);
-    // A late EVALSHA must not fail for a script that its node has never seen.
+    // Load every script on every node, so that a late EVALSHA does not fail for a script that its node has never seen.
     for (const node of [stage.#server, ...(stage.#cluster?.nodes ?? [])]) {
       for (const { modern, legacy } of scripts.filter((each) => each.modern)) {
         await node?.call("SCRIPT", "LOAD", (node.hasFeaturesOf("7.0") ? modern : legacy).text);
@@ -218,8 +218,8 @@ async function bedOf(
   client.on("lost", (event) => troubles.push(["lost", event]));
   client.on("error", (event) => troubles.push(["error", event]));
   await until("the client is ready", () => redis.status === "ready");
-  // Again and again, for a client of little patience on a busy machine.
-  // Of a user who may not do all: an answer as well.
+  // Repeated, because on a busy machine a client with a short time-out may fail at first.
+  // UNSUPPORTED is an answer too: that of a user who may not do everything.
   const asked = (): Promise<boolean> =>
     client.ready().then(
       () => true,
@@ -250,23 +250,23 @@ async function bedOf(
   };
 }
 
-/** Milliseconds: far below the leases and polls that tests take for "never". */
+/** Milliseconds; far shorter than the leases and polls that tests take for "never". */
 export const SOON: number = PATIENCE;
 
-/** Resolves with what the call came to; fails if that takes long, or if it fails. */
+/** Resolves with the result of the call; fails if the call takes long, or rejects. */
 export async function soon<T>(watched: Watched<T>, timeout: number = SOON): Promise<T> {
   await until("the call is over", () => watched.state !== "pending", { timeout });
   return watched.promise;
 }
 
-/** Resolves with what the call fails with; fails if that takes long, or if it succeeds. */
+/** Resolves with the error of the call; fails if the call takes long, or succeeds. */
 export async function failsSoon(watched: Watched<unknown>, timeout: number = SOON): Promise<unknown> {
   await until("the call is over", () => watched.state !== "pending", { timeout });
   if (watched.state === "resolved") throw new Error(`expected a failure, got ${String(watched.value)}`);
   return watched.error;
 }
 
-/** What the call gives, asked again as often as a client of little patience needs on a busy machine. */
+/** The result of the call, which is repeated while it is UNAVAILABLE: a busy machine may exceed a short time-out. */
 export async function atLast<T>(call: () => Promise<T>): Promise<T> {
   const outcome = await until("it is answered in time", async () => {
     try {
@@ -280,7 +280,7 @@ export async function atLast<T>(call: () => Promise<T>): Promise<T> {
   return outcome.value as T;
 }
 
-/** Lets all run that is due without any further input. */
+/** Lets everything run that is ready. */
 export async function turn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
@@ -289,18 +289,18 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Servers for the tests of one file. The file fails if any promise rejected with nobody to hear it. */
+/** Servers for the tests of one file. The file fails if a promise rejects without a handler. */
 export function useStage(...topologies: readonly Topology[]): Promise<Stage> {
   failOnUnhandledRejections();
   return forFile(Stage.start(topologies));
 }
 
-/** For tests that run on every kind of lock: they wait most of the time, so more of them go side by side. */
+/** For tests on every kind of lock: more of them run in parallel, because they wait most of the time. */
 export function manyAtOnce(): void {
   vi.setConfig({ maxConcurrency: 8 });
 }
 
-/** Fails the file if any promise rejected with nobody to hear it. */
+/** Fails the file if a promise rejects without a handler. */
 export function failOnUnhandledRejections(): void {
   const seen: unknown[] = [];
   process.on("unhandledRejection", (reason) => seen.push(reason));

@@ -1,4 +1,4 @@
-/** A process that holds one lock, stalls its event loop when asked, and reports what its hold says of itself. */
+/** A process that holds one lock, stalls its event loop on request, and reports the state of its hold. */
 import { Redis } from "ioredis";
 import { type Hold, isLockError, LockClient } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
@@ -14,7 +14,7 @@ interface TakeRequest {
   readonly lease?: number;
 }
 
-/** What a hold says at one moment, and what `assertHeld` threw. */
+/** The state of a hold at one moment, and the error that `assertHeld` threw. */
 export interface Look {
   readonly isHeld: boolean;
   readonly aborted: boolean;
@@ -63,7 +63,7 @@ function busy(ms: number): void {
   while (performance.now() < end);
 }
 
-/** What `worker.request` can ask for. */
+/** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
   take: async ({ port, name, kind: wanted, watchdogTimeout, lease }: TakeRequest) => {
     const kind = KINDS.find((each) => each.name === wanted);
@@ -72,7 +72,7 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
     redis.on("error", () => {});
     const taking = new LockClient(redis, { ...UNHURRIED, watchdogTimeout });
     client = taking;
-    // A short lease may be over before the grant is here.
+    // Repeated, because a short lease may be over before the grant arrives.
     hold = await until("it is granted in time", () =>
       kind.make(taking, name).lock(lease === undefined ? {} : { lease }),
     );
@@ -81,7 +81,7 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
     return hold.ownerId;
   },
   look: async () => look(),
-  /** Lets nothing else run for `ms`; `first` is what the very next line sees. */
+  /** Blocks the event loop for `ms`; `first` is the state right after that. */
   stall: async (ms: number): Promise<Stall> => {
     busy(ms);
     const isHeld = theHold().isHeld;

@@ -1,4 +1,4 @@
-/** Answers that are slower than the hold is long that they are about, in virtual time. */
+/** Answers that arrive after the end of the hold that they are about, in virtual time. */
 import { expect, test } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { Link, type Wire } from "../../src/entries/testing/link.js";
@@ -9,7 +9,7 @@ import { failOnUnhandledRejections } from "./harness.js";
 
 failOnUnhandledRejections();
 
-/** A client whose server does as it is told at once, and is not heard while its answers are held back. */
+/** A client whose server executes commands at once, while the test can keep its answers back. */
 function start(options: LockClientOptions = {}) {
   const server = new MemoryServer();
   let isHeldBack = false;

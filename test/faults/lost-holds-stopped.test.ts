@@ -1,4 +1,6 @@
-/** Processes that stop, stall or die while they hold a lock: they know it, or others get the lock when the lease ends. */
+/**
+ * Processes that stop, stall or die while they hold a lock: they notice it, or others get the lock when the lease ends.
+ */
 import { describe, expect, test } from "vitest";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
 import { PATIENCE, STEADY, startWorker } from "../support/index.js";
@@ -12,9 +14,9 @@ const worker = bundledWorker("./holder-worker.ts");
 manyAtOnce();
 const stage = await useStage("standalone");
 
-/** A process that holds the lock of a bed. */
+/** Starts a process that holds the lock of a bed. */
 async function holder(kind: Kind, watchdogTimeout: number) {
-  // Nobody is served by the poll.
+  // The poll is so rare that it serves no waiter.
   const bed = await stage.bed({ kind, client: { pollCap: 3 * PATIENCE } });
   const process = await startWorker(worker());
   const ownerId = await process.request<string>("take", {
@@ -30,7 +32,7 @@ async function holder(kind: Kind, watchdogTimeout: number) {
   return { bed, process, ownerId, [Symbol.asyncDispose]: dispose };
 }
 
-// The clock of the process alone decides: it is the same for all kinds.
+// Only one kind, because only the clock of the process matters here.
 describe.concurrent("an event loop", () => {
   test("stalled beyond the lease: not held on the first line after, the signal follows", async () => {
     await using it = await holder(PLAIN, 1_500);
@@ -44,7 +46,7 @@ describe.concurrent("an event loop", () => {
     expect(first).toMatchObject({ isHeld: false, thrown: "LOCK_LOST", remaining: 0 });
     expect(afterMicrotask).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
     expect(later).toMatchObject({ isHeld: false, aborted: true, thrown: "LOCK_LOST" });
-    // The stall may have begun while a renewal was under way.
+    // The stall may have begun while a renewal was on its way.
     expect(reason).toBeOneOf(["expired", "unreachable"]);
     expect(lost).toBe(1);
     expect(await it.process.request("unlock")).toBe("LOCK_LOST");

@@ -1,4 +1,6 @@
-/** Holds that end before their unlock: how that is noticed, what is told, and what is never done afterwards. */
+/**
+ * Holds that end before their unlock: how the loss is noticed, who is told what, and what the client never does after.
+ */
 import { describe, expect, test } from "vitest";
 import { type Hold, isLockError, type LockLostError } from "../../src/index.js";
 import { byName, PLAIN } from "../contract/kinds.js";
@@ -7,15 +9,15 @@ import { STEADY, until } from "../support/index.js";
 import { atLast, type Bed, manyAtOnce, pause, Stage, script, useStage } from "./harness.js";
 import { expectNothingLeft, untilFree } from "./remains.js";
 
-/** Renewed every third of it. Where a loss by time is the subject. */
+/** The watchdog's lease, renewed every third of it, for tests whose subject is a loss by time. */
 const LEASE = 3_000;
-/** Where it is not: what is lost on the server has to be noticed by a renewal, before time is over. */
+/** For other tests: a renewal must notice the loss on the server before the hold's time is over. */
 const WATCHED = { watchdogTimeout: STEADY / 2 };
 
 manyAtOnce();
 const stage = await useStage("standalone");
 
-/** All ways to see that a hold is lost agree, and its unlock says so once. */
+/** All properties of a lost hold agree, and its unlock rejects with the loss. */
 async function expectLost(bed: Bed, hold: Hold, reason: string): Promise<void> {
   expect(hold.isHeld).toBe(false);
   expect(hold.remaining).toBe(0);
@@ -39,25 +41,25 @@ function untilAborted(hold: Hold): Promise<unknown> {
   return until("the hold's signal has aborted", () => hold.signal.aborted);
 }
 
-/** Commands of the client that could keep the lock alive, from now on, over more than a renewal interval of this lease. */
+/** The client sends no renewal from now on, for more than one renewal interval of this lease. */
 async function expectNoMoreRenewals(bed: Bed, lease: number): Promise<void> {
-  await bed.redis.ping(); // what ioredis had queued is sent
+  await bed.redis.ping(); // then ioredis has sent its queue
   bed.proxy.clear();
   await pause(lease / 2);
   expect(bed.proxy.count(script("renew"))).toBe(0);
 }
 
-/** Deletes the lock as FLUSHALL would, without disturbing the tests beside this one. */
+/** Deletes the lock as FLUSHALL would, without disturbing the tests that run in parallel. */
 async function wipe(bed: Bed): Promise<void> {
   expect(await stage.server.call("DEL", ...Object.keys(await bed.keys()))).toBeGreaterThan(0);
 }
 
-/** Somebody else has the lock now, or what keeps it out. */
+/** Gives another owner the lock, or the side that excludes it. */
 async function takeOver(bed: Bed): Promise<void> {
   await seize(bed.observer, bed.kind, bed.name);
 }
 
-/** The other's lock is exactly as it was made. */
+/** The other owner's lock is exactly as it was made. */
 async function expectTheirs(bed: Bed): Promise<void> {
   const { [bed.name]: lock } = await bed.keys();
   expect(lock?.value).toEqual(bed.kind.rival.fields(SOMEBODY, 1));
@@ -110,7 +112,7 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
     await own.server.call("FLUSHALL");
     await until("all are lost", () => lostEvents(bed).length === holds.length);
     expect(holds.some((hold) => hold.isHeld)).toBe(false);
-    expect(holds.every((hold) => hold.signal.aborted)).toBe(true); // read for the first time here
+    expect(holds.every((hold) => hold.signal.aborted)).toBe(true); // the signals are read here for the first time
     await expectNothingLeft(bed);
   });
 });
@@ -123,7 +125,7 @@ describe.concurrent.each(byName())("%s: the local deadline", (_kind, kind) => {
     await untilAborted(hold);
     const ended = performance.now() - begun;
     expect(ended).toBeGreaterThan(4_450);
-    expect(ended).toBeLessThan(9_000); // Redis would have kept it until then
+    expect(ended).toBeLessThan(9_000); // Redis would have kept the hold until then
     await untilFree(bed);
     await expectLost(bed, hold, "expired");
     await expectNothingLeft(bed, 20_000);
@@ -137,7 +139,7 @@ describe.concurrent.each(byName())("%s: the local deadline", (_kind, kind) => {
   ])(
     "connections are %s beyond the lease: suspended, then lost as unreachable at the deadline",
     async (_, strike, commandTimeout) => {
-      // Between the failure of a renewal and the deadline lies a third of the lease.
+      // From the failure of a renewal to the deadline it is a third of the lease.
       await using bed = await stage.bed({ kind, client: { watchdogTimeout: STEADY, commandTimeout } });
       const seen: string[] = [];
       bed.client.on("suspended", ({ ownerId, cause }) => {

@@ -1,4 +1,4 @@
-/** A process whose calls are given up while Redis does not answer, and which counts the bytes that this costs it. */
+/** A process whose calls are given up while Redis does not answer, and which counts the bytes that this costs. */
 import { Redis } from "ioredis";
 import { isLockError, LockClient } from "../../src/index.js";
 import { until } from "../support/until.js";
@@ -6,7 +6,7 @@ import { until } from "../support/until.js";
 let redis: Redis | undefined;
 let client: LockClient | undefined;
 
-/** Bytes in use when all that can be has been thrown away. */
+/** The bytes in use after garbage collection. */
 async function bytes(): Promise<number> {
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.();
@@ -21,7 +21,7 @@ export const handlers = {
     redis = new Redis(port, "127.0.0.1");
     redis.on("error", () => {});
     client = new LockClient(redis, { commandTimeout });
-    // Again and again, for a client of little patience on a busy machine.
+    // Repeated, because on a busy machine a client with a short time-out may fail at first.
     await until("it is warm", () => client?.getLock("warm-up").run(() => true), { timeout: 15_000 });
   },
 
@@ -37,7 +37,7 @@ export const handlers = {
     return (await bytes()) - before;
   },
 
-  /** The bytes in use are so many more after `ms` milliseconds. */
+  /** By how many bytes the use of memory changes in `ms` milliseconds. */
   async idle({ ms }: { ms: number }): Promise<number> {
     const before = await bytes();
     await new Promise((resolve) => setTimeout(resolve, ms));

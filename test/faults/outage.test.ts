@@ -1,4 +1,4 @@
-/** What many calls cost that are given up while Redis does not answer: during the outage, at its end, and after it. */
+/** The cost of many calls that are given up while Redis does not answer: during the outage, at its end, and after it. */
 import { describe, expect, test } from "vitest";
 import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
 import { failure } from "../contract/helpers.js";
@@ -8,10 +8,10 @@ import { type Matcher, startProxy, startWorker, until } from "../support/index.j
 import { bundledWorker } from "./build-worker.js";
 import { type Bed, pause, script, soon, useStage, watch } from "./harness.js";
 
-/** Commands of the clean-up that may be unanswered at a time. */
+/** The most commands of the clean-up that may be unanswered at the same time. */
 const AT_A_TIME = 32;
 const COMMAND_TIMEOUT = 150;
-/** Long enough for any command to be given up several times. */
+/** Long enough that any command is given up several times. */
 const LONG = 8 * COMMAND_TIMEOUT;
 
 const worker = bundledWorker("./outage-worker.ts");
@@ -23,7 +23,7 @@ const OUTAGES: [string, (bed: Bed) => void][] = [
   ["refused", (bed) => bed.proxy.refuse()],
 ];
 
-/** Calls that are all given up, each for another lock. */
+/** Makes calls that are all given up, each for another lock. */
 async function giveUp(bed: Bed, count: number): Promise<void> {
   const calls = Array.from({ length: count }, (_, i) => bed.make(`${bed.name}${i}`).tryLock(20));
   for (const call of await Promise.allSettled(calls)) {
@@ -31,7 +31,7 @@ async function giveUp(bed: Bed, count: number): Promise<void> {
   }
 }
 
-/** Nothing of the calls is left but markers, and `held` other locks. */
+/** The calls have left nothing but markers; `held` other locks stay. */
 function untilUndone(bed: Bed, held = 0): Promise<unknown> {
   const isUndone = async () => {
     const keys = Object.keys(await bed.keys());
@@ -44,12 +44,12 @@ async function markers(bed: Bed): Promise<number> {
   return Object.keys(await bed.keys()).filter(isMarker).length;
 }
 
-/** Whether a call was not even sent. */
+/** Whether the client refused the call without sending it. */
 async function refusal(call: Promise<unknown>): Promise<boolean> {
   return /not sent, since \d+ calls/.test((await failure(call)).message);
 }
 
-/** Commands of the clean-up that were sent before the first that matches. */
+/** How many commands of the clean-up were sent before the first command that matches. */
 function undosBefore(bed: Bed, match: Matcher): number {
   const commands = bed.proxy.commands.map(({ command }) => command);
   const first = commands.findIndex(match);
@@ -82,7 +82,7 @@ describe("an outage", () => {
     await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
     bed.proxy.clear();
     bed.proxy.stall();
-    // Those that wait stand in line, and only the first of them asks Redis.
+    // The waiting calls form a queue, and only the first of them asks Redis.
     const calls = await Promise.allSettled(Array.from({ length: 400 }, () => bed.lock.tryLock()));
     expect(calls.every(({ status }) => status === "rejected")).toBe(true);
     bed.proxy.restore();
@@ -110,7 +110,7 @@ describe("an outage", () => {
     bed.proxy.clear();
     bed.proxy.stall();
     await giveUp(bed, 1_000);
-    // A third of it: the renewal is on its way now.
+    // A third of the watchdog's time-out and a little more: the renewal is on its way now.
     await pause(3_500);
     bed.proxy.restore();
     await until("all calls are undone", () => undos(bed) === 1_000);
@@ -126,7 +126,7 @@ describe("an outage", () => {
     bed.proxy.clear();
     bed.proxy.stall();
     await giveUp(bed, MOST_UNFINISHED);
-    // Of those that ended before their commands did, the commands are to be over as well.
+    // Some calls ended before their commands; wait until those commands are given up, too.
     await until("all of them count", () => refusal(bed.lock.tryLock(20)), { every: 0 });
     for (const call of [
       () => bed.lock.tryLock(60_000),

@@ -1,45 +1,47 @@
-/** What the tests of the hand-over inside one process share: which kinds have it, and how its waiters come to stand in line. */
+/** What the tests of the hand-over share: the kinds that have it, and how to make its calls wait in a queue. */
 import { expect, type TestContext } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
 import { type Matcher, needSharded, until } from "../support/index.js";
 import { atLast, type Bed, script, type Topology, turn, type Watched, watch } from "./harness.js";
 
-/** Nobody is woken by the poll. */
+/** Long enough that the poll wakes no waiter. */
 export const NEVER = 60_000;
 
-/** The kinds whose locks go from hand to hand by one command. */
+/** The kinds of lock with a hand-over by one command. */
 export const PASSED: readonly Kind[] = KINDS.filter(({ name }) =>
   ["lock", "fenced lock", "write side"].includes(name),
 );
 
 export const PASS: Matcher = script("pass");
 
-/** Skips what needs the first release to be a hand-over: a cluster has none while it cannot count who else listens. */
+/** Skips a test whose first release must be a hand-over: a cluster has none if it cannot count who else listens. */
 export async function needCounted(topology: Topology, context: TestContext): Promise<void> {
   if (topology === "cluster") await needSharded(true, context);
 }
 
-/** Resolves when the first one in line has been refused and listens: from then on nobody here tries without a reason. */
+/**
+ * Resolves when the first waiter was refused and listens: from then on no call of this client tries without a reason.
+ */
 export async function parked(bed: Bed, tries = 2): Promise<void> {
   await until("the first waiter listens", () => bed.proxy.count(script("acquire", bed.name)) >= tries);
-  // Of the same node, behind that try.
+  // Sent to the same node after that try, so its answer comes after the try's answer.
   await bed.lock.isLocked();
   await turn();
 }
 
 export interface Line {
-  /** Has the lock. */
+  /** The hold that has the lock. */
   readonly giver: Hold;
-  /** Waits for it in the same process. */
+  /** The call that waits for the lock in the same process. */
   readonly successor: Watched<Hold>;
-  /** Comes after it. */
+  /** The call behind the successor. */
   readonly next: Watched<Hold>;
-  /** Ends the successor's call. */
+  /** Aborts the successor's call. */
   readonly controller: AbortController;
 }
 
-/** A holder and two who wait behind it, in one process. */
+/** A holder, and two calls that wait behind it in the same process. */
 export async function lineUp(bed: Bed, options: { wait?: number; lease?: number } = {}): Promise<Line> {
   const giver = await atLast(() => bed.lock.lock({ lease: 50_000 }));
   bed.proxy.clear();
@@ -51,7 +53,7 @@ export async function lineUp(bed: Bed, options: { wait?: number; lease?: number 
   return { giver, successor, next, controller };
 }
 
-/** The server has this hold so many times, and no other. */
+/** On the server only this owner has the lock, with this count. */
 export async function expectHolder(
   bed: Bed,
   { ownerId }: { readonly ownerId: string },

@@ -1,4 +1,4 @@
-/** A process that holds a lock, or waits for one, and ends in the way it is told. */
+/** A process that holds a lock, waits for another one, and ends in the way it is told. */
 import { Redis } from "ioredis";
 import { LockClient } from "../../src/index.js";
 
@@ -11,7 +11,7 @@ interface BeginRequest {
 let client: LockClient | undefined;
 
 export const handlers = {
-  /** Takes `held`, and waits for `waited`, which somebody has. */
+  /** Takes `held`, and waits for `waited`, which another owner holds. */
   async begin({ port, held, waited }: BeginRequest): Promise<void> {
     const mine = new LockClient(new Redis(port), { watchdogTimeout: 1_500, pollCap: 500 });
     client = mine;
@@ -24,7 +24,7 @@ export const handlers = {
     await waiting;
   },
 
-  /** As a service stops: the handler closes the client, and the process leaves. */
+  /** Ends like a service: the handler closes the client, and then the process exits. */
   closeOnTerm(): void {
     process.once("SIGTERM", () => void client?.close({ timeout: 0 }).then(() => process.exit(0)));
   },

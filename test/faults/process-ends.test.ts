@@ -1,4 +1,6 @@
-/** The ways a process can end while it holds a lock and waits for another: what it leaves lapses, or is given back by close(). */
+/**
+ * The ways a process can end while it holds a lock and waits for another: its keys expire, or close() gives them back.
+ */
 import { describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
@@ -18,12 +20,12 @@ const server = await forFile(startRedis());
 
 interface Way {
   readonly way: string;
-  /** A held lock is free at once, not when its lease is over. */
+  /** Whether the held lock is free at once, and not only when its lease is over. */
   readonly givesBack: boolean;
   end(worker: Worker): Promise<unknown>;
 }
 
-/** A request whose worker ends before it can answer. */
+/** A request to a worker that ends before it can answer. */
 const lastWord = (worker: Worker, word: string) => worker.request(word).catch(() => worker.exited);
 
 const WAYS: readonly Way[] = [

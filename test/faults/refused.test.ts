@@ -1,4 +1,4 @@
-/** What servers and proxies refuse for a while is done when they take it: a release or an undo is never dropped for it. */
+/** Commands that a server or proxy refuses for a while are sent until it takes them: no release or undo is dropped. */
 import { type Redis, ReplyError } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
@@ -7,13 +7,13 @@ import { freshName, script } from "./harness.js";
 
 const server = await forFile(startRedis());
 
-/** A way to the server that answers some commands by an error for a while. */
+/** A connection to the server on which some commands get an error for a while. */
 class Refusal {
   readonly redis: Redis;
   hits = 0;
   #text = "";
   #match: Matcher = () => false;
-  /** Which of them are passed on all the same. */
+  /** The refused commands that are executed all the same. */
   #executed: Matcher = () => false;
 
   constructor() {
@@ -42,7 +42,7 @@ class Refusal {
     this.#match = () => false;
   }
 
-  /** Refuses it so often that it has been tried again. */
+  /** Resolves when the command was refused often enough that the client has repeated it. */
   async again(): Promise<void> {
     await until("it has been tried again", () => this.hits >= 3, { timeout: 15_000 });
   }

@@ -1,15 +1,15 @@
-/** What is on the server of a bed's lock, and what may be there when all is over. */
+/** What the server has of a bed's lock, and what it may have when all calls are over. */
 import { expect } from "vitest";
 import { isMarker } from "../contract/wire.js";
 import { type KeyState, PATIENCE, type RedisServer, until } from "../support/index.js";
 import type { Bed } from "./harness.js";
 
-/** The lock is there with exactly this owner and count, it lapses by itself, and there is nothing besides. */
+/** The lock has exactly this owner and count, it has a TTL, and there are no other keys. */
 export async function expectHeld(bed: Bed, ownerId: string, count: number): Promise<void> {
   expect(await expectHash(bed, ownerId, count)).toEqual({});
 }
 
-/** Looks at the keys that make the lock; gives the others. */
+/** Checks the keys that make the lock; returns the other keys. */
 async function expectHash(bed: Bed, ownerId: string, count: number): Promise<Record<string, KeyState>> {
   const { kind, name } = bed;
   const { [name]: hash, ...rest } = await withoutKept(bed);
@@ -22,7 +22,7 @@ async function expectHash(bed: Bed, ownerId: string, count: number): Promise<Rec
   return rest;
 }
 
-/** The keys of the lock but for those that stay when nobody holds it. */
+/** The keys of the lock, without those that stay after the last release. */
 async function withoutKept({ keys, kind }: Bed): Promise<Record<string, KeyState>> {
   return Object.fromEntries(Object.entries(await keys()).filter(([key]) => !kind.keeps(key)));
 }
@@ -32,18 +32,18 @@ export async function ttlOf(bed: Bed): Promise<number> {
   return (await bed.keys())[bed.name]?.ttl ?? -2;
 }
 
-/** Resolves when a call has left word that it is over. */
+/** Resolves when a call has left a marker that it is over. */
 export async function untilMarked(bed: Bed): Promise<void> {
   await until("there is a marker", async () => Object.keys(await bed.keys()).some(isMarker));
 }
 
-/** Resolves when nobody holds the lock by the word of the server. */
+/** Resolves when the lock is free on the server. */
 export function untilFree(bed: Bed, timeout: number = PATIENCE): Promise<unknown> {
   const isFree = async () => Object.keys(await withoutKept(bed)).every(isMarker);
   return until(`${bed.name} is free`, isFree, { timeout });
 }
 
-/** As {@link expectHeld}, but markers that lapse within `longest` ms may be there too. */
+/** Like {@link expectHeld}, but there may also be markers that expire within `longest` ms. */
 export async function expectHeldBesidesMarkers(
   bed: Bed,
   ownerId: string,
@@ -61,27 +61,27 @@ function expectMarkers(keys: Record<string, KeyState>, longest: number): void {
   }
 }
 
-/** The lock is gone, and what is left of it are markers that lapse within `longest` ms. */
+/** The lock is gone, and only markers are left, which expire within `longest` ms. */
 export async function expectNothingLeft(bed: Bed, longest = 60_000): Promise<void> {
   expectMarkers(await withoutKept(bed), longest);
 }
 
-/** As {@link expectNothingLeft}, as soon as what goes on in the background is done, and still after a close. */
+/** Like {@link expectNothingLeft}, once the work in the background is done, and again after a close. */
 export async function expectNothingLeftSoon(bed: Bed, timeout: number = PATIENCE): Promise<void> {
   await untilFree(bed, timeout);
-  // A close that ends all at once does not wait for a server that is away.
+  // A close with time-out 0 does not wait for a server that is away.
   await until("Redis answers", () => bed.redis.ping());
   await bed.client.close({ timeout: 0 });
-  await until("Redis answers", () => bed.redis.ping()); // what stood in the client's queues has been executed
+  await until("Redis answers", () => bed.redis.ping()); // then the client's queued commands have been executed
   await expectNothingLeft(bed);
 }
 
-/** The channels of a lock that somebody listens to. */
+/** The channels of the lock that have a listener. */
 export async function channels(server: RedisServer, name: string): Promise<string[]> {
   return (await server.call("PUBSUB", "CHANNELS", `*${name}*`)) as string[];
 }
 
-/** How many listen to a lock's channels on the server of this call. */
+/** The number of listeners of a lock's channels, on the server that is asked. */
 export async function listeners(server: RedisServer, name: string): Promise<number> {
   const reply = (await server.call("PUBSUB", "NUMSUB", ...(await channels(server, name)))) as unknown[];
   return reply.reduce<number>((sum, word, i) => sum + (i % 2 ? Number(word) : 0), 0);

@@ -1,4 +1,4 @@
-/** Rights that are taken from a user while its client works: what it may not do is named, what it holds is not stuck. */
+/** Rights that are withdrawn while a client works: its errors name what is forbidden, and its holds are not stuck. */
 import { describe, expect, test } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
@@ -18,7 +18,7 @@ const connect = (server: RedisServer, watchdogTimeout: number): LockClient =>
 interface Withdrawn {
   readonly what: string;
   readonly rights: readonly string[];
-  /** Whether what is held can still be given back, and then whether a new lock can be had. */
+  /** Whether, without the right, a hold can still be given back, and whether a new lock can be taken then. */
   readonly unlocks: boolean;
   readonly locks: boolean;
 }
@@ -53,7 +53,7 @@ describe.concurrent.each(WITHDRAWN)("a user that may no longer: $what", ({ right
 
     await user(server, ...ALL);
     await cycle(other);
-    // What could not be given back is not renewed either.
+    // A hold that could not be given back is not renewed either, so it expires.
     await cycle(held);
   });
 });
@@ -91,6 +91,7 @@ test("a waiter whose channel is withdrawn gets the lock by its poll", async () =
   );
   await user(server, "resetchannels");
   await hold.unlock();
-  // Redis drops the connection of one who listens where it may not; who is told so before the lock is free has its answer.
+  // Redis drops the connection of a user who listens to a channel that is now forbidden. A waiter that learns of it
+  // before the lock is free gets UNSUPPORTED.
   expect(await outcome).toBeOneOf(["granted", "UNSUPPORTED"]);
 });

@@ -1,4 +1,4 @@
-/** A server that refuses for a while what it is asked: on real servers, each in the state that makes it say so. */
+/** Servers that refuse commands for a while: real servers, each in the state that makes them refuse. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
@@ -23,7 +23,7 @@ const connect = (server: RedisServer, options: LockClientOptions): LockClient =>
 const set = (server: RedisServer, name: string, value: string | number) =>
   server.call("CONFIG", "SET", name, value);
 
-/** What it says to a write; empty if it writes. */
+/** The server's error for a write; empty if it accepts the write. */
 const saidBy = (server: RedisServer, probe = ["SET", "probe", 1, "PX", 1_000]): Promise<string> =>
   server.call(...probe).then(
     () => "",
@@ -33,13 +33,13 @@ const saidBy = (server: RedisServer, probe = ["SET", "probe", 1, "PX", 1_000]): 
 interface State {
   readonly code: string;
   readonly args?: readonly string[];
-  /** What is answered so. Default a write. */
+  /** The command that the server refuses. Default a write. */
   readonly probe?: string[];
   begin(server: RedisServer): Promise<unknown>;
   end(server: RedisServer): Promise<unknown>;
 }
 
-/** A replica of nobody who answers. */
+/** Makes the server a replica of an address where no server answers. */
 const orphan = (server: RedisServer) => server.call("REPLICAOF", "127.0.0.1", 1);
 const promote = (server: RedisServer) => server.call("REPLICAOF", "NO", "ONE");
 
@@ -70,7 +70,7 @@ const STATES: readonly State[] = [
   },
   {
     code: "MISCONF",
-    // Nobody can write a file there.
+    // A directory in which no file can be written, so the background save fails.
     args: ["--dir", "/proc"],
     begin: async (server) => {
       await set(server, "save", "3600 1000000");
@@ -100,7 +100,7 @@ describe.concurrent.each(STATES)("a server that says $code", ({ code, args = [],
     const refused = await failure(hasty.getLock("other").lock());
     expect(refused).toMatchObject({ code: "UNAVAILABLE", cause: { message: expect.stringContaining(code) } });
     const unlocked = hold.unlock();
-    await sleep(50); // It has been refused by then, or the server takes it all the same.
+    await sleep(50); // by then the server has refused it, or takes it all the same
     await end(server);
     await unlocked;
     const next = await waiter.done;
@@ -150,7 +150,7 @@ test("a lock that is evicted is lost, and its holder is told at the next renewal
     return (await server.call("EXISTS", "order")) === 0;
   });
   await set(server, "maxmemory", 0);
-  // Until then there are two.
+  // At this moment there are two holders.
   const next = await theirs.getLock("order").lock();
   expect(await told).toMatchObject({ lockName: "order", reason: expect.stringMatching(/^(taken|expired)$/) });
   expect([hold.isHeld, hold.signal.aborted, next.isHeld]).toEqual([false, true, true]);

@@ -1,4 +1,4 @@
-/** Frames in pieces: a network that brings one byte at a time, both ways, changes nothing. */
+/** A network that delivers one byte at a time, in both directions, changes nothing. */
 import { createServer, type Socket, connect as tcp } from "node:net";
 import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
@@ -10,7 +10,7 @@ import { failOnUnhandledRejections } from "./harness.js";
 failOnUnhandledRejections();
 const server = await forFile(startRedis());
 
-/** Passes on what comes, a byte in each turn of the event loop, each in a packet of its own. */
+/** Passes bytes on one at a time: each in its own turn of the event loop, and in its own packet. */
 function drip(from: Socket, to: Socket): void {
   to.setNoDelay(true);
   from.on("error", () => to.destroy()).on("close", () => to.destroy());

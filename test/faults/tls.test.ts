@@ -1,4 +1,7 @@
-/** TLS: a good certificate serves; an expired one, a stranger's and the wrong protocol are told as UNAVAILABLE with the cause. */
+/**
+ * TLS: a good certificate works. With an expired one, one of another authority, or the wrong protocol, calls are
+ * UNAVAILABLE with the cause.
+ */
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
@@ -61,7 +64,7 @@ describe.skipIf(noTls)(`with TLS${noTls ? `: skipped, ${noTls}` : ""}`, () => {
     await (await waiter.done).unlock();
   });
 
-  // ioredis hears the first error of a socket only; Vitest fails a run for an error that nobody hears.
+  // ioredis listens to the first error of a socket only, and Vitest fails a run for an error without a listener.
   test("certificates that are refused again and again end no process", async () => {
     const clients = Array.from({ length: 20 }, () => {
       const target = { host: "127.0.0.1", port: port("good"), tls: {}, retryStrategy: () => 5 };

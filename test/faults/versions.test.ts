@@ -1,4 +1,7 @@
-/** Clients of several versions on one lock: the sources, the builds for both module systems, ioredis 5 and 6, node-redis 5 and 6. */
+/**
+ * Clients of several versions on one lock: the sources, the builds for both module systems, ioredis 5 and 6, node-redis
+ * 5 and 6.
+ */
 import { Redis as Redis5 } from "ioredis5";
 import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";

@@ -1,4 +1,4 @@
-/** What taking, giving back and waiting cost Redis, and what a call that has ended leaves in the process: nothing. */
+/** The cost for Redis of taking, giving back and waiting; and that an ended call leaves nothing in the process. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
@@ -14,7 +14,7 @@ const stage = await useStage("standalone");
 
 const sent = (bed: Bed): string[] => bed.proxy.commands.map(({ command }) => command[0] ?? "");
 
-/** Those who wait have asked, subscribed, and asked again. */
+/** Resolves when the waiting calls have tried, subscribed, and tried again. */
 async function untilQuiet(bed: Bed): Promise<void> {
   let before = -1;
   let quietLooks = 0;
@@ -74,7 +74,7 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
     await theirs.unlock();
   });
 
-  // Where the server does not know each waiter, one command gives back and grants the next; now and then others are asked.
+  // If the server does not know each waiter, one command gives back and grants the next; now and then others are asked.
   test("a hand-over among 100 local waiters costs at most 2 tries, or about 1 command", async () => {
     await using bed = await stage.bed({ kind });
     const first = await bed.rival().lock();
@@ -90,7 +90,7 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
     expect(bed.proxy.count(ownCommand)).toBeLessThanOrEqual(kind.places || !kind.exclusive ? 305 : 180);
   });
 
-  // All readers are granted then, each by a try of its own.
+  // Not for readers: all of them are granted then, each by a try of its own.
   if (kind.exclusive)
     test("a release by another client costs 100 local waiters at most 2 tries", async () => {
       await using other = await stage.bed({ kind });
@@ -114,7 +114,7 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
 describe.concurrent.each(byName())(
   "%s: a call that has ended leaves no subscription, timer, listener or waiter",
   (_kind, kind) => {
-    /** Timers that the client has running. */
+    /** Client options whose clock counts the running timers. */
     function counted(options: LockClientOptions): { options: LockClientOptions; running: () => number } {
       const timers = new Set<object>();
       const clock = {
@@ -177,7 +177,7 @@ describe.concurrent.each(byName())(
       await Promise.all(calls);
       expect(getEventListeners(signal, "abort")).toEqual([]);
       await until("nobody listens", async () => (await listeners(stage.server, bed.name)) === 0);
-      // One timer of the watchdog may be left to fire: it is cheaper than one that is moved at each call.
+      // One timer of the watchdog may be left: to let it fire is cheaper than to move it at each call.
       await until("no timer runs but one", () => running() <= 1);
     });
 

@@ -1,4 +1,4 @@
-/** Waiters are woken by message, lose no wake-up when connections break, and cost Redis nothing while they wait. */
+/** Waiters are woken by a message, lose no wake-up when connections break, and cost Redis nothing while they wait. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
@@ -19,9 +19,9 @@ import {
 } from "./harness.js";
 import { channels, expectNothingLeft, listeners } from "./remains.js";
 
-/** Far above any test's time: who is woken by the poll fails. The TTL of a watchdog's hold is 30 s. */
+/** Far longer than any test, so a waiter that only the poll would wake fails. The TTL of a watchdog's hold is 30 s. */
 const NEVER = 60_000;
-/** Generous for a loaded machine, far below 30 s. */
+/** Long enough for a busy machine, far shorter than 30 s. */
 const SOON = PATIENCE;
 
 manyAtOnce();
@@ -29,13 +29,13 @@ failOnUnhandledRejections();
 
 const tries = (bed: Bed): number => bed.proxy.count(script("acquire", bed.name));
 
-/** The waiter's SUBSCRIBE; `ready()` has sent one too. */
+/** Matches the waiter's SUBSCRIBE, not the one that `ready()` has sent. */
 const subscribe =
   ({ name }: Bed): Matcher =>
   ([verb, channel]) =>
     verb === "SUBSCRIBE" && channel?.includes(name) === true;
 
-/** Two clients, the first of which waits for what the second one holds. */
+/** Two clients; the first waits for the lock that the second holds. */
 interface Pair extends AsyncDisposable {
   readonly bed: Bed;
   readonly theirs: Hold;
@@ -59,7 +59,7 @@ async function pair(stage: Stage, kind: Kind, client: LockClientOptions = {}): P
   };
 }
 
-/** The waiter has been refused, has subscribed, and has been refused once more. */
+/** The waiter was refused, has subscribed, and was refused once more. */
 async function untilParked(stage: Stage, bed: Bed): Promise<void> {
   await until("it listens", async () => (await listeners(stage.server, bed.name)) >= 1);
   await until("it has asked again", () => tries(bed) >= 2);
@@ -307,13 +307,13 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
     expect([it.waiting.state, behind.state]).toEqual(["pending", "pending"]);
     await stage.server.restart();
     await it.theirs.unlock();
-    // Whose place with the server is lost too may come in any order.
+    // The server has also lost the tickets of the waiters, so they may be served in any order.
     await Promise.all([expectSoon(it.waiting), expectSoon(behind)]);
     expect(it.bed.troubles).toEqual([]);
   });
 
   test("the first one that finds the lock free after a restart leaves nobody behind it asleep", async () => {
-    // It has forgotten the holder, and the places of those who wait.
+    // After its restart the server knows neither the holder nor the tickets of the waiters.
     await using stage = await Stage.start(["standalone"]);
     await using it = await pair(stage, kind, { commandTimeout: 3_000 });
     const behind = watch(it.bed.lock.lock());

@@ -1,4 +1,4 @@
-/** Renewal: it outlives leases and outages, never creates a lock, never follows an unlock, and leaves no key without TTL. */
+/** Renewal outlives leases and outages, never creates a lock, never follows an unlock, and leaves no key without TTL. */
 import { describe, expect, test } from "vitest";
 import { byName, PLAIN } from "../contract/kinds.js";
 import { STEADY, until } from "../support/index.js";
@@ -8,7 +8,7 @@ import { expectHeld, expectNothingLeft, untilFree } from "./remains.js";
 manyAtOnce();
 const stage = await useStage("standalone");
 
-/** Watches the keys of a bed's lock all the time; one whose TTL was ever missing fails the test. */
+/** Looks at the keys of a bed's lock all the time; the test fails if a key was ever without TTL. */
 function sampleTtls(bed: Bed): { readonly samples: () => number; stop(): Promise<void> } {
   let running = true;
   let samples = 0;
@@ -16,13 +16,13 @@ function sampleTtls(bed: Bed): { readonly samples: () => number; stop(): Promise
   const sampling = (async () => {
     for (; running; samples++) {
       for (const [key, { ttl }] of Object.entries(await bed.keys())) {
-        // A queue may stay as long as somebody is in it.
+        // A queue may be without TTL as long as it has entries.
         if (ttl === -1 && !bed.kind.keeps(key) && !key.startsWith("redisson_lock_")) immortal.push(key);
       }
       await pause(2);
     }
   })();
-  sampling.catch(() => {}); // of a test that has failed already
+  sampling.catch(() => {}); // the test may have failed already
   return {
     samples: () => samples,
     stop: async () => {
@@ -57,7 +57,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
     let renewed = 0;
     bed.client.on("renewed", () => renewed++);
     await until("all were renewed", () => renewed >= holds.length);
-    // A hundred to a command, and one round more where the machine was busy.
+    // One command renews a hundred holds; a busy machine may need one round more.
     expect(bed.proxy.count(script("renew"))).toBeLessThanOrEqual(8);
     expect(holds.every((hold) => hold.isHeld)).toBe(true);
     await Promise.all(holds.map((hold) => hold.unlock()));
@@ -91,7 +91,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
       Array.from({ length: 20 }, async (_, i) => {
         const name = `${bed.name}-${i}`;
         const hold = await bed.make(name).lock();
-        await pause(STEADY / 3 - 15 + 1.5 * i); // the renewal is due after a third of it
+        await pause(STEADY / 3 - 15 + 1.5 * i); // the renewal is due after a third of STEADY
         await hold.unlock();
       }),
     );

@@ -1,4 +1,4 @@
-/** On which servers, and by which ioredis, the tests of the faults run each kind of lock: rows for `describe.each`. */
+/** The servers, and versions of ioredis, on which the fault tests run each kind of lock: rows for `describe.each`. */
 import { KINDS, type Kind, PLAIN } from "../contract/kinds.js";
 import type { Topology, Version } from "./harness.js";
 
@@ -12,13 +12,13 @@ export const EVERYWHERE: readonly [Topology, Version][] = [
 
 export type Row = readonly [name: string, topology: Topology, kind: Kind];
 
-/** These kinds, on both topologies. */
+/** Rows for these kinds, on both topologies. */
 export const onBoth = (kinds: readonly Kind[]): Row[] =>
   kinds.flatMap((kind) =>
     (["standalone", "cluster"] as const).map((topology) => [kind.name, topology, kind] as const),
   );
 
-/** All kinds on one server, and one on a cluster, too: the way to the server is the same for all. */
+/** All kinds on one server, but only one on a cluster, because the connection is the same for all kinds. */
 export const byTopology: Row[] = onBoth(KINDS).filter(
   ([, topology, kind]) => topology === "standalone" || kind === PLAIN,
 );
