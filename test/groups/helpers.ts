@@ -1,4 +1,4 @@
-/** What the tests of groups of locks share: clients on several servers, locks of one test, what is there of them. */
+/** What the tests of groups share: clients on several servers, locks of one test, and the state of both. */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import { type Lock, type LockClientOptions, MultiLock } from "../../src/index.js";
@@ -8,23 +8,23 @@ import { Beds } from "../faults/beds.js";
 import { failOnUnhandledRejections, freshName, Stage, type Watched, watch } from "../faults/harness.js";
 import { forFile, isPresence, PATIENCE, type RecordedCommand, until } from "../support/index.js";
 
-/** Far above any test's time: who is woken by the poll fails. */
+/** Longer than any test, so a waiter that only the poll would wake fails. */
 export const NEVER = 30_000;
-/** Far below {@link NEVER}. */
+/** Far shorter than {@link NEVER}. */
 export const SOON: number = PATIENCE;
 
-/** Two servers for the tests of one file. The file fails if any promise rejected with nobody to hear it. */
+/** Two servers for the tests of one file. The file fails if a promise rejects without a handler. */
 export function useStages(): Promise<readonly Stage[]> {
   failOnUnhandledRejections();
   return Promise.all([forFile(Stage.start(["standalone"])), forFile(Stage.start(["standalone"]))]);
 }
 
 export interface Place extends LockClientOptions {
-  /** Default the first one. */
+  /** Default: the first server. */
   readonly server?: 0 | 1;
 }
 
-/** Clients, each behind a proxy of its own, and locks whose names are this test's alone. */
+/** Clients, each behind a proxy of its own, and locks with names that only this test uses. */
 export class Hall extends Beds {
   readonly mark: string = freshName();
   static async of(stages: readonly Stage[], ...places: readonly Place[]): Promise<Hall> {
@@ -32,7 +32,7 @@ export class Hall extends Beds {
     return new Hall(await Promise.all(beds));
   }
 
-  /** The full name of the lock that a test calls by one word; they sort as the words do. */
+  /** The full name of the lock that the test calls by this word; names sort as the words do. */
   name(word: string): string {
     return `${word}-${this.mark}`;
   }
@@ -49,12 +49,12 @@ export class Hall extends Beds {
     return this.client(i).getReadWriteLock(this.name(word)).writeLock();
   }
 
-  /** Plain locks of one client, as one. */
+  /** A group of plain locks of one client. */
   multi(i: number, ...words: string[]): MultiLock {
     return new MultiLock(...words.map((word) => this.lock(i, word)));
   }
 
-  /** The keys that make locks of this test held or awaited, on all servers. */
+  /** The keys of this test's held locks and waiters, on all servers. */
   async keys(): Promise<string[]> {
     const all = await Promise.all(this.beds.map((_, i) => keysOf(this.redis(i), this.mark)));
     return [...new Set(all.flat())].sort();
@@ -68,12 +68,12 @@ export class Hall extends Beds {
       .map((key) => key.slice(0, -ending.length));
   }
 
-  /** Past the library, on the server of client `i`. */
+  /** A connection past the library, to the server of client `i`. */
   redis(i: number): Redis {
     return this.bed(i).observer as Redis;
   }
 
-  /** Milliseconds that a lock's key has to go. */
+  /** The remaining milliseconds of a lock's key. */
   ttl(i: number, word: string): Promise<number> {
     return this.redis(i).pttl(this.name(word));
   }
@@ -87,7 +87,7 @@ export class Hall extends Beds {
     await this.redis(i).del(this.name(word));
   }
 
-  /** The scripts that client `i` has sent on locks of this test. */
+  /** The scripts that client `i` has sent for locks of this test. */
   scripts(i: number): readonly RecordedCommand[] {
     return this.bed(i).proxy.commands.filter(
       ({ command }) =>
@@ -97,15 +97,15 @@ export class Hall extends Beds {
     );
   }
 
-  /** The channels of locks of this test that somebody listens to, on all servers. */
+  /** The channels of this test's locks that have a listener, on all servers. */
   async channels(): Promise<string[]> {
     const asked = this.beds.map((_, i) => this.redis(i).pubsub("CHANNELS", `*${this.mark}*`));
     return [...new Set((await Promise.all(asked)).flat() as string[])];
   }
 
   /**
-   * Makes a call, and resolves when it waits: it listens to a lock of that word, has asked again since, and has given
-   * back what it took.
+   * Makes a call and resolves when the call waits: it listens to the lock of that word, has tried again since, and has
+   * given back the members it took.
    */
   async parked<T>(word: string, call: () => Promise<T>): Promise<Watched<T>> {
     const before = await this.keys();
@@ -119,12 +119,12 @@ export class Hall extends Beds {
     return watched;
   }
 
-  /** The keys of those who hold locks: a waiter's place is none. */
+  /** The keys of held locks, without those of waiters. */
   async holders(): Promise<string[]> {
     return (await this.keys()).filter((key) => !isPlace(key));
   }
 
-  /** No client sends anything for locks of this test. */
+  /** Whether the clients have stopped sending commands for locks of this test. */
   async isQuiet(): Promise<boolean> {
     const count = () => this.beds.reduce((sum, _, i) => sum + this.scripts(i).length, 0);
     const before = count();
@@ -135,7 +135,7 @@ export class Hall extends Beds {
     return count() === before;
   }
 
-  /** Soon nothing of the locks is left but markers and fencing counters, and nobody listens any more. */
+  /** Soon only markers and fencing counters are left of the locks, and no channel has a listener. */
   async expectNothingLeft(): Promise<void> {
     const isOver = async () => (await this.keys()).length + (await this.channels()).length === 0;
     await until("all is given back", isOver, { timeout: SOON }).catch(() => {});
@@ -149,7 +149,7 @@ async function keysOf(redis: Redis, part: string): Promise<string[]> {
   return keys.filter((key) => !isMarker(key) && !key.startsWith("redisson_lock_token:"));
 }
 
-/** What the server keeps of waiters. */
+/** True for the keys that the server keeps for waiters. */
 function isPlace(key: string): boolean {
   return /^(redisson_lock_queue|redisson_lock_timeout|holdfast_alive|holdfast_writers):/.test(key);
 }

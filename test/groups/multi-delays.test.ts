@@ -1,4 +1,4 @@
-/** No timer is asked for a time that is over already: Node 21 and later tell the user of each such timer. */
+/** No timer is set to a time that is already over: Node 21 and later warn the user of each such timer. */
 import { afterAll, expect, test, vi } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { freshName, script, watch } from "../faults/harness.js";
@@ -14,7 +14,7 @@ test("a group whose time ends while a member is refused", async () => {
     delays.push(ms);
     return real(callback, ms, ...rest);
   });
-  // A fresh copy, for one that has kept the platform's timers since its import.
+  // A fresh copy of the library, because a loaded copy has kept the platform's timers since its import.
   vi.resetModules();
   const { systemClock } = await import("../../src/base/clock.js");
   const { LockClient, MultiLock } = await import("../../src/index.js");
@@ -29,7 +29,7 @@ test("a group whose time ends while a member is refused", async () => {
   const waiting = new Promise<void>((resolve) => mine.on("waiting", () => resolve()));
   const holdOfSecond = await theirs.getLock(second).lock();
   const call = watch(group.tryLock(60_000));
-  // It has given back the first one and waits for the second. Refused the first one then, it is told so too late.
+  // The call has given back the first member and waits for the second. Then it is refused the first one, after its time.
   await waiting;
   await until("the first is free", async () => (await theirs.getLock(first).isLocked()) === false);
   const holdOfFirst = await theirs.getLock(first).lock();

@@ -1,4 +1,4 @@
-/** Calls for a MultiLock that are given up: by their signal at any moment, and by the end of any member's client. */
+/** Calls for a MultiLock that end early: by their signal at any moment, or because a member's client ends. */
 import { describe, expect, test } from "vitest";
 import { type Hold, MultiLock, RedisUnavailableError } from "../../src/index.js";
 import { script, soon, type Watched, watch } from "../faults/harness.js";
@@ -9,10 +9,10 @@ const stages = await useStages();
 
 const patient = { pollCap: NEVER };
 const enough = new Error("enough");
-/** Milliseconds: longer than any call may take. */
+/** Milliseconds, longer than any call may take. */
 const FOREVER = 60_000;
 
-/** Members `a` and `c` on one server, `b` on another; a third client is somebody else on both. */
+/** Members `a` and `c` on one server, `b` on another; a rival has a client on each. */
 async function open(): Promise<{ hall: Hall; multi: MultiLock } & AsyncDisposable> {
   const hall = await Hall.of(
     stages,
@@ -25,10 +25,10 @@ async function open(): Promise<{ hall: Hall; multi: MultiLock } & AsyncDisposabl
   return { hall, multi, [Symbol.asyncDispose]: () => hall[Symbol.asyncDispose]() };
 }
 
-/** Somebody else's hold on a member. */
+/** The rival's hold on a member. */
 const seize = (hall: Hall, word: string): Promise<Hold> => hall.lock(word === "b" ? 3 : 2, word).lock();
 
-/** Nothing is held, awaited or renewed, on any server, by the clients of the group. */
+/** On no server do the clients of the group hold, await or renew anything. */
 async function expectQuiet(hall: Hall): Promise<void> {
   await hall.expectNothingLeft();
   await until("nothing is sent any more", () => hall.isQuiet());
@@ -36,7 +36,7 @@ async function expectQuiet(hall: Hall): Promise<void> {
     (i) => hall.scripts(i).filter(({ command }) => script("renew")(command)).length,
   );
   const sent = [0, 1].map((i) => hall.scripts(i).length);
-  // A watchdog that had kept anything would have renewed it before these are.
+  // If a watchdog still had one of the old holds, it would renew that before these new ones.
   const others = [hall.lock(0, "y"), hall.lock(1, "z")].map((lock) => lock.lock());
   await until("the watchdogs of both clients were there", () =>
     [0, 1].every(
@@ -150,12 +150,12 @@ describe.concurrent("aborted", () => {
     for (let steps = 0; steps < 40; steps++) {
       const controller = new AbortController();
       const call: Watched<Hold> = watch(multi.lock({ signal: controller.signal }));
-      // Its answer comes with that of the last try, and is read in the same turn.
+      // The answer to PING arrives together with that of the last try, and both are read in the same turn.
       await hall.bed(0).redis.ping();
       for (let n = 0; n < steps; n++) await null;
       controller.abort(enough);
       await until("it is over", () => call.state !== "pending");
-      // One that was kept would keep the next call waiting.
+      // If the call was granted, the test gives the lock back, or the next call would wait.
       await call.value?.unlock();
       await until("it is given back", async () => (await hall.held()).length === 0);
     }

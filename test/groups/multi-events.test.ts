@@ -1,4 +1,4 @@
-/** What a MultiLock tells: every client of its members hears of the group, and of the members that are its own. */
+/** The events of a MultiLock: each client of a member tells those of the group, and those of its own members. */
 import { expect, test } from "vitest";
 import { type LockClient, MultiLock } from "../../src/index.js";
 import { recordEvents, type SeenEvent } from "../contract/helpers.js";
@@ -13,11 +13,11 @@ const patient = { pollCap: NEVER };
 interface Told extends AsyncDisposable {
   readonly hall: Hall;
   readonly multi: MultiLock;
-  /** Events of the clients of `a` and of `b`, of one sort. */
+  /** The events with that name, of the client of `a` and of the client of `b`. */
   of(name: SeenEvent["name"]): [SeenEvent["payload"][], SeenEvent["payload"][]];
 }
 
-/** A fair member of one client and a write side of another, on two servers; a third client is somebody else. */
+/** A fair member of one client and a write side of another, on two servers; a rival has a client on each. */
 async function open(): Promise<Told> {
   const hall = await Hall.of(stages, patient, { ...patient, server: 1 }, {}, { server: 1 });
   const multi = new MultiLock(hall.client(0).getFairLock(hall.name("a")), hall.write(1, "b"));

@@ -1,4 +1,4 @@
-/** A MultiLock over servers and connections that fail: a call that is not granted leaves nothing, one that waits goes on. */
+/** A MultiLock when servers and connections fail: a call that is not granted leaves nothing, a waiting call goes on. */
 import { describe, expect, test } from "vitest";
 import { LockClient, MultiLock } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
@@ -8,7 +8,7 @@ import { Hall, useStages } from "./helpers.js";
 
 const stages = await useStages();
 
-/** Milliseconds: what a busy machine needs for an answer is less, and what never comes is waited for no longer. */
+/** Milliseconds: more than a busy machine needs for an answer, and the longest wait for an answer that never comes. */
 const TIME = 3_000;
 const impatient = { commandTimeout: TIME };
 
@@ -39,7 +39,7 @@ describe.concurrent("an error half-way", () => {
 
   test("one's grant is not acknowledged by its replicas", async () => {
     await using hall = await Hall.of(stages, {}, { server: 1 });
-    // Of a server that has none.
+    // The server has no replica.
     await using strict = new LockClient(hall.bed(1).proxy.connect(), { replicas: 1, replicasTimeout: 150 });
     const multi = new MultiLock(hall.lock(0, "a"), strict.getLock(hall.name("b")), hall.lock(0, "c"));
     await expect(multi.lock()).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe.concurrent("an error half-way", () => {
       const call = watch(multi.lock());
       await until("it is held on the server", async () => (await hall.held()).includes("b"));
       expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE", lockName: hall.name("b") });
-      // What undoes the grant is executed at once, though nothing is heard of it.
+      // The server executes the undo of the grant at once, though its answer does not arrive.
       await until("all are given back", async () => (await hall.held()).length === 0);
       proxy.restore();
       await hall.expectNothingLeft();
@@ -148,7 +148,7 @@ describe.concurrent("a call that already waits survives an outage", () => {
     proxy.blackhole();
     await theirs.unlock();
     const begun = performance.now();
-    // More than one command's time, so that every one of them has had to give up.
+    // Longer than a command's time, so that every command has been given up once.
     await until(
       "the outage has lasted",
       () => performance.now() - begun > 2.5 * TIME || call.state !== "pending",
@@ -208,7 +208,7 @@ describe.concurrent("a call that already waits survives an outage", () => {
   });
 
   test("its time is over while Redis is well: WAIT_TIMEOUT, however slow the last try was", async () => {
-    // A server counts as silent after a tenth of that.
+    // A server counts as silent after a tenth of commandTimeout.
     const calm = { commandTimeout: 200_000 };
     await using hall = await Hall.of(stages, calm, { ...calm, server: 1 }, {});
     hall.bed(1).proxy.delayReplies(10_000, script("acquire"));

@@ -1,4 +1,4 @@
-/** How long a hold on a MultiLock lasts: as long as the shortest of its members' holds, from the last grant on. */
+/** How long a hold on a MultiLock lasts: as long as its members' shortest hold, counted from the last grant. */
 import { describe, expect, test } from "vitest";
 import { MultiLock } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
@@ -50,7 +50,7 @@ describe.concurrent("with a lease", () => {
   }
 
   test("a wait that ends while the members get it is over without the lock, if Redis answers", async () => {
-    // Silent for a tenth of that, and Redis would count as away.
+    // Redis counts as away only after it was silent for a tenth of commandTimeout.
     await using hall = await Hall.of(stages, { commandTimeout: 600_000 }, {});
     const multi = hall.multi(0, "a", "b");
     hall.bed(0).proxy.delayReplies(60_000, script("extend"));
@@ -58,7 +58,7 @@ describe.concurrent("with a lease", () => {
     const call = await hall.parked("b", () => multi.tryLock(3_000, 100_000));
     await theirs.unlock();
     expect(await soon(call)).toBeNull();
-    // Nobody had it.
+    // No other owner had the lock, so the error is not WAIT_TIMEOUT.
     await expect(multi.lock({ wait: 300, lease: 100_000 })).rejects.toMatchObject({ code: "UNAVAILABLE" });
     hall.bed(0).proxy.restore();
     await hall.expectNothingLeft();
@@ -71,7 +71,7 @@ describe.concurrent("with a lease", () => {
     const call = watch(multi.lock({ lease: 3_500 }));
     const hold = await soon(call);
     expect(call.took).toBeGreaterThan(3_900);
-    // What was granted first has been there for longer than the lease.
+    // The first member was granted longer ago than the lease lasts.
     expect(hold.isHeld).toBe(true);
     expect(hold.remaining).toBeGreaterThan(0);
     expect(hold.remaining).toBeLessThanOrEqual(3_500);
@@ -141,7 +141,7 @@ describe.concurrent("with a lease", () => {
     hall.bed(1).proxy.delayReplies(8_000, script("extend"));
     const call = watch(multi.lock({ wait: 2_000, lease: 20_000 }));
     expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
-    expect(call.took).toBeLessThan(2_000 + SLACK); // far below what one command may take
+    expect(call.took).toBeLessThan(2_000 + SLACK); // far less than one command may take
     hall.bed(1).proxy.restore();
     await hall.expectNothingLeft();
   });

@@ -1,4 +1,6 @@
-/** A MultiLock's hold is lost when that of any member is: everybody says so, and the other members are given back. */
+/**
+ * A MultiLock's hold is lost with that of any member: all its properties agree, and the other members are given back.
+ */
 import { describe, expect, test } from "vitest";
 import { type LockLostError, type MultiHold, MultiLock } from "../../src/index.js";
 import { failure, recordEvents } from "../contract/helpers.js";
@@ -11,12 +13,12 @@ const stages = await useStages();
 interface Loss {
   readonly title: string;
   readonly reason: string;
-  /** Of the client of the member `b`. */
+  /** Options of the client of member `b`. */
   readonly options?: Place;
   readonly lease?: number;
-  /** Takes the member `b` away from the holder. */
+  /** Takes member `b` away from the holder. */
   act(hall: Hall, hold: MultiHold): Promise<unknown> | unknown;
-  /** The member is gone already, or not reached any more. */
+  /** The member is already gone, or can no longer be reached. */
   readonly elsewhere?: boolean;
 }
 
@@ -75,7 +77,7 @@ const LOSSES: readonly Loss[] = [
   },
 ];
 
-/** Members `a` and `c` of one client, `b` of another on another server. */
+/** Members `a` and `c` of one client, `b` of another one on another server. */
 async function open(options: Place = {}): Promise<[Hall, MultiLock]> {
   const hall = await Hall.of(stages, {}, { ...options, server: 1 }, { server: 1 });
   return [hall, new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"), hall.lock(0, "c"))];
@@ -94,7 +96,7 @@ describe.concurrent.each(LOSSES)("$title", ({ reason, options, lease, act, elsew
     expect(hold.isHeld).toBe(false);
     expect(hold.remaining).toBe(0);
     expect(hold.members.map(({ isHeld }) => isHeld)).toEqual([false, false, false]);
-    // Of leases that end together one is the first, and the others may be given back before theirs ends.
+    // Leases that end together: one ends first, and then the other members may be given back before theirs end.
     const losses = hold.members.flatMap(({ signal }) => (signal.aborted ? [signal.reason] : []));
     expect(losses).toContainEqual(expect.objectContaining({ code: "LOCK_LOST", reason }));
     await until("the others are given back", async () => {
@@ -110,7 +112,7 @@ describe.concurrent.each(LOSSES)("$title", ({ reason, options, lease, act, elsew
     }
     expect(() => hold.assertHeld()).toThrow(expect.objectContaining(gone));
     await expect(hold.extend(10_000)).rejects.toMatchObject(gone);
-    // A close is told by the signal alone.
+    // For a close the signal is enough, so unlock() does not reject.
     if (reason === "closed") await hold.unlock();
     else await expect(hold.unlock()).rejects.toMatchObject(gone);
     if (!elsewhere) await hall.expectNothingLeft();
@@ -154,7 +156,7 @@ test("the lost hold is reported by lock.unlock() once, and dropped", async () =>
     await hall.lock(0, "c").forceUnlock();
     await expect(multi.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", lockName: multi.name });
     await expect(multi.unlock()).rejects.toMatchObject({ code: "NOT_OWNER", lockName: multi.name });
-    // From here on the owner starts afresh.
+    // After the error the owner can start anew.
     await multi.lock();
     await multi.unlock();
   });

@@ -1,4 +1,4 @@
-/** A MultiLock as such: who may be a member, what it and its holds are called, and what it says of itself. */
+/** A MultiLock itself: which locks may be members, the names of the group and its holds, and its properties. */
 import { describe, expect, test } from "vitest";
 import { type FencedHold, MultiHold, MultiLock, RedLock } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";

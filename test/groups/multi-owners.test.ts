@@ -1,4 +1,7 @@
-/** Whose the holds on a MultiLock are: it re-enters like a lock, each member by itself, in scopes and in runs, which take turns. */
+/**
+ * The owner of a hold on a MultiLock: the group re-enters like a lock, each member by itself, in scopes and in runs,
+ * which take turns.
+ */
 import { describe, expect, test } from "vitest";
 import { type Hold, type Lock, MultiLock } from "../../src/index.js";
 import { soon, watch } from "../faults/harness.js";
@@ -7,14 +10,14 @@ import { Hall, useStages } from "./helpers.js";
 
 const stages = await useStages();
 
-/** Members on two servers, and somebody else's clients of both. */
+/** Members on two servers, and a rival's clients of both. */
 async function open(): Promise<{ hall: Hall; a: Lock; b: Lock; multi: MultiLock } & AsyncDisposable> {
   const hall = await Hall.of(stages, {}, { server: 1 }, {}, { server: 1 });
   const [a, b] = [hall.lock(0, "a"), hall.lock(1, "b")];
   return { hall, a, b, multi: new MultiLock(a, b), [Symbol.asyncDispose]: () => hall[Symbol.asyncDispose]() };
 }
 
-/** How often each of the two members is held, by the word of its server. */
+/** How often each of the two members is held, according to its server. */
 async function counts(hall: Hall): Promise<number[]> {
   const hashes = await Promise.all([hall.hash(0, "a"), hall.hash(1, "b")]);
   return hashes.map((hash) => Object.values(hash).reduce((sum, count) => sum + Number(count), 0));
@@ -48,7 +51,7 @@ describe("runs", () => {
       const hold = await multi.lock();
       expect(hold.members[0]?.ownerId).toBe(enclosing.ownerId);
       expect(await counts(hall)).toEqual([2, 1]);
-      // Who has the group is asked by its hold.
+      // The owner is named by the group's hold.
       expect(await multi.getHoldCount({ owner: hold })).toBe(1);
       const again = await multi.lock({ owner: hold });
       expect(await counts(hall)).toEqual([3, 2]);
@@ -136,7 +139,7 @@ describe("bare calls", () => {
       await a.lock();
       await new MultiLock(b, a).lock();
       expect(await counts(hall)).toEqual([3, 2]);
-      await multi.unlock(); // the lock is its members, not the object or their order
+      await multi.unlock(); // a group is its members, whatever the object or their order
       expect(await counts(hall)).toEqual([2, 1]);
       await a.unlock();
       await expect(a.unlock()).rejects.toMatchObject(notOwner);
@@ -167,7 +170,7 @@ describe("bare calls", () => {
     await multi.unlock({ owner: hold });
     await expect(multi.unlock({ owner })).rejects.toMatchObject(notOwner);
     await hall.expectNothingLeft();
-    await (await multi.lock({ owner: hold })).unlock(); // the same owner, also after its unlock
+    await (await multi.lock({ owner: hold })).unlock(); // a hold still names its owner after its unlock
   });
 });
 
@@ -200,7 +203,7 @@ describe("read-write members", () => {
     await write.run(async (hold) => {
       const multi = new MultiLock(read, hall.lock(0, "c"));
       const shared = await multi.lock();
-      await hold.unlock(); // a downgrade
+      await hold.unlock(); // the owner keeps the read side: a downgrade
       const theirs = await hall.read(1, "b").tryLock(2_000);
       expect(theirs).not.toBeNull();
       await theirs?.unlock();

@@ -1,4 +1,7 @@
-/** The turns of MultiLocks that have tried in vain: the oldest goes first, and nobody is held up by those who wait for him. */
+/**
+ * The turns of MultiLock calls that have lost a round: the oldest goes first, and no call is held up by calls that wait
+ * for its own owner.
+ */
 import { expect, test } from "vitest";
 import { type Lock, LockClient, type MultiHold, MultiLock } from "../../src/index.js";
 import { forFile, PATIENCE, startRedis, UNHURRIED, until } from "../support/index.js";
@@ -8,12 +11,12 @@ const client = await forFile(new LockClient(server.connect(), UNHURRIED));
 
 let names = 0;
 
-/** Locks that no other test has. */
+/** Locks that no other test uses. */
 function locks(count: number): Lock[] {
   return Array.from({ length: count }, () => client.getLock(`lock-${++names}.`));
 }
 
-/** Gives back each hold as it comes; resolves when all have come. */
+/** Gives each hold back as soon as it is granted; resolves when all were granted. */
 async function passOn(asked: readonly Promise<MultiHold>[]): Promise<void> {
   await Promise.all(asked.map(async (each) => (await each).unlock()));
 }
@@ -22,7 +25,7 @@ test("a call that re-enters is not held up by the turns of those who wait for it
   const [a, b, free] = locks(3) as [Lock, Lock, Lock];
   const blocker = await b.lock();
   let waiting = 0;
-  /** How often a call that re-enters had to wait. */
+  /** How often a re-entering call had to wait. */
   let heldUp = 0;
   client.on("waiting", ({ kind, lockName }) => {
     if (kind !== "multi") return;
@@ -32,7 +35,7 @@ test("a call that re-enters is not held up by the turns of those who wait for it
   const suitors = Array.from({ length: 3 }, () => new MultiLock(a, b).lock());
   await until("they wait", () => waiting === 3);
   await a.run(async () => {
-    // From now on they get b one after the other, and are refused a.
+    // From now on the waiting groups get b one after the other, and are refused a.
     await blocker.unlock();
     for (let i = 0; i < 20; i++) {
       const hold = await new MultiLock(a, free).lock();

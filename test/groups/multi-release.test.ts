@@ -1,4 +1,4 @@
-/** How a hold on a MultiLock is given back: in reverse, past errors, and what `unlock` says of it. */
+/** How a hold on a MultiLock is given back: in reverse order, also after errors, and what `unlock` reports. */
 import { describe, expect, test } from "vitest";
 import { isLockError, type LockError, MultiLock } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
@@ -8,10 +8,10 @@ import { Hall, useStages } from "./helpers.js";
 
 const stages = await useStages();
 
-/** Of an error that stands for several. */
+/** The errors in an error that stands for several. */
 const errorsOf = (error: Error): LockError[] => [...((error as LockError).errors ?? [])] as LockError[];
 
-/** The words of the locks that the server was asked to release, in its own order. */
+/** The words of the locks whose release the server received, in its order. */
 async function released(hall: Hall, act: () => Promise<unknown>): Promise<string[]> {
   const [first] = stages;
   if (!first) throw new Error("there is no server");
@@ -40,7 +40,7 @@ describe.concurrent("the reverse order", () => {
     await using hall = await Hall.of(stages, {});
     const bodies: unknown[] = [];
     hall.bed(0).proxy.onCommand(({ command }) => script("release")(command) && bodies.push(command[1]));
-    // Once more, since the first time a script is sent as a whole.
+    // Twice, because a script's first call sends its whole text.
     for (const _ of [1, 2])
       for (const lock of [hall.read(0, "b"), hall.write(0, "b")]) await lock.run(() => {});
     const alone = bodies.splice(0).slice(-2);
@@ -113,7 +113,7 @@ describe.concurrent("unlock", () => {
       expect(errorsOf(error).map(({ lockName }) => lockName)).toEqual([hall.name(word)]);
       await hall.expectNothingLeft();
       expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", lockName: multi.name });
-      await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" }); // the same outcome
+      await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" }); // the outcome of the first unlock
     }
   });
 

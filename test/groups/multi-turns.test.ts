@@ -1,4 +1,4 @@
-/** Calls for groups of one process take turns once they have tried in vain; nobody else is kept waiting by that. */
+/** Calls of one process for groups take turns after they have lost a round; this keeps no other call waiting. */
 import { expect, test } from "vitest";
 import { type Hold, MultiLock } from "../../src/index.js";
 import { soon, type Watched, watch } from "../faults/harness.js";
@@ -10,7 +10,7 @@ const stages = await useStages();
 const LOSERS = 12;
 const words = Array.from({ length: LOSERS }, (_, i) => `b${10 + i}`);
 
-/** A hold on `a` and `c`, and calls that want `a` and have lost rounds to it: all of them are to have a turn. */
+/** A hold on `a` and `c`, and calls that want `a` and have lost rounds to that hold, so each of them gets a turn. */
 async function contested(hall: Hall): Promise<{ group: MultiLock; hold: Hold; losers: Watched<Hold>[] }> {
   const theirs = await Promise.all(words.map((word) => hall.lock(1, word).lock()));
   const losers: Watched<Hold>[] = words.map((word) => watch(hall.multi(0, "a", word).lock()));
@@ -26,7 +26,7 @@ async function contested(hall: Hall): Promise<{ group: MultiLock; hold: Hold; lo
   return { group, hold, losers };
 }
 
-/** In whatever order: who has lost a round may be overtaken. */
+/** All calls get the lock, in any order, because a call that has lost a round may be overtaken. */
 async function allHaveTheirTurn(losers: readonly Watched<Hold>[]): Promise<void> {
   await Promise.all(losers.map(async (call) => (await soon(call)).unlock()));
 }
@@ -38,7 +38,7 @@ test("a call whose owner holds a member is not held up", async () => {
   const other = watch(hall.multi(0, "a", "d").lock({ owner: hold }));
   const running = watch(group.run(() => group.run(() => {}), { owner: hold }));
   await Promise.all([soon(nested), soon(other), soon(running)]);
-  // Each of the losers would have had a quarter of a second.
+  // A turn of each waiting call takes a quarter of a second, and this call has waited for none of them.
   expect(Math.max(nested.took, other.took, running.took)).toBeLessThan((LOSERS / 2) * 250);
   for (const each of [nested.value, other.value, hold]) await each?.unlock();
   await allHaveTheirTurn(losers);

@@ -1,4 +1,7 @@
-/** How a MultiLock waits: never while it holds, in an order that is the same for all, and it can be given up. */
+/**
+ * How a MultiLock waits: never while it holds a member, in an order that is the same for all; and a wait can be given
+ * up.
+ */
 import { describe, expect, test } from "vitest";
 import { type Hold, type Lock, MultiLock } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
@@ -11,7 +14,7 @@ const stages = await useStages();
 const patient = { pollCap: NEVER };
 const WORDS = ["a", "b", "c", "d"];
 
-/** The words of the locks that a client has asked for, in the order in which the server got to know. */
+/** The words of the locks that a client has tried to take, in the server's order. */
 function asked(hall: Hall, i: number): string[] {
   return hall
     .scripts(i)
@@ -28,7 +31,8 @@ describe.concurrent("it never waits while it holds", () => {
     const theirs = await hall.lock(1, word).lock();
     const call = await hall.parked(word, () => hall.multi(0, ...WORDS).lock());
     expect(await hall.held()).toEqual([word]);
-    // Who is refused one of the others waits for that one then; and who waits asks once more when it listens.
+    // A call that is refused a later member goes on to wait for that member. A waiting call tries once more when it
+    // listens.
     const times = word === WORDS[0] ? 2 : 3;
     await until("it has asked again", () => asked(hall, 0).filter((each) => each === word).length === times);
     const sent = hall.scripts(0).length;
@@ -38,7 +42,7 @@ describe.concurrent("it never waits while it holds", () => {
       await hold?.unlock();
     }
     expect(await hall.held()).toEqual([word]);
-    // It waits for that one only, so it has not even noticed.
+    // The call waits for that member only, so the holds on the others have not woken it.
     expect(hall.scripts(0)).toHaveLength(sent);
     expect(call.state).toBe("pending");
     await theirs.unlock();
@@ -111,7 +115,7 @@ describe.concurrent("the order in which members are asked for", () => {
       .lock();
     const multi = new MultiLock(hall.lock(0, "x"), hall.lock(1, "y"));
     const call = await hall.parked("y", () => multi.lock());
-    expect(asked(hall, 0)).toEqual([]); // it waits for the first one, and has not asked for the other
+    expect(asked(hall, 0)).toEqual([]); // the call waits for the first member, and has not tried the other one
     await theirs.unlock();
     await (await soon(call)).unlock();
   });
@@ -144,7 +148,7 @@ describe.concurrent("a call that is not granted", () => {
       expect(await hall.multi(0, ...WORDS).tryLock()).toBeNull();
       expect(await hall.held()).toEqual([word]);
       expect(await hall.multi(0, ...WORDS).tryLock(2_500)).toBeNull();
-      // A call whose time is over does not wait until all that it had is given back, and nobody listens any more.
+      // A call whose time is over does not wait until its members are given back and its subscriptions have ended.
       await until("only theirs is held", async () => (await hall.held()).join() === word);
       await until("nobody listens", async () => (await hall.channels()).length === 0);
       await theirs.unlock();
@@ -170,7 +174,7 @@ describe.concurrent("a call that is not granted", () => {
     const call = watch(hall.multi(0, "a", "b").lock({ wait: 4_500 }));
     await until("it waits for b", async () => (await hall.channels()).join().includes(hall.name("b")));
     expect(await failsSoon(call)).toMatchObject({ code: "WAIT_TIMEOUT" });
-    expect(call.took).toBeLessThan(8_000); // not so long for each
+    expect(call.took).toBeLessThan(8_000); // the wait is one for all members, not one for each
     await expect(a.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
     await b.unlock();
     await hall.expectNothingLeft();

@@ -1,4 +1,4 @@
-/** Masters that are killed, stopped, slow, out of reach or empty: a minority costs little, a majority is told. */
+/** Masters that are killed, stopped, slow, out of reach or empty: a minority costs little, a majority is an error. */
 import { expect, test } from "vitest";
 import { type QuorumError, RedisUnavailableError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
@@ -22,12 +22,12 @@ import {
 
 const masters = await useMasters(3);
 
-/** Milliseconds that a master has for its answer: a process may stand still for so long. */
+/** Milliseconds that a master has for its answer; a process may stand still that long. */
 const TIME = 3_000;
 const IMPATIENT = { commandTimeout: TIME };
-/** Milliseconds: less than that. */
+/** Milliseconds, less than {@link TIME}. */
 const QUICK = 2_000;
-/** Milliseconds: of a lease so long a master has all its time for an answer. */
+/** Milliseconds of a lease so long that a master has all of {@link TIME} for its answer. */
 const LEASE = 100 * TIME;
 
 interface Harm {
@@ -103,7 +103,7 @@ for (const { what, harm } of HARMS) {
         "UNAVAILABLE",
         "UNAVAILABLE",
       ]);
-      // Its time until the connections count as gone, and that for the answers.
+      // First the time until the connections count as gone, then the time for the answers.
       expect(took).toBeLessThan(2 * TIME + QUICK);
       await until("the vote is given back", async () => (await masters[1]?.call("EXISTS", party.name)) === 0);
     }
@@ -182,7 +182,7 @@ test("a waiting call lives through the loss of a majority, and is granted when t
       if (way === "stopped") masters[i]?.resume();
       else await masters[i]?.restart();
     }
-    // Those that were killed come back empty, and what they have then may be the call's own.
+    // Killed masters come back empty, so a key on them may already be the waiting call's own.
     await vacate(party, way === "killed" ? [2] : [0, 1, 2]);
     const hold = await soon(call);
     expect(hold.isHeld).toBe(true);
@@ -192,7 +192,7 @@ test("a waiting call lives through the loss of a majority, and is granted when t
 });
 
 test("a wait that ends while a majority is away is UNAVAILABLE; one that ends while others hold it is not", async () => {
-  // Who has been silent for a tenth of that is away.
+  // A master counts as away after it was silent for a tenth of commandTimeout.
   const client = { pollCap: 200, commandTimeout: 20_000 };
   await using party = await Party.of(masters, { client });
   await occupy(party, [0, 1, 2], LONG);
@@ -210,7 +210,7 @@ test("a wait that ends while a majority is away is UNAVAILABLE; one that ends wh
   for (const done of [first.done, second.promise]) {
     const error = await failure(done);
     expect(error).toMatchObject({ code: "UNAVAILABLE", lockName: party.lock.name });
-    // It is those two that gave no answer, and it says so.
+    // The error names those two masters, because they gave no answer.
     const told = (error as QuorumError).errors.map((each) => (each as Error).message);
     expect(told).toEqual(away.map((i) => expect.stringContaining(`:${party.proxy(i).port} gave no answer`)));
     expect(error.message).toBe(told[0]);

@@ -1,4 +1,7 @@
-/** At most one holder, counted on a server beside the masters: calm, with masters that die and stop, with a minority away. */
+/**
+ * At most one holder, checked by a separate server: with all masters up, with masters that die or stop, with a minority
+ * away.
+ */
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
@@ -13,10 +16,10 @@ import {
 } from "../support/index.js";
 import { useMasters } from "./red-helpers.js";
 
-/** What a master has granted it remembers, whenever it dies. */
+/** Masters that remember every grant, whenever they die. */
 const FAITHFUL = ["--appendonly", "yes", "--appendfsync", "always"];
 const TERMS = { tasks: 4, lease: 12_000, safe: 6_000 };
-/** Milliseconds that a test may take on a busy machine: all of them wait for sections that are counted, not for a time. */
+/** The time of a test on a busy machine: all tests wait for a number of counted sections, not for a time. */
 const LIMIT = { timeout: 6 * PATIENCE };
 
 const faithful = await useMasters(3, FAITHFUL);
@@ -38,7 +41,7 @@ afterEach(async () => {
   workers = [];
 });
 
-/** Four processes go at the lock until `during` is over; resolves with what they did and what the witness says. */
+/** Four processes compete for the lock until `during` is over; returns their figures and the witness's violations. */
 async function contend(
   masters: readonly RedisServer[],
   during: () => Promise<void>,
@@ -67,7 +70,7 @@ async function contend(
   };
 }
 
-/** Resolves when that many more of them have been told by the witness. */
+/** Resolves when the witness has counted that many more. */
 async function more(what: "count" | "violations", number: number): Promise<void> {
   const told = async () => Number((await witness.call("GET", what)) ?? 0);
   const goal = (await told()) + number;

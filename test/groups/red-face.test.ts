@@ -1,4 +1,4 @@
-/** What a RedLock is made of, what it hands out and what it tells. */
+/** The parts of a RedLock, its holds, and its events. */
 import { expect, test } from "vitest";
 import { LockClient, MultiLock, RedLock } from "../../src/index.js";
 import { as, failure, recordEvents, refused, untilWaiting } from "../contract/helpers.js";
@@ -63,7 +63,7 @@ test("two members on one server are refused by the first call, whichever it is, 
       expect(await failure(call(lock))).toMatchObject({ code: "UNSUPPORTED", lockName: lock.name });
     }
   }
-  // Of one client, by name alone.
+  // Members of one client that differ by name only.
   const ofOne = new RedLock(...["1", "2", "3"].map((part) => client.getLock(name + part)));
   expect(await failure(ofOne.lock())).toMatchObject({ code: "UNSUPPORTED" });
   await expectNothingLeft(party);
@@ -103,7 +103,7 @@ test("tokens of fenced members are in hold.members, and rise on every master", a
   const tokens: bigint[][] = [];
   for (let i = 0; i < 3; i++) {
     const hold = await party.lock.lock();
-    // A majority has granted it; the others join.
+    // A majority has granted the hold; the other masters join.
     await until("all are held", () => hold.members.length === masters.length);
     tokens.push(hold.members.map((member) => (member as unknown as { token: bigint }).token));
     await hold.unlock();

@@ -1,4 +1,4 @@
-/** Five masters: two may be away in whatever way, three may not. */
+/** Five masters: any two may be away, but not three. */
 import { expect, test } from "vitest";
 import { failure, nextEvent } from "../contract/helpers.js";
 import { type RedisServer, STEADY, until } from "../support/index.js";

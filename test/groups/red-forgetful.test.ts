@@ -1,4 +1,7 @@
-/** What RedLock does not promise of a master that restarts empty within a lease (test/not-guaranteed), it does of others. */
+/**
+ * What RedLock cannot promise if a master restarts empty within a lease (test/not-guaranteed), it promises for masters
+ * that restart otherwise.
+ */
 import { expect, test } from "vitest";
 import { until } from "../support/index.js";
 import { expectNothingLeft, LONG, Party, SOON, useMasters } from "./red-helpers.js";

@@ -1,4 +1,4 @@
-/** What the tests of RedLock share: masters that can be harmed, and parties that have a client for each of them. */
+/** What the tests of RedLock share: masters that a test can harm, and parties that have a client for each of them. */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { afterEach, expect } from "vitest";
@@ -26,16 +26,16 @@ import {
   until,
 } from "../support/index.js";
 
-/** Milliseconds: far below {@link NEVER}. */
+/** Milliseconds, far shorter than {@link NEVER}. */
 export const SOON: number = PATIENCE;
-/** Milliseconds: no test takes so long, so who is served only by this has failed. */
+/** Milliseconds, longer than any test, so a waiter that only this time would wake fails. */
 export const NEVER = 60_000;
-/** Milliseconds: a lease that outlives every test, and gives masters seconds for their answers. */
+/** Milliseconds of a lease that outlives every test, and gives masters seconds for their answers. */
 export const LONG = 600_000;
 
 /**
- * Independent masters for the tests of one file; those that a test has stopped or killed are there for the next one. The file
- * fails if any promise rejected with nobody to hear it.
+ * Independent masters for the tests of one file. Masters that a test has stopped or killed are up again for the next
+ * test. The file fails if a promise rejects without a handler.
  */
 export function useMasters(count: number, args: readonly string[] = []): Promise<readonly RedisServer[]> {
   failOnUnhandledRejections();
@@ -58,13 +58,13 @@ export function useMasters(count: number, args: readonly string[] = []): Promise
 
 export interface PartyOptions {
   readonly name?: string;
-  /** Of ioredis. Default the newest. */
+  /** The version of ioredis. Default the newest. */
   readonly version?: Version;
   readonly client?: LockClientOptions;
   readonly redis?: ClientOptions;
-  /** What the members are. Default the plain lock. */
+  /** Makes a member. Default the plain lock. */
   readonly make?: (client: LockClient, name: string) => Lock;
-  /** It has not connected yet when the test begins. */
+  /** Whether the clients may still be unconnected when the test begins. */
   readonly cold?: boolean;
 }
 
@@ -94,7 +94,7 @@ export class Party implements AsyncDisposable {
     this.proxies = proxies;
     this.redises = proxies.map(({ host, port }) => connect(version, { host, port, ...redis }));
     for (const each of this.redises) each.on("error", () => {});
-    // So that a busy machine answers in time, unless a test is about that.
+    // Long times, so that a busy machine answers in time; a test about time-outs sets its own.
     const settings = { watchdogTimeout: 1_000_000, commandTimeout: 10_000, ...client };
     this.clients = this.redises.map((each) => new LockClient(each, settings));
     this.#make = make;
@@ -108,7 +108,7 @@ export class Party implements AsyncDisposable {
     return party;
   }
 
-  /** Another object for the same lock, or for one of another name. */
+  /** Another object for the same lock, or for a lock with another name. */
   make(name: string = this.name): RedLock {
     return new RedLock(...this.clients.map((client) => this.#make(client, name)));
   }
@@ -121,10 +121,10 @@ export class Party implements AsyncDisposable {
     return this.proxies[i] as FaultProxy;
   }
 
-  /** Takes the lock and gives it back, so that a first call's extra work is behind. */
+  /** Takes the lock and gives it back, so that the extra work of a first call is done. */
   async warmUp(): Promise<void> {
     await patiently("it is warm", async () => (await this.lock.lock()).unlock());
-    // No master owes an answer.
+    // From then on no master owes an answer.
     await Promise.all(this.redises.map((redis) => redis.ping()));
   }
 
@@ -149,12 +149,12 @@ function connect(version: Version, options: object): Redis | Redis5 {
   return version === 5 ? new Redis5(options) : new Redis(options);
 }
 
-/** As often as a client of little patience needs on a busy machine. */
+/** Repeats the work until it succeeds, because on a busy machine a short time-out may be over first. */
 async function patiently(what: string, work: () => Promise<void>): Promise<void> {
   await until(what, () => work().then(() => true), { timeout: 2 * SOON });
 }
 
-/** Matches the scripts that have to do with the party's lock. */
+/** Matches the scripts whose keys or arguments contain the name of the party's lock. */
 export function ownScripts({ name }: Party): Matcher {
   return (command) => {
     const [verb = "", , ...rest] = command;
@@ -162,22 +162,22 @@ export function ownScripts({ name }: Party): Matcher {
   };
 }
 
-/** Keys that say that something is over. */
+/** Keys that say that a call or an owner is over. */
 const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
 
-/** The keys of a lock on one master, markers left out. */
+/** The keys of a lock on one master, without markers. */
 async function keysOn(server: RedisServer, name: string): Promise<string[]> {
   const keys = (await server.call("KEYS", `*${name}*`)) as string[];
   return keys.filter((key) => !MARKER.test(key)).sort();
 }
 
-/** On which masters the lock's key is, by number. */
+/** The numbers of the masters that have the lock's key. */
 export async function heldOn({ servers, name }: Party): Promise<number[]> {
   const keys = await Promise.all(servers.map((server) => keysOn(server, name)));
   return keys.flatMap((found, i) => (found.includes(name) ? [i] : []));
 }
 
-/** Soon no master has a key of the lock. All of them must answer. */
+/** Soon no master has a key of the lock. All masters must answer. */
 export async function expectNothingLeft({ servers, name }: Party, timeout: number = SOON): Promise<void> {
   const left = (): Promise<string[][]> => Promise.all(servers.map((server) => keysOn(server, name)));
   const none = servers.map(() => []);
@@ -185,12 +185,12 @@ export async function expectNothingLeft({ servers, name }: Party, timeout: numbe
   expect(await left()).toEqual(none);
 }
 
-/** The remaining milliseconds of the lock's key on each master; -2 where there is none. */
+/** The remaining milliseconds of the lock's key on each master; -2 where the key is missing. */
 export async function ttlsOf({ servers, name }: Party): Promise<number[]> {
   return Promise.all(servers.map(async (server) => Number(await server.call("PTTL", name))));
 }
 
-/** A stranger has the lock's key on these masters, for `ttl` milliseconds. */
+/** Gives the lock's key on these masters to another owner, for `ttl` milliseconds. */
 export async function occupy({ servers, name }: Party, on: readonly number[], ttl: number): Promise<void> {
   for (const i of on) {
     const server = servers[i] as RedisServer;
@@ -199,7 +199,7 @@ export async function occupy({ servers, name }: Party, on: readonly number[], tt
   }
 }
 
-/** A stranger gives back what {@link occupy} took, with a message or silently. */
+/** Deletes the keys that {@link occupy} made, with a message or silently. */
 export async function vacate(
   { servers, name }: Party,
   on: readonly number[],
@@ -212,16 +212,16 @@ export async function vacate(
   }
 }
 
-/** A call that waits for what another has: it was refused, and asked again since it listens. */
+/** A call that waits for a held lock: it was refused, and has tried again since it listens. */
 export async function parked<T>(party: Party, call: () => Promise<T>): Promise<{ done: Promise<T> }> {
   const before = party.asked;
   const waiting = await untilWaiting(party.client(0), call);
-  // Not all of them: one that owes an answer is done without.
+  // Only a majority: a master that owes an answer is not asked again.
   await until("it has asked a majority again", () => {
     const again = party.asked.filter((count, i) => count >= (before[i] ?? 0) + 2);
     return again.length > party.asked.length / 2;
   });
-  await Promise.all(party.redises.map((redis) => redis.ping())); // the answers are there
+  await Promise.all(party.redises.map((redis) => redis.ping())); // then the answers have arrived
   return waiting;
 }
 
@@ -231,20 +231,20 @@ export async function joined(hold: MultiHold, count: number = 3, timeout: number
   return hold;
 }
 
-/** Masters forget a hold that all of them have. */
+/** Deletes the lock's key on these masters, of a hold that all masters have granted. */
 export async function forget({ servers, name }: Party, hold: MultiHold, ...on: number[]): Promise<void> {
   await joined(hold, servers.length);
   for (const i of on) await servers[i]?.call("DEL", name);
 }
 
-/** Takes the lock on all masters, as often as it takes on a machine that is too busy for a short lease. */
+/** Takes the lock on all masters, with repetitions, because a machine may be too busy for a short lease. */
 export function takeAll(party: Party, lease?: number): Promise<MultiHold> {
   return until(
     "it is taken on all masters",
     async () => {
       const hold = await party.lock.tryLock(0, lease);
       if (!hold) return undefined;
-      // A master that did without, or was done without, grants the next one.
+      // Give it back and repeat, because a master that was too late this time grants the next hold.
       await joined(hold, party.servers.length, 1_000).catch(() => hold.unlock());
       return hold.isHeld ? hold : undefined;
     },
@@ -264,7 +264,7 @@ export async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
   return { value, took: performance.now() - begun };
 }
 
-/** Gives back what is held; for the end of a test. */
+/** Gives the holds back; for the end of a test. */
 export async function unlockAll(holds: readonly (Hold | null)[]): Promise<void> {
   await Promise.all(holds.map((hold) => hold?.unlock()));
 }

@@ -1,4 +1,4 @@
-/** Members that grant a RedLock after its majority has: they join the hold, or are undone when it has ended by then. */
+/** Members that grant a RedLock after its majority has: they join the hold, or are undone if it has ended by then. */
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
@@ -20,7 +20,7 @@ import {
 const masters = await useMasters(3);
 
 for (const version of [5, 6] as const) {
-  /** Master 2 answers tries when it is told to. */
+  /** Master 2 answers tries only after `restore`. */
   const withLateMaster = async (client = {}): Promise<Party> => {
     const party = await Party.of(masters, { version, client });
     await party.warmUp();
@@ -55,7 +55,7 @@ for (const version of [5, 6] as const) {
     const hold = await party.lock.lock({ lease: LONG });
     await until("all masters have it", async () => (await heldOn(party)).length === 3);
     await hold.unlock();
-    // Its answer is still held back.
+    // The late grant's answer is still held back.
     await expectNothingLeft(party);
     expect(party.proxy(2).count(script("undo", party.name))).toBe(1);
     party.proxy(2).restore();
@@ -112,7 +112,7 @@ for (const version of [5, 6] as const) {
     await until("all masters have it", async () => (await heldOn(party)).length === 3);
     party.proxy(0).stall();
     party.proxy(2).restore();
-    // Two of three: the one that is on its way is one of them.
+    // Two of three confirmations are needed, and the one that is on its way is one of them.
     await hold.unlock();
     party.proxy(0).restore();
     await expectNothingLeft(party);

@@ -1,4 +1,7 @@
-/** A hold without a lease: kept by the watchdog while a majority of the masters is, else lost, and everybody says so. */
+/**
+ * A hold without a lease: the watchdog keeps it while a majority of the masters answers; else it is lost, and all
+ * agree.
+ */
 import { expect, test } from "vitest";
 import type { Hold, LockLostError } from "../../src/index.js";
 import { failure, nextEvent, recordEvents } from "../contract/helpers.js";
@@ -71,7 +74,7 @@ test("with a majority killed it is lost when that majority's deadline has passed
   const red = new Promise<unknown>((resolve) =>
     party.client(1).on("lost", (event) => event.kind === "red" && resolve(event)),
   );
-  await lost; // a member's
+  await lost; // the loss of a member
   while (performance.now() < deadline - 30 && heldBefore) {
     heldBefore = hold.isHeld;
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -88,7 +91,7 @@ test("with a majority killed it is lost when that majority's deadline has passed
   });
   expect(hold.isHeld).toBe(false);
   expect(() => hold.assertHeld()).toThrow(hold.signal.reason);
-  // What is left is given back, and not kept for nothing.
+  // The member that is left is given back, because it would be kept for nothing.
   await until("the last one is free", async () => (await masters[1]?.call("EXISTS", party.name)) === 0);
   const error = (await failure(hold.unlock())) as LockLostError;
   expect(error).toBe(hold.signal.reason);

@@ -1,4 +1,4 @@
-/** A round that too few masters answered in time: the late answers end the sleep that it began. */
+/** A round that too few masters answered in time: the late answers end the sleep that follows it. */
 import { expect, test } from "vitest";
 import { script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -16,20 +16,20 @@ import {
 
 const masters = await useMasters(3);
 
-/** Of a waiter that nothing but an answer wakes. A master has three seconds for its answer. */
+/** Options of a waiter that only an answer wakes. A master has three seconds for its answer. */
 const PATIENT = { pollCap: NEVER, commandTimeout: 3_000 };
 
-/** Messages for a release that did not happen, from these masters. */
+/** Sends messages of a release that did not happen, from these masters. */
 async function mislead({ servers, name }: Party, on: readonly number[]): Promise<void> {
   for (const i of on) await servers[i]?.call("PUBLISH", `redisson_lock__channel:{${name}}`, "0");
 }
 
-/** Holds back what these masters say to a round, which then ends without a majority. */
+/** Holds back the answers of these masters to a round, which then ends without a majority. */
 async function roundInVain(party: Party, on: readonly number[]): Promise<void> {
   const undone = () => party.proxies.map((proxy) => proxy.count(script("undo", party.name)));
   const before = undone();
   for (const i of on) party.proxy(i).delayReplies(NEVER, script("acquire", party.name));
-  // Of so many, so that they call for one round only.
+  // Messages from two masters are a majority, and call for one round.
   await mislead(party, [0, 1]);
   await until("the round is given up", () => on.every((i) => (undone()[i] ?? 0) > (before[i] ?? 0)), {
     timeout: SOON,
@@ -58,12 +58,12 @@ test("late answers that say no let the waiter sleep on", async () => {
   const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
   const call = watch(waiter.done);
   await roundInVain(party, [0, 1]);
-  // Master 2 may owe an answer of the round before, and is asked again when that is there.
+  // Not master 2: it may owe an answer of the round before, and is asked again only when that has come.
   const asked = () => party.asked.slice(0, 2);
   const before = asked();
   for (const i of [0, 1]) party.proxy(i).restore();
   await until("it has asked again", () => asked().every((count, i) => count > (before[i] ?? 0)));
-  // The answers of both may call for a round each. Then no more comes, for as long as twenty round trips take.
+  // The answers of both may call for a round each. After that no round follows, for as long as twenty round trips take.
   let last: readonly number[] = [];
   await until("it sleeps on", async () => {
     last = asked();

@@ -1,4 +1,7 @@
-/** Who holds a RedLock: scopes, runs and bare calls, also after a minority was lost; and what closing a client ends. */
+/**
+ * The owner of a RedLock's hold: scopes, runs, bare calls, also after a minority is lost; and what a client's close
+ * ends.
+ */
 import { expect, test } from "vitest";
 import { failure, untilWaiting } from "../contract/helpers.js";
 import { script, watch } from "../faults/harness.js";
@@ -50,7 +53,7 @@ test("a call that was made before the last unlock re-enters", async () => {
   const { lock } = party;
   await party.client(0).scope(async () => {
     const first = await joined(await lock.lock());
-    // The first master's word comes last.
+    // Master 0 answers last.
     party.proxy(0).delayReplies(NEVER, script("reenter", party.name));
     const nesting = lock.lock();
     const unlocking = first.unlock();
@@ -95,7 +98,7 @@ test("a nested run re-enters, siblings take turns, strangers wait", async () => 
     const stranger = party.client(0).newOwner();
     expect(await stranger.scope(() => lock.tryLock())).toBeNull();
     expect(await lock.getHoldCount()).toBe(1);
-    // A member by itself is held, too.
+    // A member's own lock is held too.
     expect(await party.client(1).getLock(party.name).getHoldCount()).toBe(1);
   });
   await expectNothingLeft(party);
@@ -147,7 +150,7 @@ for (const gone of [
     await party.client(0).scope(async () => {
       const outer = await lock.lock({ lease: LONG });
       await forget(party, outer, ...gone);
-      // The first master's word comes first.
+      // Master 0 answers first.
       for (const proxy of party.proxies.slice(1)) proxy.delayReplies(200, script("reenter"));
       const next = await lock.tryLock(0, LONG);
       expect(next?.isHeld).toBe(true);

@@ -1,4 +1,4 @@
-/** A RedLock that goes from hand to hand inside one process: what that costs, what it counts for, and for how long. */
+/** A RedLock that is handed over inside one process: what that costs, when it counts, and how long it goes on. */
 import { expect, test } from "vitest";
 import type { MultiHold } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
@@ -84,7 +84,7 @@ test("a call that ends while the lock is on its way to it leaves nothing", async
   const behind = watch(party.lock.lock({ lease: LONG }));
   for (const proxy of party.proxies) proxy.delayReplies(2_000, PASS);
   const given = hold.unlock();
-  // A master that owes an answer just then is asked as ever.
+  // A master that owes an answer at that moment takes no part in the hand-over, and is asked in the usual way.
   await until("a majority has it", () => party.proxies.filter((proxy) => proxy.count(PASS) > 0).length >= 2);
   ending.abort(new Error("over"));
   await expect(done).rejects.toThrow("over");
@@ -133,7 +133,7 @@ test("an inner hold that is given back hands nothing over", async () => {
     expect(waiter.state).toBe("pending");
     await outer.unlock();
     await (await waiter.promise).unlock();
-    // One that had not confirmed the inner unlock yet is asked as ever.
+    // A master that had not yet confirmed the inner unlock is asked in the usual way.
     expect(party.proxies.filter((proxy) => proxy.count(PASS) === 1).length).toBeGreaterThanOrEqual(2);
   });
   await expectNothingLeft(party);
@@ -164,7 +164,7 @@ test("a process whose calls come without end lets another one in", async () => {
   await expectNothingLeft(party);
 });
 
-/** A stranger has it on these masters, whoever had it before. */
+/** Gives the lock on these masters to another owner, whoever had it before. */
 async function occupyByForce(party: Party, on: readonly number[]): Promise<void> {
   for (const i of on) await masters[i]?.call("DEL", party.name);
   await occupy(party, on, LONG);

@@ -1,4 +1,4 @@
-/** Giving back and extending by majority; what run says when some of that fails. */
+/** Giving back and extending by majority; and what run reports if part of that fails. */
 import { expect, test } from "vitest";
 import type { LockError, MultiHold } from "../../src/index.js";
 import { failure, nextEvent } from "../contract/helpers.js";

@@ -1,4 +1,4 @@
-/** One round of votes: all masters at once, a time for each, what wins, and what a lost round leaves. */
+/** One round of a RedLock: all masters at once, each with a time limit, what wins, and what a lost round leaves. */
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
@@ -52,7 +52,7 @@ test("a free lock costs each master one command, and so does giving it back", as
   await Promise.all(party.redises.map((redis) => redis.ping()));
   for (const proxy of party.proxies) {
     expect(proxy.count(script("acquire", party.name))).toBe(1);
-    // While a majority is slow to answer, a client may tell of the member that it has.
+    // Without presence: if a majority answers slowly, a client may publish that it holds a member.
     expect(proxy.count((command) => !isPresence(command))).toBe(3);
   }
 });
@@ -120,7 +120,7 @@ test("validity that ends while the round waits for a majority is none", async ()
   await using party = await Party.of(masters);
   await party.warmUp();
   party.proxy(2).stall();
-  // One grants it at once, the next one later than that is valid.
+  // One master grants at once; the next one grants when the first grant's time is already over.
   party.proxy(1).delayReplies(45, script("acquire"));
   const outcome = await party.lock.tryLock(0, 40).catch(({ code }) => code);
   expect([null, "LOCK_LOST", "QUORUM"]).toContain(outcome);
@@ -130,7 +130,8 @@ test("grants that come too late are tried for again after a short pause, not aft
   await using party = await Party.of(masters, { client: { pollCap: NEVER } });
   await party.warmUp();
   for (const proxy of party.proxies) proxy.delayReplies(30, script("acquire"));
-  // Answers that are later than the lease, and not so late that they count for none: a slow machine takes a few calls.
+  // The answers come after the lease, but not so late that they count as missing. A slow machine takes a few calls to
+  // get there.
   const patience = { timeout: 20_000 };
   const callAgain = () => watch(party.lock.lock({ lease: 25, wait: 1_000 }));
   let call = callAgain();
@@ -142,7 +143,7 @@ test("grants that come too late are tried for again after a short pause, not aft
     call = callAgain();
     return true;
   };
-  // The second try is the one that listening calls for.
+  // The second try only follows from the confirmed subscription, so there must be more.
   const hasTriedAgain = () => !isRejected() && (party.asked[0] ?? 0) >= before + 4;
   await until("it has tried again and again", hasTriedAgain, patience);
   expect(call.state).toBe("pending");
@@ -159,7 +160,7 @@ test("one stranger's vote does no harm; with two the call is refused, and gives 
   await hold?.unlock();
   await occupy(party, [2], LONG);
   expect(await party.lock.tryLock(0, LONG)).toBeNull();
-  // Two refusals decide the round: what the third master grants after them is given back in the background.
+  // Two refusals decide the round. A later grant by the third master is given back in the background.
   await until("its own vote is given back", async () => (await heldOn(party)).join() === "1,2");
   await expect(party.lock.lock({ wait: 2_500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
   await expect(party.lock.tryLock(2_500)).resolves.toBeNull();
@@ -172,7 +173,7 @@ test("a lost round gives back at once what a master granted without its answer b
   await party.warmUp();
   await occupy(party, [0, 1], LONG);
   party.proxy(2).delayReplies(NEVER, script("acquire"));
-  // Were it not given back, the lock would stay taken for as long as its lease.
+  // If that grant were not given back, the lock would stay taken for its whole lease.
   expect(await party.lock.tryLock(0, LONG)).toBeNull();
   await until("it is given back", async () => !(await heldOn(party)).includes(2));
   await vacate(party, [0, 1]);
@@ -185,7 +186,7 @@ test("what a silent master grants late is given back, though the call was won wi
   party.proxy(2).stall();
   const hold = await until("it is taken", () => party.lock.tryLock(0, 20_000), { timeout: SOON });
   expect(hold?.members).toHaveLength(2);
-  // A master has 200 ms, and timers fire in their order.
+  // A master has 200 ms for its answer. Timers fire in order, so that time is over after this one.
   await new Promise((resolve) => setTimeout(resolve, 400));
   party.proxy(2).restore();
   await until("it is given back", async () => (await heldOn(party)).join() === "0,1");
@@ -217,7 +218,7 @@ test("a message from one master is no reason to try; those of a majority are", a
   await occupy(party, [0, 1, 2], LONG);
   const waiter = await parked(party, () => party.lock.lock());
   const asked = party.asked[2] ?? 0;
-  // Beside the first one, a late confirmation of another master may still count.
+  // Besides the first try, a late confirmation of another master may cause one more.
   for (let i = 0; i < 6; i++) {
     await vacate(party, [0]);
     await Promise.all(party.redises.map((redis) => redis.ping()));

@@ -1,4 +1,6 @@
-/** Questions about a RedLock while a master is silent: what that one could turn is QUORUM, never "no". */
+/**
+ * Queries of a RedLock while a master is silent: if its answer could decide, the query rejects with QUORUM, never "no".
+ */
 import { expect, test } from "vitest";
 import { failure } from "../contract/helpers.js";
 import { until } from "../support/index.js";
@@ -6,13 +8,13 @@ import { heldOn, LONG, occupy, Party, SOON, takeAll, useMasters, vacate } from "
 
 const masters = await useMasters(3);
 
-/** A master has three seconds for its answer. */
+/** With this time-out a master has three seconds for its answer. */
 const IMPATIENT = { commandTimeout: 3_000 };
 
 type Ask = Pick<Party["lock"], "isLocked" | "isHeldByCurrentOwner" | "getHoldCount" | "remainTimeToLive">;
 const QUESTIONS = ["isLocked", "isHeldByCurrentOwner", "getHoldCount", "remainTimeToLive"] as const;
 
-/** What each question comes to: its answer, or the code of its error. */
+/** The result of each query: its answer, or the code of its error. */
 async function answersOf(lock: Ask, owner: { readonly owner: never }): Promise<Record<string, unknown>> {
   const answers = QUESTIONS.map(async (question) => {
     const answer = lock[question](owner).catch((error: { code?: string }) => error.code ?? error);
@@ -31,7 +33,7 @@ test("held by two of three with one of those silent, nothing is said until it an
   await vacate(party, [2]);
   const owner = { owner: hold as never };
   party.proxy(1).stall();
-  // Once it is known to be silent, too.
+  // Twice, because the second time the master is known to be silent.
   for (let i = 0; i < 2; i++) expect(await answersOf(party.lock, owner)).toEqual(UNSURE);
   expect(hold?.isHeld).toBe(true);
   const error = await failure(party.lock.isLocked());

@@ -7,7 +7,7 @@ import { isLockError, LockClient, RedLock } from "holdfast";
 import { Redis } from "ioredis";
 import { serve } from "../support/worker-child.mjs";
 
-/** Counts a section; one that read another count before has not been alone. */
+/** Counts a section. If the count has changed since the task read it, the task was not alone. */
 const COUNT = `
 if (redis.call('GET', KEYS[1]) or '0') == ARGV[1] then
   return redis.call('INCR', KEYS[1])
@@ -39,7 +39,7 @@ serve({ start, stop });
 async function start(config) {
   const { ports, witnessPort, tasks, only } = config;
   redises = ports.map((port) => new Redis({ port, host: "127.0.0.1", retryStrategy: () => 50 }));
-  for (const redis of redises) redis.on("error", () => {}); // masters come and go
+  for (const redis of redises) redis.on("error", () => {}); // masters go down and come back
   witness = new Redis({ port: witnessPort, host: "127.0.0.1" });
   clients = redises.map((redis) => new LockClient(redis, { commandTimeout: 1_000 }));
   const locks = clients.map((client) => client.getLock("red"));
@@ -75,7 +75,7 @@ async function task(lock, { lease, safe }) {
 async function section(hold, safe) {
   const count = (await witness.get("count")) ?? "0";
   await pause(Math.random() * 2);
-  // So much time the write may take on a busy machine: what comes later than the deadline proves nothing.
+  // The write may take this long on a busy machine, and a write after the deadline would prove nothing.
   if (hold.remaining < safe) {
     figures.tooLate++;
     return;

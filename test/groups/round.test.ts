@@ -1,4 +1,4 @@
-/** When a round of a RedLock is decided: with the vote that makes a majority, or after which none can be made. */
+/** When a round of a RedLock is decided: by the vote that makes a majority, or after which none is possible. */
 import { expect, test } from "vitest";
 import { isDecided, type Vote } from "../../src/groups/votes.js";
 
@@ -27,6 +27,6 @@ test.each([
   const votes = Array.from({ length: masters }, (_, i) => VOTES[answers[i] ?? "open"]);
   const quorum = Math.floor(masters / 2) + 1;
   expect(isDecided(votes, quorum)).toBe(decided);
-  // Whoever of them it was.
+  // It does not matter which masters they are.
   expect(isDecided([...votes].reverse(), quorum)).toBe(decided);
 });

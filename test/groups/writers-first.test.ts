@@ -1,4 +1,4 @@
-/** Readers who come without a pause keep no writer out, of a group either. */
+/** Readers that come without a pause keep no writer out; this holds for groups, too. */
 import { test } from "vitest";
 import { type Lock, LockClient, MultiLock, RedLock } from "../../src/index.js";
 import { forFile, forTest, PATIENCE, startRedis, UNHURRIED, until } from "../support/index.js";
@@ -38,7 +38,7 @@ test.each([
         reads++;
       }
     }
-    // One after the other, so that at any time somebody reads.
+    // The readers start one after the other, so that at any time one of them reads.
     const stream: Promise<void>[] = [];
     for (let i = 0; i < READERS; i++) {
       stream.push(readOn());
