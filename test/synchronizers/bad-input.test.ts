@@ -39,9 +39,9 @@ const NOT_WHOLE: readonly Bad[] = [
   ["2^53", 2 ** 53, RangeError],
 ];
 
-/** At least 1. */
+/** For arguments that must be at least 1. */
 const COUNTS: readonly Bad[] = [...NO_NUMBERS, ...NOT_WHOLE, ["0", 0, RangeError]];
-/** At least 0. */
+/** For arguments that must be at least 0. */
 const LIMITS: readonly Bad[] = [...NO_NUMBERS, ...NOT_WHOLE];
 
 const IDS: readonly Bad[] = [

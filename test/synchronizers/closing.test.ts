@@ -1,4 +1,4 @@
-/** What `close` makes of semaphores and latches: waiters end, kept permits get time, then they are given back. */
+/** What `close` does to semaphores and latches: waiters end; kept permits get time, and are given back after it. */
 import { describe, expect, test } from "vitest";
 import { failsSoon, manyAtOnce, pause, SOON, soon, turn, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -13,7 +13,7 @@ const closed = (site: Site): object => ({ code: "CLIENT_CLOSED", lockName: site.
 test.each(calls)("%s of a closed client rejects CLIENT_CLOSED, and nothing is sent", async (_, call) => {
   await using site = await Site.of(stage);
   const { client, proxy } = site.bed(0);
-  // Objects made before the close are as closed as the client.
+  // Objects from before the close are closed with their client.
   const [semaphore, permits, latch] = [site.semaphore(), site.permits(), site.latch()];
   const early = { semaphore: () => semaphore, permits: () => permits, latch: () => latch } as unknown as Site;
   await client.close();
@@ -95,7 +95,7 @@ describe.concurrent("permits that are held", () => {
     const events = site.events();
     const ids = [await site.permits().acquire(), await site.permits().acquire()];
     const closing = watch(site.client(0).close({ timeout: 2 * SOON }));
-    await pause(5_000); // longer than the watchdog's time: it goes on
+    await pause(5_000); // longer than the watchdog's time-out, so the watchdog goes on
     expect(closing.state).toBe("pending");
     expect([...(await site.entries()).keys()].sort()).toEqual([...ids].sort());
     await site.permits().release(ids[0] ?? "");

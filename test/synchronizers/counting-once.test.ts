@@ -1,4 +1,4 @@
-/** Each call on a semaphore or latch counts once, though its request or its reply is lost, or is late. */
+/** Each call on a semaphore or latch counts once, even if its request or its reply is lost or late. */
 import { describe, expect, test } from "vitest";
 import { manyAtOnce, useStage } from "../faults/harness.js";
 import type { Fault, FaultProxy, Matcher } from "../support/index.js";

@@ -1,4 +1,4 @@
-/** Each call of semaphores and latches where nothing goes astray: what it gives, leaves and announces, and what it costs. */
+/** Each call of semaphores and latches without faults: its result, its keys, its message, and its cost. */
 import { describe, expect, test } from "vitest";
 import { manyAtOnce, ownCommand, useStage } from "../faults/harness.js";
 import { isPresence } from "../support/index.js";
@@ -63,7 +63,7 @@ describe.concurrent("by one command", () => {
     await using heard = await hear(stage, channel(site.name));
     site.bed(0).proxy.clear();
     expect(await operation.call(site, id)).toEqual(operation.gives);
-    // A permit that is a second old by then is told of.
+    // Presence is not counted: it is published for a permit that is a second old.
     expect(site.bed(0).proxy.count((command) => !isPresence(command))).toBe(1);
     expect(await heard.messages()).toEqual(operation.heard ?? []);
     await expectAsIs(site, operation, "after");

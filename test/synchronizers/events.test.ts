@@ -1,4 +1,4 @@
-/** The events that semaphores and latches tell. */
+/** The events of semaphores and latches. */
 import { describe, expect, test } from "vitest";
 import { atLast, failsSoon, manyAtOnce, Stage, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";

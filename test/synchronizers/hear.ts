@@ -1,9 +1,9 @@
-/** What is announced on the server, past all clients. */
+/** Listens to the messages of a server, past all clients. */
 import type { Stage } from "../faults/harness.js";
 
 /** The messages of a channel. */
 export interface Heard extends AsyncDisposable {
-  /** All so far. */
+  /** All messages so far. */
   messages(): Promise<string[]>;
 }
 
@@ -14,7 +14,7 @@ export async function hear(stage: Stage, channel: string): Promise<Heard> {
   await subscriber.subscribe(channel);
   return {
     messages: async () => {
-      await subscriber.ping(); // what was announced before the answer is here by then
+      await subscriber.ping(); // messages that were sent before its answer have arrived by then
       return [...heard];
     },
     [Symbol.asyncDispose]: async () => subscriber.disconnect(),

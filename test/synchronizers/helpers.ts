@@ -12,20 +12,20 @@ import { NamedBeds } from "../faults/beds.js";
 import { atLast, type BedOptions, SOON, type Stage, type Watched, watch } from "../faults/harness.js";
 import { type KeyState, until } from "../support/index.js";
 
-/** Far above any test's time: who is woken by the poll fails. */
+/** Longer than any test, so a waiter that only the poll would wake fails. */
 export const NEVER = 60_000;
-/** Who waits is woken by a message, if at all. */
+/** Options of clients whose waiters only a message can wake. */
 export const asleep: LockClientOptions = { pollCap: NEVER };
-/** How Redisson marks a permit without lease. */
+/** The lease that Redisson gives a permit without a lease. */
 export const NO_LEASE = 922_337_203_685_477;
-/** The user's view of an id that nobody has. */
+/** An id, in the user's form, that no permit has. */
 export const UNKNOWN = "00112233445566778899aabbccddeeff";
 
-/** Where permits are announced; for names without braces. */
+/** The channel of permits; for names without braces. */
 export const permitChannel = (name: string): string => `redisson_sc:{${name}}`;
-/** Where a latch is announced, whatever its name. */
+/** The channel of a latch with any name. */
 export const latchChannel = (name: string): string => `redisson_countdownlatch__channel__{${name}}`;
-/** The permits in use of an expirable semaphore; for names without braces. */
+/** The key of an expirable semaphore's permits in use; for names without braces. */
 export const timeoutsOf = (name: string): string => `{${name}}:timeout`;
 
 export type Setting = LockClientOptions & Pick<BedOptions, "split" | "topology" | "redis" | "cluster">;
@@ -37,11 +37,11 @@ for i = 1, #found, 2 do
 end
 return found`;
 
-/** Clients that use a semaphore or latch of one name, that of the first one's bed. */
+/** Clients that use a semaphore or latch of one name, that of the first client's bed. */
 export class Site extends NamedBeds {
   /**
-   * A client for each of these settings; `split` gives its subscriber a proxy of its own. Each knows the server's time:
-   * the first call asks for it, and what strikes a test's call is to strike the one that counts.
+   * A client for each of these settings; `split` gives its subscriber a proxy of its own. Each client knows the server's
+   * time: its first call asks for that, and a test's fault must strike the call that counts.
    */
   static async of(stage: Stage, ...settings: readonly Setting[]): Promise<Site> {
     const site = await Site.fresh(stage, ...settings);
@@ -51,7 +51,7 @@ export class Site extends NamedBeds {
     return site;
   }
 
-  /** As {@link of}, with clients that have made no call yet. */
+  /** Like {@link of}, with clients that have made no call yet. */
   static async fresh(stage: Stage, ...settings: readonly Setting[]): Promise<Site> {
     const all = settings.length === 0 ? [{}] : settings;
     const beds = await Promise.all(
@@ -74,7 +74,7 @@ export class Site extends NamedBeds {
     return this.client(i).getCountDownLatch(this.name);
   }
 
-  /** What is at the name: free permits, or the count of a latch. */
+  /** The value of the key with the name: free permits, or the count of a latch. */
   async value(): Promise<string | null> {
     return this.redis.get(this.name);
   }
@@ -83,7 +83,7 @@ export class Site extends NamedBeds {
     return until(`${this.name} is ${value}`, async () => (await this.value()) === value, { timeout: SOON });
   }
 
-  /** The permits in use by their ids as users see them, and when each lapses by the server's clock. */
+  /** The permits in use: the id that users see, and when it expires by the server's clock. */
   async entries(): Promise<Map<string, number>> {
     const flat = (await this.bed(0).observer.eval(ENTRIES, 1, timeoutsOf(this.name))) as string[];
     const entries = new Map<string, number>();
@@ -91,7 +91,7 @@ export class Site extends NamedBeds {
     return entries;
   }
 
-  /** A permit in use that no client of ours knows, as Redisson would make it. */
+  /** Adds a permit in use that no client of ours knows, as Redisson would. */
   async enter(id: string, expiry: number): Promise<void> {
     await this.redis.zadd(timeoutsOf(this.name), expiry, Buffer.from(id, "hex"));
   }
@@ -100,7 +100,7 @@ export class Site extends NamedBeds {
     return until("nobody listens", async () => (await this.listeners()) === 0);
   }
 
-  /** A run of the semaphore that has begun, and ends when it is told what to give. */
+  /** A run of the semaphore that has begun. It ends when the test calls `leave` with its result. */
   async entered(options: SemaphoreRunOptions = {}): Promise<{
     running: Watched<string>;
     leave: (result: string) => void;
@@ -115,13 +115,13 @@ export class Site extends NamedBeds {
     return { running, leave: end.resolve };
   }
 
-  /** Those keys of the name that lapse within a minute: markers of calls that are over. */
+  /** The name's keys that expire within a minute: markers of ended calls. */
   async markers(): Promise<string[]> {
     const all = Object.entries(await this.bed(0).keys());
     return all.filter((each) => this.#isMarker(each)).map(([key]) => key);
   }
 
-  /** All keys of the name but {@link markers}. */
+  /** All keys of the name, without {@link markers}. */
   async lasting(): Promise<Record<string, unknown>> {
     const all = Object.entries(await this.bed(0).keys());
     const lasting = all.filter((each) => !this.#isMarker(each));
@@ -132,13 +132,13 @@ export class Site extends NamedBeds {
     return key !== this.name && key !== timeoutsOf(this.name) && ttl > 0 && ttl <= 60_000;
   }
 
-  /** Nothing but this value, without end, and markers; null: nothing but markers. */
+  /** There is only this value, without TTL, besides markers; with null there are only markers. */
   async expectOnly(value: string | null): Promise<void> {
     expect(await this.lasting()).toEqual(value === null ? {} : { [this.name]: value });
     if (value !== null) expect((await this.state()).ttl).toBe(-1);
   }
 
-  /** Nothing but so many free permits, as many in use, and markers. */
+  /** There are only these free permits and permits in use, besides markers. */
   async expectPermits(free: number, used: number): Promise<void> {
     expect(await this.value()).toBe(String(free));
     expect(await this.redis.zcard(timeoutsOf(this.name))).toBe(used);
@@ -146,7 +146,7 @@ export class Site extends NamedBeds {
     expect(Object.keys(await this.lasting()).filter((key) => !known.includes(key))).toEqual([]);
   }
 
-  /** What client `i` tells from now on. */
+  /** The events of client `i` from now on. */
   events(i = 0): Told {
     return new Told(recordEvents(this.client(i)));
   }
@@ -160,7 +160,7 @@ export class Told {
     this.all = all;
   }
 
-  /** The payloads of those of one name. */
+  /** The payloads of all events with one name. */
   of(wanted: LockEventName): SeenEvent["payload"][] {
     return this.all.filter(({ name }) => name === wanted).map(({ payload }) => payload);
   }

@@ -1,4 +1,4 @@
-/** Waiting for a latch: one look at an open one, and all go on when it opens, whatever follows. */
+/** Waiting for a latch: one query if it is open, and all waiters go on when it opens, whatever follows. */
 import { describe, expect, test } from "vitest";
 import { manyAtOnce, pause, Stage, soon, turn, useStage, watch } from "../faults/harness.js";
 import { asleep, latchChannel, NEVER, Site } from "./helpers.js";
@@ -83,7 +83,7 @@ describe.concurrent("await", () => {
     await own.server.kill();
     await pause(2_500); // longer than commandTimeout
     expect(waiting.state).toBe("pending");
-    await own.server.restart(); // empty
+    await own.server.restart(); // without data
     expect(await soon(waiting)).toBe(true);
     expect(site.bed(0).troubles).toEqual([]);
   });

@@ -1,4 +1,6 @@
-/** What is made of answers that come after their calls were given up or the client was closed: in virtual time, on the server in memory. */
+/**
+ * Answers that come after their call was given up or the client was closed: in virtual time, on the server in memory.
+ */
 import { channel } from "node:diagnostics_channel";
 import { expect } from "vitest";
 import type { LockCallContext } from "../../src/index.js";
@@ -6,7 +8,7 @@ import { type Scene, scene, testIn, watch } from "../locks/scene.js";
 
 const callEnds = channel("tracing:holdfast:lock:asyncEnd");
 const LEASES = "{job}:timeout";
-/** What permits leave on the server, where nothing else is to be left. */
+/** The keys that permits leave on the server; a test deletes them, because it must leave nothing. */
 const KEYS = ["job", LEASES];
 const test = testIn(
   () => scene({ commandTimeout: 300 }),
@@ -16,7 +18,7 @@ const test = testIn(
   },
 );
 
-/** Resolves with what the call comes to, in no time. */
+/** The result of the call, which must be there without any time passing. */
 async function soon<T>({ settle }: Scene, call: Promise<T>): Promise<T> {
   const watched = watch(call);
   await settle();
@@ -24,14 +26,14 @@ async function soon<T>({ settle }: Scene, call: Promise<T>): Promise<T> {
   return watched.value as T;
 }
 
-/** A permit of two that the watchdog of the first client keeps. */
+/** One permit of two, which the watchdog of the first client keeps. */
 async function keptPermit(place: Scene) {
   const permits = place.a.client.getPermitExpirableSemaphore("job");
   await soon(place, permits.trySetPermits(2));
   return { permits, id: await soon(place, permits.acquire()) };
 }
 
-/** Milliseconds that the lease of each permit has to go. */
+/** The remaining milliseconds of each permit's lease. */
 const left = ({ server }: Scene): number[] =>
   [...(server.keys.get(LEASES, "zset") ?? new Map<string, number>()).values()].map(
     (end) => Number(end) - server.clock.wall(),
@@ -92,7 +94,7 @@ test("what a run had is told as released once that is answered, with how long it
   expect(a.heard("released")).toEqual([{ lockName: "job", kind: "semaphore", held: expect.any(Number) }]);
 });
 
-/** Ticks of the microtask queue between an answer and the close: at some of them the grant is on its way to the caller. */
+/** Microtask ticks between an answer and the close: at some of them the grant is on its way to the caller. */
 const TICKS = Array.from({ length: 25 }, (_, ticks) => [ticks] as const);
 
 test.for(TICKS)(

@@ -1,19 +1,19 @@
-/** Every call that changes something, for tests that make its requests and replies go astray. */
+/** Every call that changes something, for tests that lose or delay its requests and replies. */
 import { expect } from "vitest";
 import { type Site, UNKNOWN } from "./helpers.js";
 
 export interface Operation {
-  /** With the id of a permit, if one is in use. */
+  /** Makes the call, with the id of the permit in use, if there is one. */
   readonly call: (site: Site, id: string) => Promise<unknown>;
-  /** What the call resolves with. */
+  /** The result of the call. */
   readonly gives?: unknown;
-  /** What is at the name before the call and after it. */
+  /** The value of the key with the name, before the call and after it. */
   readonly value: readonly [before: string | null, after: string | null];
-  /** The permits in use before and after it, of an expirable semaphore. */
+  /** For an expirable semaphore: the permits in use, before the call and after it. */
   readonly used?: readonly [before: number, after: number];
-  /** What is announced. */
+  /** The messages of the call. */
   readonly heard?: readonly string[];
-  /** Takes permits: a call that failed has taken none. The others take effect in the end, once. */
+  /** The call takes permits, and none if it fails. All other calls take effect in the end, once. */
   readonly takes?: true;
 }
 
@@ -145,7 +145,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "latch countDown, the last": { call: (site) => site.latch().countDown(), heard: ["0"], value: ["1", null] },
 };
 
-/** Puts there what the operation finds before it; gives the id of the permit that is in use, if one is. */
+/** Prepares the state before the operation; returns the id of the permit in use, if there is one. */
 export async function prepare(
   site: Site,
   { value: [free], used: [used] = [0, 0] }: Operation,
@@ -156,7 +156,7 @@ export async function prepare(
 
 const MOMENTS = { before: 0, after: 1 } as const;
 
-/** What is at the name now is as it was before the operation, or as it is after it. */
+/** The state is that before the operation, or that after it. */
 export async function expectAsIs(
   site: Site,
   { value, used }: Operation,
@@ -168,7 +168,7 @@ export async function expectAsIs(
   else await site.expectOnly(value[at]);
 }
 
-/** Whether the permits are as they were before the operation, or as they are after it. */
+/** Whether the permits are as before the operation, or as after it. */
 export async function isAsIs(
   site: Site,
   { value, used }: Operation,

@@ -1,4 +1,4 @@
-/** A process that takes, waits for and gives back permits when asked. */
+/** A process that takes, waits for and gives back permits on request. */
 import { Redis } from "ioredis";
 import {
   isLockError,
@@ -27,7 +27,7 @@ const semaphore = (): Semaphore => theClient().getSemaphore(name);
 
 type Emit = (type: string, payload?: unknown) => void;
 
-/** What `worker.request` can ask for. */
+/** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never, emit: Emit) => Promise<unknown>> = {
   start: async (start: Start) => {
     const redis = new Redis({ port: start.port, host: "127.0.0.1" });
@@ -46,7 +46,7 @@ export const handlers: Record<string, (payload: never, emit: Emit) => Promise<un
       return isLockError(error) ? error.code : String(error);
     }
   },
-  /** Asks for so many permits of a semaphore, one by one, and says when all are granted. */
+  /** Takes that many permits of a semaphore, one by one; the request ends when all are granted. */
   acquire: async (count: number) => {
     await Promise.all(Array.from({ length: count }, () => semaphore().acquire()));
   },

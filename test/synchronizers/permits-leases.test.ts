@@ -1,4 +1,4 @@
-/** Leases of permits: they end by the server's clock, unless the watchdog or the user prolongs them. */
+/** Leases of permits: they end by the server's clock, unless the watchdog or the user extends them. */
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
@@ -10,11 +10,11 @@ import { Site } from "./helpers.js";
 manyAtOnce();
 const stage = await useStage("standalone");
 
-/** Renewed every 1.5 seconds: a process may stand still for three. */
+/** A watchdog's time-out: it renews every 1.5 seconds, so a process may stand still for three. */
 const BRISK = 4_500;
 const notOwner = (site: Site): object => ({ code: "NOT_OWNER", lockName: site.name });
 
-/** Resolves when this time of the server's clock is past. */
+/** Resolves when the server's clock has passed this time. */
 async function untilPast(site: Site, time: number): Promise<void> {
   await until("the lease is over", async () => (await site.now()) > time, { every: 20 });
 }

@@ -1,4 +1,4 @@
-/** Permits that the watchdog cannot keep are announced by `lost`, with their ids; those of a dead process come back. */
+/** Permits that the watchdog cannot keep are reported by `lost`, with their ids; permits of a dead process come back. */
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { manyAtOnce, SOON, Stage, soon, useStage } from "../faults/harness.js";
@@ -44,7 +44,7 @@ describe.concurrent("a kept permit that is lost", () => {
     await until("the losses are told", () => events.of("lost").length >= 2);
     expect(new Set(events.of("lost").map(({ permitId }) => permitId))).toEqual(new Set(ids));
     expect(events.of("lost")).toHaveLength(2);
-    await site.expectOnly(null); // a renewal brings nothing back
+    await site.expectOnly(null); // a renewal does not create the permit anew
   });
 
   test("because Redis gave no answer until its deadline", async () => {
@@ -106,7 +106,7 @@ describe.concurrent("a process that dies", () => {
     expect(performance.now() - began).toBeLessThan(BRISK + SLACK);
     await until("the others are back too", async () => (await site.permits().availablePermits()) === 2);
     expect(new Set((await site.entries()).keys())).toEqual(new Set([id, leased]));
-    await site.permits().release(leased); // by whoever knows it
+    await site.permits().release(leased); // any client that knows the id may do this
     await site.expectPermits(3, 1);
   });
 

@@ -1,4 +1,4 @@
-/** Waiting for expirable permits: leases end, those of others and the own one. */
+/** Waiting for expirable permits while leases end: those of other clients, and the waiter's own. */
 import { describe, expect, test } from "vitest";
 import { failsSoon, manyAtOnce, soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { SLACK, until } from "../support/index.js";

@@ -1,4 +1,4 @@
-/** A semaphore of expirable permits: what its permits are on the wire, and who may give them back. */
+/** A semaphore of expirable permits: how its permits stand on the server, and which clients may give them back. */
 import { describe, expect, test } from "vitest";
 import { manyAtOnce, useStage } from "../faults/harness.js";
 import { keyState } from "../support/index.js";

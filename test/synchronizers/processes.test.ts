@@ -1,4 +1,4 @@
-/** Several processes on one semaphore or latch: all who can be served by one message are, promptly. */
+/** Several processes on one semaphore or latch: one message serves all waiters that it can, promptly. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { SOON, soon, useStage, watch } from "../faults/harness.js";

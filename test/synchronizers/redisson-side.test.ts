@@ -1,4 +1,7 @@
-/** Semaphores and latches shared with Redisson: what its clients do by raw commands, and what they hear of ours. */
+/**
+ * Semaphores and latches shared with Redisson: raw commands do what its clients do, and a subscriber hears what they
+ * hear.
+ */
 import { describe, expect, test } from "vitest";
 import { manyAtOnce, soon, useStage } from "../faults/harness.js";
 import { hear } from "./hear.js";
@@ -32,7 +35,7 @@ describe.concurrent("Redisson acts, our waiters are woken", () => {
   test("a drain and a negative addPermits are taken as they come", async () => {
     await using site = await Site.of(stage);
     await site.redis.set(site.name, "0");
-    await site.redis.set(site.name, "-2"); // SET value + p
+    await site.redis.set(site.name, "-2"); // the SET of a negative addPermits(): the value plus the argument
     await site.redis.publish(permitChannel(site.name), "-2");
     expect(await site.semaphore().tryAcquire()).toBe(false);
     expect(await site.semaphore().availablePermits()).toBe(-2);
@@ -98,7 +101,7 @@ describe.concurrent("we act, Redisson's clients find what they expect", () => {
     expect(await site.value()).toBe("2");
     const score = await site.redis.zscore(timeoutsOf(site.name), Buffer.from(id, "hex"));
     expect(String(score)).toMatch(/^\d{13}$/); // whole milliseconds
-    // Given back by Redisson.
+    // Redisson gives the permit back.
     await site.redis.zrem(timeoutsOf(site.name), Buffer.from(id, "hex"));
     await site.redis.incrby(site.name, 1);
     await expect(site.permits().release(id)).rejects.toMatchObject({ code: "NOT_OWNER" });

@@ -1,4 +1,4 @@
-/** The option `replicas`: a permit that too few replicas have is given back, and the call rejects. */
+/** The option `replicas`: a permit that too few replicas acknowledge is given back, and the call rejects. */
 import { afterAll, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { forFile, startProxy, startRedis, until } from "../support/index.js";
@@ -43,7 +43,7 @@ test("a permit that no replica has is given back, and the call rejects", async (
   await expect(semaphore.run(() => {})).rejects.toMatchObject(short);
   await expect(permits.acquire()).rejects.toMatchObject({ ...short, lockName: "permits" });
   await expect(permits.tryAcquire(0, 60_000)).rejects.toMatchObject(short);
-  expect(await semaphore.tryAcquire(9)).toBe(false); // contention is not short of replicas
+  expect(await semaphore.tryAcquire(9)).toBe(false); // a refused call needs no replicas
   await until("all is given back", async () => {
     return String(await redis.mget("semaphore", "permits")) === "5,5";
   });

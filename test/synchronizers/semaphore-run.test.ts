@@ -41,7 +41,7 @@ describe.concurrent("run", () => {
     const visit = async (): Promise<void> => {
       most = Math.max(most, ++inside);
       await until("all permits are taken", () => most >= 3);
-      await pause(15); // for one that should not enter
+      await pause(15); // time for a run that should not enter
       inside--;
     };
     await Promise.all(Array.from({ length: 40 }, (_, i) => site.semaphore(i % 2).run(visit)));

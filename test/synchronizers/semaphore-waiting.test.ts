@@ -1,4 +1,4 @@
-/** Waiting for permits of a semaphore: requests of several sizes, and how many a message wakes. */
+/** Waiting for permits of a semaphore: requests of several sizes, and how many of them one message wakes. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import {

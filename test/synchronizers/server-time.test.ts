@@ -1,4 +1,4 @@
-/** Until when a call may be run is told by the clock of the master that runs it, whatever this machine's says. */
+/** A call's time limit is set by the clock of the master that runs it, whatever the clock of this machine says. */
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
@@ -12,10 +12,12 @@ manyAtOnce();
 const stage = await useStage("standalone", "cluster");
 
 const HOUR = 3_600_000;
-/** Within which a marker has not lapsed yet, and the server's clock is told in whole seconds. */
+/**
+ * A limit at which the marker has not yet expired, less a second, because the server tells its time in whole seconds.
+ */
 const LATEST = 60_000 - 1_000;
 
-/** Until when each release may be run that came through this proxy so far, in milliseconds of the server's clock. */
+/** The time limit of each release that this proxy has seen, in milliseconds of the server's clock. */
 function limits({ commands }: FaultProxy): number[] {
   return commands
     .map(({ command }) => command)
@@ -93,7 +95,7 @@ describe.concurrent("no call may be run when its marker has lapsed", () => {
     const byMaster = new Map<FaultProxy, string>();
     for (const name of names) byMaster.set(await proxies.proxyFor(name), name);
     expect(byMaster.size).toBe(3);
-    // A server before Redis 7 has refused the first text of a script by then, and is not asked again.
+    // After this a server before Redis 7 has refused the modern text of a script, and is not sent it again.
     await client.ready();
     for (const proxy of byMaster.keys()) proxy.clear();
     for (const [proxy, name] of byMaster) {

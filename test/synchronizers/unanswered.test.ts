@@ -1,6 +1,6 @@
 /**
- * Calls on semaphores and latches that get no answer: UNAVAILABLE in time. What would have taken permits has taken
- * none, what gives something back goes on until it has taken effect, once.
+ * Calls on semaphores and latches without an answer are UNAVAILABLE in time. A call that takes permits has then taken
+ * none; a call that gives something back goes on until it has taken effect, once.
  */
 import { describe, expect, test } from "vitest";
 import { atLast, failsSoon, manyAtOnce, Stage, turn, useStage, watch } from "../faults/harness.js";
@@ -15,11 +15,11 @@ const stage = await useStage("standalone", "cluster");
 const all = Object.entries(operations);
 const isGiver = (name: string): boolean => /release|countDown/i.test(name) && !name.includes("unknown");
 const takers = all.filter(([, { takes }]) => takes);
-/** Those that have an effect which must not be lost when the call fails. */
+/** Operations whose effect must not be lost when the call fails. */
 const givers = all.filter(([name]) => isGiver(name));
 const others = all.filter(([name, { takes }]) => !takes && !isGiver(name));
 
-/** The request of the call is stuck, and the client finds no other way to the server. */
+/** Withholds the request of the call, and refuses the client any other connection to the server. */
 async function stuck(site: Site): Promise<HeldRequest> {
   const { proxy } = site.bed(0);
   const ghost = proxy.holdRequest(site.own);
@@ -28,7 +28,7 @@ async function stuck(site: Site): Promise<HeldRequest> {
   return ghost;
 }
 
-/** A call that was given up, with its request still on the way. */
+/** A call that was given up while its request is still on its way. */
 async function givenUp(site: Site, operation: Operation): Promise<HeldRequest> {
   const id = await prepare(site, operation);
   const call = watch(operation.call(site, id));
@@ -41,7 +41,7 @@ async function givenUp(site: Site, operation: Operation): Promise<HeldRequest> {
 const TIME = 2_000;
 const impatient = { commandTimeout: TIME };
 
-/** Resolves when nothing is sent on behalf of the name any more. */
+/** Resolves when the client no longer sends scripts of the name. */
 async function untilQuiet(site: Site): Promise<void> {
   let before = -1;
   let quiet = 0;
@@ -64,7 +64,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
       const ghost = await givenUp(site, operation);
       const before = await site.markers();
       site.bed(0).proxy.restore();
-      // Sent is not enough: a server that stands still may run the one that is delivered first.
+      // It is not enough that the clean-up is sent: a server that stands still may run the delivered request first.
       const isNew = (marker: string) => !before.includes(marker);
       await until("its clean-up is done", async () => (await site.markers()).some(isNew));
       await untilQuiet(site);

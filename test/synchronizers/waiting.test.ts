@@ -1,4 +1,4 @@
-/** What the waiters of semaphores and latches have in common: who wakes them, at what cost, and how a wait ends. */
+/** What the waiters of semaphores and latches have in common: what wakes them, at what cost, and how a wait ends. */
 import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import {
@@ -23,21 +23,21 @@ interface Signal {
 }
 
 interface Kind {
-  /** Makes one that has nothing to give; resolves with the id of a permit that is in use, if it has ids. */
+  /** Makes one without anything to give; returns the id of a permit in use, if the kind has ids. */
   readonly make: (site: Site) => Promise<string>;
   /** Client `i` waits without end. */
   readonly wait: (site: Site, i?: number, options?: Signal) => Promise<unknown>;
   readonly granted: unknown;
-  /** Waits so many milliseconds. */
+  /** Waits for that many milliseconds. */
   readonly waitFor: (site: Site, ms?: number, options?: Signal) => Promise<unknown>;
   readonly inTime: unknown;
   readonly tooLate: unknown;
-  /** Client `i` gives what so many waiters wait for. */
+  /** Client `i` gives as much as that many waiters want. */
   readonly give: (site: Site, i: number, waiters: number) => Promise<unknown>;
-  /** What is at the name when all that was given is taken. */
+  /** The value of the key with the name after all that was given has been taken. */
   readonly left: string | null;
   readonly wakers: readonly (readonly [title: string, wake: (site: Site, id: string) => Promise<unknown>])[];
-  /** Gives what three wait for, and announces nothing. */
+  /** Gives as much as three waiters want, without a message. */
   readonly silent: readonly (readonly [title: string, give: (site: Site) => Promise<unknown>])[];
 }
 
@@ -81,7 +81,7 @@ const semaphore: Kind = {
 };
 
 const permits: Kind = {
-  /** Besides that one, one that has no end is in use. */
+  /** Two permits are in use: one of Redisson's without an end, and the one that is returned. */
   make: async (site) => {
     await site.permits().trySetPermits(1);
     await site.enter(UNKNOWN, NO_LEASE);
@@ -155,7 +155,7 @@ describe.concurrent.each([
     subscribing.stall();
     const waiting = watch(kind.wait(site));
     await until("it has asked", () => site.asked() > 0);
-    await redis.ping(); // it has been refused
+    await redis.ping(); // then the call has been refused
     await kind.give(site, 1, 1);
     expect(await site.listeners()).toBe(0);
     subscribing.restore();
@@ -250,7 +250,7 @@ describe.concurrent.each([
 
   test("is told UNAVAILABLE if its wait ends while Redis is away", async () => {
     await using own = await Stage.start(["standalone"]);
-    // Away is who has been silent for a tenth of it.
+    // Redis counts as away after it was silent for a tenth of commandTimeout.
     await using site = await Site.of(own, { pollCap: 300, commandTimeout: 3_000 });
     await kind.make(site);
     const waiting = await site.parked(0, () => kind.waitFor(site, 5_000));

@@ -1,4 +1,4 @@
-/** A key that holds other data gives the Redis error with the name; the data is untouched. */
+/** If a key holds other data, a call fails with Redis' error and the name; the data stays unchanged. */
 import type { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { failsSoon, manyAtOnce, useStage } from "../faults/harness.js";
@@ -19,9 +19,9 @@ const DATA: [type: string, write: (redis: Redis, key: string) => Promise<unknown
   ["a sorted set", (redis, key) => redis.zadd(key, 1, "a")],
 ];
 
-/** They look at the permits in use alone. */
+/** Calls that look only at the permits in use. */
 const BY_ID = ["permits release", "permits tryRelease", "permits updateLeaseTime", "permits acquiredPermits"];
-/** They do not look at the permits in use. */
+/** Calls that do not look at the permits in use. */
 const OF_NUMBER = ["permits trySetPermits", "permits addPermits"];
 const atName = calls.filter(([name]) => !BY_ID.includes(name));
 const inUse = calls.filter(([name]) => name.startsWith("permits") && !OF_NUMBER.includes(name));
@@ -35,7 +35,7 @@ describe.concurrent.each(DATA)("%s at the name", (_, write) => {
     const before = await site.state();
     const began = performance.now();
     const error = await failure(call(site));
-    expect(performance.now() - began).toBeLessThan(SLACK); // it is no outage: nothing is waited for
+    expect(performance.now() - began).toBeLessThan(SLACK); // wrong data is no outage, so the call does not wait
     expect(error).toMatchObject({ code: "WRONG_DATA", lockName: site.name });
     expect(error.message).toContain(site.name);
     const after = await site.state();
