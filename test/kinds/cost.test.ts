@@ -1,4 +1,4 @@
-/** What each kind costs the server, counted where the commands arrive. */
+/** What each kind costs the server, counted by the commands that arrive there. */
 import { expect, test } from "vitest";
 import type { Lock } from "../../src/index.js";
 import { pause, soon, useStage } from "../faults/harness.js";
@@ -9,12 +9,12 @@ const stage = await useStage("standalone");
 
 const counter = await forFile(countCommands(stage.server, { leavesOut: isPresence }));
 
-/** What came of all clients while `work` ran: the names of the commands. */
+/** The names of the commands that arrived from all clients while `work` ran. */
 async function during(work: () => Promise<unknown>): Promise<string[]> {
   await counter.reset();
   await work();
   await counter.settle();
-  // What the test itself asks, and how ioredis sets up the connection that is subscribed.
+  // Commands of the test itself, and of ioredis when it sets up the subscribed connection.
   const others = ["PUBSUB", "PING", "INFO", "CLIENT", "HELLO", "SELECT", "MONITOR"];
   return counter
     .all()
@@ -31,7 +31,7 @@ function lockOf(scene: Scene, kind: Kind, i: number): Lock {
 
 const patient = { pollCap: NEVER };
 
-/** The server has every script that is to be counted, and the client its version. */
+/** Makes the server load every script that is counted, and the client learn the server's version. */
 async function warmUp(lock: Lock): Promise<void> {
   const hold = await lock.lock();
   await (await lock.lock({ owner: hold })).unlock();
@@ -62,7 +62,7 @@ test("an upgrade that is refused costs none", async () => {
   await owner.unlock();
 });
 
-/** Who is waited for, and by whom. */
+/** The kind that is held, and the kind that waits for it. */
 const HANDOVERS = [
   ["lock", "lock"],
   ["fenced", "fenced"],

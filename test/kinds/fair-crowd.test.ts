@@ -1,4 +1,4 @@
-/** Many waiters of one fair lock that leave together: what that costs Redis, and who has to wait for it. */
+/** Many waiters of one fair lock that leave together: what that costs Redis, and which calls have to wait for it. */
 import { describe, expect, test } from "vitest";
 import { KINDS, PLAIN } from "../contract/kinds.js";
 import { type Bed, failOnUnhandledRejections, Stage, script, soon, watch } from "../faults/harness.js";
@@ -6,9 +6,9 @@ import { expectNothingLeft } from "../faults/remains.js";
 import { forFile, until } from "../support/index.js";
 import { keysOf } from "./helpers.js";
 
-/** `HOLDFAST_CROWD=10000` for more. */
+/** The number of waiters; `HOLDFAST_CROWD=10000` for more. */
 const CROWD = Number(process.env.HOLDFAST_CROWD ?? 2_000);
-/** Commands of the clean-up that may be unanswered at a time. */
+/** The most commands of the clean-up that may be unanswered at the same time. */
 const AT_A_TIME = 32;
 
 const FAIR = KINDS.find(({ name }) => name.startsWith("fair")) ?? PLAIN;
@@ -19,7 +19,7 @@ const stage = await forFile(Stage.start(["standalone"]));
 const places = (bed: Bed): Promise<number> =>
   stage.server.call("LLEN", keysOf.queue(bed.name)) as Promise<number>;
 
-/** How often scripts and clients have called a command since the last reset, and how many microseconds Redis needed for it. */
+/** How often scripts and clients called a command since the last reset, and how many microseconds Redis spent on it. */
 async function statsOf(command: string): Promise<{ calls: number; usec: number }> {
   const stats = String(await stage.server.call("INFO", "commandstats"));
   const [, calls = 0, usec = 0] = new RegExp(`cmdstat_${command}:calls=(\\d+),usec=(\\d+)`).exec(stats) ?? [];
@@ -43,7 +43,7 @@ describe("a crowd that leaves in the order in which it came", () => {
     await until("the queue is gone", async () => (await places(bed)) === 0, { timeout: 20_000 });
     const { usec } = await statsOf("evalsha");
     console.log(`${CROWD} that leave cost Redis ${Math.round(usec / 1_000)} ms`);
-    // The first four leave alone, and move all the others up; those behind them go from the end of the queue on.
+    // The first four leave alone, and move all the others up. After that, waiters leave from the end of the queue.
     expect((await statsOf("zincrby")).calls).toBeLessThan(5 * CROWD);
     expect((await statsOf("lrange")).calls).toBeLessThan(CROWD);
     const undos = bed.proxy.count(script("undo", bed.name));
@@ -82,7 +82,7 @@ describe("a crowd that leaves in the order in which it came", () => {
     await until("all are over", () => leaves.every(({ state }) => state === "rejected"), { timeout: 20_000 });
     await until("they have left", async () => (await places(bed)) === stays.length);
     const [first = 0, ...rest] = await scores();
-    // One turn each, as if those before them had never come.
+    // Tickets one turn apart, as if the waiters in between had never come.
     expect(rest.map((score, i) => Math.round((score - first) / 300_000) - i - 1)).toEqual(rest.map(() => 0));
     await hold.unlock();
     for (const call of stays) await ((await soon(call)) as { unlock(): Promise<void> }).unlock();

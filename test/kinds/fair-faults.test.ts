@@ -1,4 +1,4 @@
-/** Fair locks when connections break and servers forget. */
+/** Fair locks when connections break and servers lose their data. */
 import { expect, test } from "vitest";
 import { SOON, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";

@@ -1,4 +1,4 @@
-/** Waiters that leave the queue, by their own will or by death, hold nobody up and leave nothing behind. */
+/** Waiters that leave the queue, by their own will or by death, hold no other waiter up and leave nothing behind. */
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { SOON, soon, useStage, type Watched, watch } from "../faults/harness.js";
@@ -10,19 +10,19 @@ const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
 
 const patient = { pollCap: NEVER };
-/** Of a test in which somebody dies: who stands still for three of them counts as dead, too. */
+/** For tests in which a waiter dies. A process that stands still for three pollCaps counts as dead, too. */
 const pollCap = 1_000;
-/** Redisson's word on the dead: far above the test's time. */
+/** The time after which Redisson takes a waiter for dead, far longer than the test. */
 const fairWaitTimeout = 60_000;
 
-/** The keys of the queue that are there. */
+/** The types of the keys of the queue that exist. */
 async function queueKeys(scene: Scene): Promise<string[]> {
   const { alive, queue, timeouts } = keysOf;
   const states = await Promise.all([queue, timeouts, alive].map((key) => scene.state(key(scene.name))));
   return states.map(({ type }) => type).filter((type) => type !== "none");
 }
 
-/** A process that waits in the queue as number `place`. */
+/** Starts a process that waits in the queue, at `place`. */
 async function waitingProcess(scene: Scene, place: number): Promise<Worker> {
   const worker = await startWorker(bundle());
   await worker.request("start", {
@@ -36,7 +36,7 @@ async function waitingProcess(scene: Scene, place: number): Promise<Worker> {
   return worker;
 }
 
-/** How a waiter of client 1 can end its call, and what the call then says. */
+/** How a call of client 1 can end its wait, and the code of its error. */
 const WAYS = {
   "is aborted": { wait: undefined, code: undefined },
   "times out": { wait: 5_000, code: "WAIT_TIMEOUT" },
@@ -99,7 +99,7 @@ for (const way of ["is aborted", "is ended by the close of its client"] as const
     const hold = await scene.fair(0).lock();
     const { leave } = await leaving(scene, way);
     const next = await scene.parked(2, () => scene.fair(2).lock());
-    // The news that it is its turn does not reach the head, nor does its farewell reach the server.
+    // The head does not hear that it is its turn, and its leaving does not reach the server.
     scene.bed(1).proxy.stall();
     await hold.unlock();
     expect(await scene.fair(0).isLocked()).toBe(false);
@@ -146,7 +146,7 @@ test("a paused head keeps its turn until three poll caps are over, and after tha
   const [, over] = words.find(([waiter]) => waiter === head) ?? [];
   await hold.unlock();
   const next = await soon(behind);
-  // How old its last sign of life was only the server can tell.
+  // Only the server can tell how old the head's last sign of life was.
   expect(await scene.now()).toBeGreaterThanOrEqual(over ?? Number.POSITIVE_INFINITY);
   worker.resume();
   await scene.untilQueued(1);

@@ -1,4 +1,4 @@
-/** First come first served, over processes and clients, whatever their clocks say, with nobody overtaking. */
+/** First come, first served, over processes and clients with any clocks; no call overtakes another. */
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
@@ -14,7 +14,7 @@ const bundle = bundledWorker("../kinds/lock-worker.ts");
 
 const patient = { pollCap: NEVER };
 
-/** Calls one after the other, each once the one before it has its place; returns in which order they had the lock. */
+/** Makes calls one after the other, each when the one before is in the queue; `order` is that of their grants. */
 async function queueUp(
   scene: Scene,
   clients: readonly number[],
@@ -86,7 +86,7 @@ test("a try that does not wait takes no place, and does not overtake a queue who
   expect(await scene.queue()).toEqual([]);
   const head = await scene.parked(1, () => scene.fair(1).lock());
   expect(await scene.queue()).toHaveLength(1);
-  // The head hears of nothing for a while.
+  // The head gets no message for a while.
   scene.bed(1).proxy.stall();
   await hold.unlock();
   expect(await scene.fair(0).isLocked()).toBe(false);

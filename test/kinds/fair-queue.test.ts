@@ -1,4 +1,4 @@
-/** The queue on the server: who counts as alive, beside Redisson's waiters, and what keeping a place costs. */
+/** The queue on the server: which waiters count as alive, beside Redisson's, and what it costs to keep a ticket. */
 import { expect, test } from "vitest";
 import { recordEvents } from "../contract/helpers.js";
 import { pause, SOON, soon, useStage, watch } from "../faults/harness.js";
@@ -9,7 +9,7 @@ const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 
-/** Puts a waiter at the end of the queue as Redisson would; without `score` as one whose time was lost. */
+/** Adds a waiter to the end of the queue, as Redisson would; without `score` a waiter whose time-out key was lost. */
 async function enqueue(scene: Scene, waiter: string, score?: number): Promise<void> {
   if (score !== undefined) await scene.call("ZADD", keysOf.timeouts(scene.name), score, waiter);
   await scene.call("RPUSH", keysOf.queue(scene.name), waiter);
@@ -55,13 +55,13 @@ test("live waiters keep their places while a holder renews for much longer than 
   }
   const queue = await scene.queue();
   const renewals = (): number => seen.filter(({ name }) => name === "renewed").length;
-  // For 7.5 seconds: the first place would last 6.5 without being raised, and its word on who is alive 4.5.
+  // For 7.5 seconds. Without renewal the first ticket would last 6.5 s, and the sign that its waiter is alive 4.5 s.
   while (renewals() < 5) {
-    // Tries of others take the dead away, and would take these.
+    // Tries of other clients remove dead waiters from the queue, and would remove these.
     expect(await scene.fair(3).tryLock()).toBeNull();
     expect(hold.isHeld).toBe(true);
     const now = await scene.now();
-    // Redisson knows no other word on who is alive.
+    // Redisson reads only these time-outs to know which waiters are alive.
     expect(Math.min(...(await scores(scene, keysOf.timeouts)))).toBeGreaterThan(now);
     expect(await scene.queue()).toEqual(queue);
     await pause(50);

@@ -12,14 +12,14 @@ const bundle = bundledWorker("../kinds/lock-worker.ts");
 
 const fenced = (scene: Scene, i = 0): FencedLock => scene.client(i).getFencedLock(scene.name);
 
-/** What the server has drawn last. */
+/** The last token of the server's counter. */
 async function drawn(scene: Scene): Promise<bigint> {
   const state = await scene.state(keysOf.counter(scene.name));
   expect(state).toMatchObject({ type: "string", ttl: -1 });
   return BigInt(state.value as string);
 }
 
-/** Takes the lock and gives it back; the token is the counter's. */
+/** Takes the lock and gives it back; its token must be that of the counter. */
 async function draw(scene: Scene, i = 0): Promise<bigint> {
   const hold = await fenced(scene, i).lock();
   const { token } = hold;

@@ -1,4 +1,4 @@
-/** Calls that are given up at the worst moments: while a try is on its way, and just when the lock becomes theirs. */
+/** Calls that are given up at the worst moments: while a try is on its way, and just when they get the lock. */
 import { expect, test } from "vitest";
 import { soon, useStage, type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -11,14 +11,14 @@ const ROUNDS = 12;
 
 type Waiting = "fair" | "write" | "read";
 
-/** What the server keeps of those who wait. */
+/** The number of waiters that the server knows. */
 async function places(scene: Scene): Promise<number> {
   const { queue, writers } = keysOf;
   const states = await Promise.all([queue, writers].map((key) => scene.state(key(scene.name))));
   return states.reduce((sum, { value }) => sum + (Array.isArray(value) ? value.length : 0), 0);
 }
 
-/** Lets the event loop turn so many times. */
+/** Lets the event loop turn that many times. */
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -54,7 +54,7 @@ for (const kind of ["fair", "write"] as const) {
   });
 }
 
-/** What is held first, who waits for it and gives up at its release, and who is to have it then. */
+/** The kind that is held, the waiting kind that is given up at the release, and the kind that must get the lock then. */
 const RACES: readonly (readonly [held: Waiting, leaving: Waiting, next: Waiting])[] = [
   ["fair", "fair", "fair"],
   ["write", "write", "write"],
@@ -76,7 +76,7 @@ test.each(RACES)(
       await turns(round);
       controller.abort(new Error("enough"));
       await released;
-      // Granted before it was given up, it has to be given back.
+      // If the call was granted before it was given up, the test gives the lock back.
       await until("the first call is over", () => head.state !== "pending");
       await head.value?.unlock();
       await (await soon(behind)).unlock();

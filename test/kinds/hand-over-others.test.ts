@@ -1,6 +1,6 @@
 /**
- * A lock that goes from hand to hand inside one process does not stay there: who waits elsewhere has it within a bounded
- * number of hand-overs, whoever that is; and over several processes nobody comes off badly.
+ * A lock that goes from hand to hand inside one process does not stay there: a waiter elsewhere, whichever it is, gets
+ * it within a bounded number of hand-overs; and of several processes each gets its share.
  */
 import type { Redis } from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -15,16 +15,16 @@ import type { Loops } from "./hand-over-worker.js";
 import { NEVER, Scene } from "./helpers.js";
 
 const TASKS = 20;
-/** Hand-overs in a row before others are asked. */
+/** A bound for the hand-overs of one turn: the policy makes four, or as many as fit into SHORTEST_TIME. */
 const RUN = 16;
-/** Milliseconds for which they are not asked in any case: a fast server does more than a run in that time. */
+/** Milliseconds before which others are never asked: a fast server does more than RUN hand-overs in that time. */
 const SHORTEST_TIME = 8;
-/** Who is offered the lock may lose the race for it now and then. */
+/** How often a waiter that is offered the lock may lose the race for it. */
 const RACES = 3;
-/** The same where a message takes the long way over the nodes of a cluster. */
+/** The same on a cluster, where a message takes longer because it goes from node to node. */
 const RACES_ON_CLUSTER = 10;
 const REPEATS = 40;
-/** Milliseconds within which the lock is released to everybody more than once. */
+/** Milliseconds within which the lock is released to all processes more than once. */
 const POLLING = 15_000;
 
 const workerFile = bundledWorker("../kinds/hand-over-worker.ts");
@@ -56,17 +56,17 @@ class Crowd implements AsyncDisposable {
   }
 }
 
-/** What the crowd did while another waited for the lock. */
+/** What the crowd did while another client waited for the lock. */
 interface Meanwhile {
-  /** So often it had the lock. */
+  /** How often the crowd had the lock. */
   readonly grants: number;
   /** Milliseconds. */
   readonly time: number;
-  /** Chances that the other heard of: a busy machine makes it lose more races. */
+  /** Chances that the other client heard of: on a busy machine it loses more races. */
   readonly chances: number;
 }
 
-/** Of several takes of another, one after the other; `visit` resolves with the chances that it heard of. */
+/** Several visits of another client, one after the other; `visit` resolves with the chances that it heard of. */
 async function takeTurns(crowd: Crowd, repeats: number, visit: () => Promise<number>): Promise<Meanwhile[]> {
   const meanwhile: Meanwhile[] = [];
   for (let i = 0; i < repeats; i++) {
@@ -80,7 +80,10 @@ async function takeTurns(crowd: Crowd, repeats: number, visit: () => Promise<num
   return meanwhile;
 }
 
-/** Most waited for no longer than `races` chances to have the lock took, and nobody for longer than as many besides those that it heard of. */
+/**
+ * Most visits waited no longer than `races` chances to get the lock take. No visit waited longer than that, plus the
+ * chances that it heard of.
+ */
 function expectTurns(what: string, meanwhile: readonly Meanwhile[], races: number): void {
   const sorted = meanwhile.map(({ grants }) => grants).sort((a, b) => a - b);
   console.info(`${what}: median ${sorted[sorted.length >> 1]}, most ${sorted.at(-1)}`);
@@ -93,14 +96,16 @@ function expectTurns(what: string, meanwhile: readonly Meanwhile[], races: numbe
   expect(overdue(() => races).length).toBeLessThan(meanwhile.length / 2);
 }
 
-/** What a lock of ours hears of nobody can count. */
+/**
+ * Takes the lock and gives it back. Returns 0, because the messages that a lock of ours hears cannot be counted here.
+ */
 async function visit(lock: Lock): Promise<number> {
   const hold = await lock.lock();
   await hold.unlock();
   return 0;
 }
 
-/** Takes it if it is free, as Redisson's scripts do; else its TTL. */
+/** Takes the lock if it is free, as Redisson's scripts do; otherwise returns its TTL. */
 const TRY = `
 if redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], unpack(ARGV, 2))
@@ -112,7 +117,7 @@ const GIVE_BACK = `
 redis.call('DEL', KEYS[1])
 return redis.call('PUBLISH', KEYS[2], '0')`;
 
-/** Waits as Redisson does: subscribes, and tries on each message. */
+/** Waits as Redisson does: subscribes, and tries after each message. */
 class Java implements AsyncDisposable {
   readonly #redis: Redis;
   readonly #subscriber: Redis;
@@ -194,7 +199,7 @@ describe.each(PASSED.map((kind) => [kind.name, kind] as const))("%s: a crowd in 
   });
 });
 
-/** A cluster with classic pub/sub does not say how many listen. */
+/** A cluster with classic pub/sub does not say how many clients listen. */
 describe.each([
   ["sharded", true],
   ["classic", false],
@@ -230,21 +235,21 @@ describe.each([
       await until("it went round again", () => crowd.grants > before + 400);
       const runs = Math.min(400 / RUN, (performance.now() - begun) / SHORTEST_TIME);
       const released = bed.proxy.count(script("release"));
-      // Where they are counted, only after a second, or for who was trying at the moment.
+      // If listeners are counted, the lock is released only after a second, or to a call that is just trying.
       if (shardedPubSub) expect(released).toBeLessThan(bed.proxy.count(PASS) / 8);
-      // After each run it waits a while for those who may be there.
+      // Otherwise the process releases the lock after each run, and waits a while for listeners that may be there.
       else expect(released).toBeGreaterThanOrEqual(runs / 4);
     }
   });
 });
 
-/** 1 when all have as much, 1/n when one has it all (Jain, Chiu and Hawe 1984). */
+/** Jain's fairness index: 1 if all have the same share, 1/n if one of n has everything (Jain, Chiu and Hawe 1984). */
 function jain(shares: readonly number[]): number {
   const sum = shares.reduce((total, each) => total + each, 0);
   return sum ** 2 / (shares.length * shares.reduce((total, each) => total + each ** 2, 0));
 }
 
-/** Processes that take one lock in a loop, each as often as it comes to it, until it was taken so often in all. */
+/** Processes that take one lock in a loop, each as often as it can, until all together have taken it that often. */
 async function compete(tasks: number, takes: number): Promise<number[][]> {
   const name = `compete-${tasks}`;
   const redis = stage.server.connect();
@@ -253,7 +258,7 @@ async function compete(tasks: number, takes: number): Promise<number[][]> {
     const start: Loops = { port: stage.server.port, name, tasks, takes };
     await Promise.all(workers.map((worker) => worker.request("start", start)));
     const counts = await Promise.all(workers.map((worker) => worker.request<number[]>("loop")));
-    // What each read and wrote under the lock: no update is lost.
+    // Each task has read and written this under the lock: no update is lost.
     const sum = counts.flat().reduce((total, each) => total + each, 0);
     expect(Number(await redis.get(`${name}-count`))).toBe(sum);
     expect(sum).toBeGreaterThanOrEqual(takes);

@@ -1,4 +1,4 @@
-/** A process whose tasks take one lock in a loop, and count what they had of it by reading and writing under it. */
+/** A process whose tasks take one lock in a loop; each grant is counted by a read and a write under the lock. */
 import { Redis } from "ioredis";
 import { LockClient } from "../../src/index.js";
 
@@ -6,7 +6,7 @@ export interface Loops {
   readonly port: number;
   readonly name: string;
   readonly tasks: number;
-  /** In all processes together. */
+  /** The number of takes in all processes together. */
   readonly takes: number;
 }
 
@@ -28,7 +28,7 @@ async function loop(): Promise<number> {
   }
 }
 
-/** What `worker.request` can ask for. */
+/** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
   start: async (start: Loops) => {
     loops = start;
@@ -37,7 +37,7 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
     client = new LockClient(redis);
     await client.ready();
   },
-  /** How often each task had the lock. */
+  /** Returns how often each task had the lock. */
   loop: () => Promise.all(Array.from({ length: loops?.tasks ?? 0 }, loop)),
   close: async () => {
     await client?.close({ timeout: 0 });

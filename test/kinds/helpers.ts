@@ -1,4 +1,4 @@
-/** What the tests of the kinds share: clients on one server, what the server has of a lock, and who waits for it. */
+/** What the tests of the kinds share: clients on one server, and the server's state of a lock and its waiters. */
 import { expect } from "vitest";
 import {
   fairAlive,
@@ -13,7 +13,7 @@ import { NamedBeds } from "../faults/beds.js";
 import { type Bed, SOON, type Stage } from "../faults/harness.js";
 import { until } from "../support/index.js";
 
-/** Names of keys. */
+/** The names of a lock's keys. */
 export const keysOf: Readonly<
   Record<"alive" | "counter" | "queue" | "timeouts" | "writers", (name: string) => string>
 > & { readonly hold: typeof readHold } = {
@@ -25,10 +25,10 @@ export const keysOf: Readonly<
   writers: waitingWriters,
 };
 
-/** Far above any test's time: who is woken by the poll fails. */
+/** Longer than any test, so a waiter that only the poll would wake fails. */
 export const NEVER = 30_000;
 
-/** Clients on one server, all of which use the lock that is named after the first one's bed. */
+/** Clients on one server. All use the lock that is named after the first one's bed. */
 export class Scene extends NamedBeds {
   readonly #stage: Stage;
 
@@ -60,12 +60,12 @@ export class Scene extends NamedBeds {
     return this.client(i).getReadWriteLock(this.name, { preferWriters }).writeLock();
   }
 
-  /** One command, past all clients. */
+  /** Sends one command, past all clients. */
   call(...command: (string | number)[]): Promise<unknown> {
     return this.#stage.server.call(...command);
   }
 
-  /** Milliseconds that a key has to go. */
+  /** The remaining milliseconds of a key. */
   async ttl(key?: string): Promise<number> {
     return (await this.state(key)).ttl;
   }
@@ -79,7 +79,7 @@ export class Scene extends NamedBeds {
     return until(`${length} are queued`, async () => (await this.queue()).length === length, { timeout });
   }
 
-  /** Soon nothing of the lock is left but markers, which lapse, and the fencing counter, which must not. */
+  /** Soon only markers are left of the lock, which expire, and the fencing counter, which must not expire. */
   async expectNothingLeft(): Promise<void> {
     const left = async (): Promise<string[]> =>
       Object.keys(await this.bed(0).keys()).filter(
@@ -95,10 +95,10 @@ export class Scene extends NamedBeds {
   }
 }
 
-/** Keys that say that something is over. */
+/** Keys that say that a call or an owner is over. */
 const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
 
-/** How many of these are inside at a time, at most. */
+/** Counts how many visits there are at the same time, at most. */
 export class Room {
   inside = 0;
   most = 0;
@@ -113,7 +113,7 @@ export class Room {
   }
 }
 
-/** Gives back what is held; for the end of a test. */
+/** Gives the holds back; for the end of a test. */
 export async function unlockAll(holds: readonly Hold[]): Promise<void> {
   await Promise.all(holds.map((hold) => hold.unlock()));
 }

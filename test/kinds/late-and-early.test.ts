@@ -1,4 +1,4 @@
-/** Interleavings that once went wrong: answers on their way, copies that come late, clocks that say more than timers. */
+/** Interleavings that once went wrong: answers on their way, copies that come late, clocks that are ahead of timers. */
 import { expect, test } from "vitest";
 import { waitingWriters, writeField } from "../../src/base/names.js";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
@@ -27,7 +27,7 @@ function connect(options: LockClientOptions = {}, through: RedisServer | FaultPr
   return forTest(new LockClient(connectionLike(through.connect()), { ...UNHURRIED, ...options }));
 }
 
-/** Commands that run this script. */
+/** Matches the commands that run this script. */
 function runs({ modern, legacy }: Pick<typeof lockRenew, "modern" | "legacy">) {
   const { sha1, text } = server.hasFeaturesOf("7.0.0") ? modern : legacy;
   return (command: readonly string[]) => command.includes(sha1) || command.includes(text);
@@ -35,7 +35,7 @@ function runs({ modern, legacy }: Pick<typeof lockRenew, "modern" | "legacy">) {
 
 const freshName = (): string => `name ${++names}`;
 
-/** Milliseconds that the event loop stands still. */
+/** Stalls the event loop for that many milliseconds. */
 function stall(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
@@ -61,7 +61,7 @@ test.each<[string, (client: LockClient, name: string) => Lock, Parameters<typeof
     await until("it was executed", async () => (await ttlOf(name)) > 5_500);
     await Promise.all([inner.unlock(), renewed]);
     proxy.restore();
-    // In this order, since either gets less while the process stands still.
+    // The TTL is read before `remaining`, because both fall while the process stands still.
     const ttl = await ttlOf(name);
     expect(ttl).toBeGreaterThan(outer.remaining - 50);
     await outer.unlock();
@@ -150,7 +150,8 @@ test("waiters keep their order through a stall of Redis while the lock is held",
   const a = await wait(first, "a");
   const b = await wait(second, "b");
   own.pause();
-  // Longer than a waiter counts as alive: a stall of that length is the subject, and nothing else shows it.
+  // The stall itself is the subject: it lasts longer than a waiter counts as alive. Nothing shows its end, so this
+  // sleeps.
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   own.resume();
   const words = async () => {
@@ -167,7 +168,7 @@ test("waiters keep their order through a stall of Redis while the lock is held",
 
 test("a read hold that is over by the clock stands in nobody's way to write", async () => {
   const client = connect();
-  // The lease counts from when the command is sent: not while a connection is made.
+  // First the connection: the lease counts from when the command is sent.
   await client.ready();
   const sides = client.getReadWriteLock(freshName());
   await client.scope(async () => {

@@ -1,4 +1,4 @@
-/** A process that takes, waits for and gives back locks of any kind when asked, and says when it has been granted one. */
+/** A process that takes, waits for and gives back locks of any kind on request, and reports when it was granted one. */
 import { Redis } from "ioredis";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 
@@ -10,12 +10,12 @@ export interface Start {
 }
 
 export interface Take {
-  /** What the test calls this hold. */
+  /** The test's name for this hold. */
   readonly id: string;
   readonly lease?: number;
 }
 
-/** Of the message `granted`. */
+/** The payload of the message `granted`. */
 export interface Granted {
   readonly id: string;
   readonly ownerId: string;
@@ -47,7 +47,7 @@ async function take({ id, lease }: Take, emit: Emit): Promise<string> {
   return hold.ownerId;
 }
 
-/** What `worker.request` can ask for. */
+/** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never, emit: Emit) => Promise<unknown>> = {
   start: async (start: Start) => {
     redis = new Redis({ port: start.port, host: "127.0.0.1" });
@@ -57,7 +57,7 @@ export const handlers: Record<string, (payload: never, emit: Emit) => Promise<un
     lock = lockOf(start, client);
   },
   take,
-  /** Takes the lock, notes that in the list `log` on the server, and gives it back. */
+  /** Takes the lock, adds `id` to the list `log` on the server, and gives the lock back. */
   visit: async ({ id, log }: { id: string; log: string }) => {
     await theLock().run(() => redis?.rpush(log, id));
   },

@@ -1,4 +1,7 @@
-/** What the names `a` and `{a}` share: all keys and channels beside the lock's own, since Redisson braces `a` there. */
+/**
+ * What the names `a` and `{a}` share: all keys and channels beside the lock's own key, because Redisson puts `a` in
+ * braces there.
+ */
 import { expect, test } from "vitest";
 import { useStage, watch } from "../faults/harness.js";
 import { keysOf, NEVER, Scene } from "./helpers.js";

@@ -1,4 +1,6 @@
-/** A reader whose process dies lapses by its own lease: nobody's renewal keeps it alive, and nobody waits for longer. */
+/**
+ * A reader whose process has died ends by its own lease: no renewal of others keeps it alive, and no call waits longer.
+ */
 import { expect, test } from "vitest";
 import { recordEvents } from "../contract/helpers.js";
 import { bundledWorker } from "../faults/build-worker.js";
@@ -12,7 +14,7 @@ const LEASE = 4_500;
 const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
 
-/** A process that reads, and how the server knows it. */
+/** Starts a process that reads; `ownerId` is its wire id. */
 async function readingProcess(scene: Scene): Promise<{ worker: Worker; ownerId: string }> {
   const worker = await startWorker(bundle());
   await worker.request("start", {
@@ -44,7 +46,7 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
     timeout: SOON,
   });
   expect(performance.now() - killed).toBeLessThan(LEASE + SLACK);
-  // Each of the ten at least once more since it has lapsed.
+  // Until each of the ten was renewed once more after the end of that lease.
   const enough = Math.max(5 * 10, renewals + 2 * 10);
   await until("the others have been renewed for longer than a lease", () => renewals >= enough, {
     timeout: SOON,

@@ -1,4 +1,4 @@
-/** A writer goes on as a reader without a gap: waiting readers come in at once, writers stay out. */
+/** A writer goes on as a reader without a gap: waiting readers get the lock at once, writers stay out. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { SOON, useStage } from "../faults/harness.js";

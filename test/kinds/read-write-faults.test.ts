@@ -1,4 +1,4 @@
-/** Both sides when replies are lost, connections drop, calls run beside each other and servers forget. */
+/** Both sides when replies are lost, connections break, calls run in parallel, and servers lose their data. */
 import { expect, test } from "vitest";
 import { SOON, soon, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -98,7 +98,7 @@ test("a release that comes while the answer to a try is on its way wakes the try
   await using scene = await Scene.of(stage, {}, { ...patient, split: true });
   const hold = await scene.write(0).lock();
   const reader = await scene.parked(1, () => scene.read(1).lock());
-  // The refusal of the writer arrives after the message of the release, on another connection.
+  // The refusal of the writer arrives after the message of the release, because that comes on another connection.
   scene.bed(1).proxy.delayReplies(NEVER, scene.own);
   const writer = watch(scene.write(1).lock());
   await until("it is marked", async () => (await scene.state(keysOf.writers(scene.name))).type === "zset");

@@ -1,4 +1,4 @@
-/** Waiting writers go before readers that come later, and hold nobody up once they have gone. */
+/** Waiting writers go before readers that come later, and hold no reader up once they have gone. */
 import { expect, test } from "vitest";
 import type { Hold, Lock } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
@@ -11,12 +11,12 @@ const stage = await useStage("standalone");
 const bundle = bundledWorker("../kinds/lock-worker.ts");
 
 const patient = { pollCap: NEVER };
-/** The longest that a reader of these tests stays. */
+/** The longest section of a reader in these tests. */
 const SECTION = 50;
-/** On an idle machine the writer is in within two sections. */
+/** A bound for a busy machine; on an idle one the writer has the lock within two sections. */
 const MARGIN = SLACK;
 
-/** Twenty readers over clients 0 and 1 that come again as soon as they have left; resolves when there is always one. */
+/** Twenty readers of clients 0 and 1 that read again as soon as they have left; resolves when at any time one reads. */
 async function readerStream(scene: Scene): Promise<{ end: () => Promise<void>; reads: () => number }> {
   let [reads, ended] = [0, false];
   const loop = async (read: Lock, i: number): Promise<void> => {
@@ -123,7 +123,7 @@ for (const way of ["is aborted", "times out", "is ended by the close of its clie
   });
 }
 
-/** The writers that the server knows to wait. */
+/** The waiting writers that the server knows. */
 async function marked(scene: Scene): Promise<string[]> {
   const { value } = await scene.state(keysOf.writers(scene.name));
   return ((value ?? []) as [string, number][]).map(([writer]) => writer);
@@ -161,11 +161,12 @@ test("all writers of a process that wait go before readers that came later, what
   const write = async (n: number): Promise<void> => {
     const writing = await scene.write(1).lock();
     order.push(`write ${n}`);
-    // Long enough for a turn, of which the hand-overs that follow are the rest.
+    // Longer than the shortest turn, so that each turn is over after the hand-overs that follow.
     if (n % 5 === 1) await pause(10);
     await writing.unlock();
   };
-  // Of two who listen in one process it is not known whether others listen, too: each turn ends with a release for all.
+  // A reader of the same process listens too, so it is not known whether other processes listen: each turn ends with a
+  // release to all.
   const beside = await scene.parked(1, () => scene.read(1).run(() => {}));
   const writers = Array.from({ length: 61 }, (_, n) => watch(write(n)));
   await until("they are known", async () => (await marked(scene)).length > 0);
@@ -202,7 +203,7 @@ test("a writer whose process stood still until its mark lapsed goes before the r
   const writer = await scene.parked(1, () => scene.write(1).run(() => void order.push("write")));
   const awake = performance.now() + 4 * pollCap;
   while (performance.now() < awake);
-  // Before any of its timers: these are sent one behind the other.
+  // Both commands are sent in this order before any timer of the client fires.
   const look = ["return redis.call('EXISTS', KEYS[1])", 1, keysOf.writers(scene.name)];
   const mark = scene.bed(1).redis.eval(...(look as never[]));
   const tried = scene.read(1).tryLock();
@@ -231,7 +232,7 @@ test("a writer whose process stands still counts as dead after three poll caps; 
   const beside = await scene.read(0).lock({ wait: SOON });
   worker.resume();
   await until("it is marked again", isMarked);
-  // Its process may stand still once more before it is asked whether that keeps readers out.
+  // The writer's process may stand still again before the reader's try, so the try is repeated.
   await until("it keeps readers out again", async () => {
     const tried = await scene.read(0).tryLock();
     await tried?.unlock();
@@ -261,7 +262,8 @@ test("a waiting writer that is killed keeps readers out for three poll caps, and
   const marks = ((await scene.state(keysOf.writers(scene.name))).value ?? []) as [string, number][];
   const beside = await scene.read(0).lock({ wait: SOON });
   const waited = performance.now() - killed;
-  // How old its mark was when it died only the server can tell: its process may have stood still before.
+  // Only the server can tell how old the writer's mark was when it died, because its process may have stood still
+  // before.
   for (const [, over] of marks) expect(await scene.now()).toBeGreaterThanOrEqual(over);
   expect(waited).toBeLessThan(3 * pollCap + SLACK);
   await unlockAll([reading, beside]);

@@ -1,4 +1,4 @@
-/** Many readers or one writer, over several clients; both sides reentrant; each side asked and forced on its own. */
+/** Many readers or one writer, over several clients; both sides re-enter; each side has its own queries and force. */
 import { expect, test } from "vitest";
 import { soon, useStage } from "../faults/harness.js";
 import { keysOf, NEVER, Scene } from "./helpers.js";

@@ -1,4 +1,4 @@
-/** A reader cannot become a writer and is told so at once; sibling runs are no reason to refuse, they take turns. */
+/** A reader cannot become a writer, and is refused at once; sibling runs take turns instead of being refused. */
 import { expect, test } from "vitest";
 import { type Hold, isLockError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
@@ -10,7 +10,7 @@ const stage = await useStage("standalone");
 
 const patient = { pollCap: NEVER };
 
-/** All ways to ask for the write side are refused, without a word to the server. */
+/** Every way to ask for the write side is refused, and sends nothing to the server. */
 async function expectRefused(scene: Scene): Promise<void> {
   const write = scene.write(0);
   const fn = () => {
@@ -32,7 +32,7 @@ async function expectRefused(scene: Scene): Promise<void> {
   expect(scene.asked(0)).toBe(before);
 }
 
-/** The refused reader reads on, and no waiting writer is in other readers' way. */
+/** The refused reader still has its hold, and no waiting writer keeps other readers out. */
 async function expectUnharmed(scene: Scene, reading: Hold): Promise<void> {
   expect(reading.isHeld).toBe(true);
   expect((await scene.state()).value).toEqual({ mode: "read", [reading.ownerId]: "1" });

@@ -1,4 +1,4 @@
-/** Readers who wait behind a writer are let in together, by few scripts; each has a hold and a lease of its own. */
+/** Readers that wait behind a writer get the lock together, by few scripts; each has a hold and a lease of its own. */
 import { expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
@@ -17,7 +17,7 @@ import { keysOf, NEVER } from "./helpers.js";
 
 const READERS = 250;
 const kind = KINDS.find(({ name }) => name === "read side") as Kind;
-/** The first try of one that is let in tells the others. */
+/** Few, because the first granted try tells the other readers, and one script takes many of them. */
 const MOST_SCRIPTS = 8;
 
 failOnUnhandledRejections();
@@ -30,10 +30,10 @@ interface Wait extends AsyncDisposable {
   readonly controllers: readonly AbortController[];
 }
 
-/** The i-th one's lease. */
+/** The lease of reader `i`. */
 const leaseOf = (i: number): number => 30_000 + 100 * i;
 
-/** Readers of one client, and a writer of another, for whom they wait. */
+/** Readers of one client that wait for a writer of another client. */
 async function lineUp(readers: number = READERS): Promise<Wait> {
   const bed = await stage.bed({ kind, client: { pollCap: NEVER } });
   const other = await stage.bed({ kind });
@@ -49,7 +49,7 @@ async function lineUp(readers: number = READERS): Promise<Wait> {
   return { bed, writer, readers: calls, controllers, [Symbol.asyncDispose]: dispose };
 }
 
-/** The lock's hash is made of these holds, each with its own lease and counted once. */
+/** The lock's hash has exactly these holds, each with its own lease and counted once. */
 async function expectEach(bed: Bed, holds: readonly (readonly [Hold, number])[]): Promise<void> {
   const keys: Record<string, KeyState> = await bed.keys();
   const counts = Object.fromEntries(holds.map(([{ ownerId }]) => [ownerId, "1"]));
@@ -86,7 +86,7 @@ test("those that are aborted in the moment of their try leave nothing, and the o
   const gone = [0, 7, 120, 249];
   let tries = 0;
   const off = bed.proxy.onCommand(({ command }) => {
-    // The second one carries those that were told by the first.
+    // The second try carries the readers that the first grant has told.
     if (!script("acquire")(command) || ++tries !== 2) return;
     for (const i of gone) controllers[i]?.abort("enough");
   });
@@ -94,7 +94,7 @@ test("those that are aborted in the moment of their try leave nothing, and the o
   await until("all calls are over", () => readers.every(({ state }) => state !== "pending"));
   off();
   const kept = readers.flatMap(({ value }, i) => (value ? [[value, leaseOf(i)] as const] : []));
-  // The first in line has it before.
+  // The first reader of the queue has the lock before that, so it may keep it.
   expect(kept.length).toBeGreaterThanOrEqual(READERS - gone.length);
   expect(kept.length).toBeLessThan(READERS);
   for (const i of gone) if (!readers[i]?.value) expect(readers[i]?.error).toBe("enough");
