@@ -1,4 +1,4 @@
-/** Histories made by hand, each with one thing wrong or just not. */
+/** Histories made by hand: each has one mistake, or is right by a narrow margin. */
 import { expect, test } from "vitest";
 import { type Ask, check, type FindingKind, type History } from "./checker.js";
 import { tally } from "./order.js";
@@ -21,7 +21,7 @@ interface Stay {
   readonly torn?: boolean;
 }
 
-/** A stay in the lock "a" from a millisecond on; its id is `process@from`. */
+/** A stay in lock "a" that begins at that millisecond; its id is `process@from`. */
 function stay(from: number, options: Stay): Section {
   const {
     by = "p",
@@ -59,7 +59,7 @@ function placed(at: number, before: Place["before"]): Place {
   return { at: BigInt(at) * MS, before };
 }
 
-/** A writer that stood in line before readers. */
+/** A writer that waited in the queue before later readers. */
 function writer(from: number, options: Stay & { inLine: number }): Section {
   return { ...stay(from, options), place: placed(options.inLine, "readers") };
 }
@@ -270,7 +270,7 @@ test.each(shared)("shared: %s", (_, history, found) => {
   expect(kinds(history)).toEqual(found);
 });
 
-/** The writer stands in line behind a stay of its own process that ends at 50; the second reader passes it at 200. */
+/** The writer waits behind a stay of its own process that ends at 50; the second reader overtakes it at 200. */
 const passedLate = [
   stay(0, { left: 50 }),
   reader(100, { by: "q", asked: 5, left: 210 }),

@@ -1,6 +1,6 @@
 /**
- * Says what a history proves against a lock. Pure: it is given what happened, and knows nothing of Redis or of any
- * lock's inside.
+ * Says what a history proves against a lock. Pure: it gets a record of what happened, and knows nothing of Redis or of
+ * how a lock works.
  */
 import { findOvertaken, findTokenSlips } from "./order.js";
 import {
@@ -17,28 +17,28 @@ import {
   wasInside,
 } from "./sections.js";
 
-/** A counter that is only changed inside its lock, by a read and a later write. */
+/** A counter that is changed only inside its lock, by a read and a later write. */
 export interface Counter {
   readonly lock: string;
   readonly value: number;
-  /** How many writes were executed: each carried its receipt in the same transaction. */
+  /** How many writes were executed. Each left its receipt in the same transaction. */
   readonly writes: number;
 }
 
-/** What the server showed of a lock that nobody should have had. */
+/** What the server showed of a lock that no process should have held. */
 export interface Sighting {
   readonly lock: string;
-  /** The key that is there; absent for the lock itself. */
+  /** The key that was found; absent for the lock itself. */
   readonly key?: string;
   readonly at: bigint;
-  /** As PTTL: -2 free, -1 without end. */
+  /** The answer of PTTL: -2 if the lock is free, -1 if it has no TTL. */
   readonly ttl: number;
 }
 
 /** A call that was still waiting when the history ended. */
 export interface Ask {
   readonly lock: string;
-  /** It wanted to share. */
+  /** Whether the call wanted to share the lock. */
   readonly shared?: boolean;
   readonly askedAt: bigint;
   readonly until: bigint;
@@ -51,22 +51,22 @@ export interface History {
   readonly sightings?: readonly Sighting[];
   readonly asks?: readonly Ask[];
   readonly outages?: readonly Outage[];
-  /** Of each process: it stood still, and whoever waits there may have lost its place in a line. */
+  /** When each process stood still: its waiters may have lost their places in a queue. */
   readonly stalls?: ReadonlyMap<string, readonly Outage[]>;
-  /** By so much any timer of a process was late at the most, in nanoseconds: what such a machine does in a moment takes longer. */
+  /** The most nanoseconds by which a timer of any process was late: on such a machine, brief actions take longer too. */
   readonly lag?: bigint;
-  /** Locks that were taken from their holders by force, or forgotten by their server: stays there may overlap. */
+  /** Locks that were taken by force, or forgotten by their server: stays there may overlap. */
   readonly forced?: ReadonlySet<string>;
 }
 
 export interface Limits {
-  /** Milliseconds: the longest lease that a process could have been granted just before it died. */
+  /** Milliseconds: the longest lease that a process may have been granted just before it died. */
   readonly lease: number;
-  /** Milliseconds granted to the machine wherever a time is measured. */
+  /** Milliseconds of tolerance wherever a time is measured. */
   readonly margin: number;
-  /** Milliseconds for which a free lock may keep somebody waiting who asked for it. */
+  /** Milliseconds for which a free lock may keep a call waiting that wants it. */
   readonly patience: number;
-  /** Milliseconds for which one who died in a line may hold up those behind; 0 where there is none. Default 0. */
+  /** Milliseconds for which a dead waiter may hold up the waiters behind it; 0 for locks without a queue. Default 0. */
   readonly absence?: number;
 }
 
@@ -139,8 +139,8 @@ function latest(sections: readonly Section[], deaths: Deaths): Section | undefin
 }
 
 /**
- * The witness is a register inside the lock, so its order is that of one server and not of clocks. A short lease may be
- * over when the entry is written.
+ * The witness is a register that is changed inside the lock, so its order is that of one server and not of clocks. A
+ * short lease may be over when the entry is written.
  */
 function findIntrusions(sections: readonly Section[], deaths: Deaths): Finding[] {
   const byId = new Map(sections.map((section) => [section.id, section]));
@@ -155,7 +155,7 @@ function findIntrusions(sections: readonly Section[], deaths: Deaths): Finding[]
   );
 }
 
-/** Whoever left in order had signed out of the register first, unless its lease ended before that arrived there. */
+/** A holder that left in order had left the register before, unless its lease ended before that command arrived. */
 function isOver(section: Section, next: Section, deaths: Deaths): boolean {
   const { leftAt, lostAt, deadline } = section;
   const lapsed = deadline !== undefined && deadline <= next.enteredAt;
@@ -169,7 +169,7 @@ function findTornReads(sections: readonly Section[]): Finding[] {
     .map(({ lock, id }) => ({ kind: "torn read", lock, detail: `what ${id} read had changed when it left` }));
 }
 
-/** Whoever got a lock next may not have waited through a long stretch of time in which it was free. */
+/** A holder may not have waited through a long time in which the lock was free. */
 function findStuck(history: History, limits: Limits): Finding[] {
   const limit = BigInt(limits.patience + limits.margin) * MS;
   return stallsOf(history, limits)
@@ -183,11 +183,11 @@ function findStuck(history: History, limits: Limits): Finding[] {
 export interface Stall {
   readonly lock: string;
   readonly who: string;
-  /** Nanoseconds; less than nothing for one that was served at once. */
+  /** Nanoseconds; negative for a call that was served at once. */
   readonly waited: bigint;
 }
 
-/** How long each call waited since the lock had last become free, or an outage had ended. */
+/** How long each call waited after the lock had last become free, or after an outage had ended. */
 export function stallsOf(history: History, limits: Limits): Stall[] {
   const { deaths, asks = [], outages = [] } = history;
   const locks = groupByLock(history.sections);
@@ -220,31 +220,31 @@ interface Call {
   readonly who: string;
   readonly shared: boolean;
   readonly askedAt: bigint;
-  /** When it was served, or no longer waited. */
+  /** When the call was served, or stopped waiting. */
   readonly until: bigint;
 }
 
-/** A time from which on a lock may be closed to somebody, and until when. */
+/** A period in which a lock may be closed to a call. */
 type Closing = Outage;
 
-/** To one who wants it alone, everybody inside closes it. */
+/** To a call that wants the lock alone, each holder closes it. */
 function byEntry(sections: readonly Section[], deaths: Deaths): Closing[] {
   return sections.map((section) => ({ from: section.enteredAt, until: goneBy(section, deaths) }));
 }
 
-/** To a reader, a writer closes it, and may already while it waits. */
+/** To a reader, a writer closes the lock, and may already do so while it waits. */
 function byAsking(sections: readonly Section[], deaths: Deaths): Closing[] {
   const writers = sections.filter(({ shared }) => !shared);
   return writers.map((section) => ({ from: section.askedAt, until: goneBy(section, deaths) }));
 }
 
-/** Answers until when what had begun before an instant kept the lock closed. */
+/** Returns, for an instant, until when the closings that began before it kept the lock closed. */
 function closings(
   known: readonly Closing[],
   deaths: Deaths,
   { lease, absence = 0 }: Limits,
 ): (instant: bigint) => bigint {
-  // A process that died may have stood in any line, or been granted the lock in that moment.
+  // A process that died may have waited in any queue, or been granted the lock at that moment.
   const span = absence > 0 ? BigInt(Math.max(lease, absence)) * MS : 0n;
   const dead = [...deaths.values()].map((at) => ({ from: at, until: at + span }));
   const sorted = [...known, ...(span > 0n ? dead : [])].sort((a, b) => (a.from < b.from ? -1 : 1));
@@ -280,7 +280,7 @@ function findOrphans(
   deaths: Deaths,
   { lease, margin, absence = 0 }: Limits,
 ): Finding[] {
-  // A process may have been granted any lock in the moment of its death, or stood in its line.
+  // A process may have been granted any lock at the moment of its death, or waited in its queue.
   const span = BigInt(Math.max(lease, absence)) * MS;
   const deadBy = [...deaths.values()].reduce((last, at) => later(last, at + span), 0n);
   return sightings.flatMap(({ lock, key, at, ttl }) => {

@@ -1,4 +1,4 @@
-// The way of a worker process to the servers that have its locks.
+// The connections of a worker process to the servers that have its locks.
 import { Cluster, Redis } from "ioredis";
 
 /**
@@ -8,11 +8,11 @@ import { Cluster, Redis } from "ioredis";
  *   | { masters: { port: number }[] }} Where
  */
 
-/** Ms: the tests measure how long the library takes, not how long ioredis may rest. */
+/** Milliseconds. Short, because the tests measure how long the library takes, not how long ioredis rests. */
 const retryStrategy = (times) => Math.min(50 * times, 200);
 
 /**
- * A connection to each master of a RedLock, else one.
+ * A connection to each master of a RedLock, otherwise one connection.
  * @param {Where} where
  */
 export function connect(where) {
@@ -21,6 +21,6 @@ export function connect(where) {
       ? new Cluster(nodes, { natMap, clusterRetryStrategy: retryStrategy })
       : new Redis({ ...options, natMap, retryStrategy, sentinelRetryStrategy: retryStrategy }),
   );
-  for (const redis of redises) redis.on("error", () => {}); // the server may be away
+  for (const redis of redises) redis.on("error", () => {}); // the server may be down
   return redises;
 }

@@ -1,4 +1,4 @@
-/** Histories of semaphores made by hand, each with one thing wrong or just not. */
+/** Histories of semaphores made by hand: each has one mistake, or is right by a narrow margin. */
 import { expect, test } from "vitest";
 import { type CrowdFindingKind, type CrowdHistory, checkCrowd, type Stay } from "./crowd-checker.js";
 
@@ -17,7 +17,7 @@ interface Visit {
   readonly kept?: boolean;
 }
 
-/** A stay in the semaphore "a" from a millisecond on; its id is `process:from`. */
+/** A stay in semaphore "a" that begins at that millisecond; its id is `process:from`. */
 function stay(from: number, options: Visit): Stay {
   const {
     by = "p",

@@ -1,10 +1,10 @@
 /**
- * Says what a history proves against a semaphore. Pure: it is given what happened, and knows nothing of Redis. Instants
- * are nanoseconds on the clock that all processes of a machine share.
+ * Says what a history proves against a semaphore. Pure: it gets a record of what happened, and knows nothing of Redis.
+ * Instants are nanoseconds on the clock that all processes of a machine share.
  */
 import { type Deaths, inMs, later, MS, type Outage } from "./sections.js";
 
-/** Permits that somebody had. */
+/** Permits that a process had, from the grant to their end. */
 export interface Stay {
   readonly lock: string;
   readonly id: string;
@@ -12,17 +12,19 @@ export interface Stay {
   readonly permits: number;
   readonly askedAt: bigint;
   readonly enteredAt: bigint;
-  /** Before they were given back; undefined if that never happened: then its process must have died. */
+  /**
+   * The last moment before the permits were given back; undefined if they never were: then the process must have died.
+   */
   readonly leftAt: bigint | undefined;
-  /** When the server's clock ended the lease, as far as that was seen; undefined if there is none. */
+  /** When the lease ended by the server's clock, as far as that was seen; undefined if there is no lease. */
   readonly lapsedAt: bigint | undefined;
-  /** When the library said that it could not keep it. */
+  /** When the library said that it could not keep the permit. */
   readonly lostAt: bigint | undefined;
-  /** When the library had refused to take it back. */
+  /** When the library refused to take the permit back. */
   readonly refusedAt: bigint | undefined;
-  /** Whom the witness saw inside, this one included. */
+  /** The stays that the witness saw inside, with this one. */
   readonly inside: readonly string[];
-  /** The library promised to keep it until it is given back. */
+  /** Whether the library promised to keep the permit until it is given back. */
   readonly kept: boolean;
 }
 
@@ -34,7 +36,7 @@ export interface InVain {
   readonly until: bigint;
 }
 
-/** What the server says in the end, when everything was given back or has lapsed. */
+/** The numbers on the server at the end, when everything was given back or has expired. */
 export interface Rest {
   readonly lock: string;
   readonly available: number;
@@ -50,31 +52,31 @@ export interface CrowdHistory {
 }
 
 export interface CrowdLimits {
-  /** Of each semaphore. */
+  /** The permits of each semaphore. */
   readonly permits: number;
-  /** The most that a call may want: who came first may keep others of its process waiting for so many. */
+  /** The most permits that a call may want: the first call may keep the others of its process waiting for that many. */
   readonly largest: number;
-  /** Milliseconds for which permits that are free may keep somebody waiting who asked for them. */
+  /** Milliseconds for which free permits may keep a call waiting that wants them. */
   readonly patience: number;
-  /** Milliseconds: the longest lease that a process could have been granted just before it died. */
+  /** Milliseconds: the longest lease that a process may have been granted just before it died. */
   readonly lease: number;
-  /** Nothing happens for which a process could lose what it keeps. */
+  /** Whether nothing happens that would excuse the loss of a kept permit. */
   readonly keeps?: boolean;
-  /** Milliseconds granted to the machine where a time is measured by two clocks. */
+  /** Milliseconds of tolerance where a time is measured by two clocks. */
   readonly margin: number;
 }
 
 export type CrowdFindingKind =
-  /** More permits out than there are. */
+  /** More permits were out than there are. */
   | "overflow"
   /** The same, as the witness saw it. */
   | "intrusion"
   | "unfinished"
-  /** Permits were lost or invented. */
+  /** Permits were lost, or came from nowhere. */
   | "sum"
-  /** Refused to take back a permit whose lease was not over. */
+  /** The library refused to take back a permit whose lease was not over. */
   | "refused"
-  /** A permit lapsed that was to be kept. */
+  /** A permit expired that the library had promised to keep. */
   | "unkept"
   | "stuck";
 
@@ -101,7 +103,7 @@ export function checkCrowd(history: CrowdHistory, limits: CrowdLimits): CrowdFin
   return findings;
 }
 
-/** Until then its permits were surely not free: also a dead process has them as long as the server says. */
+/** Until this moment the permits were surely not free: a dead process, too, has them as long as the server says. */
 export function endOf({ enteredAt, leftAt, lostAt, lapsedAt }: Stay): bigint {
   let first: bigint | undefined;
   for (const end of [leftAt, lostAt, lapsedAt]) {
@@ -159,8 +161,8 @@ function findOverflows(stays: readonly Stay[], { permits, margin }: CrowdLimits)
 }
 
 /**
- * The order of the witness is that of one server, and not of clocks. Whom it showed inside had all entered, and none had
- * left, when the last of them had entered.
+ * The order of the witness is that of one server, and not of clocks. All the stays that it showed inside had begun, and
+ * none had ended, when the last of them began.
  */
 function findIntrusions(stays: readonly Stay[], { permits, margin }: CrowdLimits): CrowdFinding[] {
   const byId = new Map(stays.map((stay) => [stay.id, stay]));
@@ -173,14 +175,14 @@ function findIntrusions(stays: readonly Stay[], { permits, margin }: CrowdLimits
   });
 }
 
-/** The end of a lease is known by the server's clock, and less exactly. */
+/** The end of a lease is known by the server's clock only, and so less exactly. */
 function surelyAt(stay: Stay, instant: bigint, margin: number): boolean {
   const { lapsedAt } = stay;
   if (lapsedAt !== undefined && lapsedAt - BigInt(margin) * MS <= instant) return false;
   return endOf(stay) > instant;
 }
 
-/** Whoever got permits, or none, may not have waited while they were free. */
+/** A call may not have waited while permits were free, whether it got some or not. */
 function findStuck(
   lock: string,
   stays: readonly Stay[],
@@ -214,13 +216,13 @@ function freeSince(
   deaths: Deaths,
   { lease, margin }: CrowdLimits,
 ): bigint {
-  // A process that died may have been granted permits in that moment.
+  // A process that died may have been granted permits at that moment.
   let since = [...deaths.values()].reduce(
     (last, at) => (at < instant ? later(last, at + BigInt(lease) * MS) : last),
     0n,
   );
   const before = stays.filter(({ enteredAt }) => enteredAt < instant);
-  // One that lapses is noticed a little later.
+  // The end of a lease is noticed a little later.
   const gone = ({ leftAt, lapsedAt, enteredAt }: Stay) =>
     (leftAt ?? later(lapsedAt ?? 0n, enteredAt)) + BigInt(margin) * MS;
   const changes = before.flatMap((stay) => [

@@ -1,9 +1,9 @@
-/** What a crowd has left behind: its journals, the ends of leases as they were seen, and the permits on the server. */
+/** The traces of a crowd: its journals, the observed ends of leases, and the permits on the server. */
 import type { Cluster, Redis } from "ioredis";
 import type { CrowdHistory, InVain, Rest, Stay } from "./crowd-checker.js";
 import { later, MS } from "./sections.js";
 
-/** What the lines of a journal tell after the first one of a stay. */
+/** The instants in a journal's lines after the first line of a stay. */
 const INSTANTS = { L: "leftAt", X: "lostAt", R: "refusedAt" } as const;
 
 /** Milliseconds between two looks at the leases. */
@@ -11,10 +11,10 @@ const LOOKS = 10;
 
 /**
  * Looks again and again at the leases of all permits that are out. A process that was killed or stopped cannot tell how
- * long it had its permits; what the server said of them last can.
+ * long it had its permits, but the last lease on the server can.
  */
 export class Scribe {
-  /** Of each permit, by the server's clock. */
+  /** The end of each permit's lease, by the server's clock. */
   readonly ends: Map<string, number> = new Map();
   readonly #server: Redis | Cluster;
   readonly #locks: readonly string[];
@@ -34,7 +34,7 @@ export class Scribe {
 
   async #write(): Promise<void> {
     while (!this.#stopped) {
-      // The server may be away: what it said last is not too late.
+      // The server may be down; the end that it told last is then still the right one.
       await Promise.allSettled(this.#locks.map((lock) => this.#look(lock)));
       await new Promise((resolve) => setTimeout(resolve, LOOKS));
     }
@@ -48,7 +48,7 @@ export class Scribe {
   }
 }
 
-/** How many stays have begun. */
+/** The number of stays that have begun. */
 export async function countEntries(witness: Redis, prefix: string): Promise<number> {
   const lines = await readJournals(witness, prefix);
   return lines.filter((line) => line.startsWith("E ")).length;
@@ -81,7 +81,7 @@ export async function readCrowd(
   return { stays: [...stays.values()], inVain };
 }
 
-/** The lines of each process in their order. */
+/** The lines of all processes; those of one process are in their order. */
 async function readJournals(witness: Redis, prefix: string): Promise<string[]> {
   const keys = await witness.keys(`crowd-journal:${prefix}-p*`);
   return (await Promise.all(keys.map((key) => witness.lrange(key, 0, -1)))).flat();
@@ -90,7 +90,7 @@ async function readJournals(witness: Redis, prefix: string): Promise<string[]> {
 function readEntry(id: string, words: readonly string[], seen: (permit: string) => bigint | undefined): Stay {
   const [lock = "", permits, asked = "", entered = "", lease = "-", permit = "-", inside = ""] = words;
   const askedAt = BigInt(asked);
-  // Too short to be seen, perhaps: it did not end before that.
+  // The permit may have expired before a look saw it; it did not expire before this.
   const least = lease === "-" ? undefined : askedAt + BigInt(lease) * MS;
   return {
     lock,
@@ -113,8 +113,8 @@ function readVain(lock: string, [permits, asked = "", until = ""]: readonly stri
 }
 
 /**
- * The monotonic clock at the zero of the server's, which is this machine's. The process may stand still between the two looks:
- * that makes the difference smaller, so the largest of several is the best.
+ * The monotonic clock at the zero of the wall clock, which is the server's too. The process may stand still between the
+ * two readings, which makes the difference smaller, so the largest of several is the best.
  */
 function findEpoch(): bigint {
   const looks = Array.from({ length: 20 }, () => process.hrtime.bigint() - BigInt(Date.now()) * MS);
@@ -126,7 +126,7 @@ function endOf(permit: string, ends: ReadonlyMap<string, number>, epoch: bigint)
   return end === undefined ? undefined : BigInt(end) * MS + epoch;
 }
 
-/** The permits on the server, those whose lease has ended among the free ones. */
+/** The permits on the server; those whose lease has ended count as free. */
 export async function restOf(server: Redis | Cluster, lock: string): Promise<Rest> {
   const [[seconds], free, scores] = await Promise.all([
     server.time(),

@@ -1,6 +1,6 @@
 /**
- * The witness of who was inside a semaphore, on a Redis of its own that suffers no faults: a register of those inside, with
- * the permits of each, and a journal. Both are written in one transaction, so that a process that is killed leaves no
+ * The witness of who is inside a semaphore, on a Redis of its own that has no faults: a register of the stays inside,
+ * with the permits of each, and a journal. Both are written in one transaction, so that a killed process leaves no
  * doubt about what it did.
  */
 
@@ -27,7 +27,7 @@ export class CrowdJournal {
   #redis;
   #process;
   #last = 0;
-  /** Those inside, by the id of their permit. */
+  /** The stays inside, by the id of their permit. */
   #inside = new Map();
 
   /**
@@ -42,7 +42,7 @@ export class CrowdJournal {
   }
 
   /**
-   * To be called in the tick of the grant.
+   * Call it in the tick of the grant.
    * @param {{ lock: string, permits: number, askedAt: bigint, lease?: number, permitId?: string }} stay
    * `lease`: ms; absent if the permits have none, or the watchdog keeps them
    * @returns {Promise<{ lock: string, id: string }>}
@@ -56,23 +56,23 @@ export class CrowdJournal {
     return { lock, id };
   }
 
-  /** To be called before the permits are given back. */
+  /** Call it before the permits are given back. */
   async leave({ lock, id }) {
     await this.#redis.leaveCrowd(`inside:${lock}`, this.#journal, id, `L ${id} ${now()}`);
   }
 
-  /** To be called in the tick in which the library says that it could not keep a permit. */
+  /** Call it in the tick in which the library says that it could not keep a permit. */
   async lost(permitId) {
     const id = this.#inside.get(permitId);
     if (id !== undefined) await this.#redis.rpush(this.#journal, `X ${id} ${now()}`);
   }
 
-  /** To be called when the library has refused to take a permit back. */
+  /** Call it when the library has refused to take a permit back. */
   async refused({ id }) {
     await this.#redis.rpush(this.#journal, `R ${id} ${now()}`);
   }
 
-  /** A call has got nothing although it could wait. */
+  /** A call that could wait has got nothing. */
   async inVain({ lock, permits, askedAt }) {
     await this.#redis.rpush(this.#journal, `V ${lock} ${permits} ${askedAt} ${now()}`);
   }

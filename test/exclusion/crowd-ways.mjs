@@ -1,4 +1,4 @@
-/** The ways in which a task of the crowd takes permits, of either kind of semaphore, and gives them back. */
+/** The ways in which a task of the crowd takes and gives back permits, of either kind of semaphore. */
 import { isLockError } from "holdfast";
 import { now } from "./crowd-journal.mjs";
 
@@ -10,17 +10,17 @@ function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Ms that a task stays inside. */
+/** Waits as many milliseconds as a task stays inside. */
 function stayOf({ random, config }) {
   return pause(random() * config.stay);
 }
 
-/** A wait that is long enough to be served, when nothing is wrong. */
+/** A wait that is long enough for the call to be served, if nothing is wrong. */
 function patience({ config }) {
   return config.patience;
 }
 
-/** When a call is given up that may be granted before, meanwhile or later. */
+/** A signal that gives the call up before, during or after its grant. */
 function fuse({ random, config }) {
   return AbortSignal.timeout(Math.floor(random() * config.fuse));
 }
@@ -84,7 +84,7 @@ async function insideSemaphore(context, stay) {
   context.count("stays");
 }
 
-// Permits that have a lease, or are kept
+// Permits, with a lease or kept by the watchdog
 
 function leaseOf({ random, config }) {
   const [least, most] = config.lease;
@@ -117,7 +117,7 @@ async function permitAborted(context, { lock, semaphore }) {
 
 const SHORT = [80, 180];
 
-/** Often longer than the lease. */
+/** Stays often longer than the lease. */
 async function outlasted(context, { lock, semaphore }) {
   const [least, most] = context.config.short ?? SHORT;
   const lease = Math.floor(least + context.random() * (most - least));
@@ -140,7 +140,7 @@ async function updated(context, { lock, semaphore }) {
   await insidePermit(context, semaphore, { lock, permits: 1, askedAt, lease: least, permitId }, stay);
 }
 
-/** Stays for longer than the watchdog's lease, without its help. */
+/** Stays longer than the watchdog's lease, without giving the watchdog any help. */
 async function lingered(context, { lock, semaphore }) {
   const askedAt = now();
   const permitId = await semaphore.tryAcquire(100);
@@ -162,7 +162,7 @@ async function insidePermit(context, semaphore, stay, linger = () => stayOf(cont
   await context.journal.refused(section);
 }
 
-/** By kind; what is said more than once is done more often. */
+/** The ways of each kind; a way that is listed more often is done more often. */
 export const WAYS = {
   semaphore: [acquired, acquired, acquired, abortedAcquire, abortedAcquire, tried, tried, ran, ran, drained],
   permits: [

@@ -1,5 +1,5 @@
 /**
- * A process of the crowd: many tasks that take and give back permits in every way, or hands that count latches down and
+ * A process of the crowd: many tasks that take and give back permits in every way, or calls that count latches down and
  * wait for them. Uses the built package, as a user would, or a mutant of it.
  */
 import { register } from "node:module";
@@ -48,10 +48,10 @@ serve({
   rests,
   close,
 
-  /** Resolves with whether this process did; undefined if it was not told in time. */
+  /** Resolves with whether this process set the count; undefined if the answer did not come in time. */
   set: ({ latch, count: to }) => unlessSilent(client.getCountDownLatch(latch).trySetCount(to)),
 
-  /** Counts down so often, and resolves with when each call was made. */
+  /** Counts down that often, and resolves with the moment of each call. */
   async countDown({ latch, times, within }) {
     const sent = [];
     const one = async () => {
@@ -63,11 +63,11 @@ serve({
     return sent;
   },
 
-  /** Resolves with when each of so many was let through. */
+  /** Resolves with the moment at which each of that many waiters was let through. */
   await: ({ latch, waiters }) =>
     Promise.all(
       Array.from({ length: waiters }, async () => {
-        // A call that gets no first answer ends, and is made again.
+        // A call without a first answer ends, and is repeated.
         let isThrough;
         do isThrough = await unlessSilent(client.getCountDownLatch(latch).await());
         while (isThrough === undefined);
@@ -91,7 +91,7 @@ async function start(config) {
   witness = new Redis(config.witnessPort);
   client = new LockClient(redis, config.options);
   client.on("error", ({ cause }) => {
-    // The end of a `run` whose release goes on.
+    // A `run` has ended, but its release goes on in the background.
     if (isLockError(cause, "UNAVAILABLE")) count("silent");
     else errors.push(`error event: ${cause}`);
   });
@@ -112,14 +112,14 @@ async function finish() {
   return { ...figures, errors };
 }
 
-/** Ends the client, which waits for what goes on in the background. Resolves with the errors that it told up to then. */
+/** Closes the client, which waits for its work in the background. Resolves with the errors so far. */
 async function settle() {
   await client.close();
   client = new LockClient(redis, told.options);
   return errors;
 }
 
-/** What the library says of the semaphores, when nobody uses them any more. */
+/** The numbers that the library reports of the semaphores, when no task uses them any more. */
 function rests() {
   return Promise.all(
     told.locks.map(async (lock) => {
@@ -152,14 +152,14 @@ async function task(context, ways, pick) {
     } catch (error) {
       if (error?.name === "TimeoutError") count("aborted");
       else if (isLockError(error, "LOCK_LOST")) count("late");
-      // Its wait has ended while the connection was away, or the process.
+      // The wait has ended while the connection was down, or while the process stood still.
       else if (isLockError(error, "UNAVAILABLE")) count("silent");
       else errors.push(String(error?.stack ?? error));
     }
   }
 }
 
-/** A call that gets no answer in time goes on by itself. */
+/** The result of a call; undefined if it gets no answer in time, in which case it goes on by itself. */
 async function unlessSilent(call) {
   const { isLockError } = await import("holdfast");
   return call.catch((error) => {

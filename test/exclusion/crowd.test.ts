@@ -1,7 +1,7 @@
 /**
- * Crowds of processes on semaphores and latches, while replies are lost, connections cut and processes stopped and
- * killed: never are more permits out than there are, none is lost or invented, nobody waits for what is free, and a
- * latch opens with the last count.
+ * Crowds of processes on semaphores and latches, while replies are lost, connections are cut and processes are stopped
+ * and killed. There are never more permits out than exist, none is lost or comes from nowhere, no call waits for free
+ * permits, and a latch opens with the last count.
  */
 import { describe, expect, test } from "vitest";
 import { PATIENCE, UNHURRIED } from "../support/index.js";
@@ -9,13 +9,13 @@ import { Crowd, type CrowdPart, type CrowdVerdict, crowdServers, type Harm, keep
 import { playRounds } from "./latch-rounds.js";
 import { startServers } from "./scene.js";
 
-/** Stays. */
+/** The number of stays that are enough. */
 const ENOUGH = 101;
 const ROUND = 5_000;
 const LIMIT = 15 * PATIENCE;
-/** Milliseconds: who is not served has waited for too long by then. */
+/** Milliseconds: a call that was not served by then has waited too long. */
 const WAIT = PATIENCE + 2_000;
-/** The poll comes later than anybody waits: whoever was not woken is found. */
+/** The poll comes later than any call waits, so a waiter that was not woken is found. */
 const CALM = { ...UNHURRIED, pollCap: 3 * PATIENCE };
 
 const semaphore: CrowdPart = {

@@ -1,6 +1,7 @@
 /**
- * Processes that run crowd-worker.mjs on the servers of a site, each behind proxies of its own that lose replies and cut
- * connections, with a witness on another server; the ways to harm them, and the verdict on what they did.
+ * Processes that run crowd-worker.mjs on the servers of a site, with a witness on another server. Each process is
+ * behind proxies of its own that lose replies and cut connections. Also the ways to harm them, and the verdict on what
+ * they did.
  */
 import { randomInt } from "node:crypto";
 import { writeFile } from "node:fs/promises";
@@ -32,25 +33,25 @@ export type CrowdKind = "semaphore" | "permits" | "latch";
 
 export interface CrowdPart {
   readonly kind: CrowdKind;
-  /** Goes before the names of processes and semaphores, where several crowds share servers. */
+  /** A prefix for the names of processes and semaphores, if several crowds share servers. */
   readonly prefix?: string;
   readonly processes: number;
-  /** How many of them there are. */
+  /** The number of semaphores or latches. */
   readonly locks: number;
   readonly limits: CrowdLimits;
-  /** One script in so many loses its reply, and as many are lost themselves. */
+  /** One script in this many loses its reply, and one in this many is lost itself. */
   readonly lossy: number;
   readonly config: object;
   readonly mutant?: string | undefined;
 }
 
-/** What is done to the processes, in milliseconds. */
+/** What is done to the processes; times in milliseconds. */
 export interface Harm {
   readonly ms: number;
-  /** So many stays are seen in any case, and more than one loss: on a slow machine that takes longer. */
+  /** The harm goes on until there were this many stays, and more than one loss: a slow machine takes longer for that. */
   readonly stays?: number;
   readonly kills: number;
-  /** Longest pauses; one in four is as long as `coma`. */
+  /** The longest pause; one pause in four is as long as `coma`. */
   readonly nap: number;
   readonly coma: number;
 }
@@ -68,14 +69,14 @@ export function crowdServers({ locks, witness }: Servers): CrowdServers {
 export interface CrowdVerdict {
   readonly history: CrowdHistory;
   readonly findings: readonly CrowdFinding[];
-  /** The most permits that the witness has seen out at a time. */
+  /** The most permits that the witness has seen out at the same time. */
   readonly most: number;
-  /** What the processes report of calls that went on in the background. */
+  /** The errors that the processes report of calls that went on in the background. */
   readonly errors: readonly string[];
 }
 
 interface CheckedMember extends Member {
-  /** @throws if its process ended by itself */
+  /** @throws if the process ended by itself */
   check(): void;
 }
 
@@ -98,7 +99,7 @@ export class Crowd {
     this.#scribe = new Scribe(site.connect(), part.kind === "permits" ? this.names : []);
   }
 
-  /** Starts the processes; the semaphores have their permits. */
+  /** Starts the processes, after giving the semaphores their permits. */
   static async gather(part: CrowdPart, servers: CrowdServers): Promise<Crowd> {
     const crowd = new Crowd(part, servers);
     try {
@@ -122,7 +123,7 @@ export class Crowd {
     return Array.from({ length: this.part.locks }, (_, i) => `${this.prefix}-${i}`);
   }
 
-  /** Replies and requests that were lost with their connection. */
+  /** The number of replies and requests that were lost with their connection. */
   get lost(): number {
     return this.#faults.reduce((sum, { hits }) => sum + hits, 0);
   }
@@ -135,7 +136,7 @@ export class Crowd {
     return this.members.map(({ worker }) => worker);
   }
 
-  /** What the processes reach the servers through. */
+  /** The proxies between the processes and the servers. */
   get proxies(): FaultProxy[] {
     return this.members.flatMap(({ route }) => route.proxies);
   }
@@ -167,8 +168,8 @@ export class Crowd {
   }
 
   /**
-   * Stops, cuts off and kills processes at random moments for so long, and until so many were killed; in the end until
-   * one of them died with permits, and one was stopped for as long as `coma`.
+   * Stops, cuts off and kills processes at random moments for `ms`, and until `kills` were killed. At the end it goes
+   * on until one process has died with permits, and stops one for as long as `coma`.
    */
   async harass({ ms, stays = 0, kills, nap, coma }: Harm): Promise<void> {
     const end = performance.now() + ms;
@@ -193,11 +194,11 @@ export class Crowd {
       await this.replace(member);
       isOver = await this.#wasInside(member.name);
     }
-    // One that lives on to tell of it.
+    // This process lives on, so it can report.
     if (coma > 0) await this.#stop(this.#any(), coma);
   }
 
-  /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
+  /** Lets all tasks end. If a task is stuck, this lasts until the test's time is over. */
   async finish(): Promise<Figures> {
     const figures = sum(await this.#ask<WorkerFigures>("finish"));
     for (const fault of this.#faults) fault.cancel();
@@ -205,8 +206,8 @@ export class Crowd {
   }
 
   /**
-   * What the witness knows, checked; permits must be free within the limits of the last death. A call that was aborted or got
-   * no answer is given back in the background, so a permit counts as lost only when nothing is under way any more.
+   * The checked history of the witness. The permits must be free within the limits after the last death. A call that was
+   * aborted or got no answer is undone in the background, so a permit counts as lost only when that work is done.
    */
   async judge(): Promise<CrowdVerdict> {
     const { limits } = this.part;
@@ -217,10 +218,10 @@ export class Crowd {
     const isQuiet = async () => (await rests()).every(({ acquired }) => acquired === 0);
     const timeout = limits.lease + limits.patience;
     await until("no permit is out", isQuiet, { timeout, every: 20 }).catch(() => {
-      // The checker says which ones.
+      // The checker says which permits are out.
     });
     await this.#scribe.stop();
-    // As the server shows it, and as the library sees it: those that have lapsed are free to both.
+    // The numbers of the server, and those of the library: expired permits count as free in both.
     const { worker } = this.#any();
     const seen = [...(await rests()), ...(await worker.request<Rest[]>("rests"))];
     const read = await readCrowd(witness, this.prefix, this.#scribe.ends);
@@ -230,10 +231,10 @@ export class Crowd {
     return { history, findings, errors, most: Math.max(...most.map(Number)) };
   }
 
-  /** The clients are closed, and the processes end. */
+  /** Closes the clients, and ends the processes. */
   async end(): Promise<void> {
     await this.#ask("close").catch(() => {
-      // What is wrong has been found before.
+      // A failure has been found before.
     });
     await Promise.all(this.members.map((member) => this.#remove(member)));
     await this.#scribe.stop();
@@ -252,14 +253,14 @@ export class Crowd {
     worker.resume();
   }
 
-  /** Whether the witness has seen a dead process enter, and never leave. */
+  /** Whether the witness has seen a dead process enter and never leave. */
   async #wasInside(name: string): Promise<boolean> {
     const witness = this.witness.connect();
     const inside = await Promise.all(this.names.map((lock) => witness.hkeys(`inside:${lock}`)));
     return inside.flat().some((id) => id.startsWith(`${name}:`));
   }
 
-  /** SIGKILL, and another process takes its place. */
+  /** Kills a process by SIGKILL, and starts another one instead. */
   async replace(member: Member): Promise<void> {
     this.deaths.set(member.name, process.hrtime.bigint());
     await Promise.all([this.#remove(member), this.add()]);
@@ -276,7 +277,7 @@ export class Crowd {
   }
 }
 
-/** A violation may take hours to come again. Returns the file that has it. */
+/** Writes the history to a file, because a violation may take hours to come again. Returns the file's path. */
 export async function keepCrowd({ history, findings }: CrowdVerdict): Promise<string> {
   const file = join(tmpdir(), `holdfast-crowd-${process.pid}-${Date.now()}.json`);
   const plain = (_: string, value: unknown) => {

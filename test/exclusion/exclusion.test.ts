@@ -1,13 +1,13 @@
 /**
- * Several processes, each with many tasks, read and write back counters under plain locks, on one Redis; then the same
- * with processes that are killed and paused at random moments. kinds.test.ts does so with the other kinds.
+ * Several processes, each with many tasks, read and write back counters under plain locks on one Redis. The second test
+ * also kills and pauses processes at random moments. kinds.test.ts does the same with the other kinds.
  */
 import { afterEach, expect, test } from "vitest";
 import { forFile } from "../support/index.js";
 import { Fleet, type Part } from "./fleet.js";
 
 const ACQUISITIONS = 120_000;
-/** On a machine that is busy with other things, too. */
+/** Long enough for a machine that is busy with other work. */
 const CALM_TIMEOUT = 900_000;
 const ROUND = 12_000;
 

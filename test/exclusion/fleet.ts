@@ -1,6 +1,6 @@
 /**
- * Processes that run workload.mjs on the lock servers of a site, with a witness on another one; the ways to harm them, and
- * the verdict on what they did.
+ * Processes that run workload.mjs on the lock servers of a site, with a witness on another server; the ways to harm
+ * them, and the verdict on what they did.
  */
 import { randomInt } from "node:crypto";
 import { writeFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ import { withoutDoubtfulPlaces } from "./order.js";
 import type { Deaths } from "./sections.js";
 import { type Route, SingleSite, type Site } from "./sites.js";
 
-/** How often things happened, by the workers' own count. */
+/** How often things happened, as the workers count it. */
 export interface Figures {
   readonly counts: Readonly<Record<string, number>>;
   readonly errors: readonly string[];
@@ -34,7 +34,7 @@ export interface Part {
   readonly processes: number;
   readonly config: object;
   readonly limits: Limits;
-  /** How its processes are started. */
+  /** How the processes are started. */
   readonly worker?: WorkerOptions;
 }
 
@@ -48,20 +48,20 @@ export interface Chaos {
   readonly pauses: number;
 }
 
-/** One process, and its way to the servers. */
+/** One process, and its route to the servers. */
 export interface Member {
   readonly name: string;
   readonly worker: Worker;
   readonly route: Route;
 }
 
-/** Those of one process. */
+/** The figures of one process. */
 export type WorkerFigures = Record<string, number> & { errors: string[] };
 
-/** The locks of the workload, in the name of any of their keys. */
+/** Finds the name of a lock of the workload in any of the lock's keys. */
 const NAMES = /[a-z]+-(hot|cool)-\d+/;
 const FAIR = /^fair-/;
-/** Milliseconds for an answer of a busy machine. */
+/** Milliseconds for the answer of a busy machine. */
 const SHORTEST_VISIT = 2_000;
 
 export class Fleet {
@@ -76,7 +76,7 @@ export class Fleet {
     this.witness = witness;
   }
 
-  /** On a server of its own, with nothing between. */
+  /** A fleet on a server of its own, without proxies. */
   static async launch(): Promise<Fleet> {
     const [locks, witness] = await Promise.all([startRedis(), startRedis()]);
     return new Fleet(new SingleSite(locks, { proxied: false }), witness);
@@ -103,14 +103,14 @@ export class Fleet {
     return sum(await this.#ask("figures"));
   }
 
-  /** Lets all tasks come to their end. A task that is stuck makes this last until the test's time is over. */
+  /** Lets all tasks end. If a task is stuck, this lasts until the test's time is over. */
   async stop(): Promise<Figures> {
     const stopped = await this.#ask("stop");
     await this.#killAll();
     return sum(stopped);
   }
 
-  /** Resolves when the processes that live have counted at least so much of each. */
+  /** Resolves when the living processes have counted at least this much of each. */
   async untilCounted(least: Readonly<Record<string, number>>, timeout?: number): Promise<void> {
     const wanted = Object.entries(least);
     await until(
@@ -123,7 +123,7 @@ export class Fleet {
     );
   }
 
-  /** Kills and pauses processes at random moments for so long, and until so many were killed. */
+  /** Kills and pauses processes at random moments for `ms` milliseconds, and until `kills` were killed. */
   async harass(part: Part, ms: number, kills: number, between = 200): Promise<Chaos> {
     const deaths = new Map<string, bigint>();
     let pauses = 0;
@@ -144,7 +144,7 @@ export class Fleet {
     return { deaths, pauses };
   }
 
-  /** Kills one, notes its death, and starts another. */
+  /** Kills a process, notes its death, and starts another one. */
   async replaceOne(part: Part, deaths: Map<string, bigint>, member: Member = this.#anyone()): Promise<void> {
     deaths.set(member.name, process.hrtime.bigint());
     await Promise.all([this.#kill(member), this.add(part)]);
@@ -165,8 +165,8 @@ export class Fleet {
   }
 
   /**
-   * What the witness knows, checked; the locks must be free, and their lines empty, within the limits of the last
-   * death. Both servers are empty after it.
+   * The checked history of the witness. The locks must be free, and their queues empty, within the limits after the last
+   * death. Afterwards both servers are empty.
    */
   async judge(
     deaths: Deaths,
@@ -181,7 +181,7 @@ export class Fleet {
     return { history, findings };
   }
 
-  /** What {@link judge} judges; the servers stay as they are. */
+  /** The history that {@link judge} checks; the servers stay as they are. */
   async recall(
     deaths: Deaths,
     limits: Limits,
@@ -200,7 +200,7 @@ export class Fleet {
     return { sections, deaths, counters, sightings, asks, stalls, lag, forced: thrown };
   }
 
-  /** After a test, however it ended: nothing of it may disturb the next one. */
+  /** Called after each test, however it ended, so that nothing of it disturbs the next one. */
   async reset(): Promise<void> {
     if (this.#live.size === 0) return;
     await this.#killAll();
@@ -218,8 +218,8 @@ export class Fleet {
   }
 
   /**
-   * Waits until the locks of the dead have lapsed. Those who died in a fair lock's line are dropped by whoever comes
-   * next, and this is who: calls that are not served are returned.
+   * Waits until the locks of dead processes have expired. The next waiter of a fair lock drops dead waiters from its
+   * queue, and this function makes such calls; it returns those that are not served.
    */
   async #visit(deaths: Deaths, { lease, margin, absence = 0 }: Limits): Promise<Ask[]> {
     const last = [...deaths.values()].reduce((a, b) => (a > b ? a : b), 0n);
@@ -229,7 +229,7 @@ export class Fleet {
     const isLine = ({ lock, key }: Sighting) => key !== undefined && FAIR.test(lock);
     const isOver = async () => (await this.#sight()).every(isLine);
     await until("the locks of the dead have lapsed", isOver, { timeout: left(100), every: 50 }).catch(() => {
-      // The checker says which ones, and for how long.
+      // The checker says which locks, and for how long.
     });
     const lines = new Set((await this.#sight()).filter(isLine).map(({ lock }) => lock));
     const client = new LockClient(this.site.connect(), UNHURRIED);
@@ -246,7 +246,7 @@ export class Fleet {
     return visits.flat();
   }
 
-  /** What is there of the locks. */
+  /** What the servers have of the locks. */
   async #sight(): Promise<Sighting[]> {
     const masters = await this.site.masters();
     const seen = masters.map(async (master) => {
@@ -262,7 +262,7 @@ export class Fleet {
   }
 }
 
-/** A violation may take hours to come again. */
+/** Writes the history to a file, because a violation may take hours to come again. */
 export async function keep(history: History, findings: readonly Finding[]): Promise<void> {
   const file = join(tmpdir(), `holdfast-history-${process.pid}-${Date.now()}.json`);
   const plain = (_: string, value: unknown) => {

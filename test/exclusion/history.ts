@@ -1,11 +1,11 @@
-/** Reads from the witness what the workers' journals wrote there, and from the lock server what is left there. */
+/** Reads the workers' journals from the witness, and the remaining keys from the lock server. */
 import type { Redis } from "ioredis";
 import type { Counter, Sighting } from "./checker.js";
 import type { Outage, Place, Section } from "./sections.js";
 
 const PAGE = 20_000;
 
-/** All sections of all processes. */
+/** The sections of all processes. */
 export async function readSections(witness: Redis): Promise<Section[]> {
   const sections: Section[] = [];
   for (const key of await witness.keys("journal:*")) {
@@ -35,7 +35,7 @@ export async function readStalls(witness: Redis): Promise<Map<string, Outage[]>>
   return stalls;
 }
 
-/** By how much a timer of any process was late at the most, in nanoseconds. */
+/** The most nanoseconds by which a timer of any process was late. */
 export async function readLag(witness: Redis): Promise<bigint> {
   const keys = await witness.keys("lag:*");
   const lags = await Promise.all(keys.map(async (key) => BigInt((await witness.get(key)) ?? 0)));
@@ -93,10 +93,10 @@ export async function readCounters(witness: Redis): Promise<Counter[]> {
   );
 }
 
-/** What stays when a lock is given back: the tombstones, each with a TTL, and the counter of tokens. */
+/** Keys that stay after a release: tombstones, each with a TTL, and the counter of tokens. */
 const LASTING = /^(redisson_unlock_latch|holdfast_over|redisson_lock_token):/;
 
-/** The keys of locks, and of those that wait for them, that the server has now. */
+/** The server's keys of locks, and of calls that wait for them. */
 export async function keysOf(server: Redis, lock: RegExp): Promise<{ lock: string; key: string }[]> {
   return (await server.keys("*")).flatMap((key) => {
     const name = lock.exec(key)?.[0];
@@ -104,7 +104,7 @@ export async function keysOf(server: Redis, lock: RegExp): Promise<{ lock: strin
   });
 }
 
-/** How the server shows these keys now. */
+/** The present state of these keys on the server. */
 export async function sight(
   server: Redis,
   keys: readonly { lock: string; key: string }[],

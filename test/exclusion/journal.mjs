@@ -1,11 +1,11 @@
 /**
- * The resource that a lock guards, and the witness of who used it: a counter that is read at the entry and written
- * back at the exit, a register of who is inside, and a journal of both, all on a Redis of its own that suffers no
- * faults. The journal is written in the same transaction as what it tells of, so that a process that is killed
- * leaves no doubt about what it did.
+ * The resource that a lock guards, and the witness of its use: a counter that is read at the entry and written back at
+ * the exit, a register of who is inside, and a journal of both, all on a Redis of its own that has no faults. The
+ * journal is written in the same transaction as the action it records, so that a killed process leaves no doubt about
+ * what it did.
  *
- * Who shares a lock only reads the counter, and compares at the exit. Where there are fencing tokens, the counter
- * refuses what comes with a lower one than it has seen.
+ * A reader only reads the counter, and compares it at the exit. If there are fencing tokens, the counter refuses a
+ * write with a lower token than it has seen.
  */
 
 export const ENTER = `
@@ -46,16 +46,16 @@ export function now() {
 }
 
 /**
- * @typedef {object} Stay what is known of one when it begins
+ * @typedef {object} Stay what is known of a stay when it begins
  * @property {string} lock
  * @property {string} owner
  * @property {boolean} [shared]
  * @property {bigint} askedAt
  * @property {{ at: bigint, before: "all" | "readers" }} [place]
- * @property {bigint} enteredAt to be taken before `remaining`, so that a pause between the two makes the stay shorter
+ * @property {bigint} enteredAt taken before `remaining`, so that a pause between the two makes the stay shorter
  * @property {number} lease ms
- * @property {boolean} [renewed] whether it goes on by itself
- * @property {number} remaining ms until the hold is over by its own account
+ * @property {boolean} [renewed] whether the watchdog renews the hold
+ * @property {number} remaining ms until the hold is over, as the hold itself says
  * @property {bigint} [token]
  */
 
@@ -76,7 +76,7 @@ export class Journal {
   }
 
   /**
-   * To be called in the tick of the grant.
+   * Call it in the tick of the grant.
    * @param {Stay} stay
    */
   async enter({
@@ -92,7 +92,7 @@ export class Journal {
     token,
   }) {
     const id = `${this.#process}:${++this.#last}`;
-    // By whole milliseconds of the wall clock it may be over by one of them sooner.
+    // The wall clock has whole milliseconds, so by it the hold may be over one millisecond sooner.
     const deadline = enteredAt + BigInt(Math.max(0, Math.floor((remaining - 1) * MS)));
     const mode = shared ? "shared" : "alone";
     const fencing = token === undefined ? "-" : String(token);
@@ -104,11 +104,11 @@ export class Journal {
   }
 
   /**
-   * To be called before the unlock. The instant is taken before the hold is asked, so that a pause between the two makes
+   * Call it before the unlock. The instant is taken before the hold is asked, so that a pause between the two makes
    * the stay shorter.
    * @param {{ id: string, lock: string, shared: boolean, fencing: string, value: number, deadline: bigint }} section
    * @param {{ isHeld: boolean }} hold
-   * @param {boolean} sure whether the counter is used: not if the hold may be over when that arrives
+   * @param {boolean} sure whether the counter is used: it is not if the hold may be over when the command arrives
    */
   async leave({ id, lock, shared, fencing, value, deadline }, hold, sure) {
     const leftAt = now();
@@ -118,12 +118,12 @@ export class Journal {
     await this.#redis.leaveSection(...this.#keys(lock), `writes:${lock}`, id, entry, write, expect, fencing);
   }
 
-  /** This process stood still, so that a server may have taken those who wait here for dead. */
+  /** This process stood still, so a server may have taken its waiters for dead. */
   async stalled(from, until) {
     await this.#redis.rpush(`stalls:${this.#process}`, `${from} ${until}`);
   }
 
-  /** A timer of this process was so many nanoseconds late. */
+  /** A timer of this process was this many nanoseconds late. */
   async late(lag) {
     await this.#redis.set(`lag:${this.#process}`, String(lag));
   }

@@ -1,6 +1,6 @@
 /**
- * As exclusion.test.ts, over fair, fenced and read-write locks: who wants a lock alone is alone, readers share it
- * with readers only, who came first goes first, and tokens rise.
+ * Like exclusion.test.ts, with fair, fenced and read-write locks: an exclusive holder is alone, readers share the lock
+ * with readers only, the first call is served first, and tokens rise.
  */
 import { afterEach, expect, test } from "vitest";
 import { forFile } from "../support/index.js";
@@ -10,7 +10,7 @@ import { tally } from "./order.js";
 import { groupByLock } from "./sections.js";
 
 const ACQUISITIONS = 80_000;
-/** On a machine that is busy with other things, too. */
+/** Long enough for a machine that is busy with other work. */
 const CALM_TIMEOUT = 900_000;
 const ROUND = 11_000;
 const KINDS = ["fair", "fenced", "readwrite", "unranked"];
@@ -25,7 +25,7 @@ const calm: Part = {
     hotTasks: 12,
     hot: 2,
     manner: "calm",
-    // A quarter of it is the lease of a read hold inside a writer's, and that is not to end before it is given back.
+    // A read hold inside a writer's hold has a quarter of this lease, and must not end before it is given back.
     lease: [40_000, 40_000],
     safe: 3_000,
     options: { watchdogTimeout: 30_000 },
@@ -46,11 +46,11 @@ const wild: Part = {
     safe: 600,
     options: { watchdogTimeout: 1_500, pollCap: POLL_CAP },
   },
-  // Who dies in a line is skipped after three polls, by whoever polls next.
+  // A waiter that dies in a queue is skipped after three polls, by the next waiter that polls.
   limits: { lease: 1_800, margin: 3_000, patience: 1_000, absence: 4 * POLL_CAP },
 };
 
-/** Holds that are not heeded: locks are taken from their holders, and only the tokens keep the counters right. */
+/** Holders that ignore the loss of their hold: locks are taken by force, and only the tokens keep the counters right. */
 const careless: Part = {
   processes: 3,
   config: {
@@ -70,7 +70,7 @@ const careless: Part = {
 const fleet = await forFile(Fleet.launch());
 afterEach(() => fleet.reset());
 
-/** How many sections of each kind, and how much of what is to be shown there was in them. */
+/** The number of sections of each kind, and of those in which the kind's promises mattered. */
 function describeSections({ sections }: History) {
   const kinds: Record<string, number> = {};
   let [together, behind] = [0, 0];
@@ -116,7 +116,7 @@ test("processes that are killed and paused at random hold nobody up for longer t
   await fleet.man(wild);
   const { deaths, pauses } = await fleet.harass(wild, ROUND, 15, 300);
   await fleet.untilCounted({ sections: 1_000 });
-  // In the shadow of a death everybody may have to wait; only out of it the checker can tell who is stuck.
+  // For some time after a death all calls may have to wait. Only after that the checker can tell which ones are stuck.
   await new Promise((resolve) => setTimeout(resolve, 6_000));
   const { counts, errors } = await fleet.stop();
   const { history, findings } = await fleet.judge(deaths, wild.limits);

@@ -1,6 +1,6 @@
 /**
- * Latches that several processes count down and wait for: each is counted down to one, looked at, and then opened. All
- * that is found wrong is told in words.
+ * Latches that several processes count down and wait for: each is counted down to one, looked at, and then opened. The
+ * findings are sentences.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,13 +9,13 @@ import { until, type Worker } from "../support/index.js";
 import type { Crowd } from "./crowd.js";
 import { inMs } from "./sections.js";
 
-/** Milliseconds over which the counts of a latch spread. */
+/** Milliseconds over which the counts of a latch are spread. */
 const SPREAD = 40;
 
 export interface Rounds {
   readonly latches: number;
   readonly counts: number;
-  /** Who waited, in all processes. */
+  /** The number of waiters in all processes. */
   readonly awaited: number;
   readonly findings: readonly string[];
 }
@@ -23,13 +23,13 @@ export interface Rounds {
 export interface Play {
   readonly lanes: number;
   readonly ms: number;
-  /** So many replies or requests are lost in any case: on a slow machine that takes longer. */
+  /** The rounds go on until this many replies or requests were lost: a slow machine takes longer for that. */
   readonly losses?: number;
-  /** Milliseconds that everything may take longer, by how slow the machine has been. */
+  /** Milliseconds that everything may take longer, because the machine was slow. */
   readonly slack?: () => number;
 }
 
-/** Latches one after the other in so many lanes, for so long. */
+/** Plays latches one after the other in each lane, for `ms` milliseconds. */
 export async function playRounds(crowd: Crowd, play: Play): Promise<Rounds> {
   const { lanes, ms, losses = 0, slack = () => 0 } = play;
   const server = crowd.site.connect();
@@ -67,10 +67,10 @@ async function playRound(
   const setters = set.filter(Boolean).length;
   const isRight = setters === 1 || (setters === 0 && set.includes(undefined));
   if (!isRight) findings.push(`${latch} was set by ${setters}`);
-  // A setting that got no answer in time is still on its way; before it comes the latch is open.
+  // A set without an answer in time is still on its way, and the latch is open until it arrives.
   await until("it is set", async () => (await server.get(latch)) !== null, { timeout: patience }).catch(
     () => {
-      // The counts tell.
+      // The counts will show it.
     },
   );
   const asked = workers.map(() => randomInt(1, 4));
@@ -79,18 +79,18 @@ async function playRound(
     through.push(...(await worker.request<bigint[]>("await", { latch, waiters: asked[i] })));
   });
   const everybody = Promise.all(waiting);
-  everybody.catch(() => {}); // who is left waiting is told when its client is closed
+  everybody.catch(() => {}); // a waiter that is left ends when its client is closed
   const countDown = (worker: Worker, times: number) =>
     worker.request<bigint[]>("countDown", { latch, times, within: SPREAD });
   await Promise.all(workers.map((worker, i) => countDown(worker, shares[i] as number)));
-  // A count that got no answer in time is still on its way.
+  // A count without an answer in time is still on its way.
   let left = Number.NaN;
   const isLast = async () => {
     left = Number(await server.get(latch));
     return left === 1;
   };
   await until("one is left", isLast, { timeout: patience }).catch(() => {
-    // That is what is found.
+    // The line below reports it.
   });
   if (left !== 1) findings.push(`${latch}: after ${count - 1} of ${count} counts ${left} are left, not 1`);
   const before = process.hrtime.bigint();

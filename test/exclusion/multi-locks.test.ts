@@ -1,4 +1,6 @@
-/** Groups of locks under load: random members in random orders, by several processes; no count is lost and all finish. */
+/**
+ * Groups of locks under load: random members in random orders, by several processes; no count is lost and all finish.
+ */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { forFile, startRedis, startWorker } from "../support/index.js";
@@ -7,7 +9,7 @@ import type { Figures, Start } from "./multi-worker.js";
 const bundle = bundledWorker("../exclusion/multi-worker.ts");
 const servers = await Promise.all([forFile(startRedis()), forFile(startRedis())]);
 
-/** A process for each of these; resolves when all have finished, which a dead-lock prevents. */
+/** Starts a process for each part; resolves when all have finished, which a deadlock would prevent. */
 async function work(...parts: readonly Omit<Start, "ports">[]): Promise<Figures[]> {
   for (const server of servers) await server.call("FLUSHALL");
   const ports = servers.map(({ port }) => port) as [number, number];

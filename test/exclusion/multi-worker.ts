@@ -1,23 +1,23 @@
-/** A process of many tasks, each of which takes random groups of locks of all kinds on two servers, again and again. */
+/** A process with many tasks; each takes random groups of locks of all kinds on two servers, again and again. */
 import { Redis } from "ioredis";
 import { type Lock, LockClient, MultiLock } from "../../src/index.js";
 
 export interface Start {
-  /** Of the two servers that have the locks; counters are on the first. */
+  /** The ports of the two servers that have the locks; the counters are on the first. */
   readonly ports: readonly [number, number];
   readonly tasks: number;
-  /** Stays of each task. */
+  /** The number of stays of each task. */
   readonly stays: number;
-  /** Locks of a group, at most. */
+  /** The most locks of a group. */
   readonly most: number;
 }
 
 export interface Figures {
-  /** Exclusive stays by the lock's name. */
+  /** The number of exclusive stays, by the lock's name. */
   readonly stays: Record<string, number>;
   /** Milliseconds that each outermost call waited. */
   readonly waits: number[];
-  /** What a reader saw change while it read. */
+  /** Counters that changed while a task held their lock. */
   readonly torn: string[];
   readonly failures: string[];
 }
@@ -28,7 +28,7 @@ interface Choice {
   readonly exclusive: boolean;
 }
 
-/** Every name sorts where it likes: kinds and servers are mixed. */
+/** The names are chosen so that kinds and servers are mixed in the order of the names. */
 function choicesOf([one, two]: readonly [LockClient, LockClient]): readonly Choice[] {
   const [x, y] = [one.getReadWriteLock("multi-4"), two.getReadWriteLock("multi-5")];
   return [
@@ -43,7 +43,7 @@ function choicesOf([one, two]: readonly [LockClient, LockClient]): readonly Choi
   ];
 }
 
-/** Up to `most` of them, at least one, in any order. */
+/** Some of them in any order: at least one, and up to `most`. */
 function some<T>(all: readonly T[], most: number): T[] {
   const rest = [...all];
   const count = 1 + Math.floor(Math.random() * Math.min(most, all.length));
@@ -52,7 +52,7 @@ function some<T>(all: readonly T[], most: number): T[] {
 
 const counter = (name: string): string => `counter:${name}`;
 
-/** Reads, lets others run, and writes: two at a time lose a count. */
+/** Reads, lets other tasks run, and writes: two tasks at a time would lose a count. */
 async function visit(chosen: readonly Choice[], counters: Redis, { stays, torn }: Figures): Promise<void> {
   const mine = new Set(chosen.flatMap(({ name, exclusive }) => (exclusive ? [name] : [])));
   const names = [...new Set(chosen.map(({ name }) => name))];
@@ -67,13 +67,13 @@ async function visit(chosen: readonly Choice[], counters: Redis, { stays, torn }
   }
 }
 
-/** What `worker.request` can ask for. */
+/** The handlers for `worker.request`. */
 export const handlers: Record<string, (start: Start) => Promise<unknown>> = {
   work: async ({ ports, tasks, stays, most }): Promise<Figures> => {
     const figures: Figures = { stays: {}, waits: [], torn: [], failures: [] };
     const all = [...ports, ports[0]].map((port) => new Redis({ port, host: "127.0.0.1" }));
     const [one, two, counters] = all as [Redis, Redis, Redis];
-    // Who is woken by the poll comes too late for the test's time.
+    // The poll is so rare that a waiter that only the poll would wake comes too late for the test.
     const clients = [one, two].map((redis) => new LockClient(redis, { pollCap: 30_000 }));
     const choices = choicesOf(clients as [LockClient, LockClient]);
 

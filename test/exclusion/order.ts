@@ -1,19 +1,19 @@
-/** What locks promise about the order of those who get them: first come first served, and rising tokens. Pure. */
+/** What locks promise about the order of their holders: first come, first served, and rising tokens. Pure. */
 import type { Finding, History } from "./checker.js";
 import { inMs, inOrderOf, later, MS, type Outage, type Section } from "./sections.js";
 
-/** What a quiet machine takes for a moment of a few steps. On a busy one each of them may be as late as timers were. */
+/** The time of a few steps on an idle machine. On a busy one each step may be as late as timers were. */
 const MOMENT = 40n * MS;
 const STEPS = 4n;
 
 /**
- * Who was in line when another asked goes before it. Only that much is certain: of two calls that were under way at the
- * same time, nobody outside the server knows which came first. An owner that is inside already, and comes in once more
- * or goes on as a reader, passes nobody.
+ * A call that was in the queue when another call was made must be served before it. Nothing more is certain: if two
+ * calls were under way at the same time, only the server knows which came first. An owner that is already inside, and
+ * re-enters or goes on as a reader, overtakes no call.
  */
 export function findOvertaken(sections: readonly Section[], lag = 0n): Finding[] {
   const findings: Finding[] = [];
-  // From the last entry to the first: of those that entered later, who stood in line first.
+  // From the last entry to the first: of the sections that entered later, the first in the queue.
   const first: { all?: Section; readers?: Section } = {};
   const moment = MOMENT + STEPS * lag;
   const byEntry = inOrderOf("enteredAt", sections);
@@ -35,9 +35,9 @@ export function findOvertaken(sections: readonly Section[], lag = 0n): Finding[]
 }
 
 /**
- * A writer behind a holder of its own process trusts that one to hand over or to tell of it, and tells the server that it
- * waits a moment later: if the hold lapses before, readers have not heard of it. Whoever is the first behind that holder
- * may have been granted the lock long before it came to write down that it is inside.
+ * A writer behind a holder of its own process leaves it to that holder to hand the lock over or to advertise the
+ * writer, and advertises itself only a moment later. If the hold expires before that, readers do not know of the
+ * writer. The first call behind that holder may have got the lock long before it wrote down that it is inside.
  */
 function isUntold(
   { process, owner, place }: Section,
@@ -55,8 +55,8 @@ function isUntold(
 }
 
 /**
- * A grant that was there when another call was made has the lower token; so has, where nobody is thrown out, whoever
- * was inside before. Nested stays share the token of their owner.
+ * A grant that existed when another call was made has the lower token. Without force, a holder that was inside before
+ * has the lower token, too. Nested stays share the token of their owner.
  */
 export function findTokenSlips(sections: readonly Section[], forced: boolean): Finding[] {
   const findings: Finding[] = [];
@@ -89,13 +89,13 @@ function slip(section: Section, before: Section): Finding {
 }
 
 export interface Tally {
-  /** Shared sections that were entered while another owner's was open: whether sharing happens at all. */
+  /** Shared sections that were entered while another owner's was open: they show that sharing happens at all. */
   readonly together: number;
-  /** Sections that were asked for while somebody of another process was in line before them. */
+  /** Sections whose call was made while a call of another process was in the queue before it. */
   readonly behind: number;
 }
 
-/** How much of what the checks are about a history of one lock has. */
+/** How often the situations that the checks are about occur in the history of one lock. */
 export function tally(sections: readonly Section[]): Tally {
   let together = 0;
   const open = new Map<string, bigint>();
@@ -124,8 +124,8 @@ function placeOf({ place }: Section): bigint {
 }
 
 /**
- * A place in a line is worth nothing where a fault strikes: whoever is cut off, or stands still, for three times `pollCap` loses it,
- * and a call whose command was lost came later than it knows.
+ * A fault makes places in a queue uncertain: a waiter that is cut off, or stands still, for three times `pollCap` loses
+ * its place, and a call whose command was lost came later than it knows.
  */
 export function withoutDoubtfulPlaces(
   { sections, stalls }: Pick<History, "sections" | "stalls">,

@@ -1,6 +1,6 @@
 /**
- * The test of the test: the library with one mistake in its semaphores or its latch is found out by a small crowd, and
- * passes without it. `pollCap` is long, where a poll would make up for a wake-up that does not come.
+ * The test of the test: a small crowd finds each single mistake in the library's semaphores or latch, and passes without
+ * it. `pollCap` is long where a poll would replace a wake-up that does not come.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -11,15 +11,15 @@ import { playRounds } from "./latch-rounds.js";
 import { startServers } from "./scene.js";
 
 const MS = 1_000;
-/** Chance decides what happens in so short a time, and how much of it on a busy machine: so long it is tried again. */
+/** Chance, and the load of the machine, decide what happens in so short a time, so a plot is repeated for this long. */
 const LONGEST = 200_000;
 const ASLEEP = 60_000;
-/** Milliseconds within which somebody is served: half of what a mutant makes somebody wait for. */
+/** Milliseconds within which a call is served: half of the time for which a mutant makes a call wait. */
 const SERVED = PATIENCE / 2;
-/** The watchdog is only right on a machine that lets it be. */
+/** The watchdog's time-out: long enough to be right on a machine that lets the watchdog run. */
 const WATCHDOG = 2_000;
 
-/** Nothing is lost. */
+/** A value of `lossy` with which nothing is lost. */
 const CALM = Number.MAX_SAFE_INTEGER;
 
 interface Plot {
@@ -27,9 +27,9 @@ interface Plot {
   readonly kind: CrowdKind;
   readonly found: CrowdFindingKind | "rounds";
   readonly config?: object;
-  /** Milliseconds that a call may wait while permits are free; SERVED where it is not said. */
+  /** Milliseconds that a call may wait while permits are free. Default SERVED. */
   readonly patience?: number;
-  /** One script in so many loses its reply, or is lost; none where it is not said, and no connection is cut. */
+  /** One script in this many loses its reply, or is lost. By default none is, and no connection is cut. */
   readonly lossy?: number;
 }
 
@@ -39,7 +39,7 @@ const CONFIG = {
   latch: { tasks: 0 },
 };
 
-/** Nobody is helped by a lease that ends. */
+/** Leases so long that the end of none of them helps a waiter. */
 const LONG = { lease: [30_000, 40_000], options: { ...UNHURRIED, watchdogTimeout: 90_000, pollCap: ASLEEP } };
 const TAKEN = "permitTaken";
 
@@ -96,7 +96,7 @@ function partOf(
   };
 }
 
-/** The kinds of what was found. */
+/** The kinds of the findings. */
 async function play(plot: Plot, planted: boolean, round = 1): Promise<readonly string[]> {
   const crowd = await Crowd.gather(partOf(plot, planted, round), crowdServers(servers));
   try {
@@ -119,7 +119,7 @@ async function play(plot: Plot, planted: boolean, round = 1): Promise<readonly s
 }
 
 describe.concurrent.each(plots)("$kind, $mutant", { timeout: 240_000 }, (plot) => {
-  // A mistake may well be found in more ways than one; without it nothing is.
+  // One mistake may be found in several ways.
   test("is found", async () => {
     let found: readonly string[] = [];
     const end = performance.now() + LONGEST;
@@ -137,7 +137,7 @@ test("permits on their way back are waited for before they are counted", {
     mutant: "none",
     kind: "semaphore",
     found: "sum",
-    // Who sleeps when the stall begins hears of no release: its whole wait goes by, and that proves nothing here.
+    // A call that sleeps when the stall begins hears of no release. It waits all its time, and that proves nothing here.
     patience: PATIENCE,
     config: { options: { pollCap: ASLEEP } },
   };
@@ -145,7 +145,7 @@ test("permits on their way back are waited for before they are counted", {
   try {
     await sleep(200);
     for (const proxy of crowd.proxies) proxy.stall();
-    // All calls end without an answer, and what they took or may have taken is not given back yet.
+    // All calls end without an answer, and the permits that they took, or may have taken, are not given back yet.
     await crowd.finish();
     const judged = crowd.judge();
     await Promise.race([judged, sleep(100)]);
@@ -156,7 +156,7 @@ test("permits on their way back are waited for before they are counted", {
   }
 });
 
-/** As the plots are, and one with each thing that only some of them have. */
+/** Four plots: the usual one, and one for each setting that only some of them have. */
 const real: readonly Plot[] = plots.filter(({ mutant }) =>
   ["takes-again", "silent-release", "silent-permit", "opens-early"].includes(mutant),
 );

@@ -1,6 +1,6 @@
 /**
- * As planted.test.ts, for the other kinds: the library with one mistake in it is found out by the checker, and passes
- * the same events without it. `pollCap` is long where a poll would make up for a wake-up that does not come.
+ * Like planted.test.ts, for the other kinds: the checker finds each single mistake in the library, and passes the same
+ * events without it. `pollCap` is long where a poll would replace a wake-up that does not come.
  */
 import { describe, expect, test } from "vitest";
 import { until } from "../support/index.js";
@@ -9,10 +9,10 @@ import { Scene, startServers } from "./scene.js";
 
 const LEASE = 1_500;
 const LONG = 90_000;
-/** Within these the real locks serve everybody, also on a busy machine; a mutant makes them wait for longer. */
+/** Within these limits the real locks serve all calls, also on a busy machine; a mutant makes them wait longer. */
 const LIMITS: Limits = { lease: LEASE, margin: 1_000, patience: 2_500 };
 const STUCK = 5_500;
-/** Longer than a test runs: nobody polls, or gives up. Leases but for `LEASE`, which is the watchdog's, are never renewed. */
+/** Longer than a test: no call polls or gives up. No lease is renewed, except `LEASE`, which is the watchdog's. */
 const ASLEEP = 60_000;
 
 const servers = await startServers();
@@ -27,7 +27,7 @@ interface Plot {
   play(scene: Scene): Promise<void>;
 }
 
-/** One in line sleeps when the lock becomes free, and another asks for it. */
+/** A waiter sleeps when the lock becomes free, and then another process asks for the lock. */
 async function passBy(scene: Scene, options: object): Promise<void> {
   const [a, b, c] = await Promise.all([scene.enter("a"), scene.enter("b", options), scene.enter("c")]);
   const first = await c.take(0, LONG);
@@ -85,7 +85,7 @@ const fair: Omit<Plot, "kind">[] = [
       const third = await b.queue(STUCK, LONG);
       a.worker.pause();
       await c.give(first);
-      // It finds both when it is awake again: that its turn has come, and that it has to go.
+      // When it is awake again, it finds two things: its turn has come, and it has to give up.
       const gone = a.giveUp();
       a.worker.resume();
       await gone;
@@ -310,7 +310,7 @@ describe.concurrent.each(plots)("$kind, $mutant: $title", (plot) => {
       try {
         await plot.play(scene);
         const findings = await scene.judge(limits ?? LIMITS);
-        // A planted lock may well be caught in more ways than one; the real one in none.
+        // A mutant may be found in several ways; the real lock must not be found in any.
         if (found === undefined) expect(findings).toEqual([]);
         else expect(findings.map(({ kind }) => kind)).toContain(found);
       } finally {

@@ -1,4 +1,4 @@
-/** A process that takes one kind of lock, right or wrong, and keeps the journal of the exclusion tests. */
+/** A process that takes locks of one kind, right or wrong, and writes the journal of the exclusion tests. */
 import { Redis } from "ioredis";
 import { emit, serve } from "../support/worker-child.mjs";
 import { Journal, now } from "./journal.mjs";
@@ -16,7 +16,7 @@ serve({
     journal = new Journal(new Redis(witnessPort), name);
   },
 
-  /** Resolves with the name of the stay, or null if the lock stayed with others. */
+  /** Resolves with the id of the stay, or null if the call did not get the lock. */
   async take({ lock, wait, lease, side, within }) {
     const askedAt = now();
     call = new AbortController();
@@ -25,7 +25,7 @@ serve({
     return hold && (await stay({ lock, lease, side, askedAt }, hold));
   },
 
-  /** The last call ends without a hold, unless it has one. */
+  /** Aborts the last call; if that call has its hold already, nothing happens. */
   giveUp() {
     call.abort();
   },
@@ -50,7 +50,7 @@ serve({
     return reading;
   },
 
-  /** Leaves by what the hold says of itself, and gives it back; what the unlock throws is not in question here. */
+  /** Leaves by the hold's own state, and gives it back; the errors of unlock() do not matter here. */
   async give(id) {
     const { hold, section } = stays.get(id);
     await journal.leave(section, hold, hold.remaining > 0);

@@ -1,6 +1,6 @@
 /**
- * The test of the test: locks that are wrong in one way each are found by the checker, each in the fault that its
- * mistake does not survive; and the real lock passes the same faults.
+ * The test of the test: the checker finds locks that are wrong in one way each, by the fault that the mistake does not
+ * survive; and the real lock passes the same faults.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
@@ -15,7 +15,7 @@ const servers = await startServers();
 
 type Plot = (scene: Scene, a: Actor, b: Actor) => Promise<void>;
 
-/** SIGKILL as soon as the first command that names the lock has been sent: no second one follows. */
+/** SIGKILL as soon as the first command with the lock's name has been sent, so that no second one follows. */
 const killedWhileTaking: Plot = async (scene, a, b) => {
   const killed = new Promise((resolve) => {
     a.proxy.onCommand(({ command }) => {
@@ -35,7 +35,10 @@ const killedInside: Plot = async (_, a, b) => {
   await b.give(await b.take(LEASE + 1_000, LEASE));
 };
 
-/** A is away past its lease, B comes, A gives back late, and a third call asks while B is inside. */
+/**
+ * A stands still past the end of its lease, B takes the lock, A gives back late, and a third call asks while B is
+ * inside.
+ */
 const lateUnlock: Plot = async (scene, a, b) => {
   const late = await a.take(0, LEASE - 1);
   a.worker.pause();
@@ -47,21 +50,21 @@ const lateUnlock: Plot = async (scene, a, b) => {
   await b.give(other);
 };
 
-/** The server executes the command that takes the lock, and ioredis does not hear of it. */
+/** The server executes the command that takes the lock, but its reply does not reach ioredis. */
 const lostReply: Plot = async (scene, a, b) => {
   a.proxy.cutReplyOf((command) => command.includes(scene.lock));
   await a.give(await a.take(0, LONG));
   await b.give(await b.take(1_000, LONG));
 };
 
-/** A is away past its renewed lease, and B comes before the next renewal. */
+/** A stands still past the end of its renewed lease, and B takes the lock before A's next renewal. */
 const lateRenewal: Plot = async (scene, a, b) => {
   const late = await a.take(0, LEASE);
   a.worker.pause();
   await scene.untilLapsed();
   const other = await b.take(0, LONG);
   a.worker.resume();
-  await sleep(LEASE); // longer than a renewal takes to come; that there is none cannot be seen
+  await sleep(LEASE); // longer than a renewal takes; that no renewal comes cannot be seen
   await a.give(late);
   await b.give(other);
 };
@@ -88,7 +91,7 @@ describe.concurrent.each(plots)("%s: %s", (planted, _, plot, found) => {
         await plot(scene, a, b);
         const findings = await scene.judge(LIMITS);
         const kinds = new Set(findings.map(({ kind }) => kind));
-        // A planted lock may well be caught in more ways than one; the real one in none.
+        // A planted lock may be found in several ways; the real lock must not be found in any.
         if (expected.length === 0) expect(findings).toEqual([]);
         else for (const kind of expected) expect(kinds).toContain(kind);
       } finally {

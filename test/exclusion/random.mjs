@@ -1,4 +1,4 @@
-// Numbers that look random, and are the same ones for the same seed.
+// Random-looking numbers that the same seed produces again.
 
 /**
  * mulberry32

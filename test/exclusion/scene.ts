@@ -1,4 +1,7 @@
-/** Where planted locks are tried: processes that want one lock, a proxy before each, and the checker's verdict. */
+/**
+ * The place where planted locks are tried: processes that want one lock, a proxy before each, and the checker's
+ * verdict.
+ */
 import {
   type FaultProxy,
   forFile,
@@ -22,7 +25,7 @@ export async function startServers(): Promise<Servers> {
   return { locks, witness };
 }
 
-/** Which lock is tried: a module of planted/, and what that is told. */
+/** The lock that is tried: a module of planted/, and its options. */
 export interface Planted {
   readonly planted: string;
   readonly options: { readonly watchdogTimeout: number } & Readonly<Record<string, unknown>>;
@@ -32,13 +35,13 @@ export type Side = "only" | "read" | "write";
 
 export interface TakeOptions {
   readonly side?: Side;
-  /** A stay whose owner takes it. */
+  /** A stay; the owner of that stay makes the call. */
   readonly within?: string | null;
-  /** The call gives up because it is told to: that it got nothing says nothing of the lock. */
+  /** Whether the test gives the call up: then it proves nothing that the call got nothing. */
   readonly fleeting?: boolean;
 }
 
-/** One lock and all that happens to it. */
+/** One lock, and all that happens to it. */
 export class Scene {
   readonly lock: string;
   readonly servers: Servers;
@@ -67,7 +70,7 @@ export class Scene {
     return new Actor(this, name, worker, proxy);
   }
 
-  /** The lease on the server is over. */
+  /** Resolves when the lease on the server is over. */
   async untilLapsed(): Promise<void> {
     const server = this.servers.locks.connect();
     await until(`${this.lock} has lapsed`, async () => (await server.exists(this.lock)) === 0, {
@@ -119,20 +122,20 @@ export class Actor {
   }
 
   /**
-   * As {@link take}, and resolves when the call stands in line, with the way to give back what comes of it. Who has
-   * begun to listen looks once more, and no more wake-up is missed.
+   * Like {@link take}, and resolves when the call is in the queue; `given` ends the call and gives its hold back. A
+   * waiter tries once more after it has subscribed; from then on it misses no wake-up.
    */
   async queue(wait: number, lease: number, options: TakeOptions = {}): Promise<Queued> {
     const waiting = this.worker.next("waiting");
     const taking = this.take(wait, lease, options);
-    taking.catch(() => {}); // of a process that is killed
+    taking.catch(() => {}); // the process may be killed
     await Promise.race([waiting, taking]);
     const { lock } = this.#scene;
     const looks = () =>
       this.proxy.count((command) => /^EVAL/.test(command[0] ?? "") && command.includes(lock));
     const before = looks();
     await until("it has looked once more", () => looks() > before, { timeout: 1_000 }).catch(() => {
-      // It had, before we heard of its waiting; or it needs not, having got what it wants.
+      // It tried again before the test heard of its waiting; or it has the lock, and need not try.
     });
     return { given: async () => this.give(await taking) };
   }
@@ -146,17 +149,17 @@ export class Actor {
     if (stay !== null) await this.worker.request("give", stay);
   }
 
-  /** The owner of a stay takes one hold more. */
+  /** The owner of a stay takes one more hold. */
   async nest(stay: string | null, { side, lease }: { side: Side; lease: number }): Promise<void> {
     await this.worker.request("nest", { stay, side, lease });
   }
 
-  /** Gives back the last one of these. */
+  /** Gives back the last nested hold. */
   async unnest(stay: string | null): Promise<void> {
     await this.worker.request("unnest", stay);
   }
 
-  /** The owner of a stay that writes goes on as a reader. Resolves with that stay. */
+  /** The owner of a write stay goes on as a reader. Resolves with the read stay. */
   downgrade(stay: string | null, lease: number): Promise<string> {
     return this.worker.request("downgrade", { stay, lease });
   }
@@ -167,8 +170,8 @@ export class Actor {
   }
 }
 
-/** A call that stood in line. */
+/** A call that was in the queue. */
 export interface Queued {
-  /** Resolves when it is over, and what it got given back. */
+  /** Resolves when the call is over and its hold, if any, was given back. */
   given(): Promise<void>;
 }

@@ -2,47 +2,47 @@
  * What happened inside locks, as the witness wrote it down: stays ("sections") on the one monotonic clock that all
  * processes of a machine share (`process.hrtime.bigint()`). Instants are nanoseconds.
  *
- * What a holder claims is taken at its word, and no further: a section lasts from the grant to the last moment before
- * the unlock was sent, for the hold that its own clock had declared over only to that deadline, and for a process that
- * was killed to the kill, or to the deadline before it of a lease that nobody renewed.
+ * A section counts only for as long as its holder surely relied on the lock. It begins with the grant. It ends at the
+ * last moment before the unlock was sent; or at the deadline, if the holder's own clock had ended the hold before; or,
+ * for a killed process, at the kill, or at the deadline of a lease without renewal if that came first.
  */
 
-/** A place in a line that the server keeps, and who may not come before it. */
+/** A place in a queue that the server keeps, and which calls may not come before it. */
 export interface Place {
-  /** When the call knew that it had it. */
+  /** When the call knew that it had the place. */
   readonly at: bigint;
-  /** Of all who ask later, or of those who want to read. */
+  /** All later calls, or only those that want to read. */
   readonly before: "all" | "readers";
 }
 
 /** One stay inside a lock. */
 export interface Section {
   readonly lock: string;
-  /** Unique to this stay. */
+  /** The unique id of this stay. */
   readonly id: string;
   readonly process: string;
-  /** Who stays; nested stays have the owner of the outermost. */
+  /** The owner; nested stays have the owner of the outermost one. */
   readonly owner: string;
-  /** Others that are shared may be inside as well: a reader. */
+  /** Whether other shared stays may be inside at the same time: a reader. */
   readonly shared: boolean;
-  /** When the call that got it was made; of a nested one, the outermost. */
+  /** When the call was made; for a nested stay, the outermost call. */
   readonly askedAt: bigint;
   /** Undefined if the call was granted at once, or the lock keeps no places. */
   readonly place: Place | undefined;
   readonly enteredAt: bigint;
-  /** When the lease is over by the holder's clock; undefined if it is renewed. */
+  /** When the lease is over by the holder's clock; undefined if the watchdog renews it. */
   readonly deadline: bigint | undefined;
-  /** Undefined if it was never left: then its process must have died. */
+  /** Undefined if the holder never left: then its process must have died. */
   readonly leftAt: bigint | undefined;
-  /** Set when the holder found at its end that its hold was over: the deadline that it last knew of. */
+  /** Set if the holder found at its end that its hold was over: the last deadline that it knew. */
   readonly lostAt: bigint | undefined;
   /** Milliseconds for which a dead holder's lock may stay closed. */
   readonly lease: number;
   /** The fencing token. */
   readonly token: bigint | undefined;
-  /** Whom the witness still saw inside when this one entered, sharers among themselves left out. */
+  /** The stays that the witness still saw inside when this one entered; a reader does not count other readers. */
   readonly intruded: readonly string[];
-  /** What a reader read had changed before it left. */
+  /** Whether the value that a reader read had changed before the reader left. */
   readonly torn: boolean;
 }
 
@@ -50,8 +50,8 @@ export interface Section {
 export type Deaths = ReadonlyMap<string, bigint>;
 
 /**
- * A time in which nobody can be sure to be served: servers were away, or the way to them, or a process stood still that may
- * have been granted anything.
+ * A period in which no call can be sure to be served: servers or connections were down, or a process stood still that
+ * may have been granted any lock.
  */
 export interface Outage {
   readonly from: bigint;
@@ -70,20 +70,20 @@ export function groupByLock(sections: readonly Section[]): Map<string, Section[]
   return locks;
 }
 
-/** The last moment at which the holder surely took itself for one. */
+/** The last moment at which the holder surely believed that it had the lock. */
 export function endOf(section: Section, deaths: Deaths): bigint {
   const { enteredAt, deadline, leftAt, lostAt, process } = section;
   const end = lostAt ?? leftAt ?? deaths.get(process) ?? enteredAt;
   return later(leftAt === undefined && deadline !== undefined && deadline < end ? deadline : end, enteredAt);
 }
 
-/** False if its lease was over before its holder came to use the lock. */
+/** False if the lease was over before the holder came to use the lock. */
 export function wasInside({ enteredAt, deadline, lostAt }: Section): boolean {
   const over = lostAt ?? deadline;
   return over === undefined || over > enteredAt;
 }
 
-/** From when on nothing of the section may keep others out. */
+/** From this moment on the section may keep no other call out. */
 export function goneBy(section: Section, deaths: Deaths): bigint {
   const end = endOf(section, deaths);
   return section.leftAt === undefined ? end + BigInt(section.lease) * MS : end;

@@ -1,4 +1,4 @@
-/** Where the locks are: servers in some topology, and the way of each worker process to them, which tests can harm. */
+/** Where the locks are: servers in some topology, and each worker process's route to them, which tests can harm. */
 import type { Cluster, Redis } from "ioredis";
 import {
   type Endpoint,
@@ -9,24 +9,24 @@ import {
   startProxy,
 } from "../support/index.js";
 
-/** The way of one process. */
+/** The route of one process. */
 export interface Route {
-  /** What connect.mjs is told. */
+  /** The argument for connect.mjs. */
   readonly where: object;
-  /** Each stands before one server. */
+  /** The proxies; each is in front of one server. */
   readonly proxies: readonly FaultProxy[];
 }
 
 export interface Site {
   /** The servers that grant locks now. */
   masters(): Promise<readonly RedisServer[]>;
-  /** A client that no proxy is before. */
+  /** A client without a proxy. */
   connect(): Redis | Cluster;
   route(): Promise<Route>;
   stop(): Promise<void>;
 }
 
-/** Proxies before these servers, and the table by which ioredis finds them instead. */
+/** Proxies in front of these servers, and the table by which ioredis finds the proxies instead. */
 async function proxied(servers: readonly Endpoint[]) {
   const proxies = await Promise.all(servers.map((server) => startProxy(server, { record: false })));
   const addresses = proxies.map(({ host, port }) => ({ host, port }));
@@ -41,7 +41,7 @@ export class SingleSite implements Site {
   readonly #server: RedisServer;
   readonly #isProxied: boolean;
 
-  /** Without proxies nothing can happen on the way, and all goes faster. */
+  /** Without proxies no fault can happen on the route, and all goes faster. */
   constructor(server: RedisServer, { proxied: isProxied = true }: { readonly proxied?: boolean } = {}) {
     this.#server = server;
     this.#isProxied = isProxied;

@@ -1,6 +1,6 @@
 /**
- * The ways in which a task of the workload takes a lock. Each is given a context (of the process) and a subject (the
- * lock, or the side of one, and what is known of it).
+ * The ways in which a task of the workload takes a lock. Each way gets a context (that of the process) and a subject
+ * (the lock, or one side of it, and what is known of it).
  */
 import { isLockError } from "holdfast";
 import { now } from "./journal.mjs";
@@ -16,7 +16,7 @@ async function plainly(context, subject) {
   await hold.unlock();
 }
 
-/** Half of all calls take a lease of their own, the others leave it to the watchdog. */
+/** Half of all calls have a lease of their own; the others leave it to the watchdog. */
 function leaseOf({ config, random }) {
   const [least, most] = config.lease;
   return random() < 0.5 ? undefined : Math.floor(least + random() * (most - least));
@@ -66,7 +66,7 @@ async function ran(context, subject) {
   await subject.lock.run((hold) => inside(context, subject, hold, askedAt, lease), { lease });
 }
 
-/** Three siblings inside one run take turns, each a stay of its own; readers share. */
+/** Three sibling runs inside one run take turns, and each is a stay of its own; readers share. */
 async function ranNested(context, subject) {
   const { lock } = subject;
   const lease = leaseOf(context);
@@ -100,7 +100,7 @@ async function limited(context, subject) {
   await subject.lock.run((hold) => inside(context, subject, hold, askedAt, lease), options);
 }
 
-/** An extension on the way. */
+/** The hold is extended after the grant. */
 async function extended(context, subject) {
   const [least, most] = context.config.lease;
   const askedAt = now();
@@ -115,7 +115,7 @@ async function extended(context, subject) {
 
 const SHORT = [30, 130];
 
-/** Often longer than the lease, which nobody renews: what others do after it is no concern of this one. */
+/** Stays often longer than the lease, which is not renewed: what others do after its end does not matter. */
 async function outlasted(context, subject) {
   const { config, count, journal, random } = context;
   const [least, most] = config.short ?? SHORT;
@@ -131,13 +131,13 @@ async function outlasted(context, subject) {
 
 for (const way of [tried, triedInScope, limited]) way.isShort = true;
 
-/** On any lock, and on either side of a read-write lock; what is said more than once is done more often. */
+/** The ways for any lock, and either side of a read-write lock; a way that is listed more often is done more often. */
 export const WAYS = {
   calm: new Array(9).fill(plainly),
   wild: [plainly, leased, tried, triedInScope, ran, ranNested, aborted, limited, extended, outlasted],
 };
 
-/** What both sides of a read-write lock are for: one goes on as a reader, with no gap for another writer. */
+/** The purpose of both sides of a read-write lock: a writer goes on as a reader, with no gap for another writer. */
 async function downgraded(context, subject) {
   const { client, count } = context;
   const { writing, reading } = sidesOf(subject);
@@ -162,7 +162,7 @@ async function downgraded(context, subject) {
   });
 }
 
-/** The writer reads for a while with a short lease: that may cut nothing of its writing. */
+/** The writer reads for a while with a short lease, which must not shorten its write hold. */
 async function readingInside(context, subject) {
   const { client, config, count } = context;
   const { writing, reading } = sidesOf(subject);
@@ -180,7 +180,7 @@ async function readingInside(context, subject) {
   });
 }
 
-/** Who reads cannot come to write, alone or not. */
+/** A reader must not become a writer, whether it reads alone or not. */
 async function upgrading(context, subject) {
   const { client, count } = context;
   const { writing, reading } = sidesOf(subject);
@@ -189,7 +189,7 @@ async function upgrading(context, subject) {
     const hold = await reading.lock.lock({ lease });
     try {
       const written = await writing.lock.lock({ wait: 1_000 }).catch((error) => {
-        // Away for too long it is a reader no more.
+        // If the process stood still too long, its read hold is over, and this is no upgrade.
         if (isLockError(error, "UPGRADE_REFUSED")) count("upgrades refused");
         else if (hold.isHeld) throw error;
       });
@@ -202,10 +202,10 @@ async function upgrading(context, subject) {
   });
 }
 
-/** On a read-write lock. */
+/** The ways for a read-write lock. */
 export const SHARING = [downgraded, readingInside, upgrading];
 
-/** A subject's two sides, each a subject. */
+/** A subject's two sides, each as a subject. */
 function sidesOf({ lock, other, shared, ...rest }) {
   const [read, write] = shared ? [lock, other] : [other, lock];
   return {
@@ -214,7 +214,7 @@ function sidesOf({ lock, other, shared, ...rest }) {
   };
 }
 
-/** Stays past its lease and writes all the same; now and then it frees others' locks. Only tokens save the counter. */
+/** Writes after the end of its lease; now and then it frees the lock by force. Only the tokens protect the counter. */
 async function overstayed(context, subject) {
   const { count, journal, random } = context;
   const askedAt = now();
@@ -239,13 +239,13 @@ async function insideUntilUnlock(context, subject, hold, askedAt, lease) {
   }
 }
 
-/** What only one may do at a time, or what no writer may be beside. */
+/** Work that only one owner may do at a time, or that no writer may do at the same time. */
 async function inside(context, subject, hold, askedAt, lease) {
   const section = await enter(context, subject, hold, askedAt, lease);
   await leave(context, subject, hold, section);
 }
 
-/** A section for each lock of the subject. */
+/** Begins a section for each lock of the subject. */
 function enter({ config, journal, placeOf }, subject, hold, askedAt, lease) {
   const enteredAt = now();
   const stay = {

@@ -1,6 +1,7 @@
 /**
- * A process of the exclusion tests: many tasks that take locks by every way the library has, and do in each what only
- * one may do at a time, or what no writer may be beside. Started by fleet.ts; uses the built package, as a user would.
+ * A process of the exclusion tests: many tasks that take locks in every way that the library has. In each hold they do
+ * what only one owner may do at a time, or what excludes writers. Started by fleet.ts; uses the built package, as a
+ * user would.
  */
 import { setImmediate } from "node:timers/promises";
 import { isLockError, LockClient, MultiLock, RedLock } from "holdfast";
@@ -31,8 +32,8 @@ import { CARELESS, pick, SHARING, WAYS } from "./ways.mjs";
  */
 
 /**
- * What each kind is: its sides with their shares of the calls, and what a place in its line is worth. A `multi` takes the
- * lock of another name together with its own, a `red` the locks of that name on all masters.
+ * The sides of each kind, and which calls a place in its queue goes before. A `multi` takes the lock of another name
+ * together with its own, a `red` the locks of that name on all masters.
  */
 const KINDS = {
   lock: { open: ([client], name) => ({ only: client.getLock(name) }) },
@@ -47,13 +48,13 @@ const KINDS = {
   red: { open: (clients, name) => ({ only: new RedLock(...clients.map((client) => client.getLock(name))) }) },
 };
 
-/** Waits whose end is not known yet; those that were given up are pushed out by later ones. */
+/** The most waits whose end is not known yet; later ones push out those of calls that were given up. */
 const MOST_WAITS = 10_000;
 
 const figures = {};
 const errors = [];
 const waits = new Map();
-/** By lock, where a call gave up: since when the server has known of those that stood behind it. */
+/** For each lock where a call gave up: since when the server has known the calls behind it. */
 const told = new Map();
 const running = [];
 let stopping = false;
@@ -94,8 +95,8 @@ async function stop() {
 }
 
 /**
- * Notes when the event loop stood for a poll or longer: a waiter that is not heard of for three of them counts as dead. And by
- * how much it is late.
+ * Notes when the event loop stood still for a poll or longer, because a waiter that is silent for three polls counts as
+ * dead; and by how much its timers are late.
  */
 function noteStalls(journal, pollCap) {
   const every = Math.round(pollCap / 10);
@@ -115,8 +116,8 @@ function noteStalls(journal, pollCap) {
 }
 
 /**
- * Who stands behind others of its process is known by the first one's try, which may be on its way still. A command that
- * changes nothing follows it to the master, on the same connection.
+ * The server learns of a waiter behind others of its process by the first waiter's try, which may still be on its way. A
+ * command that changes nothing follows it to the master, on the same connection.
  */
 async function noteWait(ownerId, lockName) {
   const at = await answered(lockName);
@@ -125,14 +126,14 @@ async function noteWait(ownerId, lockName) {
   if (waits.size > MOST_WAITS) waits.delete(waits.keys().next().value);
 }
 
-/** Who gives up takes its mark with it, and the next one of its process leaves one of its own right behind that. */
+/** A call that gives up takes its mark away; the next waiter of its process leaves its own mark right after that. */
 async function noteGap(lockName) {
   told.set(lockName, undefined);
   await setImmediate();
   told.set(lockName, await answered(lockName));
 }
 
-/** When the master of a lock had done all that was sent to it before; undefined if it gave no answer. */
+/** When the lock's master had executed everything that was sent before; undefined if it gave no answer. */
 async function answered(lockName) {
   const isThere = await redises[0].del(`{${lockName}}:none`).catch(() => undefined);
   return isThere === undefined ? undefined : now();
@@ -161,7 +162,7 @@ function waysOf(manner, { other }) {
 
 function note(error, way, { manner, stormy }) {
   if (isLockError(error, "LOCK_LOST")) count("lost");
-  // A process that is paused for longer than a short wait comes back to its end before it hears the answer.
+  // A process that was paused for longer than a short wait sees the end of the wait before the answer.
   else if (isLockError(error, "UNAVAILABLE") && (way.isShort || stormy || manner === "careless"))
     count("silent");
   else if (isLockError(error, "QUORUM") && stormy) count("silent");
@@ -169,7 +170,7 @@ function note(error, way, { manner, stormy }) {
   else errors.push(String(error?.stack ?? error));
 }
 
-/** One lock to work with, or one side of it; two calls in three go to the read side. */
+/** A lock to work with, or one side of it; two calls in three go to the read side. */
 function subjectOf(kind, heat, most, random) {
   const { open, before, takesTwo } = KINDS[kind];
   const number = Math.floor(random() * most);
@@ -186,7 +187,7 @@ function sides(lock) {
   return { read: lock.readLock(), write: lock.writeLock() };
 }
 
-/** The place in line that led to a hold, as far as it has one that counts. */
+/** The place in the queue that led to a hold, if it has one that counts. */
 function placeOf({ names: [name], shared, before }, { ownerId }) {
   const at = waits.get(ownerId);
   if (at === undefined || before === undefined || (before === "readers" && shared)) return undefined;

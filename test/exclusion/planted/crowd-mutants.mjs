@@ -1,24 +1,24 @@
 /**
- * The real library with one mistake each in its semaphores or its latch, made by mutation.mjs: mistakes that Redisson, or
- * some other library, has had.
+ * The real library with one mistake each in its semaphores or its latch, made by mutation.mjs. Redisson, or some other
+ * library, has had these mistakes.
  *
  * @typedef {import("./mutation.mjs").Edit} Edit
  */
 
 /** @type {Record<string, Edit[]>} */
 export const CROWD_MUTANTS = {
-  // A call that is sent again takes its permits once more.
+  // A call that is sent again takes its permits a second time.
   "takes-again": [{ script: "semaphore/acquire", from: "write_marker(marker, count, markerTtl)", to: "" }],
 
-  // A release that is sent again gives back once more.
+  // A release that is sent again gives its permits back a second time.
   "gives-again": [{ script: "semaphore/release", from: "write_marker(marker, '1', markerTtl)", to: "" }],
 
-  // Who gave up keeps what the server has granted meanwhile.
+  // A call that gave up keeps the permits that the server has granted it meanwhile.
   "keeps-unwanted": [
     { script: "semaphore/undo", from: "give_back(permits, taken, publish, channel)", to: "" },
   ],
 
-  // Nobody hears of permits that are free again.
+  // A release of permits sends no message.
   "silent-release": [
     {
       script: "semaphore/release",
@@ -27,27 +27,27 @@ export const CROWD_MUTANTS = {
     },
   ],
 
-  // Drained permits are forgotten when the call is sent again.
+  // The reply to a drain that is sent again does not count the drained permits.
   "forgets-drain": [{ script: "semaphore/drain", from: "write_marker(marker, free, markerTtl)", to: "" }],
 
-  // Where one permit is free, many are granted.
+  // If one permit is free, a call gets as many as it wants.
   "any-number": [
     { script: "semaphore/acquire", from: "if free < tonumber(count) then", to: "if free < 1 then" },
   ],
 
-  // Permits that lapse together count as one.
+  // Several permits that expire together count as one.
   "counts-one": ["acquire", "release", "state", "update"].map((step) => ({
     script: `permits/${step}`,
     from: "give_back(permits, ended, publish, channel)",
     to: "give_back(permits, 1, publish, channel)",
   })),
 
-  // A permit is taken from the number again when its call is sent again.
+  // A call that is sent again takes its permit from the number of free permits once more.
   "permit-taken-again": [
     { script: "permits/acquire", from: "if redis.call('ZSCORE', leases, member) then", to: "if false then" },
   ],
 
-  // What has lapsed comes back a second time by its late release.
+  // The late release of an expired permit gives it back a second time.
   "lapsed-comes-back": [
     {
       script: "permits/release",
@@ -56,7 +56,7 @@ export const CROWD_MUTANTS = {
     },
   ],
 
-  // A release that is sent again is told that it has no permit.
+  // A release that is sent again is answered as if there were no such permit.
   "release-forgotten": [
     {
       script: "permits/release",
@@ -70,7 +70,7 @@ export const CROWD_MUTANTS = {
     { script: "permits/renew", from: "redis.call('ZADD', key, 'XX', 'GT', now + lease, member)", to: "" },
   ],
 
-  // Permits are taken back by a clock that is a minute ahead.
+  // Permits expire by a clock that is a minute ahead.
   "hasty-clock": [
     {
       script: "permits/acquire",
@@ -79,7 +79,7 @@ export const CROWD_MUTANTS = {
     },
   ],
 
-  // Nobody hears of a permit that is free again.
+  // The release of a permit sends no message.
   "silent-permit": [
     {
       script: "permits/release",
@@ -94,9 +94,9 @@ export const CROWD_MUTANTS = {
   // A count that is sent again counts twice.
   "counts-again": [{ script: "latch/count-down", from: "write_marker(marker, '1', markerTtl)", to: "" }],
 
-  // Nobody hears of the opening.
+  // The opening sends no message.
   "silent-opening": [{ script: "latch/count-down", from: "redis.pcall(publish, channel, '0')", to: "" }],
 
-  // Who set the count is told that somebody else did, when the call is sent again.
+  // A call that has set the count, and is sent again, is told that another one has set it.
   "forgets-setting": [{ script: "counter/try-set", from: "write_marker(marker, '1', markerTtl)", to: "" }],
 };

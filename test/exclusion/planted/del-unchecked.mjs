@@ -1,4 +1,4 @@
-// Wrong: the unlock deletes the key without asking whose it is by now. Who comes late frees another's lock.
+// Wrong: the unlock deletes the key without checking the owner. A late unlock frees the lock of another owner.
 import { Deadline, newToken, poll } from "./shared.mjs";
 
 /** @returns {import("./shared.mjs").Adapter} */

@@ -1,4 +1,4 @@
-// Wrong: the lock is taken by one command and gets its end by another. Who dies between the two closes it for ever.
+// Wrong: one command takes the lock, and another one sets its TTL. A process that dies in between closes it for ever.
 import { Deadline, deleteOwn, newToken, poll } from "./shared.mjs";
 
 /** @returns {import("./shared.mjs").Adapter} */

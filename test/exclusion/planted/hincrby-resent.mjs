@@ -1,4 +1,4 @@
-// Wrong: taking it counts up. ioredis sends a command again whose reply was lost, and then one hold counts as two.
+// Wrong: a take counts up. ioredis sends a command again if its reply was lost, and then one hold counts as two.
 import { Deadline, newToken, poll } from "./shared.mjs";
 
 const TAKE = `

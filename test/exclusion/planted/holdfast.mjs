@@ -1,18 +1,18 @@
-// The real locks behind the same face, to pass where the planted ones are found; or a mutant of the library.
+// The real locks behind the planted locks' interface, which must pass the same tests; or a mutant of the library.
 import { register } from "node:module";
 import { MUTANTS } from "./mutants.mjs";
 
-/** Ms for an answer: what is tried here has nothing to do with a machine that is busy. */
+/** Milliseconds for an answer: a busy machine is not the subject here. */
 const PATIENCE = 20_000;
 
-/** What a place in the line counts for. */
+/** The calls before which a place in the queue is served. */
 const BEFORE = { fair: { only: "all" }, readwrite: { write: "readers" } };
 
 /**
  * A lease of `watchdogTimeout` is left to the watchdog.
  * @param {import("ioredis").Redis} redis
  * @param {{ kind?: string, mutant?: string, skew?: number, watchdogTimeout: number, pollCap?: number }} options
- * @param {(lock: string) => void} onWaiting told when a call has found the lock closed
+ * @param {(lock: string) => void} onWaiting called when a call has found the lock held
  * @returns {Promise<import("./shared.mjs").Adapter>}
  */
 export async function connect(redis, { kind = "lock", mutant, skew, watchdogTimeout, pollCap }, onWaiting) {
@@ -41,7 +41,7 @@ export async function connect(redis, { kind = "lock", mutant, skew, watchdogTime
         return await open(name, side).tryLock(wait, asked, { owner, signal });
       } catch (error) {
         if (isLockError(error, "UPGRADE_REFUSED") || error === signal?.reason) return null;
-        // A short wait, and a machine that is busy.
+        // The wait was short, and the machine is busy.
         if (wait > 0 && isLockError(error, "UNAVAILABLE")) return null;
         throw error;
       }

@@ -1,5 +1,5 @@
 /**
- * The real library with one mistake each, made by mutation.mjs: mistakes that Redisson, or some other lock, has had.
+ * The real library with one mistake each, made by mutation.mjs. Redisson, or some other lock, has had these mistakes.
  *
  * @typedef {import("./mutation.mjs").Edit} Edit
  */
@@ -9,7 +9,7 @@ const FAIR_SCRIPTS = ["fair/acquire", "fair/release", "fair/undo"];
 
 /** @type {Record<string, (options: { skew?: number }) => Edit[]>} */
 export const MUTANTS = {
-  // The release deletes the lock without asking whose it is by now.
+  // The release deletes the lock without checking its owner.
   "frees-others": () => [
     { script: "fair/release", from: "redis.call('HDEL', lock, owner)", to: "redis.call('DEL', lock)" },
   ],
@@ -23,11 +23,11 @@ export const MUTANTS = {
     },
   ],
 
-  // The queue is pruned by the clocks of the processes; one of them is wrong by `skew` ms.
+  // The clocks of the processes decide which waiters are dead; one of these clocks is wrong by `skew` ms.
   "client-clock": ({ skew = 0 }) =>
     FAIR_SCRIPTS.map((script) => ({ script, from: CLOCK, to: `${CLOCK} + ${skew}` })),
 
-  // The head of a queue is only dropped when its time is over, and one without a time has none that could be.
+  // The head of a queue is dropped only when its time is over, so a head without a time is never dropped.
   "scoreless-head": () => [
     ...FAIR_SCRIPTS.map((script) => ({
       script,
@@ -41,7 +41,7 @@ export const MUTANTS = {
     },
   ],
 
-  // A waiter that gives up leaves the queue and wakes nobody, also when the lock was its to take.
+  // A waiter that gives up leaves the queue and wakes no other waiter, even if it was its turn.
   "silent-abandon": () => [
     {
       script: "fair/undo",
@@ -50,12 +50,12 @@ export const MUTANTS = {
     },
   ],
 
-  // Whoever finds the lock free takes it, queue or not.
+  // A call that finds the lock free takes it, even if there is a queue.
   barging: () => [
     { script: "fair/acquire", from: "if free and (not head or head == owner) then", to: "if free then" },
   ],
 
-  // Only Redisson's word on who is alive: minutes for each waiter that died.
+  // Only Redisson's time-outs say which waiters are alive: minutes for each waiter that died.
   "patient-queue": () =>
     FAIR_SCRIPTS.map((script) => ({
       script,
@@ -63,19 +63,19 @@ export const MUTANTS = {
       to: "tonumber(timeout)",
     })),
 
-  // The counter of tokens goes with the lease.
+  // The counter of tokens expires with the lease.
   "expiring-counter": () =>
     ["fenced/acquire", "fenced/pass"].flatMap((script, i) => [
       { script, from: "if token < floor then", to: "if false then" },
       {
         script,
         from: "redis.call('INCR', counter)",
-        // The lease is another argument of each.
+        // Each script has the lease as another argument.
         to: `redis.call('INCR', counter)\nredis.call('PEXPIRE', counter, ARGV[${i + 2}])`,
       },
     ]),
 
-  // The counter starts from 1 when the server has forgotten it.
+  // The counter starts from 1 if the server has lost it.
   "counter-from-one": () =>
     ["fenced/acquire", "fenced/pass"].map((script) => ({
       script,
@@ -83,7 +83,7 @@ export const MUTANTS = {
       to: "if false then",
     })),
 
-  // The tokens come from a counter that Java does not know.
+  // The tokens come from a counter that Redisson does not know.
   "own-counter": () => [
     {
       from: 'prefixed("redisson_lock_token", name)',
@@ -91,12 +91,12 @@ export const MUTANTS = {
     },
   ],
 
-  // A reader looks whether the lock is there, and not for what.
+  // A reader checks whether the lock is held, but not in which mode.
   "reader-beside-writer": () => [
     { script: "read/acquire", from: "if mode ~= 'read' then", to: "if not mode then" },
   ],
 
-  // The last to come is taken for the last to go.
+  // Any reader that leaves is taken for the last one.
   "frees-other-readers": () => [
     { script: "read/release", from: "if longest > 0 then\nredis", to: "if false then\nredis" },
   ],
@@ -110,7 +110,7 @@ export const MUTANTS = {
     },
   ],
 
-  // A writer that goes on as a reader tells nobody that others may read as well.
+  // A writer that goes on as a reader does not announce that others may read as well.
   "silent-downgrade": () => [
     {
       script: "write/release",
@@ -119,7 +119,7 @@ export const MUTANTS = {
     },
   ],
 
-  // The last write hold deletes the lock, whatever reads its owner has.
+  // The last write hold deletes the lock, even if its owner has read holds.
   "forgotten-downgrade": () => [
     {
       script: "write/release",
@@ -128,7 +128,7 @@ export const MUTANTS = {
     },
   ],
 
-  // A nested write adds its lease to what is left.
+  // A nested write adds its lease to the remaining time.
   "leases-add-up": () => [
     {
       script: "lock/reenter",
@@ -137,7 +137,7 @@ export const MUTANTS = {
     },
   ],
 
-  // A reader's renewal keeps everybody's reads.
+  // A reader's renewal renews the holds of all readers.
   "renews-all-readers": () => [
     {
       script: "read/renew",
@@ -146,7 +146,7 @@ export const MUTANTS = {
     },
   ],
 
-  // A reader may come to write, beside the others that read.
+  // A reader may become a writer while others read.
   "upgrade-admitted": () => [
     {
       from: "if (blocked) throw new LockUpgradeError(backend.lockName);\n\treturn !reads;",
@@ -159,12 +159,12 @@ export const MUTANTS = {
     },
   ],
 
-  // Readers do not look whether a writer waits.
+  // Readers do not check whether a writer waits.
   "ignores-writers": () => [
     { script: "read/acquire", from: "if yield == '1' and not again then", to: "if false then" },
   ],
 
-  // The mark of a waiting writer outlives it by far.
+  // The mark of a waiting writer lives far longer than its writer.
   "undying-writer": () => [
     {
       script: "write/acquire",

@@ -1,11 +1,11 @@
 /**
  * Module hooks that change the text of the built package while it is loaded: the real library with one mistake in it.
- * Each edit has to fit exactly once in its script, so that a change of the library cannot make a
- * mutant harmless without anybody noticing.
+ * Each edit must match exactly once in its script, so that a change of the library cannot make a mutant harmless
+ * unnoticed.
  *
  * @typedef {object} Edit
- * @property {string} [script] the one to edit; else the code around all of them
- * @property {string} from without the indentation that the build takes off
+ * @property {string} [script] the script to edit; without it, the code around all scripts
+ * @property {string} from without the indentation, which the build removes
  * @property {string} to
  */
 const PACKAGE = "/dist/index.js";
@@ -25,7 +25,7 @@ export async function load(url, context, nextLoad) {
   return { ...loaded, source: source + editing() };
 }
 
-/** Code at the end of the package that edits its scripts, once they are put together. */
+/** Code for the end of the package, which edits the scripts after they were put together. */
 function editing() {
   const inScripts = edits.filter(({ script }) => script !== undefined);
   const rows = inScripts.map((edit) => `[${constantOf(edit.script)}, ${JSON.stringify(edit)}]`);
@@ -42,7 +42,7 @@ for (const [script, edit] of [${rows.join(", ")}]) {
 `;
 }
 
-/** `fair/acquire` is `fairAcquire`. */
+/** The name of a script's constant: `fair/acquire` becomes `fairAcquire`. */
 function constantOf(script) {
   return script.replaceAll(/[/-](.)/g, (_, letter) => letter.toUpperCase());
 }

@@ -1,4 +1,4 @@
-// Wrong: the renewal does not ask whether the lock is still its own. Who was away past the end takes it from another.
+// Wrong: the renewal does not check the owner. A holder that stood still past its lease takes the lock from another.
 import { Deadline, deleteOwn, newToken, poll } from "./shared.mjs";
 
 /** @returns {import("./shared.mjs").Adapter} */

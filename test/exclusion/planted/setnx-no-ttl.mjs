@@ -1,4 +1,4 @@
-// Wrong: the lock has no end of its own. Who dies inside closes it for ever.
+// Wrong: the lock has no TTL. A process that dies inside closes it for ever.
 import { deleteOwn, newToken, poll } from "./shared.mjs";
 
 /** @returns {import("./shared.mjs").Adapter} */

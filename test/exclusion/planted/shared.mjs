@@ -1,5 +1,5 @@
 /**
- * What the planted locks have in common. Each is wrong in one way only, which its own file shows.
+ * What the planted locks have in common. Each lock is wrong in one way only, which its own file shows.
  *
  * @typedef {object} PlantedHold
  * @property {number} remaining ms to the deadline by the holder's own clock
@@ -10,7 +10,7 @@
  *
  * @typedef {object} How
  * @property {"only" | "read" | "write"} side
- * @property {PlantedHold} [within] whose owner takes it
+ * @property {PlantedHold} [within] the hold whose owner makes the call
  * @property {AbortSignal} [signal]
  *
  * @typedef {object} Adapter
@@ -21,7 +21,7 @@ import { randomUUID } from "node:crypto";
 
 const DELETE_OWN = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`;
 
-/** Gives back a lock that is a string with its owner's token: the right way to do it. */
+/** Gives back a lock that is a string with its owner's token, in the right way. */
 export function deleteOwn(redis, name, token) {
   return redis.eval(DELETE_OWN, 1, name, token);
 }
@@ -30,7 +30,7 @@ export function newToken() {
   return randomUUID();
 }
 
-/** A deadline by the monotonic clock, counted from when it is made. */
+/** A deadline by the monotonic clock, counted from its creation. */
 export class Deadline {
   #end;
 
@@ -43,7 +43,7 @@ export class Deadline {
   }
 }
 
-/** Tries until `attempt` gives something, for `wait` milliseconds. */
+/** Tries for `wait` milliseconds, until `attempt` returns a hold. */
 export async function poll(wait, attempt) {
   const end = performance.now() + wait;
   for (;;) {
