@@ -29,7 +29,7 @@ test("what others hold: 75 at once, or after --wait, or the code that was asked 
   const marker = join(await mkdtemp(join(tmpdir(), "holdfast-cli-")), "ran");
   const asked: [args: string[], code: number][] = [
     [["busy"], 75],
-    // Less than an answer takes on a busy machine would end it as unanswered.
+    // Long enough for an answer on a busy machine; a shorter wait could end without an answer.
     [["busy", "--wait", "4500ms"], 75],
     [["busy", "--busy-code", "0"], 0],
   ];

@@ -1,4 +1,4 @@
-/** `holdfast doctor`, on servers that are well and others that are not. */
+/** `holdfast doctor`, on healthy servers and on others. */
 import { afterAll, expect, test } from "vitest";
 import { startCluster, startRedis } from "../support/index.js";
 import { useSite } from "./program.js";

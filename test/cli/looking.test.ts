@@ -1,4 +1,4 @@
-/** The commands that look: ls, get, waiters, watch, deadlocks, inspector, completions; and what is typed wrong. */
+/** The commands that look: ls, get, waiters, watch, deadlocks, inspector, completions; and wrong command lines. */
 import { execFileSync } from "node:child_process";
 import { hostname } from "node:os";
 import { afterAll, expect, test } from "vitest";
@@ -211,7 +211,7 @@ test("deadlocks: two owners that wait for each other, in two processes", async (
   await Promise.all([one.unlock(), two.unlock()]);
 });
 
-/** Who waits for what, as `held>wanted`. */
+/** Locks whose waiters hold others, from edges `held>wanted`. */
 function graph(...edges: string[]): LockInfo[] {
   const names = new Set(edges.flatMap((edge) => edge.split(">")));
   return [...names].map((name) => {

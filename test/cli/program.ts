@@ -15,7 +15,7 @@ export interface Ended {
   readonly err: string;
 }
 
-/** One that runs. */
+/** A running program. */
 class Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
@@ -35,7 +35,7 @@ class Running {
     });
   }
 
-  /** Resolves when it has written that. */
+  /** Resolves when the program has written a match of the text. */
   async says(text: RegExp): Promise<void> {
     await until(`it says ${text}`, () => text.test(this.out + this.err));
   }
@@ -46,7 +46,9 @@ export interface Site {
   readonly server: RedisServer;
   start(...args: string[]): Running;
   run(...args: string[]): Promise<Ended>;
-  /** A process that can be seen: it tells what it holds after two seconds, and loses nothing by standing still for four. */
+  /**
+   * A client that others can see: its presence is there after two seconds, and it loses no hold if it stalls for four.
+   */
   client(options?: LockClientOptions): LockClient;
 }
 

@@ -1,4 +1,4 @@
-/** What a person at a terminal gets, and a program: colours, questions, JSON; and that exit codes are documented. */
+/** What a person at a terminal sees, and what a program gets: colours, questions, JSON; and documented exit codes. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
@@ -9,7 +9,7 @@ import { PROGRAM, useSite } from "./program.js";
 const site = await useSite();
 const COLOUR = "\u001b[";
 
-/** Runs it at a terminal of its own, by util-linux' `script`. What is typed there is typed when it asks. */
+/** Runs the program at a terminal of its own, by util-linux' `script`. `typed` is typed when the program asks. */
 async function atTerminal(args: readonly string[], typed = "", env: NodeJS.ProcessEnv = {}): Promise<string> {
   const command = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
   const { NO_COLOR: _, ...own } = process.env;

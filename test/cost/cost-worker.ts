@@ -2,7 +2,7 @@
  * A process that counts what the library costs: commands, round trips, timers, listeners, subscriptions, and bytes. It
  * measures no time. It can make a mistake on purpose, to show that the counting would notice.
  */
-// Before the library, which takes the timers as they are at its import.
+// Before the library, which keeps the timers of the moment of its import.
 import "./timers.js";
 import { getEventListeners } from "node:events";
 import { Redis } from "ioredis";
@@ -12,10 +12,10 @@ import { LockAcquisition } from "../../src/locks/acquire.js";
 import { until } from "../support/until.js";
 import { timers } from "./timers.js";
 
-/** The mistakes that can be made. */
+/** The mistakes that the worker can make. */
 export type Mistake = "a signal for each hold" | "a timer for each hold" | "a command more";
 
-/** What was counted, by what it is. */
+/** The counts, each by its title. */
 export type Figures = Readonly<Record<string, number>>;
 
 const FEW = 1_000;
@@ -35,14 +35,14 @@ Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof 
   return sendCommand.apply(this, args);
 };
 
-/** What `work` sends, by `each` piece of it. */
+/** The commands and round trips of `work`, divided by `each`, the number of its pieces. */
 async function commands(work: () => Promise<unknown>, each = 1): Promise<[sent: number, roundTrips: number]> {
   const before = [sent, roundTrips] as const;
   await work();
   return [(sent - before[0]) / each, (roundTrips - before[1]) / each];
 }
 
-/** Bytes of the heap when all that can be has been thrown away. */
+/** Bytes of the heap after garbage collection. */
 async function heap(): Promise<number> {
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.();
@@ -62,7 +62,7 @@ class Bench {
     this.redis = new Redis(port, "127.0.0.1");
   }
 
-  /** What presence costs is counted by its own test: here it would come by chance. */
+  /** A client without presence: its commands would be counted by chance here, and have a test of their own. */
   client(options?: LockClientOptions): LockClient {
     return new LockClient(this.redis, { presence: false, ...options });
   }
@@ -71,14 +71,14 @@ class Bench {
     return `cost:${++this.#names}`;
   }
 
-  /** Bytes of the data, without what connections take. */
+  /** Bytes of the data, without the memory of connections. */
   async data(): Promise<number> {
     const info = await this.redis.info("memory");
     const bytes = (name: string) => Number(new RegExp(`${name}:(\\d+)`).exec(info)?.[1]);
     return bytes("used_memory") - bytes("mem_clients_normal");
   }
 
-  /** Not all at once, so that what is left of the calls themselves does not count as theirs. */
+  /** Takes holds a hundred at a time, so that the remains of the calls do not count as bytes of the holds. */
   async holds(count: number, client: LockClient, lease?: number): Promise<Hold[]> {
     const options = lease === undefined ? {} : { lease };
     const holds: Hold[] = [];
@@ -92,7 +92,7 @@ class Bench {
     return holds;
   }
 
-  /** A client that waits elsewhere for the locks of another. */
+  /** A client with a connection of its own, which waits for the locks of another client. */
   other(): { client: LockClient; end: () => Promise<void> } {
     const redis = new Redis(this.#port, "127.0.0.1");
     const client = new LockClient(redis, { presence: false });
@@ -102,7 +102,7 @@ class Bench {
 
 async function free(bench: Bench): Promise<Figures> {
   const client = bench.client();
-  // The first run of a script teaches it to the server.
+  // First a run of each script, because its first call makes the server load it.
   await client.getLock(bench.name()).run((hold) => client.getLock(hold.lockName).run(() => {}));
   const figures: Record<string, number> = {};
   const count = async <T>(title: string, work: () => Promise<T>): Promise<T> => {
@@ -263,7 +263,7 @@ export const handlers: { count(order: Order): Promise<Figures> } = {
   async count({ port, part, mistake }) {
     plant(mistake);
     const bench = new Bench(port);
-    // What only the first call of a process makes is not to be counted.
+    // First a whole run, because what only the first call of a process makes must not be counted.
     await bench.redis.ping();
     await free(bench);
     const figures = await PARTS[part](bench);

@@ -1,7 +1,7 @@
 /**
- * What the library costs, by count, against the figures in `figures.json`: nothing may cost more than 1.3 times as much, and no
- * more than 1.1 times as much may run.
- * `HOLDFAST_COST=write npx vitest run test/cost` measures them anew and writes them.
+ * What the library costs, by count, against the figures in `figures.json`: no cost may exceed 1.3 times its figure, and
+ * no count of executed code 1.1 times. `HOLDFAST_COST=write npx vitest run test/cost` measures the figures again and
+ * writes them.
  */
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
@@ -16,18 +16,18 @@ import type { Told } from "./cycle-worker.js";
 
 const FIGURES = new URL("figures.json", import.meta.url);
 const TOLERANCE = 1.3;
-/** Of what is executed: the same each time, whatever else the machine does. */
+/** For executed code, which is the same each time, whatever else the machine does. */
 const TOLERANCE_OF_PATH = 1.1;
-/** Timers that all holds of a client share come and go (deadlines of commands, the watchdog's round): so many more may run. */
+/** So many more timers may run: those that all holds of a client share come and go (command time-outs, the watchdog). */
 const PASSING_TIMERS = 3;
 const PARTS: readonly Part[] = ["free", "leased", "renewed", "renewals", "waiting", "handOver"];
 const TOLD: readonly Told[] = ["with events", "with channels", "with otel", "with traceHolds"];
 const writes = process.env.HOLDFAST_COST === "write";
 
 const PATH = fileURLToPath(new URL("../../tools/path.mjs", import.meta.url));
-/** A process that counts is slow beside others; nothing that it counts is a time. */
+/** Long, because a process that counts is slow on a busy machine; no count is a time. */
 const LIMIT = 15 * PATIENCE;
-/** So much room for new objects that none of a measurement are collected before its end. */
+/** So much room for new objects that no garbage is collected before the end of a measurement. */
 const ROOM = ["--min-semi-space-size=64", "--max-semi-space-size=64"];
 
 const bundle = bundledWorker(fileURLToPath(new URL("cost-worker.ts", import.meta.url)));
@@ -42,7 +42,7 @@ async function count(part: Part, mistake?: Mistake): Promise<Figures> {
   return (await worker.request("count", { port: server.port, part, mistake })) as Figures;
 }
 
-/** What a warm take and give back makes, in a process of its own. */
+/** What a warm take and give back allocates, counted in a process of its own. */
 async function countCycle(
   order: { readonly isWasteful?: boolean; readonly told?: Told } = {},
 ): Promise<Figures> {
@@ -50,7 +50,7 @@ async function countCycle(
   return (await worker.request("count", { port: server.port, ...order })) as Figures;
 }
 
-/** What of `src` a warm take and give back executes. */
+/** The code of `src` that a warm take and give back executes. */
 async function countPath(...flags: string[]): Promise<Figures> {
   const { stdout } = await promisify(execFile)(process.execPath, [PATH, "--json", ...flags], {
     maxBuffer: Number.POSITIVE_INFINITY,
@@ -68,13 +68,13 @@ const COUNTS: readonly (readonly [string, () => Promise<Figures>])[] = [
   ["path", () => countPath()],
 ];
 
-/** What a figure may be at most. */
+/** The upper limit for a figure. */
 function most(title: string): number {
   const tolerance = title.includes(" executed: ") ? TOLERANCE_OF_PATH : TOLERANCE;
   return (committed[title] ?? 0) * tolerance + (title.startsWith("timers: ") ? PASSING_TIMERS : 0);
 }
 
-/** What costs too much, or is not in the list. */
+/** The titles of figures that are too high, or not in the list. */
 function excess(counted: Figures): string[] {
   return Object.entries(counted)
     .filter(([title, figure]) => !(title in committed && figure <= most(title)))

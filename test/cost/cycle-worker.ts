@@ -1,6 +1,6 @@
 /**
- * A process that counts what a warm take and give back of a free lock makes: bytes, promises, and objects that live while it is
- * held. It can waste of each on purpose, to show that the counting would notice.
+ * A process that counts what a warm take and give back of a free lock makes: bytes, promises, and objects that live
+ * while the lock is held. It can waste some of each on purpose, to show that the counting would notice.
  */
 import { createHook } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
@@ -14,7 +14,7 @@ import { instrument } from "../../src/entries/otel.js";
 import { type Hold, LockClient } from "../../src/index.js";
 import type { Figures } from "./cost-worker.js";
 
-/** Until the compiler has settled, too. */
+/** Enough runs that the compiler has settled, too. */
 const WARM = 2_000;
 const FEW = 200;
 const MANY = 1_200;
@@ -22,14 +22,14 @@ const SLICES = 9;
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
-/** What is left to do after a call has been answered, such as to collect its garbage. */
+/** Lets work end that is left after an answer, such as garbage collection. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function repeat(times: number, act: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < times; i++) await act();
 }
 
-/** Bytes for each run of `act`. No garbage is collected in a slice: the young generation is larger. */
+/** Bytes for each run of `act`. No garbage is collected in a slice, because the young generation is larger than that. */
 async function bytes(act: () => Promise<unknown>): Promise<number> {
   const slices: number[] = [];
   for (let i = 0; i < SLICES; i++) {
@@ -42,7 +42,7 @@ async function bytes(act: () => Promise<unknown>): Promise<number> {
   return median(slices);
 }
 
-/** Promises for each run of `act`, those of ioredis and of `act` itself among them. */
+/** Promises for each run of `act`, with those of ioredis and of `act` itself. */
 async function promises(act: () => Promise<unknown>): Promise<number> {
   let made = 0;
   const hook = createHook({
@@ -92,7 +92,7 @@ class Cycle {
   constructor(redis: Redis, { isWasteful = false, told }: Omit<Order, "port">) {
     this.#redis = redis;
     this.#isWasteful = isWasteful;
-    // Nothing is renewed meanwhile.
+    // A long time-out, so that nothing is renewed meanwhile.
     this.#client = new LockClient(redis, {
       watchdogTimeout: 600_000,
       traceHolds: told === "with traceHolds",
@@ -100,7 +100,7 @@ class Cycle {
     if (told) LISTENERS[told](this.#client);
   }
 
-  /** Sent to Redis so far. */
+  /** Commands sent to Redis so far. */
   get commands(): number {
     return this.#client.stats().commands;
   }
@@ -135,7 +135,7 @@ class Cycle {
   }
 }
 
-/** Who may be told of a cycle. */
+/** The listeners that are told of a cycle. */
 export type Told = "with events" | "with channels" | "with otel" | "with traceHolds";
 
 const LISTENERS: Readonly<Record<Told, (client: LockClient) => void>> = {
@@ -147,7 +147,7 @@ const LISTENERS: Readonly<Record<Told, (client: LockClient) => void>> = {
     const handlers = { start() {}, end() {}, asyncStart() {}, asyncEnd() {}, error() {} };
     for (const name of ["holdfast:lock", "holdfast:hold"]) tracingChannel(name).subscribe(handlers);
   },
-  // What OpenTelemetry makes of it is counted, too.
+  // This also counts what OpenTelemetry itself makes.
   "with otel": (client) => {
     const meters = new MeterProvider({ readers: [new PrometheusExporter({ preventServerStart: true })] });
     const tracers = new BasicTracerProvider();

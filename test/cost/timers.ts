@@ -1,7 +1,7 @@
-/** Counts timers; to be imported before whatever sets them. */
+/** Counts timers; import it before any module that sets timers. */
 import timersOfNode from "node:timers";
 
-/** Timers that run now; those that keep no process alive too, which Node does not list. */
+/** The running timers, also those that keep no process alive and that Node does not list. */
 export const timers: Set<unknown> = new Set();
 
 const { setTimeout: set, clearTimeout: clear } = timersOfNode;

@@ -1,4 +1,7 @@
-/** `npm run demo` without its set-up: it proves what it says, leaves nothing behind, and notices a lock that locks nobody out. */
+/**
+ * `npm run demo` without its set-up: it proves what it says, leaves nothing behind, and notices a lock that excludes no
+ * process.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -10,7 +13,7 @@ import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { PATIENCE, until } from "../support/index.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Milliseconds for the start of five processes and all they do, on a busy machine. */
+/** Milliseconds for the start and all work of five processes on a busy machine. */
 const LIMIT = { timeout: 6 * PATIENCE };
 const STEPS = ["Without a lock", "With lock.run", "Nested", "In a scope", "Killed", "Watchdog", "Gives up"];
 const CLERKS = ["Ada", "Ben", "Cleo", "Dan"];
@@ -29,7 +32,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  // Only after a failure is it still there; asked this way it takes its children along.
+  // The demo runs on only after a failure. SIGTERM makes it end its children, too.
   if (demo?.child.exitCode === null) demo.child.kill("SIGTERM");
   await demo?.ended;
   demo = undefined;
@@ -62,7 +65,7 @@ class Demo {
     return join(directory, "timeline.svg");
   }
 
-  /** The server's and the clerks' processes, as the demo names them. */
+  /** The ids of the server's and the clerks' processes, as the demo prints them. */
   get pids(): number[] {
     const line = /^Processes: .*$/m.exec(this.output)?.[0] ?? "";
     return [...line.matchAll(/(?:server\S*|Ada|Ben|Cleo|Dan) (\d+)/g)].map(([, pid]) => Number(pid));
@@ -83,7 +86,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Throws unless every tag is closed where it has to be and no `&` or `<` stands alone. */
+/** Throws unless every tag is closed in its place and no `&` or `<` stands alone. */
 function expectWellFormed(xml: string): void {
   const open: string[] = [];
   const rest = xml.replace(

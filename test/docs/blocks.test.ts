@@ -10,7 +10,7 @@ import { planOf } from "./plans.js";
 import { BlockRunner, needsVersions } from "./runner.js";
 import { typeErrors } from "./types.js";
 
-/** Milliseconds: the library is compiled as well, and by other files at the same time. */
+/** Milliseconds: long, because the library is compiled too, and other files compile at the same time. */
 const COMPILING = 180_000;
 
 const blocks = allPages().flatMap(blocksOf);
@@ -19,7 +19,7 @@ const programs = blocks.filter((block) => planOf(block) === "run");
 const done: string[] = [];
 const skipped: string[] = [];
 
-/** `missing`: why the packages are not there that only pages use. */
+/** `missing`: the reason why the packages that only pages use are not installed. */
 const [runner, missing] = await Promise.all([forFile(BlockRunner.start()), installVersions()]);
 
 describe("each block runs", () => {

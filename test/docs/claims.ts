@@ -1,5 +1,5 @@
 /**
- * What a comment in a block claims becomes a check:
+ * Turns what a comment in a block claims into a check:
  *
  *     await lock.isLocked(); // → true
  *     await lock.lock({ wait: 100 }); // rejects WAIT_TIMEOUT
@@ -13,7 +13,7 @@ interface Edit {
   readonly text: string;
 }
 
-/** The code with its claims checked; every line keeps its number. */
+/** The code with checks of its claims; every line keeps its number. */
 export function withChecks(code: string, firstLine: number): string {
   const source = ts.createSourceFile("block.ts", code, ts.ScriptTarget.ESNext, true);
   const edits: Edit[] = [];
@@ -52,7 +52,7 @@ function claimBehind(node: ts.Node, code: string): Claim | undefined {
   return match ? { pos: comment.pos, word: match[1] as string, text: match[2] as string } : undefined;
 }
 
-/** The expression that a claim behind this statement is about. */
+/** The expression that a claim after this statement is about. */
 function claimant(node: ts.Node): ts.Expression | undefined {
   if (ts.isExpressionStatement(node)) return node.expression;
   if (ts.isVariableStatement(node)) return node.declarationList.declarations.at(-1)?.initializer;

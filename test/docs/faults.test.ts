@@ -1,4 +1,4 @@
-/** The tables of docs/faults.md and docs/evidence.md: a row for each fault and bug, and for each row tests that exist. */
+/** The tables of docs/faults.md and docs/evidence.md: a row for each fault and bug, and existing tests for each row. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -16,7 +16,7 @@ const VERSION = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as
 
 const escaped = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
-/** A part of a title stands in quotes, or is a key of the table that the titles are made of. */
+/** True if each part of the title stands in quotes in the file, or is a key of the table that titles are made of. */
 function isThere({ file, title }: FaultTest): boolean {
   if (!existsSync(join(ROOT, file)) || title === "") return false;
   const text = readFileSync(join(ROOT, file), "utf8");
@@ -26,7 +26,7 @@ function isThere({ file, title }: FaultTest): boolean {
   );
 }
 
-/** What is wrong with a row; empty if nothing is. */
+/** The mistakes in a row; empty if there are none. */
 function wrongWith({ id, fault, holder, waiters, tests, command, since }: FaultRow): string[] {
   const wrong: string[] = [];
   if ([fault, holder, waiters].includes("")) wrong.push(`${id}: an empty cell`);
@@ -47,7 +47,7 @@ test("each fault has a row, each row has tests, and each of them exists", () => 
 
 const HARMS = ["exclusion", "data", "signal", "wake-up", "answer", "leak", "cost", "process"];
 
-/** As wrongWith(). */
+/** Like wrongWith(), for a row of a bug. */
 function wrongWithBug({ id, harm, bug, foundBy, tests, mended }: BugRow): string[] {
   const wrong: string[] = [];
   if (!HARMS.includes(harm)) wrong.push(`${id}: harm is ${harm}`);

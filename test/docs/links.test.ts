@@ -1,4 +1,4 @@
-/** What the pages point to is there: files, chapters, and the tests that hold a promise. */
+/** The targets of the pages exist: files, chapters, and the tests that hold a promise. */
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -18,7 +18,7 @@ function brokenLinks(page: Page): string[] {
   return broken.map(({ target }) => target);
 }
 
-/** `test/kinds`, `src/kinds/*.ts`, `wake-ups.test.ts`: paths in code spans; one with <…> is a pattern of many. */
+/** `test/kinds`, `src/kinds/*.ts`, `wake-ups.test.ts`: missing paths in code spans; a span with <…> stands for many. */
 function missingFiles(page: Page): string[] {
   const spans = [...proseOf(page).matchAll(/`([^`\s<>]+)`/g)].map(([, span = ""]) => span);
   return spans.filter((span) => {
@@ -28,7 +28,7 @@ function missingFiles(page: Page): string[] {
 }
 
 function isThere(path: string): boolean {
-  // Decisions go by their number.
+  // The pages name decisions by their number.
   if (/^docs\/adr\/\d{4}$/.test(path)) return isThere(`${path}-*.md`);
   if (!path.includes("*")) return existsSync(join(ROOT, path)) || existsSync(join(ROOT, `${path}.mjs`));
   const pattern = new RegExp(`^${basename(path).replaceAll(".", "\\.").replaceAll("*", ".*")}$`);
@@ -36,7 +36,7 @@ function isThere(path: string): boolean {
   return existsSync(folder) && readdirSync(folder).some((name) => pattern.test(name) || path.includes("**"));
 }
 
-/** Rows of guarantees.md that promise something and name nothing that holds it. */
+/** Rows of guarantees.md that promise something and name no test. */
 function unheldPromises({ text }: Page): string[] {
   let columns: string[] = [];
   return text.split("\n").filter((line) => {

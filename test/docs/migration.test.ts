@@ -1,6 +1,6 @@
 /**
- * The tables of the migration pages: what stands in their column "here" is run, row by row, and has the types that a reader's
- * compiler sees. Behind it may stand what it gives, or how it rejects: `lock.tryLock()` → `Hold`.
+ * The tables of the migration pages: the code in their column "here" is run, row by row, and type-checked as a reader's
+ * compiler would. After the code there may be its value, or how it rejects: `lock.tryLock()` → `Hold`.
  */
 import { describe, expect, test } from "vitest";
 import { forFile } from "../support/index.js";
@@ -9,10 +9,10 @@ import { BlockRunner } from "./runner.js";
 import { typeErrors } from "./types.js";
 
 const HEADING = "here";
-/** Milliseconds: a page has many rows, and some of them wait. */
+/** Milliseconds: long, because a page has many rows and some of them wait. */
 const LONGEST_PAGE = 60_000;
 
-/** What pages have to name, so that nobody looks for it in vain. */
+/** Names that a page must mention, because readers look for them. */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   "docs/migrate-redlock.md": [
     ...["acquire", "extend", "release", "using", "quit", "disposer", "lock.unlock()", "lockWithOptions"],
@@ -42,7 +42,7 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** What the rows may use, each made for the row that names it. `$` stands for the row's own name. */
+/** Names that the rows may use. Each is made for the row that uses it; `$` stands for the row's own name. */
 const SCENE: readonly (readonly [name: string, code: string])[] = [
   ["lock", 'const lock = client.getLock("lock $");'],
   ["hold", "const hold = await lock.lock({ lease: 60_000 });"],
@@ -68,7 +68,7 @@ const BEGINNING =
   'import { Lock, Redlock } from "holdfast/redlock"; await other.getLock("busy").lock({ lease: 60_000 });';
 const END = "await other.close({ timeout: 0 }); await redis.flushall();";
 
-/** `code`, and what the page says that it comes to. */
+/** `code`, and the value or rejection that the page claims. */
 interface Claim {
   readonly code: string;
   readonly word: string | undefined;
@@ -76,7 +76,7 @@ interface Claim {
 }
 
 interface Row {
-  /** Of the page, from 1. */
+  /** Its line in the page, from 1. */
   readonly line: number;
   readonly claims: readonly Claim[];
 }
@@ -102,7 +102,7 @@ function rowsOf({ text }: Page): Row[] {
   });
 }
 
-/** Spans that are more than a name. */
+/** The code spans that are more than a name. */
 function claimsOf(cell: string): Claim[] {
   const spans = [...cell.matchAll(/`([^`]+)`(?: (→|rejects) `([^`]+)`)?/g)];
   return spans
@@ -110,7 +110,7 @@ function claimsOf(cell: string): Claim[] {
     .filter(({ code }) => /[.(]/.test(code));
 }
 
-/** All rows as one program, each on its line of the page; with `checked` the checks of the sandbox around them. */
+/** All rows as one program, each on its line of the page; with `checked`, the checks of the sandbox are added. */
 function programOf(page: Page, checked: boolean): Block {
   const lines: string[] = page.text.split("\n").map(() => "");
   for (const { line, claims } of rowsOf(page)) {
@@ -161,7 +161,7 @@ function pageWith(cell: string): Page {
   return { file: "docs/page.md", text: `# Page\n\n| there | here |\n| - | - |\n| \`a\` | ${cell} |\n` };
 }
 
-// In one go, since each takes the compiler seconds.
+// One program for all rows, because the compiler takes seconds for each program.
 test("all rows have the types that a reader's compiler sees, and one that has not is noticed", () => {
   expect(pages).toHaveLength(Object.keys(NAMED).length);
   const programs = [...pages, pageWith("`lock.lock({ lase: 1 })`")].map((page) => programOf(page, false));

@@ -1,4 +1,4 @@
-/** The pages that are written for readers, and the fenced blocks in them. */
+/** The pages for readers, and the fenced blocks in them. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,13 +7,13 @@ import { anchorOf } from "../../docs/.vitepress/pages.js";
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Page {
-  /** From the root of the repository. */
+  /** The path from the root of the repository. */
   readonly file: string;
   readonly text: string;
 }
 
 export interface Block {
-  /** `docs/guide.md:12`: the fence that opens it. */
+  /** The place of the opening fence: `docs/guide.md:12`. */
   readonly place: string;
   readonly file: string;
   readonly line: number;
@@ -21,10 +21,10 @@ export interface Block {
   readonly code: string;
 }
 
-/** Of no reader: packages that are installed below, and what the bench writes. */
+/** Folders without pages for readers: packages that are installed below, and the output of the bench. */
 const FOREIGN = /^(node_modules|out)[\\/]/;
 
-/** All Markdown of the root and of these folders. */
+/** All Markdown files in the root and in these folders. */
 export function allPages(): Page[] {
   const inRoot = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
   const below = ["docs", "bench", "examples"].flatMap((folder) =>
@@ -35,20 +35,20 @@ export function allPages(): Page[] {
   return [...inRoot, ...below].sort().map((file) => ({ file, text: readFileSync(join(ROOT, file), "utf8") }));
 }
 
-/** The text without its blocks of code, which have no links and no headings. */
+/** The text without its code blocks, which have no links and no headings. */
 export function proseOf({ text }: Page): string {
   return text.replace(/^ *```.*?^ *```$/gms, "");
 }
 
 export interface Link {
-  /** As it stands. */
+  /** The target as it stands in the page. */
   readonly target: string;
-  /** What it leads to, from the root of the repository. */
+  /** The file it leads to, from the root of the repository. */
   readonly file: string;
   readonly anchor: string | undefined;
 }
 
-/** The links of a page, but for those to other sites. */
+/** The links of a page, except those to other sites. */
 export function linksOf(page: Page): Link[] {
   const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
   return targets
@@ -67,7 +67,7 @@ export function anchorsOf(page: Page): Set<string> {
 
 const FENCE = /^ *(```+|~~~+) *(\S*).*$/;
 
-/** @throws for a fence that is never closed: what stands behind it would be no block at all */
+/** @throws for a fence that is never closed, because everything after it would be no block at all */
 export function blocksOf({ file, text }: Page): Block[] {
   const blocks: Block[] = [];
   let open: { mark: string; language: string; line: number; code: string[] } | undefined;

@@ -1,4 +1,7 @@
-/** The table of docs/faults.md that compares holdfast with its peers: nothing is missing, and each command runs what its row says. */
+/**
+ * The table of docs/faults.md that compares holdfast with its peers: nothing is missing, and each command runs what its
+ * row says.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -9,7 +12,7 @@ import { ROOT } from "./pages.js";
 
 const PAGE = readFileSync(join(ROOT, "docs/faults.md"), "utf8");
 
-/** What is missing in the table of a page, or stands there for nothing that can be run. */
+/** The cells that are missing in the table of a page, and those for which nothing can be run. */
 function wrongWith(page: string): string[] {
   const { columns, rows, cell } = peerTable(page);
   const missing = FAULTS.flatMap(({ id }) =>

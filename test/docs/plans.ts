@@ -1,30 +1,30 @@
-/** What is done with a block, by its language. */
+/** What the tests do with a block, by its language. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Block, ROOT } from "./pages.js";
 
-/** `run`: as a program; `send`: line by line to a server; else why it is neither. */
+/** `run`: as a program; `send`: line by line to a server; otherwise the reason for neither. */
 export type Plan = "run" | "send" | { readonly because: string };
 
 const RUN = new Set(["js", "ts"]);
 const SEND = new Set(["redis", "conf"]);
-/** What is no program but a file for a test runner. */
+/** A block that is no program, but a file for a test runner. */
 const TESTS = /^import .* from "(vitest|@jest\/globals|node:test)";$/m;
-/** By its short name JavaScript is ours. */
+/** Languages that are not run. JavaScript is ours under its short name `js` only. */
 const NOT_RUN: Record<string, string> = {
   text: "a picture",
   java: "Java, which test/interop calls",
   javascript: "another library's, beside ours",
 };
 
-/** Shell commands, and why the docs' tests do not run them. */
+/** Shell commands, and the reason why the tests of the docs do not run them. */
 const COMMANDS: [RegExp, because: string][] = [
   [/^npm (install|run [a-z]+|test)\b/, "npm, which other tests run"],
   [/^node examples\/\S+$/, "an example, which test/examples runs"],
   [/^holdfast [a-z]+\b/, "the program, which test/cli runs"],
 ];
 
-/** @throws for a block that nobody knows what to do with */
+/** @throws for a block of an unknown language */
 export function planOf(block: Block): Plan {
   const { language, place, code } = block;
   if (RUN.has(language) && TESTS.test(code)) return { because: "tests, which test/entries runs" };

@@ -1,4 +1,4 @@
-/** Blocks with faults: each is noticed, and told with its line of the page. */
+/** Blocks with deliberate mistakes: the runner notices each, and reports it with its line of the page. */
 import { describe, expect, test } from "vitest";
 import { forFile } from "../support/index.js";
 import { type Block, blocksOf } from "./pages.js";
@@ -6,7 +6,7 @@ import { planOf } from "./plans.js";
 import { BlockRunner } from "./runner.js";
 import { typeErrors } from "./types.js";
 
-/** Milliseconds: the library is compiled as well, and by other files at the same time. */
+/** Milliseconds: long, because the library is compiled too, and other files compile at the same time. */
 const COMPILING = 180_000;
 
 const runner = await forFile(BlockRunner.start());

@@ -1,7 +1,7 @@
-/** TypeScript's compiler on texts that are in no file. */
+/** TypeScript's compiler for texts that are in no file. */
 import ts from "typescript";
 
-/** A program of these texts, by their paths; what they import is read from the disk. */
+/** A program of these texts, by their paths; their imports are read from the disk. */
 export function programOf(texts: ReadonlyMap<string, string>, options: ts.CompilerOptions): ts.Program {
   const host = ts.createCompilerHost(options);
   const { fileExists, readFile, getSourceFile } = host;

@@ -1,4 +1,4 @@
-/** The user of docs/guide.md: made exactly as the page says, on a real server, it can do all that the library does. */
+/** The user of docs/guide.md, created exactly as the page says on a real server, can do all that the library does. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { forFile, type RedisServer, startCluster, startRedis, UNHURRIED, until }
 import { allPages, blocksOf, ROOT } from "./pages.js";
 import { commandsOf } from "./runner.js";
 
-/** The commands of the page: the user, what it needs beside replicas or another database, and on a cluster. */
+/** The commands of the page: the user, its further rights for replicas or another database, and those on a cluster. */
 const [acl = [], besideReplicas = [], onCluster = []] = allPages()
   .filter(({ file }) => file === "docs/guide.md")
   .flatMap(blocksOf)
@@ -17,13 +17,13 @@ const [acl = [], besideReplicas = [], onCluster = []] = allPages()
   .map(({ command }) => command);
 const permitted = acl.filter((word) => word.startsWith("+")).map((word) => word.slice(1));
 
-/** What is sent by itself, not called by a script alone. */
+/** Commands that the client sends itself, and not only scripts. */
 const SENT = ["eval", "evalsha", "publish", "subscribe", "unsubscribe", "ping", "info", "scan"];
 
-/** Milliseconds. It is renewed soon enough also if this process stands still for four seconds. */
+/** Milliseconds of the watchdog: a renewal is still in time if this process stands still for four seconds. */
 const WATCHDOG = 6_500;
 
-/** What the client could report to no call. */
+/** Errors that the client could report to no call. */
 const errors: unknown[] = [];
 
 const USER = { username: "shop", password: "secret" };
@@ -40,14 +40,14 @@ await server.call(...acl);
 const client = await forFile(connect("shop"));
 client.on("error", ({ cause }) => errors.push(cause));
 
-/** Ends what a call waits for once it listens for that, and resolves with what came of it. */
+/** Ends what a call waits for, once the call listens, and resolves with the call's result. */
 async function handedOver<T>(waiter: Promise<T>, release: () => Promise<unknown>): Promise<T> {
   await until("it listens", async () => ((await server.call("PUBSUB", "CHANNELS")) as unknown[]).length > 0);
   await release();
   return waiter;
 }
 
-/** What a server has refused, also from inside a script that lived with it. ioredis lives without naming its connections. */
+/** What a server has refused, also inside scripts that went on. ioredis goes on without naming its connections. */
 async function refusedBy(asked: RedisServer): Promise<unknown[]> {
   const entries = (await asked.call("ACL", "LOG")) as unknown[][];
   return entries.filter((entry) => !entry.some((field) => String(field).startsWith("client|")));
@@ -208,7 +208,7 @@ test("without the commands that show other tenants' names only list() is missing
   await hold.unlock();
 });
 
-// The last one: it leaves refusals in the log of the server.
+// The last test of this file, because it leaves refusals in the server's log.
 test("names of others are refused", async () => {
   await using stranger = connect("bank");
   await expect(stranger.getLock("lock").lock()).rejects.toMatchObject({ code: "UNSUPPORTED" });

@@ -1,6 +1,6 @@
 /**
- * Runs blocks as a reader would: each is a module of its own in a process of its own, with real servers. The names that
- * a page takes for granted come from sandbox/names.ts, as globals; a name that is not there ends the block.
+ * Runs blocks as a reader would: each is a module in a process of its own, with real servers. The names that a page
+ * takes for granted come from sandbox/names.ts, as globals; a name that is missing ends the block.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -24,15 +24,15 @@ import { type Block, ROOT } from "./pages.js";
 import type { Servers } from "./sandbox/servers.js";
 
 const MASTERS = 3;
-/** Packages whose connections go to the servers of the test. */
+/** Packages whose connections go to the test's servers. */
 const CLIENTS = ["ioredis", "iovalkey", "redis"];
-/** Packages that only pages use: no dependencies of this one, but installed in test/package/versions. */
+/** Packages that only pages use: no dependencies of this package, but installed in test/package/versions. */
 const ELSEWHERE = ["bullmq"];
 const SANDBOX = join(ROOT, "test/docs/sandbox");
-/** Where a reader's own server is. */
+/** The address of a reader's own server. */
 const HOME = "redis://localhost:6379";
 const LONGEST_RUN = 2 * PATIENCE;
-/** Of the servers behind the sentinels. */
+/** The password of the servers behind the sentinels. */
 const PASSWORD = "secret";
 
 export class BlockRunner {
@@ -70,7 +70,7 @@ export class BlockRunner {
     return new BlockRunner(folder, masters);
   }
 
-  /** Runs a `js` or `ts` block. @throws with its place if anything is wrong with it, or it takes longer than `timeout` */
+  /** Runs a `js` or `ts` block. @throws with its place if it fails in any way, or takes longer than `timeout` */
   async run(block: Block, timeout: number = LONGEST_RUN): Promise<void> {
     await this.#clear();
     const file = join(this.#folder, `block-${++this.#count}.mjs`);
@@ -78,7 +78,7 @@ export class BlockRunner {
       throw failure(block, error.message);
     });
     const env = { ...process.env, HOLDFAST_DOCS_SERVERS: JSON.stringify(await this.#serversFor(block)) };
-    // By force, since a block may have its own way to stop.
+    // SIGKILL, because a block may handle SIGTERM in its own way.
     const options = { env, timeout, killSignal: "SIGKILL", cwd: ROOT } as const;
     const args = ["--enable-source-maps", join(this.#folder, "main.mjs"), file];
     await new Promise<void>((resolve, reject) => {
@@ -109,9 +109,9 @@ export class BlockRunner {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** @throws the build's own errors, and claims that cannot be checked */
+  /** @throws the errors of the build, and claims that cannot be checked */
   async #transpile({ code, file, line }: Block, outfile: string): Promise<void> {
-    // Empty lines before it, so that every error shows the line of the page.
+    // Empty lines before the block, so that every error shows the line of the page.
     const contents = "\n".repeat(line) + withChecks(code.replaceAll(HOME, this.#home), line + 1);
     await build({
       stdin: { contents, sourcefile: file, resolveDir: ROOT, loader: "ts" },
@@ -161,12 +161,12 @@ export class BlockRunner {
   }
 }
 
-/** Whether it runs only where test/package/versions is installed. */
+/** Whether the block runs only if test/package/versions is installed. */
 export function needsVersions({ code }: Block): boolean {
   return ELSEWHERE.some((name) => code.includes(`from "${name}"`));
 }
 
-/** The names of the sandbox are typed by the sources and made by the package, as the blocks' own are. */
+/** The sandbox's names have the types of the sources, but come from the package, as the blocks' own imports do. */
 const onePackage: Plugin = {
   name: "one package",
   setup({ onResolve }) {
@@ -174,7 +174,7 @@ const onePackage: Plugin = {
   },
 };
 
-/** The commands of a block; a line that is indented goes on with the one before, one with # says nothing. */
+/** The commands of a block. An indented line continues the line before; a line with # is a comment. */
 export function commandsOf({ code, line: fence }: Block): { command: string[]; line: number }[] {
   const commands: { command: string[]; line: number }[] = [];
   for (const [index, text] of code.split("\n").entries()) {
@@ -186,7 +186,7 @@ export function commandsOf({ code, line: fence }: Block): { command: string[]; l
   return commands;
 }
 
-/** Says the line of the page, as far as the output tells it. */
+/** An error with the line of the page, if the output tells it. */
 function failure({ file, place }: Block, output: string): Error {
   const line = new RegExp(`${file.replaceAll(".", "\\.")}:(\\d+)|^line (\\d+):`, "m").exec(output);
   const where = line ? `${file}:${line[1] ?? line[2]}` : place;

@@ -1,4 +1,7 @@
-/** The menu of the site (docs/.vitepress) names each page once and no other, and the check of its links finds dead ones. */
+/**
+ * The menu of the site (docs/.vitepress) names each page once and nothing else, and the check of its links finds dead
+ * ones.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -13,7 +16,7 @@ const entries = MENU.flatMap(({ text, page, entries }) => [...(page ? [{ text, p
 const unnamed = (menu: readonly Entry[], all: readonly Page[]): string[] =>
   all.map(({ file }) => file).filter((file) => !menu.some(({ page }) => page.split("#")[0] === file));
 
-/** Entries whose page or chapter is not there. */
+/** Entries whose page or chapter does not exist. */
 function leadingNowhere(menu: readonly Entry[]): string[] {
   const written = menu.map(({ page }) => page).filter((page) => !page.startsWith(`${GENERATED}/`));
   return written.filter((entry) => {

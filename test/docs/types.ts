@@ -1,4 +1,4 @@
-/** Type-checks blocks, all in one program, against the sources of the library and the names of the sandbox. */
+/** Type-checks blocks in one program, against the library's sources and the names of the sandbox. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
@@ -26,7 +26,7 @@ const OPTIONS: ts.CompilerOptions = {
   noEmit: true,
 };
 
-/** "… implicitly has an 'any' type": most blocks are JavaScript. */
+/** Errors "… implicitly has an 'any' type", which are ignored because most blocks are JavaScript. */
 const UNTYPED = new Set([7005, 7006, 7031, 7034]);
 
 /** `docs/guide.md:12: Cannot find name 'readCuont'`, for each error in a block. */
@@ -36,7 +36,7 @@ export function typeErrors(blocks: readonly Block[]): string[] {
   for (const { file, line, code } of blocks) {
     const path = join(ROOT, `${file}.${line}.ts`);
     pageOf.set(path, file);
-    // Empty lines before it, so that every error shows the line of the page.
+    // Empty lines before the block, so that every error shows the line of the page.
     texts.set(path, "\n".repeat(line) + code);
   }
   const program = programOf(texts, OPTIONS);

@@ -7,10 +7,10 @@ import { ROOT } from "./pages.js";
 
 const MOST_WORDS = 20;
 const GENERATED = "generated.ts";
-/** What a value may be called that is a piece of text. */
+/** Names that a value may have if it is a piece of text. */
 const OF_TEXT = new Set(["line", "lines"]);
 
-/** The cells of the table that begins behind this heading row, by row. */
+/** The cells of the table after this heading row, by row. */
 function table(page: string, heading: RegExp): string[][] {
   const lines = page.split("\n");
   const start = lines.findIndex((line) => heading.test(line)) + 2;
@@ -26,7 +26,7 @@ function table(page: string, heading: RegExp): string[][] {
 const page = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
 const retired = new Set(table(page, /^\| not this/).flatMap(([words = ""]) => words.split(", ")));
 
-/** `fairQueueOf`, `next_token` → its words, in lower case. */
+/** The words of `fairQueueOf` or `next_token`, in lower case. */
 function wordsOf(name: string): string[] {
   return name
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")

@@ -1,4 +1,4 @@
-/** What the tests decorate: compiled in both ways, so that it imports nothing that is there at run time. */
+/** The class that the tests decorate. It is compiled in both ways, so it has no imports at run time. */
 import type { locked as Locked } from "../../src/entries/decorator.js";
 import type { Hold, LockClient } from "../../src/index.js";
 

@@ -1,6 +1,6 @@
 /**
- * One instance of a service that sells from a stock, on the framework that is its argument: each sale reads the count and then writes it. SIGTERM
- * ends it as a service should: no new requests, the work at hand, the client.
+ * One instance of a service that sells from a stock, on the framework in its argument: each sale reads the count and
+ * then writes it. SIGTERM ends it as a service should end: no new requests, then the present work, then the client.
  */
 import { LockClient } from "holdfast";
 import * as http from "holdfast/http";

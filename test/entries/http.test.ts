@@ -120,7 +120,7 @@ describe.each(apps)("$name", ({ name, start }) => {
     await server.call("SET", "left", 1_000);
     let sold = 0;
     const crowd = Array.from({ length: 8 }, async (_, n) => {
-      // Until the instance takes no more.
+      // Until the instance accepts no more requests.
       for (;;) {
         const answer = await post(ports[n % 2] as number).catch(() => undefined);
         if (!answer?.ok) return;
@@ -133,7 +133,7 @@ describe.each(apps)("$name", ({ name, start }) => {
       { code: 0, signal: null },
     ]);
     await Promise.all(crowd);
-    // One that was answered was sold; the answer of one that was sold may have been cut off.
+    // Each confirmed sale was made; a sale whose answer was cut off may have been made, too.
     expect(1_000 - Number(await server.call("GET", "left"))).toBeGreaterThanOrEqual(sold);
     expect(await newClient().inspect("stock")).toBeNull();
   });

@@ -1,4 +1,4 @@
-/** iovalkey goes in as it is: the core of the contract on its clients. */
+/** iovalkey works without an adapter: the core of the contract on its clients. */
 import { Cluster, Redis } from "iovalkey";
 import { afterAll } from "vitest";
 import { failOnUnhandledRejections } from "../faults/harness.js";

@@ -1,12 +1,12 @@
 /**
- * A small shop in Nest, as its users would write it, but with the decorators called by hand: it is run as it stands. `nestjs` is what
- * `holdfast/nestjs` exports.
+ * A small shop in Nest, as its users would write it, except that the decorators are called by hand, because this file
+ * is run as it is. `nestjs` is what `holdfast/nestjs` exports.
  */
 import "reflect-metadata";
 import { Controller, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 
-/** Decorates as the compiler would: from the last to the first. */
+/** Applies decorators as the compiler would: from the last to the first. */
 export function decorateMethod(Class, key, ...decorators) {
   const { prototype } = Class;
   const before = Object.getOwnPropertyDescriptor(prototype, key);
@@ -14,7 +14,7 @@ export function decorateMethod(Class, key, ...decorators) {
   Object.defineProperty(prototype, key, after);
 }
 
-/** `locks`: the LockModule as it is imported; `sell(client)`: what a sale does under the lock "stock". */
+/** `locks`: the imported LockModule; `sell(client)`: what a sale does under the lock "stock". */
 export async function startShop({ Locked, InjectLockClient, LockExceptionFilter }, locks, sell) {
   class Shop {
     constructor(client) {

@@ -1,6 +1,6 @@
 /**
- * Nest without HTTP, as its users would write it, but with the decorators called by hand: a microservice on TCP, and a gateway of
- * Socket.IO. `nestjs` is what `holdfast/nestjs` exports.
+ * Nest without HTTP, as its users would write it, except that the decorators are called by hand: a microservice on TCP,
+ * and a gateway of Socket.IO. `nestjs` is what `holdfast/nestjs` exports.
  */
 import "reflect-metadata";
 import { Controller, UseFilters } from "@nestjs/common";
@@ -11,7 +11,7 @@ import { lastValueFrom } from "rxjs";
 import { io } from "socket.io-client";
 import { decorateMethod as method } from "./nest-app.mjs";
 
-/** What it logs as an error, by where it is logged. */
+/** A logger that keeps errors, each with the place that logged it. */
 function listening(errors) {
   const log = () => {};
   return { log, warn: log, error: (error, ...rest) => errors.push([rest.at(-1), error]) };

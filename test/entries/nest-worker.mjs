@@ -1,6 +1,6 @@
 /**
- * One instance of the shop of nest-app.mjs, which sells from a stock: each sale reads the count and then writes it. SIGTERM ends it as
- * Nest's own shutdown hooks do.
+ * One instance of the shop of nest-app.mjs, which sells from a stock: each sale reads the count and then writes it.
+ * SIGTERM ends it by Nest's own shutdown hooks.
  */
 import * as nestjs from "holdfast/nestjs";
 import { Redis } from "ioredis";

@@ -25,7 +25,7 @@ const { startShop, configured } = apps as {
 };
 
 interface Messages {
-  /** What is logged as an error, by where. */
+  /** The logged errors, each with the place that logged it. */
   errors: [where: string, error: unknown][];
   ask(pattern: string): Promise<unknown>;
   tell(pattern: string): Promise<unknown>;
@@ -90,7 +90,7 @@ test("applications in one process do not meet; the client ends with its applicat
   expect(await redis.ping()).toBe("PONG");
 });
 
-/** An application without HTTP, and somebody else who has its lock. */
+/** An application without HTTP, and a rival that has its lock. */
 async function startBehindRival(startMessages: StartMessages) {
   const started = await startMessages(nestjs, nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
   onTestFinished(() => started.close());
@@ -140,7 +140,7 @@ test("two instances under load sell each piece once, and leave nothing locked wh
   await server.call("SET", "left", 1_000);
   let sold = 0;
   const crowd = Array.from({ length: 8 }, async (_, n) => {
-    // Until the instance takes no more.
+    // Until the instance accepts no more requests.
     while ((await sell(n).catch(() => ({ sold: false }))).sold) sold += 1;
   });
   await until("both are at it", () => sold > 8);

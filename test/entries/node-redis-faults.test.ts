@@ -1,4 +1,4 @@
-/** Faults on the way of node-redis to one server: replies and connections that are lost. */
+/** Faults between node-redis and one server: replies and connections that are lost. */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, test } from "vitest";
@@ -26,7 +26,7 @@ let names = 0;
 failOnUnhandledRejections();
 const server = await forFile(startRedis());
 
-/** As the core sees it. */
+/** The connection as the core sees it. */
 const connectionOf = (user: TestClient) => fromNodeRedis(user) as unknown as SubscriberConnection;
 
 /** A client of the library behind a proxy of its own. */
@@ -92,7 +92,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
       expect(await failure(lock.lock())).toMatchObject({ code: "UNAVAILABLE", lockName: it.name });
       it.proxy.restore();
       await until("nobody holds it", async () => !(await lock.isLocked()));
-      // What was lost on the way may yet have to be undone.
+      // A call whose reply was lost may still have to be undone.
       await until("it can be taken", () => lock.run(() => true));
     });
   });
@@ -185,7 +185,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     const deaf = createServer().listen(0, "127.0.0.1");
     await once(deaf, "listening");
     const socket = { host: "127.0.0.1", port: (deaf.address() as AddressInfo).port };
-    // So nothing else is asked over a new socket.
+    // These options send nothing else over a new socket.
     const user = clients.add(redis.client({ socket, RESP: 2, disableClientInfo: true }));
     const connection = fromNodeRedis(user);
     const locks = new LockClient(connection, { commandTimeout: 500 });

@@ -21,7 +21,7 @@ const LONG = { timeout: 2 * PATIENCE };
 const clients = new Clients();
 
 failOnUnhandledRejections();
-// The sentinels are patient: a busy machine must not make them replace a master that is well.
+// A long downAfter, so that a busy machine does not make the sentinels replace a healthy master.
 const all = await forFile(startSentinel({ password: "se:cret", downAfter: 15_000 }));
 
 function optionsFor({ sentinels, name, servers }: RedisSentinel): object {
@@ -42,7 +42,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   });
 
   test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {
-    // A client of sentinels of version 5 that was closed cannot be connected again.
+    // In version 5, a client of sentinels cannot be connected again after its close.
     await expectLeftToItsUser(make(), version === "redis 6");
   });
 

@@ -8,13 +8,13 @@ import { LockClient, type RedisConnection } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { type NodeRedis, nodeRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
 
-/** Version 5 speaks RESP2 and version 6 RESP3 unless they are told. */
+/** By default version 5 speaks RESP2, and version 6 RESP3. */
 export const VERSIONS: [name: string, redis: NodeRedis][] = [
   ["redis 5", nodeRedis(5)],
   ["redis 6", nodeRedis(6)],
 ];
 
-/** Clients of a file, destroyed at its end. */
+/** The clients of a file, destroyed at its end. */
 export class Clients {
   readonly #all: TestClient[] = [];
 
@@ -29,7 +29,7 @@ export class Clients {
     return client;
   }
 
-  /** Not connected: the first call does that. */
+  /** An unconnected client: its first call connects it. */
   connection(client: TestClient): RedisConnection {
     return fromNodeRedis(this.add(client));
   }
@@ -37,11 +37,11 @@ export class Clients {
 
 function destroy(client: TestClient): void {
   if (!client.isOpen) return;
-  // That of a sentinel's client takes its time.
+  // The `destroy` of a sentinel's client returns a promise.
   void Promise.resolve(client.destroy()).catch(() => {});
 }
 
-/** A client that is not connected is connected at the first call, and stays open when the LockClient closes. */
+/** The first call connects a client that is not connected; it stays open when the LockClient closes. */
 export async function expectConnectedByFirstCall(client: TestClient): Promise<void> {
   for (const first of [true, false]) {
     const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
@@ -52,7 +52,7 @@ export async function expectConnectedByFirstCall(client: TestClient): Promise<vo
   }
 }
 
-/** A client that its user is connecting is waited for; one that was closed is not connected again, unless the user does. */
+/** A call waits for a client that its user is connecting; a closed client is connected again only by its user. */
 export async function expectLeftToItsUser(client: TestClient, canReopen: boolean): Promise<void> {
   const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
   const connecting = client.connect();
@@ -69,7 +69,7 @@ export async function expectLeftToItsUser(client: TestClient, canReopen: boolean
 }
 
 /**
- * Never called: the compiler says whether the types of both packages fit.
+ * Never called: the compiler checks that the types of both packages fit.
  * @public to it
  */
 export const typed = (): RedisConnection[] => [

@@ -43,7 +43,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
       String(await quiet.call("CLIENT", "LIST"))
         .trim()
         .split("\n").length - 1;
-    // The user's, one for commands, one to be woken.
+    // The user's connection, one for commands, and one for messages.
     await until("it has its own", async () => (await connections()) === 3);
     await hold.unlock();
     await (await done).unlock();

@@ -1,4 +1,4 @@
-/** `holdfast/otel` as Prometheus scrapes it, by OpenTelemetry's own exporter, and what the dashboard asks of that. */
+/** `holdfast/otel` as Prometheus scrapes it with OpenTelemetry's own exporter, and what the dashboard queries. */
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -21,7 +21,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** The text format of Prometheus, as far as exporters write it. */
+/** The samples in Prometheus' text format, as far as exporters use it. */
 function samplesOf(text: string): Sample[] {
   const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   return lines.map((line) => {
@@ -31,7 +31,7 @@ function samplesOf(text: string): Sample[] {
   });
 }
 
-/** A client whose metrics a server on this machine offers, and what a scrape of it gives. */
+/** A client whose metrics a local server offers, and a scrape of them. */
 class Scraped implements AsyncDisposable {
   readonly client = new LockClient(server.connect());
   readonly #exporter = new PrometheusExporter({ preventServerStart: true });
@@ -58,7 +58,7 @@ class Scraped implements AsyncDisposable {
   }
 }
 
-/** Of everything that is measured something happens, on the lock of this name; one hold and one waiter stay. */
+/** Makes each measured thing happen once, on the lock with this name; one hold and one waiter stay. */
 async function useLock(client: LockClient, name: string): Promise<() => Promise<void>> {
   const others = new LockClient(server.connect());
   const lock = client.getLock(name);
@@ -138,7 +138,7 @@ async function dashboard(): Promise<Dashboard> {
   return JSON.parse(await readFile(new URL("../../docs/grafana-dashboard.json", import.meta.url), "utf8"));
 }
 
-/** What a query names: its metrics, the labels that it looks at, and those that it leaves. */
+/** The parts of a query: its metrics, the labels it uses, and the labels it keeps. */
 function readQuery(expr: string): { metrics: string[]; labels: string[]; left: string[] } {
   const left = (/\bby \(([^)]*)\)/.exec(expr)?.[1] ?? "").split(", ").filter((label) => label !== "");
   const body = expr.replace(/\bby \([^)]*\)/, "");
@@ -150,7 +150,7 @@ function readQuery(expr: string): { metrics: string[]; labels: string[]; left: s
   };
 }
 
-/** As the Collector and Prometheus itself name a metric with a unit; the exporter of this test leaves it out. */
+/** The name that the Collector and Prometheus give a metric with a unit; this test's exporter leaves the unit out. */
 function withUnit(metric: string): string {
   return metric.replace(/_(?:bucket|count|sum)$/, "_seconds$&");
 }

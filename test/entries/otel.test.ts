@@ -19,7 +19,7 @@ import { forFile, startRedis, UNHURRIED } from "../support/index.js";
 
 const server = await forFile(startRedis());
 
-/** A client, what it is instrumented with, and what was exported. */
+/** A client, its instrumentation, and the exported data. */
 class Observed implements AsyncDisposable {
   readonly client = new LockClient(server.connect(), UNHURRIED);
   readonly stop: () => void;
@@ -41,7 +41,7 @@ class Observed implements AsyncDisposable {
     this.stop = this.instrument(this.client);
   }
 
-  /** By the same meter and tracer. */
+  /** Instruments a client with the same meter and tracer. */
   instrument(client: LockClient): () => void {
     return instrument(client, {
       meter: this.#meters.getMeter("test"),
@@ -50,7 +50,7 @@ class Observed implements AsyncDisposable {
     });
   }
 
-  /** By the name of the metric: each series, its attributes beside its value (of a histogram how many there were). */
+  /** For each metric its series: the attributes, and the value (for a histogram, the number of its values). */
   async series(): Promise<Record<string, [attributes: unknown, value: number][]>> {
     this.#metrics.reset();
     await this.#reader.forceFlush();
@@ -194,7 +194,7 @@ test("who waits is counted by lock and kind, and no more of them than there are"
     [about("w2"), 1],
     [permits, 1],
   ]);
-  // Ends by an error, of which no event tells.
+  // This wait ends by an error, which no event reports.
   const redis = server.connect();
   await redis.multi().del("w1").rpush("w1", "no lock").publish("redisson_lock__channel:{w1}", "0").exec();
   await expect(failing.done).rejects.toMatchObject({ code: "WRONG_DATA" });

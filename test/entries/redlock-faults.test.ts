@@ -1,4 +1,4 @@
-/** The face of redlock: routines that outlast their locks, and masters that die. */
+/** The interface of redlock: routines that outlast their locks, and masters that die. */
 import { describe, expect, test } from "vitest";
 import { Redlock, type RedlockAbortSignal } from "../../src/entries/redlock.js";
 import { isLockError } from "../../src/index.js";
@@ -17,7 +17,9 @@ import {
 
 const masters = await useMasters(5);
 
-/** It is extended a tenth of a second after it was taken, and may stand still for seconds without being lost. */
+/**
+ * With this threshold a lock is extended a tenth of a second after it was taken; a process may then stall for seconds.
+ */
 const SOON = { automaticExtensionThreshold: STEADY - 200, retryCount: 100 };
 
 function aborted(signal: RedlockAbortSignal): Promise<unknown> {
@@ -30,7 +32,7 @@ function aborted(signal: RedlockAbortSignal): Promise<unknown> {
 describe.each([{ count: 1 }, { count: 3 }, { count: 5 }])("using, on $count masters", ({ count }) => {
   const quorum = Math.floor(count / 2) + 1;
   const servers = () => masters.slice(0, count);
-  /** The time to live that a quorum has at least. */
+  /** The time to live that at least a quorum has. */
   const ttl = async (name: string) => {
     const all = await Promise.all(servers().map((server) => server.call("PTTL", name)));
     return all.map(Number).sort((a, b) => b - a)[quorum - 1] as number;
@@ -144,7 +146,7 @@ describe.each([{ count: 3 }, { count: 5 }])("with masters dead, of $count", ({ c
     const redlock = newRedlock(servers(), { retryCount: 2, retryDelay: 50, retryJitter: 10 });
     const name = freshName();
     await (await redlock.acquire([name], LONG, PATIENT)).release();
-    // A master behind the majority may still have it, and would rightly say that others hold it.
+    // A master outside the majority may still have the lock, and would correctly vote against.
     await until("all masters have given it back", async () => (await countHeld(servers(), name)) === 0);
     await Promise.all(
       servers()
@@ -167,7 +169,7 @@ describe.each([{ count: 3 }, { count: 5 }])("with masters dead, of $count", ({ c
     const dead = servers().slice(0, minority + 1);
     await Promise.all(dead.map((server) => server.kill()));
     const acquired = redlock.acquire([name], LONG, { retryCount: -1, retryDelay: 20, retryJitter: 5 });
-    // When a later call has failed, so has its first attempt.
+    // If a later call has failed, the first attempt of this one has failed, too.
     await executionError(redlock.acquire([name], LONG, ONCE));
     await Promise.all(dead.map((server) => server.restart()));
     const lock = await acquired;

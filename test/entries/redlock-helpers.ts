@@ -1,12 +1,12 @@
-/** What the tests of the face of redlock share: masters, and faces with connections of their own. */
+/** What the tests of redlock's interface share: masters, and Redlock objects with connections of their own. */
 import { Redis as Redis5 } from "ioredis5";
 import { afterEach, expect } from "vitest";
 import { ExecutionError, Redlock, ResourceLockedError, type Settings } from "../../src/entries/redlock.js";
 import { type RedisServer, until } from "../support/index.js";
 
-/** Milliseconds: no test takes so long. */
+/** Milliseconds, longer than any test. */
 export const LONG = 600_000;
-/** A wait that no test outlasts; a poll by it would come too late. */
+/** A wait longer than any test; a poll would come too late. */
 export const PATIENT: Partial<Settings> = { retryCount: 1, retryDelay: LONG, retryJitter: 0 };
 export const ONCE: Partial<Settings> = { retryCount: 0 };
 
@@ -15,7 +15,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((redlock) => redlock.quit()));
 });
 
-/** A face of its own, as another process would have it; ended after the test. */
+/** A Redlock object with its own connections, as in another process; ended after the test. */
 export function newRedlock(
   servers: readonly RedisServer[],
   settings: Partial<Settings> = {},
@@ -29,7 +29,7 @@ export function newRedlock(
   return redlock;
 }
 
-/** What the call rejects with. */
+/** The error that the call rejects with. */
 export async function executionError(call: Promise<unknown>): Promise<ExecutionError> {
   const error = await call.then(
     (value) => new Error(`it gave ${String(value)}`),
@@ -39,7 +39,7 @@ export async function executionError(call: Promise<unknown>): Promise<ExecutionE
   return error as ExecutionError;
 }
 
-/** The names of the errors against, of each attempt. */
+/** For each attempt, the names of the errors that voted against. */
 export async function votesAgainst({ attempts }: Pick<ExecutionError, "attempts">): Promise<string[][]> {
   const stats = await Promise.all(attempts);
   return stats.map(({ votesAgainst }) => [...votesAgainst.values()].map(({ name }) => name));
@@ -47,13 +47,13 @@ export async function votesAgainst({ attempts }: Pick<ExecutionError, "attempts"
 
 export const LOCKED: string = new ResourceLockedError().name;
 
-/** On how many of the servers the key is there. */
+/** The number of servers that have the key. */
 export async function countHeld(servers: readonly RedisServer[], name: string): Promise<number> {
   const found = await Promise.all(servers.map((server) => server.call("EXISTS", name)));
   return found.map(Number).reduce((sum, one) => sum + one, 0);
 }
 
-/** Resolves when somebody is to be woken by the release of that name, on one of the servers at least. */
+/** Resolves when a waiter listens for the release of that name, on at least one of the servers. */
 export async function untilAwaited(servers: readonly RedisServer[], name: string): Promise<void> {
   const channel = `redisson_lock__channel:{${name}}`;
   await until(`somebody waits for ${name}`, async () => {

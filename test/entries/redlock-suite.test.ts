@@ -1,6 +1,6 @@
 /**
- * The cases of redlock 5's own tests and of its documentation, anew: on one server, on a cluster, on three servers, on three
- * clusters. What stands in Redis is another format, so a key is looked at here by who has it and for how long.
+ * The cases of redlock 5's own tests and of its documentation, written anew: on one server, a cluster, three servers,
+ * and three clusters. Redis holds another format here, so a test looks only at who has a key and for how long.
  */
 import { createRequire } from "node:module";
 import { Redis } from "ioredis";
@@ -27,7 +27,7 @@ import {
 } from "../support/index.js";
 import { executionError, ONCE } from "./redlock-helpers.js";
 
-/** One of the independent masters: a server, or a cluster, which names the server that has a key. */
+/** One of the independent masters: a server, or a cluster, which knows the server of each key. */
 interface Member extends AsyncDisposable {
   connect(): RedlockClient;
   masterFor(name: string): Promise<RedisServer>;
@@ -42,21 +42,21 @@ async function aServer(): Promise<Member> {
   };
 }
 
-/** A node that has met no other does not know its own address. */
+/** A node that has met no other node does not know its own address. */
 const KNOWN = ["--cluster-announce-ip", "127.0.0.1"];
 
 const aCluster = (masters: number) => (): Promise<Member> => startCluster({ masters, args: KNOWN });
 
-/** The longest that those tests ask for, and can be tripled. */
+/** The longest lease in those tests; three times as long is still allowed. */
 const LONGEST = Math.floor(Number.MAX_SAFE_INTEGER / 10);
-/** Few retries: redlock's own are spread over three seconds, here they are one wait, in which any server answers. */
+/** Few retries: redlock's own take three seconds; here they are one wait, in which any server answers. */
 const BRIEF: Partial<Settings> = { retryCount: 2, retryDelay: 1_000, retryJitter: 50 };
-/** It is extended soon after it was taken, and may stand still for seconds without being lost. */
+/** With this threshold a lock is extended soon after it was taken; a process may then stall for seconds. */
 const EXTENDED: Partial<Settings> = { automaticExtensionThreshold: STEADY - 200, retryCount: 100 };
 
 const open: Redlock[] = [];
 
-/** Members for the tests of a describe, and what they have. */
+/** Members for the tests of a describe, and what they hold. */
 function useMembers(count: number, start: () => Promise<Member>) {
   const members: Member[] = [];
   beforeAll(async () => {
@@ -81,7 +81,7 @@ function useMembers(count: number, start: () => Promise<Member>) {
       return redlock;
     },
     server: (i: number, name: string) => (members[i] as Member).masterFor(name),
-    /** Who has it, on each member: as many as there are. A majority is enough for the call, the others follow. */
+    /** The holder on each member. A majority is enough for the call, so this waits until the other members follow. */
     async holders(name: string): Promise<string[]> {
       let all: string[][] = [];
       await until(`each member has ${name}`, async () => {
@@ -91,7 +91,7 @@ function useMembers(count: number, start: () => Promise<Member>) {
       for (const each of all) expect(each).toHaveLength(1);
       return all.flat();
     },
-    /** Each member comes to have it for as long as was asked, but for what the test has taken meanwhile. */
+    /** Each member comes to have the lock for the requested time, less the time that the test has taken. */
     async expectTtl(name: string, duration: number): Promise<void> {
       let ttls: number[] = [];
       await until(`each member keeps ${name} for ${duration} ms`, async () => {
@@ -111,7 +111,7 @@ function useMembers(count: number, start: () => Promise<Member>) {
 
 type Members = ReturnType<typeof useMembers>;
 
-/** What those tests ask of a single client and of several alike. */
+/** The tests that are the same for a single client and for several. */
 function takenExtendedReleased(members: Members, count: number): void {
   test(`${count === 1 ? "a resource is" : "several resources are"} locked, extended and released`, async () => {
     const names = Array.from({ length: count }, freshName);
@@ -128,7 +128,7 @@ function takenExtendedReleased(members: Members, count: number): void {
   });
 }
 
-/** All votes of all attempts are against, by somebody else's lock. */
+/** All votes of all attempts are against, because another lock holds the resource. */
 async function expectLockedByAnother({ attempts }: ExecutionError): Promise<void> {
   expect(attempts.length).toBeGreaterThan(0);
   for (const { votesFor, votesAgainst } of await Promise.all(attempts)) {
@@ -298,7 +298,7 @@ describe.each([
     await members.holders(foo);
     try {
       lock = await lock.extend(LONGEST);
-      // Whether something is locked: one try, whose failure says so.
+      // To ask whether a resource is locked, a program makes one try, which fails.
       const refusal = await executionError(redlock.acquire([foo], 50_000, ONCE));
       await expectLockedByAnother(refusal);
       expect((await lock.attempts[0])?.votesFor.size).toBe(3);

@@ -1,4 +1,4 @@
-/** The face of redlock: what its own documentation shows, anew, on one, three and five masters. */
+/** The interface of redlock: the examples of its documentation, written anew, on one, three and five masters. */
 import { Redis as Redis5 } from "ioredis5";
 import { describe, expect, test } from "vitest";
 import DefaultRedlock, {
@@ -44,7 +44,7 @@ describe.each([
     expect(lock.redlock).toBe(redlock);
     expect(lock.resources).toEqual([name]);
     expect(lock.value).toMatch(/^[0-9a-f-]{36}:\d+$/);
-    // One percent and 2 ms are taken off; two clocks, each in whole milliseconds, may differ by one more.
+    // The drift takes off one percent and 2 ms; two clocks with whole milliseconds may differ by one more.
     expect(lock.expiration).toBeGreaterThanOrEqual(before + LONG * 0.99 - 2 - 2);
     expect(lock.expiration).toBeLessThanOrEqual(Date.now() + LONG * 0.99 - 2);
     const [stats] = await Promise.all(lock.attempts);

@@ -1,4 +1,4 @@
-/** The core of the contract, for every kind of lock, on the server in memory: its clock follows the machine's here. */
+/** The core of the contract, for every kind of lock, on the server in memory; its clock follows the machine's here. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";

@@ -1,4 +1,6 @@
-/** `holdfast/testing` under the fake timers of test frameworks: no call waits for them, and they do not move its clock. */
+/**
+ * `holdfast/testing` under the fake timers of test frameworks: no call waits for them, and they do not move its clock.
+ */
 import { mock } from "node:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import * as entry from "../../src/entries/testing.js";
@@ -9,7 +11,7 @@ type Entry = Pick<typeof entry, "createTestClient" | "createTestServer">;
 
 const HOUR = 3_600_000;
 
-/** Everything that takes time, or another turn of the event loop. */
+/** Does everything that takes time, or another turn of the event loop. */
 async function expectWork({ createTestClient, createTestServer }: Entry): Promise<void> {
   const server = createTestServer();
   const [a, b] = [createTestClient({ server }), createTestClient({ server })];

@@ -1,6 +1,6 @@
 /**
- * The server in memory answers and changes keys as a real one does: both play thousands of random cases at the same instant. As many
- * cases for each script as HOLDFAST_FIDELITY_RUNS says; a failed run is repeated by its seed.
+ * The server in memory answers and changes keys as a real one does: both play thousands of random cases at the same
+ * instant. HOLDFAST_FIDELITY_RUNS is the number of cases for each script; the seed of a failed run repeats it.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COMMANDS } from "../../src/entries/testing/commands.js";
@@ -15,12 +15,12 @@ import { MemorySide, RealSide } from "./fidelity/sides.js";
 
 const RUNS = Number(process.env.HOLDFAST_FIDELITY_RUNS ?? 300);
 const SEED = Number(process.env.HOLDFAST_FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
-/** Cases that travel together, at one instant. */
+/** The number of cases that are sent together, at one instant. */
 const BATCH = 100;
-/** The first instant; others follow it within a day. */
+/** The first instant; the others are within a day after it. */
 const BEGIN = 1_700_000_000_000;
 const DAY = 86_400_000;
-/** Milliseconds that a case takes on a busy machine: it only bounds. */
+/** Milliseconds for a case on a busy machine; only a limit. */
 const SLOW = 20;
 
 const scripts = Object.values(generated) as unknown as AnyScript[];
@@ -29,7 +29,7 @@ const isModern = hasFeaturesOf(await findRedis(), "7.0.0");
 let real: RealSide;
 const memory = new MemorySide();
 
-/** Plays random cases on both sides; `make` makes one at an instant. */
+/** Plays random cases on both sides; `make` makes a case for an instant. */
 async function expectAlike(about: string, make: (random: Random, now: number) => Case): Promise<void> {
   const random = new Random(SEED ^ [...about].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) | 0, 7));
   for (let done = 0; done < RUNS; done += BATCH) {

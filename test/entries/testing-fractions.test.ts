@@ -1,4 +1,4 @@
-/** The server in memory at times that are no whole numbers of milliseconds, as a third of a lease may be. */
+/** The server in memory at times that are no whole milliseconds, as a third of a lease may be. */
 import { expect, test } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { TestClock } from "../../src/entries/testing/clock.js";
@@ -8,11 +8,11 @@ import { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import { LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
 import { recordEvents } from "../contract/helpers.js";
 
-/** Many more than a client needs in a minute. */
+/** Many more timers than a client needs in a minute. */
 const MOST_TIMERS = 10_000;
 const MINUTE = 60_000;
 
-/** Ends what would go on for ever without any time that passes. */
+/** A clock that ends a test which would set timers for ever while no time passes. */
 class BoundedClock extends TestClock {
   #timers = 0;
 

@@ -1,6 +1,7 @@
 /**
- * The recipes of docs/testing.md are run as they stand, on what is built: that of node:test by its runner, those of Vitest and Jest as
- * tests of this file. Jest's has Vitest's functions, which have the same names; test/entries/testing-fakes.test.ts has a realm like Jest's.
+ * Runs the recipes of docs/testing.md as they are, on the built package: that of node:test by its runner, those of
+ * Vitest and Jest as tests of this file. Jest's gets Vitest's functions, which have the same names;
+ * test/entries/testing-fakes.test.ts has a realm like Jest's.
  */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -20,7 +21,7 @@ mkdirSync(join(ROOT, "out"), { recursive: true });
 const folder = mkdtempSync(join(ROOT, "out", "recipes-"));
 const page = allPages().filter(({ file }) => file === "docs/testing.md");
 
-/** The file with the one recipe that imports from this module. */
+/** The file with the only recipe that imports from this module. */
 function recipe(module: string): string {
   const [block, ...more] = page.flatMap(blocksOf).filter(({ code }) => code.includes(`from "${module}"`));
   if (!block || more.length > 0) throw new Error(`docs/testing.md should have one recipe for ${module}`);

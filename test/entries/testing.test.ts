@@ -11,7 +11,7 @@ function pair(): [TestClient, TestClient] {
   return [createTestClient({ server }), createTestClient({ server })];
 }
 
-/** How a promise stands when everything has happened that needs no time. */
+/** The state of a promise when all work is done that needs no time. */
 async function stateOf(work: Promise<unknown>, { settle }: TestClient): Promise<unknown> {
   let state: unknown = "pending";
   work.then(
@@ -228,7 +228,7 @@ describe("loseAll", () => {
     await losing;
     for (const hold of holds) {
       expect(hold.isHeld).toBe(false);
-      // As after a close, which has told it already.
+      // A close has told the loss already, so unlock() does not reject.
       if (reason === "closed") await hold.unlock();
       else await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason });
     }
@@ -238,7 +238,7 @@ describe("loseAll", () => {
       ["two", reason],
     ]);
     expect(kept.isHeld).toBe(true);
-    // What is lost here is given back there.
+    // A lost hold is given back on the server.
     expect(await b.client.getLock("one").tryLock()).toMatchObject({ isHeld: true });
   });
 
@@ -305,7 +305,7 @@ describe("outage", () => {
     await b.advance(3_000);
     const next = await waiting;
     await a.advance(40_000);
-    // What the first one gives back late is not the second one's.
+    // The late release of the first hold does not end the second one.
     expect(next.isHeld).toBe(true);
     expect(await a.client.getLock("job").tryLock()).toBeNull();
     await next.unlock();

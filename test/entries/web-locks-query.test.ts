@@ -1,4 +1,4 @@
-/** `query()`: of this process exactly, of others as far as they are known. */
+/** `query()`: exact for this process, and for other processes as far as they are known. */
 import { expect, test } from "vitest";
 import { createLockManager, type LockInfo } from "../../src/entries/web-locks.js";
 import { until } from "../support/index.js";
@@ -53,7 +53,7 @@ test("it waits until it is known of all requests before it whether they are gran
   const manager = createLockManager(client);
   const name = scene.name();
   const first = await hold(scene.manager(), name, { mode: "shared" });
-  // One after the other, since the first may be granted.
+  // Each of these requests waits for the one before, because the first one may be granted.
   const refused = Array.from({ length: 30 }, () =>
     manager.request(name, { ifAvailable: true }, (lock) => lock),
   );
@@ -114,7 +114,7 @@ test("another client's locks show at once, and what it waits for when its presen
   expect(of(told?.held ?? [], b)).toEqual([{ name: b, mode: "exclusive", clientId }]);
   expect(of(told?.pending ?? [], a)).toEqual([{ name: a, mode: "exclusive", clientId }]);
   expect(of(told?.pending ?? [], b)).toEqual([{ name: b, mode: "shared", clientId }]);
-  // Its own come first; and what it tells itself it does not count twice.
+  // The process's own requests come first, and are not counted again from its presence.
   const seen = await other.query();
   expect(of(seen.held, b)).toHaveLength(1);
   expect(seen.pending).toHaveLength(2);

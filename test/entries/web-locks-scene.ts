@@ -1,4 +1,4 @@
-/** What the tests of the Web Locks API share: a server, clients that are closed, and locks that are held until they are released. */
+/** What the tests of the Web Locks API share: a server, clients, and locks that are held until their release. */
 import { afterAll, afterEach, beforeAll } from "vitest";
 import {
   createLockManager,
@@ -12,14 +12,14 @@ import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
 
 export interface Scene {
   readonly server: RedisServer;
-  /** A client of its own, which is closed when the test is over. */
+  /** A client of its own, which is closed after the test. */
   client(options?: LockClientOptions): LockClient;
   manager(options?: LockClientOptions): LockManager;
   /** A name that no other test uses. */
   name(): string;
 }
 
-/** For the tests of this file. */
+/** A scene for the tests of this file. */
 export function webLocksScene(): Scene {
   let server: RedisServer;
   let last = 0;
@@ -48,13 +48,13 @@ export function webLocksScene(): Scene {
 
 export interface Held {
   readonly lock: Lock | null;
-  /** What the request resolves or rejects with. */
+  /** The result or the error of the request. */
   readonly done: Promise<unknown>;
   /** Ends the callback, and waits until the lock is given back. */
   release(value?: unknown): Promise<unknown>;
 }
 
-/** Requests a lock and holds it; resolves when its callback was called. */
+/** Requests a lock and holds it; resolves when the callback was called. */
 export async function hold(manager: LockManager, name: string, options: LockOptions = {}): Promise<Held> {
   const called = deferred<Lock | null>();
   const end = deferred<unknown>();
@@ -74,7 +74,7 @@ export async function hold(manager: LockManager, name: string, options: LockOpti
   };
 }
 
-/** The name of a DOMException; of any other error its class. */
+/** The name of a DOMException; for any other error, its class. */
 export async function failureOf(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
     (value) => {

@@ -1,4 +1,4 @@
-/** `steal`: who holds the lock loses it, and the one who steals goes before all who wait. */
+/** `steal`: the holder loses the lock, and the stealing request goes before all waiting ones. */
 import { describe, expect, test } from "vitest";
 import { createLockManager, type LockManager } from "../../src/entries/web-locks.js";
 import type { LockClient } from "../../src/index.js";
@@ -11,7 +11,7 @@ const scene = webLocksScene();
 const bundle = bundledWorker("../entries/web-locks-worker.ts");
 const steal = true;
 
-/** The lock that a client with long holds has, to be told by. */
+/** The lock by which a client with long holds is told of a steal. */
 const noticeOf = ({ id }: LockClient) => `-web-locks:${id}`;
 
 describe("in one process", () => {
@@ -33,7 +33,7 @@ describe("in one process", () => {
         const error = await failure(done);
         expect(error).toBeInstanceOf(DOMException);
         expect(error).toMatchObject({ name: "AbortError", cause: { code: "LOCK_LOST", reason: "forced" } });
-        // What its callback comes to is nobody's business any more.
+        // The stolen request ignores the result of its callback.
         await failure(release("late"));
       }
       expect(await manager.request(name, { ifAvailable: true }, (lock) => lock !== null)).toBe(true);
@@ -96,7 +96,7 @@ describe("in one process", () => {
     await manager.request(name, { steal }, () => {});
     fail(new Error("too late"));
     expect(await failed).toBe("AbortError");
-    // It had nothing to give back: the next holder keeps its lock.
+    // The stolen request had nothing to give back, so the next holder keeps its lock.
     const next = await hold(manager, name);
     expect(await scene.manager().request(name, { ifAvailable: true }, (lock) => lock)).toBeNull();
     await next.release();
@@ -125,9 +125,9 @@ describe("from another process", () => {
     const mine = scene.client();
     await until("it listens", () => mine.getLock(`-web-locks:${id}`).isLocked());
     const stolen = await hold(createLockManager(mine), name, { steal });
-    // Held by another, or already by nobody.
+    // "taken": the lock is held by another, or was already free again.
     expect(await lost).toEqual({ name: "AbortError", reason: "taken" });
-    // And it listens again.
+    // The process listens again.
     const again = worker.next<{ name: string }>("rejected");
     const other = scene.name();
     await worker.request("hold", other);

@@ -1,4 +1,4 @@
-/** A process of its own that requests locks. */
+/** A separate process that requests locks. */
 import { Redis } from "ioredis";
 import { createLockManager, type LockManager } from "../../src/entries/web-locks.js";
 import { LockClient } from "../../src/index.js";
@@ -18,7 +18,7 @@ export const handlers = {
     return client.id;
   },
 
-  /** Holds a lock for ever; resolves with the client's id when it has it, and emits what the request rejects with. */
+  /** Holds a lock for ever; resolves with the client's id when it is granted, and emits the request's error. */
   hold(name: string, emit: Emit): Promise<string> {
     return new Promise((resolve) => {
       const never = () => {
@@ -50,7 +50,7 @@ export const handlers = {
     return ended;
   },
 
-  /** Reads a count and then writes the next one, `times` times, each under the lock. */
+  /** Reads a count and then writes the next one, `times` times, each time under the lock. */
   async count({ name, key, times }: { name: string; key: string; times: number }): Promise<void> {
     const next = async () => {
       const count = Number(await redis.get(key));
@@ -60,7 +60,7 @@ export const handlers = {
     await Promise.all(Array.from({ length: times }, () => manager.request(name, next)));
   },
 
-  /** Reads two counts that writers change one after the other; resolves with how often they differed. */
+  /** Reads two counts that writers change one after the other; resolves with how often the two differed. */
   async compare({
     name,
     keys,

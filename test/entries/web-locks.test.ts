@@ -1,4 +1,4 @@
-/** Web Locks as the standard has them: arguments, callbacks, modes and their order, `ifAvailable`, `signal`. */
+/** Web Locks as in the standard: arguments, callbacks, modes and their order, `ifAvailable`, `signal`. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { createLockManager, type LockMode, type LockOptions } from "../../src/entries/web-locks.js";
@@ -195,7 +195,7 @@ describe("the callback", () => {
       return granted;
     });
     expect(await inScope).toBeNull();
-    // Nor do the client's own calls re-enter what a request holds.
+    // The client's own calls do not re-enter the lock of a request either.
     const inside = manager.request(name, () => client.scope(() => lock.writeLock().tryLock()));
     expect(await inside).toBeNull();
   });
@@ -262,7 +262,7 @@ describe("modes", () => {
     await first.release();
     await Promise.all(requests);
     const expected = ["exclusive-1", "shared-2", "shared-3", "exclusive-4", "exclusive-5", "shared-6"];
-    // Those that are shared may come in any order.
+    // Shared requests may be granted in any order.
     expect([granted[0], granted.slice(1, 3).sort(), granted.slice(3)].flat()).toEqual(expected);
   });
 
@@ -277,7 +277,7 @@ describe("modes", () => {
     expect((await manager.query()).pending).toHaveLength(6);
     await Promise.all(before.map(async (each) => (await each).release()));
     await (await between).release();
-    // They are granted by several answers of Redis.
+    // Several answers of Redis grant these requests.
     await until("all behind it are held", async () => (await modes()) === fiveShared);
     await Promise.all(behind.map(async (each) => (await each).release()));
     expect(await modes()).toBe("");
@@ -313,7 +313,7 @@ describe("ifAvailable", () => {
     const other = await manager.request(scene.name(), { ifAvailable }, (lock) => lock !== null);
     expect(other).toBe(true);
     await first.release();
-    // As soon as the release was told it is free.
+    // The lock is free as soon as the release was reported.
     expect(await manager.request(name, { ifAvailable }, (lock) => lock !== null)).toBe(true);
   });
 
@@ -356,7 +356,7 @@ describe("ifAvailable", () => {
     expect(await Promise.all(first)).toEqual([true, false, false]);
     const then = [request("shared"), request("shared"), request("exclusive")];
     expect(await Promise.all(then)).toEqual([true, true, false]);
-    // An exclusive one that comes to nothing, since another process reads, keeps no shared one away.
+    // An exclusive request that fails, because another process reads, keeps no shared request away.
     const elsewhere = await hold(scene.manager(), name, { mode: "shared" });
     expect(await Promise.all([request("exclusive"), request("shared")])).toEqual([false, true]);
     const both = [request("exclusive"), manager.request(name, { mode: "shared" }, () => "behind it")];
@@ -398,7 +398,7 @@ describe("signal", () => {
     const first = await hold(manager, name);
     const [one, two] = [new AbortController(), new AbortController()];
     const request = manager.request(name, { mode, signal: one.signal }, unreached);
-    // Behind others of this process, which have not asked for it either.
+    // Behind other requests of this process, which have not asked Redis either.
     const behind = manager.request(name, { mode: "shared", signal: two.signal }, unreached);
     const last = manager.request(name, { mode: "shared" }, () => "last");
     expect((await manager.query()).pending).toHaveLength(3);

@@ -1,4 +1,4 @@
-/** Examples of what locks are for every day. */
+/** Examples of everyday uses of locks. */
 import { testExample, useExamples } from "./run.js";
 
 useExamples();

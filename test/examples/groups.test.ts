@@ -1,4 +1,4 @@
-/** The examples with many locks as one: each proves what it says, and notices when its lock is none. */
+/** The examples with groups of locks: each proves what it says, and notices if its lock excludes nothing. */
 import { expect, test } from "vitest";
 import { runChanged, runExample, useExamples } from "./run.js";
 

@@ -1,4 +1,4 @@
-/** Examples for those who come from another library. */
+/** Examples for readers who come from another library. */
 import { testExample, useExamples } from "./run.js";
 
 useExamples();

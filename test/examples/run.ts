@@ -15,7 +15,7 @@ export interface Ended {
   readonly output: string;
 }
 
-/** Builds the library if that was not done. Each example starts several processes, which a busy machine takes its time for. */
+/** Builds the library unless that was done. Times are long, because each example starts several processes. */
 export function useExamples(): void {
   vi.setConfig({ testTimeout: 150_000 });
   beforeAll(() => {
@@ -31,13 +31,13 @@ export function useExamples(): void {
 const copies: string[] = [];
 
 export interface Example {
-  /** What it prints when all is as it tells. */
+  /** The output when everything is as the example says. */
   readonly says: RegExp;
-  /** Code that is replaced by other code, and the assertion that notices. */
+  /** Code, its replacement, and the assertion that notices it. */
   readonly fault: { readonly from: string; readonly to: string; readonly noticed: RegExp };
 }
 
-/** Two tests of an example of one file: that it proves what it says, and that it notices when it is broken. */
+/** Two tests of an example in one file: it proves what it says, and it notices when it is broken. */
 export function testExample(file: string, { says, fault }: Example): void {
   test(`${file} proves what it says`, async () => {
     const { code, output } = await runExample(file);
@@ -53,7 +53,7 @@ export function testExample(file: string, { says, fault }: Example): void {
   });
 }
 
-/** One in TypeScript is translated first, in a copy. */
+/** Runs an example; a TypeScript file is translated first, in a copy. */
 export async function runExample(file: string, directory: string = EXAMPLES): Promise<Ended> {
   if (!file.endsWith(".ts")) return runFile(join(directory, file));
   const copy = directory === EXAMPLES ? await copyExamples() : directory;
@@ -64,7 +64,7 @@ export async function runExample(file: string, directory: string = EXAMPLES): Pr
   return runFile(translated);
 }
 
-/** Runs `file` in a copy of the examples, in one of whose files `from` was replaced by `to`. */
+/** Runs `file` in a copy of the examples, after `from` was replaced by `to` in the file `changed`. */
 export async function runChanged(file: string, changed: string, from: string, to: string): Promise<Ended> {
   const copy = await copyExamples();
   const source = await readFile(join(copy, changed), "utf8");
@@ -75,7 +75,7 @@ export async function runChanged(file: string, changed: string, from: string, to
 }
 
 async function copyExamples(): Promise<string> {
-  // Inside the package, so that it finds the library by its name.
+  // Inside the package, so that the copy finds the library by its name.
   await mkdir(join(ROOT, "out"), { recursive: true });
   const copy = await mkdtemp(join(ROOT, "out", "examples-"));
   copies.push(copy);

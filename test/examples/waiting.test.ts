@@ -1,4 +1,4 @@
-/** Examples of waiting, of giving up, and of holds and how they end. */
+/** Examples of waiting, of giving up, and of holds and their ends. */
 import { testExample, useExamples } from "./run.js";
 
 useExamples();

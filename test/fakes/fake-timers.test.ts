@@ -1,6 +1,6 @@
 /**
- * A user's tests replace timers and clocks by fakes. Redis goes on by real time, and so does this library: no call hangs,
- * no hold is lost, and the user's own connection is not held up.
+ * A user's tests replace timers and clocks by fakes. Redis goes on in real time, and so does this library: no call
+ * hangs, no hold is lost, and the user's own connection is not delayed.
  */
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * A realm of its own for the library, as Jest makes one for each test file: its own globals, and a copy of `process`,
- * any of which a test may replace by a fake while Node itself goes on with the real ones.
+ * A realm for the library, like the one that Jest makes for each test file: it has its own globals and a copy of
+ * `process`. A test may replace any of these by a fake, while Node itself goes on with the real ones.
  */
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
@@ -26,7 +26,7 @@ const GIVEN = [
 ] as const;
 
 const require = createRequire(import.meta.url);
-/** By entry. */
+/** The bundles, by entry. */
 const bundles = new Map<string, Promise<string>>();
 
 async function bundle(entry: string): Promise<string> {
@@ -54,7 +54,7 @@ export class Sandbox {
     this.#globals.global = this.#globals;
   }
 
-  /** Puts fakes in place that stand still: what is scheduled never comes. */
+  /** Installs fakes that stand still: scheduled callbacks never run. */
   freeze(): void {
     const never = (): { unref(): void } => ({ unref() {} });
     const at = Date.now();
@@ -69,7 +69,7 @@ export class Sandbox {
     this.#process.nextTick = never;
   }
 
-  /** Loads the library into it, or an entry beside it, with what that needs of the root. */
+  /** Loads the library, or an entry beside it with its part of the library, into the realm. */
   async load<Exports = typeof library>(entry = "index.ts"): Promise<Exports> {
     const code = bundles.get(entry) ?? bundle(entry);
     bundles.set(entry, code);

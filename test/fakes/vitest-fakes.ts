@@ -1,7 +1,7 @@
-/** What Vitest can replace of the timers and clocks. */
+/** The timers and clocks that Vitest can replace. */
 import { vi } from "vitest";
 
-/** All but `nextTick`. */
+/** Fakes all of them except `nextTick`. */
 export function fakeEverything(): void {
   vi.useFakeTimers({
     toFake: [

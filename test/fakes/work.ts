@@ -1,9 +1,11 @@
-/** All that a client does with time, told by events alone: a test whose timers are faked cannot wait in any other way. */
+/**
+ * All work of a client that takes time, followed by events only, because a test with fake timers cannot wait otherwise.
+ */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import type { LockClient } from "../../src/index.js";
 
-/** Both clients are on one server, each by the connection that the user gave to it. */
+/** Both clients are on one server, each with the connection that the user gave it. */
 export async function workAll(
   [client, redis]: [LockClient, Redis],
   [rival, other]: [LockClient, Redis],
@@ -14,9 +16,9 @@ export async function workAll(
     redis.ping(),
   ]);
   expect(pong).toBe("PONG");
-  // A wait that a time-out ends.
+  // A wait that ends by its time-out.
   expect(await rival.getLock("a").tryLock(500)).toBeNull();
-  // Waits that a message ends: of the second one, on a channel that is confirmed already, too.
+  // Two waits that end by a message; the second one's channel is already confirmed.
   for (const name of ["a", "b"]) {
     const waiting = new Promise((resolve) => rival.once("waiting", resolve));
     const next = rival.getFairLock(name).lock();
@@ -36,7 +38,7 @@ export async function workAll(
   const permit = rival.getSemaphore("s").acquire();
   await semaphore.release();
   await permit;
-  // A command that gets no answer is bounded as well.
+  // A command without an answer has a time limit, too.
   await other.client("PAUSE", 60_000, "WRITE");
   await expect(client.getLock("late").tryLock(100)).rejects.toMatchObject({ code: "UNAVAILABLE" });
   await other.client("UNPAUSE");

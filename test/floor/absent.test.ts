@@ -1,4 +1,4 @@
-/** Runs in place of the contract suite where there is no Redis 6.2, so that the run says what it has left out. */
+/** Replaces the contract suite where there is no Redis 6.2, so that the run reports what it has left out. */
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "vitest";
 

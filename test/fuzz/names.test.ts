@@ -1,11 +1,11 @@
-/** Names of all sorts: each is refused before anything is sent, or is the key of one lock, and nothing else is touched. */
+/** Random names: each is refused before anything is sent, or is the key of one lock; no other key is touched. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Hold, LockClient } from "../../src/index.js";
 import { forFile, startRedis, UNHURRIED } from "../support/index.js";
 import { AGAIN, RUNS, SEED } from "./runs.js";
 
-/** How many are held at a time. */
+/** How many locks are held at the same time. */
 const BATCH = 1_000;
 
 const server = await forFile(startRedis());
@@ -32,7 +32,7 @@ const piece = fc.oneof(
   fc.constantFrom(...HOSTILE),
   fc.string({ unit: "binary", maxLength: 4 }),
   fc.string({ unit: "grapheme", maxLength: 4 }),
-  // Any UTF-16 at all, halves of surrogate pairs among it.
+  // Any UTF-16 code unit, also halves of surrogate pairs.
   fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)),
   fc.nat(200).map((length) => "é".repeat(length)),
 );
@@ -68,12 +68,12 @@ test(`${RUNS} names are refused by the getter, or are held and given back alone`
       }
     }
     const holds = await Promise.all(calls);
-    // The keys of all databases are the names that are held, to the byte.
+    // The keys of the database are exactly the held names, byte for byte.
     const keys = (await redis.keysBuffer("*")).map(String);
     expect(keys.sort(), AGAIN).toEqual(allowed.sort());
     await Promise.all(holds.map((hold) => hold?.unlock()));
     expect(await redis.exists(...allowed), AGAIN).toBe(0);
-    await redis.flushdb(); // What is left are markers, which lapse.
+    await redis.flushdb(); // only markers are left, which expire
   }
   expect(refused).toBeGreaterThan(0);
   expect(Object.getPrototypeOf({})).toBe(Object.prototype);

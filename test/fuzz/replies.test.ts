@@ -1,6 +1,6 @@
 /**
- * Answers of all sorts to what the library asks: each call settles in its bound, with a value or with a LockError that
- * has a code, and nothing rejects with nobody to hear it.
+ * Random answers to the library's commands: each call settles within its time limit, with a value or with a LockError
+ * that has a code, and no promise rejects without a handler.
  */
 import fc from "fast-check";
 import { type Redis, ReplyError } from "ioredis";
@@ -74,7 +74,7 @@ const CALLS: readonly ((client: LockClient, name: string) => Promise<unknown>)[]
   (client, name) => client.inspect(name),
 ];
 
-/** A connection whose scripts are answered by the next of these. */
+/** A connection whose scripts get these answers, one after the other. */
 function answering(replies: readonly unknown[]): Redis {
   const redis = server.connect();
   let next = 0;

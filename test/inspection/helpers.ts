@@ -3,7 +3,7 @@ import type { LockClient, LockInfo } from "../../src/index.js";
 
 type ListOptions = Parameters<LockClient["list"]>[0];
 
-/** All that `list` gives, in the order of the names. */
+/** Everything that `list` yields, in the order of the names. */
 export async function listed(client: LockClient, options?: ListOptions): Promise<LockInfo[]> {
   const found: LockInfo[] = [];
   for await (const info of client.list(options)) found.push(info);

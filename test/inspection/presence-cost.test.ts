@@ -1,19 +1,19 @@
-/** What presence costs, counted: commands a round, and bytes, however many holds there are. It prints the figures. */
+/** The cost of presence: commands a round, and bytes, whatever the number of holds. The test prints the figures. */
 import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { PATIENCE, startRedis, until } from "../support/index.js";
 
-/** A round is a third of it. */
+/** The watchdog's time-out; a round is a third of it. */
 const TIMEOUT = 3_000;
 const MOST = 1_000;
 const ROUNDS = 3;
-/** So many calls at a time. */
+/** How many calls are made at the same time. */
 const TOGETHER = 1_000;
 
 /** `HOLDFAST_PRESENCE_HOLDS=100000` for more. */
 const MANY = Number(process.env.HOLDFAST_PRESENCE_HOLDS ?? 10_000);
 
-/** Takes locks with a lease of their own, so that nothing is renewed. */
+/** Takes locks with a lease, so that nothing is renewed. */
 async function take(client: LockClient, count: number): Promise<void> {
   for (let i = 0; i < count; i += TOGETHER) {
     const locks = Array.from({ length: Math.min(TOGETHER, count - i) }, (_, k) =>
@@ -40,7 +40,7 @@ test.each([
     const told = Math.min(count, MOST);
     const holds = async () => JSON.parse((await redis.hget(key, "holds")) ?? "[]") as unknown[];
     await until("all that can be are told", async () => (await holds()).length === told);
-    // Each telling but the first comes a round after the one before it.
+    // Each telling after the first comes one round after the one before.
     const first = client.stats().commands;
     await until("the next telling", () => client.stats().commands > first);
     const [next, began] = [client.stats().commands, performance.now()];

@@ -1,4 +1,4 @@
-/** A process that holds a lock, so that others can see whose it is. */
+/** A process that holds a lock, so that others can see its owner. */
 import { Redis } from "ioredis";
 import { LockClient } from "../../src/index.js";
 

@@ -1,4 +1,4 @@
-/** Contract section 8: what clients tell of themselves, and what others see of it. */
+/** Contract section 8: the presence that clients publish, and what others see of it. */
 import { hostname } from "node:os";
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
@@ -16,7 +16,7 @@ import {
   until,
 } from "../support/index.js";
 
-/** A round is a third of it. */
+/** The watchdog's time-out; a round is a third of it. */
 const QUICK = 4_500;
 
 const server = await forFile(startRedis());
@@ -169,7 +169,7 @@ test("what is no presence disturbs nobody who looks", async () => {
     "waits",
     "[1,[2]]",
   );
-  // No clock says that.
+  // 1e300 is no time that a clock shows.
   const timeless = JSON.stringify([["looked-at", "lock", 0, 1e300, 0]]);
   await server.call(
     "HSET",
@@ -257,7 +257,7 @@ test("kinds all: semaphores, permits and latches, of inspect and list", async ()
   const looking = new LockClient(server.connect(), { prefix: "kinds" });
   const latch = { name: "l", holders: [], waiters: [], waiting: [], ttl: -1, count: 4 };
   expect(await client.inspect("l", all)).toEqual({ ...latch, kind: "latch" });
-  // To others it is a number.
+  // A client that has not used the latch takes the number for a semaphore.
   expect(await looking.inspect("l", all)).toEqual({ ...latch, kind: "semaphore", permits: 4 });
   const waiter = await untilWaiting(client, () => client.getCountDownLatch("l").await());
   const told = await until("the waiter is told", async () => {

@@ -1,4 +1,4 @@
-/** The option `traceHolds`: what `inspect` tells of where a hold was taken. */
+/** The option `traceHolds`: what `inspect` reports of the place where a hold was taken. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { locked } from "../../src/entries/decorator.js";
@@ -19,17 +19,17 @@ let names = 0;
 const fresh = () => `traced-${++names}`;
 const open = (options: LockClientOptions = TRACED) => new LockClient(server.connect(), options);
 
-/** The line of this file that calls it. */
+/** The line of this file that calls this function. */
 function line(): number {
   return Number(/:(\d+):\d+\)?$/.exec((new Error().stack ?? "").split("\n")[2] ?? "")?.[1]);
 }
 
-/** What a client tells of the first holder; by its own word, or once it is told in Redis. */
+/** The call site of the first holder: from the client's own record, or from its presence in Redis. */
 async function callSite(client: LockClient, name: string): Promise<string | undefined> {
   return (await client.inspect(name))?.holders[0]?.callSite;
 }
 
-/** A line of this file, and what stands before its place. */
+/** A line of this file, and the text before the place. */
 function at(text: string | undefined): { readonly line: number; readonly before: string } {
   const [, before = "", number] = new RegExp(`^(.*?)\\(?${HERE}:(\\d+):\\d+\\)?$`).exec(text ?? "") ?? [];
   return { line: Number(number), before };

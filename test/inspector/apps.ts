@@ -11,15 +11,15 @@ import { Hono } from "hono";
 import { type Inspector, nodeHandler } from "../../src/entries/inspector.js";
 
 export interface App {
-  /** Where the page is, with a slash at the end. */
+  /** The address of the page, with a slash at the end. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 export interface Mount {
-  /** The inspector's option of that name, where the framework leaves the whole path in the request. */
+  /** The inspector's option of that name, for frameworks that leave the whole path in the request. */
   readonly path?: string;
-  /** What the root without its slash answers, redirects followed. */
+  /** The status for the root without its slash, after redirects. */
   readonly bare?: 200 | 404;
   start(inspector: Inspector): Promise<App>;
 }
@@ -40,7 +40,7 @@ export const MOUNTS: Readonly<Record<string, Mount>> = {
   "Hono 4": { path: "/locks", bare: 200, start: (inspector) => serve(honoApp(inspector), "/locks/") },
 };
 
-/** Parsers of bodies often come first. */
+/** An Express app with a body parser first, as users often have it. */
 function expressApp(framework: typeof express, inspector: Inspector): RequestListener {
   return framework().use(framework.json()).use("/admin/locks", nodeHandler(inspector)) as RequestListener;
 }

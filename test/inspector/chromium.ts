@@ -1,11 +1,11 @@
-/** A real browser: Debian's package `chromium`, or what HOLDFAST_CHROMIUM names. */
+/** A real browser: Debian's package `chromium`, or the program that HOLDFAST_CHROMIUM names. */
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
 const PATHS = [process.env.HOLDFAST_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"];
 const found = PATHS.find((path) => path !== undefined && existsSync(path));
 
-/** Why the page cannot be tested here; undefined where it can. */
+/** The reason why the page cannot be tested here; undefined if it can. */
 export const noChromium: string | undefined = found
   ? undefined
   : "there is no Chromium: install the package chromium, or name one in HOLDFAST_CHROMIUM";

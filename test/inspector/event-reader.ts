@@ -34,7 +34,7 @@ export class EventReader {
     this.over = true;
   }
 
-  /** The first one, now or later, of that event whose data fit. */
+  /** The first event of that name, now or later, whose data fit. */
   // biome-ignore lint/suspicious/noExplicitAny: whatever was sent
   async find(event: string, fits: (data: any) => unknown = () => true): Promise<any> {
     const found = await until(`an event ${event}`, () => {

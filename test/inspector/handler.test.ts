@@ -1,4 +1,4 @@
-/** The inspector as a function of Requests: who may look and unlock, and what is answered. */
+/** The inspector as a function of Requests: who may look and unlock, and its answers. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createInspector, type Inspector, type InspectorOptions } from "../../src/entries/inspector.js";
 import { type Hold, LockClient } from "../../src/index.js";
@@ -15,9 +15,9 @@ import { EventReader } from "./event-reader.js";
 
 const HERE = "http://localhost:3000/";
 
-/** Another process. */
 const server = await forFile(startRedis());
 const client = await forFile(new LockClient(server.connect(), UNHURRIED));
+/** A client in place of another process. */
 const other = await forFile(new LockClient(server.connect(), UNHURRIED));
 const inspect = (options?: InspectorOptions): Inspector => createInspector(client, options);
 const allow = () => true;
@@ -36,7 +36,7 @@ interface Post {
   readonly headers?: Record<string, string>;
 }
 
-/** As the page does it. */
+/** Sends a request as the page does. */
 async function post(inspector: Inspector, { body = "{}", headers = {} }: Post): Promise<Response> {
   const all = {
     origin: new URL(HERE).origin,
@@ -370,7 +370,7 @@ describe("api/events", () => {
     );
     for (const reader of readers) {
       await reader.find("locks");
-      await get(inspect(), "api/locks"); // a turn of the event loop
+      await get(inspect(), "api/locks"); // takes a turn of the event loop
       expect(reader.seen.filter(({ event }) => event === "locks")).toHaveLength(1);
     }
     expect(warnings).toEqual([]);

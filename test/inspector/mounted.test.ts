@@ -97,7 +97,7 @@ describe("by nodeHandler, the answers", () => {
   });
 });
 
-/** With no header but these, and the body as it came. */
+/** Sends only these headers, and returns the body as it arrives. */
 function fetchRaw(
   url: string,
   headers: Readonly<Record<string, string>>,

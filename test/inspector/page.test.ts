@@ -31,7 +31,7 @@ function inBrowser(): void {
   let app: App;
   let browser: Browser;
   const holds: Hold[] = [];
-  /** What the browser refused or failed at. */
+  /** What the browser refused to do, or failed to do. */
   const troubles: string[] = [];
 
   beforeAll(async () => {

@@ -1,7 +1,4 @@
-/**
- * Which owner a hold belongs to: scopes, runs and named owners, and which holds an unlock by each reaches. In virtual
- * time.
- */
+/** The owner of a hold (a scope, a run, a named owner), and which holds an unlock by each reaches. In virtual time. */
 import { describe, expect, test as plain } from "vitest";
 import { type Hold, Lock, MultiLock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";

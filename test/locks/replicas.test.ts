@@ -1,7 +1,4 @@
-/**
- * Grants that replicas must acknowledge: sent in one pipeline with WAIT, and undone if too few acknowledge. In virtual
- * time.
- */
+/** Grants that replicas must acknowledge: sent with a WAIT, and undone if too few acknowledge. In virtual time. */
 import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
 import { ReplyError } from "../../src/entries/testing/reply.js";

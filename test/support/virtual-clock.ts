@@ -30,10 +30,7 @@ export class VirtualClock extends TestClock {
     for (const timer of due) if (this.running.delete(timer)) timer.callback();
   }
 
-  /**
-   * Like the clock of the server in memory. All work that is ready is done before the first timer, and after each
-   * timer.
-   */
+  /** Like the clock of the server in memory; ready work is done before the first timer, and after each one. */
   override async advance(ms: number): Promise<void> {
     await settled();
     await super.advance(ms, settled);

@@ -1,7 +1,7 @@
-/** The checks that claims in a block become. They are global in the process that runs the block. */
+/** The checks for the claims in a block. They are global in the process that runs the block. */
 import { isDeepStrictEqual } from "node:util";
 
-/** `claim`: JSON, `undefined`, `a number`, the name of a class; several with "or"; a remark in brackets behind it. */
+/** `claim`: JSON, `undefined`, `a number`, or a class name; several with "or"; a remark in brackets may follow. */
 export function $gives<T>(value: T, claim: string, line: number): T {
   const choices = claim.replace(/ \(.*\)$/, "").split(" or ");
   if (choices.some((choice) => matches(value, choice))) return value;

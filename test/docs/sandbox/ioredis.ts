@@ -1,4 +1,4 @@
-/** What a block gets for `ioredis`: the same, but every connection goes to the servers of the test. */
+/** What a block gets for `ioredis`: the same, except that every connection goes to the test's servers. */
 import { Cluster as RealCluster, Redis as RealRedis } from "ioredis";
 import { type ClientOptions, servers } from "./servers.js";
 

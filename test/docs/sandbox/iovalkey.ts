@@ -1,4 +1,4 @@
-/** What a block gets for `iovalkey`: the same, but connected to the server of the test. */
+/** What a block gets for `iovalkey`: the same, but connected to the test's server. */
 import { Redis as RealRedis } from "iovalkey";
 import { servers } from "./servers.js";
 

@@ -1,6 +1,6 @@
 /**
- * The names that the pages take for granted: what a reader has in the place of his own program. They stand as globals
- * around each block; what a block declares itself comes first.
+ * The names that the pages take for granted, in place of the reader's own program. They are globals around each block; a
+ * block's own declarations win.
  */
 import { createServer, type Server } from "node:http";
 import { LockClient, type Owner } from "../../../src/index.js";
@@ -9,9 +9,9 @@ import { servers } from "./servers.js";
 
 export const redis: Redis = new Redis();
 export const client: LockClient = new LockClient(redis);
-/** Another process of the reader's. */
+/** A client in another process of the reader. */
 export const other: LockClient = new LockClient(new Redis());
-/** One for each of three masters. */
+/** One client for each of three masters. */
 export const clients: LockClient[] = servers.masters.map((port) => LockClient.connect({ port }));
 export const lock: ReturnType<LockClient["getLock"]> = client.getLock("lock");
 export const owner: Owner = client.newOwner();
@@ -21,14 +21,14 @@ export const signal: AbortSignal = new AbortController().signal;
 export const wait = 1_000;
 export const lease = 5_000;
 
-/** A table with one row: what the locks of the pages protect. */
+/** A table with one row, which the locks of the pages protect. */
 let count = 5;
 export const readCount = async (): Promise<number> => count;
 export const writeCount = async (next: number): Promise<void> => {
   count = next;
 };
 
-/** Work: it takes a moment, and is content with whatever it is given. */
+/** Work that takes a moment, and accepts any arguments. */
 export const work = async (..._with: unknown[]): Promise<string> => {
   await new Promise((resolve) => setImmediate(resolve));
   return "done";
@@ -39,12 +39,12 @@ export const read: typeof work = work;
 export const sellOne: typeof work = work;
 export const update: typeof work = work;
 export const write: typeof work = work;
-/** Where the reader's program tells what happened. */
+/** Where the reader's program logs what happened. */
 export const log = (..._told: unknown[]): void => {};
 export const metric: typeof log = log;
-/** The reader's own, which takes requests. */
+/** The reader's own server for requests. */
 export const server: Server = createServer();
-/** Somebody who asks a server that listens; gives the status of the answer. */
+/** Sends a request to a listening server; returns the status of the answer. */
 export const post = async (to: Server, path: string): Promise<number> => {
   const address = to.address();
   if (typeof address !== "object" || !address) throw new Error("it does not listen");

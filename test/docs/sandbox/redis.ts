@@ -1,4 +1,4 @@
-/** What a block gets for `redis`: the same, but every connection goes to the servers of the test. */
+/** What a block gets for `redis`: the same, except that every connection goes to the test's servers. */
 import * as real from "redis";
 import { servers } from "./servers.js";
 

@@ -1,4 +1,4 @@
-/** Random calls of a script: its keys and arguments by their names, as small as they can be and still meet in a key. */
+/** Random calls of a script: keys and arguments by their names, from so few values that calls often share a key. */
 import {
   type AnyScript,
   type ArgumentValues,
@@ -10,13 +10,13 @@ import type { Random } from "../../support/random.js";
 import { type Command, readHold, stateOf } from "./states.js";
 import { CHANNELS, IDS, LOCKS, NUMERALS, OWNERS, TERMS, TEXTS } from "./vocabulary.js";
 
-/** What is there, and what is asked then. */
+/** The commands that prepare the state, and the command that is compared. */
 export interface Case {
   readonly setUp: readonly Command[];
   readonly command: Command;
 }
 
-/** Rarely the name of no command. */
+/** Publishing commands; rarely one that does not exist. */
 const PUBLISHERS = ["PUBLISH", "PUBLISH", "SPUBLISH", "SPUBLISH", "PUBLISH", "NOPE"];
 
 export function randomCall(random: Random, script: AnyScript, now: number): Case {
@@ -49,7 +49,7 @@ function keyOf(name: string, lock: string): string {
   return `${name}:{job}`;
 }
 
-/** Of a last key that stands for many: one or two for each owner. */
+/** The keys for a last key that stands for many: one or two for each owner. */
 function restOf(name: string, lock: string, owners: readonly string[]): string[] {
   if (name === "theirs")
     return owners.flatMap((owner) => [`tombstone:{job}:${owner}`, readHold(lock, owner, 1)]);

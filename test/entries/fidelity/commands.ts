@@ -1,16 +1,16 @@
-/** Random commands by themselves, with arguments of any kind: also those that are refused. */
+/** Random single commands with arguments of any kind, also those that are refused. */
 import { COMMANDS } from "../../../src/entries/testing/commands.js";
 import type { Random } from "../../support/random.js";
 import type { Case } from "./calls.js";
 import { stateOf } from "./states.js";
 import { NUMERALS, OWNERS, score, TERMS, TEXTS } from "./vocabulary.js";
 
-/** Their answers are as they come: at random, in another order, or with what one server alone has. */
+/** Commands whose answers cannot be compared: they are random, in another order, or differ between the servers. */
 const UNLIKE = new Set(["hrandfield", "scan", "wait", "ping"]);
 
 const NAMES = [...Object.keys(COMMANDS).filter((name) => !UNLIKE.has(name)), "nope", "publish"];
 
-/** Words behind the key, of what has forms that nobody here sends. */
+/** The most words after the key, for commands with forms that the library never sends. */
 const MOST: Readonly<Record<string, number>> = { lpop: 0, pexpire: 1, set: 3, zrange: 3, zrevrange: 3 };
 
 const OPTIONS = [
@@ -39,12 +39,12 @@ export function randomCommand(random: Random, now: number): Case {
   const words = (least: number, most: number) =>
     Array.from({ length: least + random.below(most - least + 1) }, () => word(random, now));
   const { arity = -2 } = COMMANDS[name] ?? {};
-  // Mostly as many words as it takes.
+  // Mostly as many words as the command takes.
   const least = Math.max(0, Math.abs(arity) - 2);
   const some = random.chance(0.85) ? words(least, arity < 0 ? least + 3 : least) : words(0, 5);
   const rest = some.slice(0, MOST[name]).filter((each) => name !== "set" || !/^(xx|gt)$/i.test(each));
   const called = [random.chance(0.5) ? name : name.toUpperCase(), random.pick(keys), ...rest];
-  // By a script: ioredis changes the arguments and answers of some commands.
+  // In a script, because ioredis changes the arguments and answers of some commands.
   return { setUp, command: ["EVAL", "return redis.pcall(unpack(ARGV))", "0", ...called] };
 }
 

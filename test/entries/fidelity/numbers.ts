@@ -1,4 +1,7 @@
-/** Random sums of a script that does nothing else: what Lua 5.1 makes of numbers, as texts, as keys of tables and as replies. */
+/**
+ * Random sums in a script that does nothing else: how Lua 5.1 treats numbers, as texts, as keys of tables and as
+ * replies.
+ */
 
 import type { Random } from "../../support/random.js";
 import type { Case } from "./calls.js";
@@ -46,7 +49,7 @@ export function randomSums(random: Random, now: number): Case {
   return { setUp: [], command: ["EVAL", SCRIPT, "0", one(), one()] };
 }
 
-/** Of any size, sign and precision. */
+/** A number of any size, sign and precision. */
 function sum(random: Random, now: number): string {
   const value = random.pick([
     random.next(),

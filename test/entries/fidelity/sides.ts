@@ -1,4 +1,4 @@
-/** The two servers that play the same cases: a real one, and the one in memory. Both stand at the same instant. */
+/** The two servers that play the same cases at the same instant: a real one, and the one in memory. */
 import type { Redis } from "ioredis";
 import { TestClock } from "../../../src/entries/testing/clock.js";
 import { MemoryServer } from "../../../src/entries/testing/memory-server.js";
@@ -8,16 +8,16 @@ import type { Case } from "./calls.js";
 import type { Command } from "./states.js";
 import { CHANNELS } from "./vocabulary.js";
 
-/** What came of a case, as text that can be compared. */
+/** The result of a case, as text that can be compared. */
 export interface Outcome {
   readonly reply: unknown;
-  /** Key → type, milliseconds to live, value. */
+  /** Each key with its type, its milliseconds to live, and its value. */
   readonly keys: Readonly<Record<string, unknown>>;
-  /** What was announced. */
+  /** The published messages. */
   readonly messages: readonly string[];
 }
 
-/** On a channel of its own, after each case. */
+/** A message on a channel of its own, after each case. */
 const END = "end of a case";
 
 const READ_ALL = `local states = {}
@@ -71,7 +71,7 @@ export class RealSide {
       return setUp.length + 4;
     });
     const answers = (await pipeline.exec()) ?? [];
-    // The last message comes on another connection.
+    // Wait for it, because the last message comes on another connection.
     while (this.#messages.length <= cases.length) await new Promise((resolve) => setImmediate(resolve));
     const messages = this.#messages.splice(0, cases.length);
     let at = 0;
@@ -110,7 +110,7 @@ function realReply(reply: unknown): unknown {
   return reply === null ? null : `:${String(reply)}`;
 }
 
-/** The hash and the line of the script are left out, and what Lua 5.1 says of a mistake, which 5.3 says in other words. */
+/** The error's text without the script's hash, and without Lua's own words, which differ between Lua 5.1 and 5.3. */
 function told({ message }: Error): string {
   return `!${message
     .replace(/ script: [\da-f]{40}.*$/s, "")
@@ -118,12 +118,12 @@ function told({ message }: Error): string {
     .replace(/, with args beginning with.*/s, "")}`;
 }
 
-/** Redis keeps the order of the fields of small hashes only. */
+/** The pairs, sorted, because Redis keeps the order of fields in small hashes only. */
 function sortedPairs(flat: readonly string[]): unknown[] {
   return flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1]].join(" ")] : [])).sort();
 }
 
-/** A clock that is told what time it is. */
+/** A clock that the test sets. */
 class ToldClock extends TestClock {
   at = 0;
 
@@ -143,7 +143,7 @@ function playInMemory({ setUp, command }: Case, now: number): Outcome {
   clock.at = now;
   const server = new MemoryServer(clock);
   const messages: string[] = [];
-  // What is announced is heard at once here.
+  // In memory, a message arrives at once.
   server.later = (callback) => callback();
   for (const kind of ["publish", "spublish"] as const) {
     for (const channel of CHANNELS) {
@@ -181,7 +181,7 @@ const READ: Readonly<Record<string, (key: string) => Command>> = {
 function memoryState(server: MemoryServer, key: string): unknown {
   const { text: type } = server.execute(["TYPE", key]) as Status;
   const value = memoryReply(server.execute(READ[type]?.(key) ?? []));
-  // A double, as the other side's comes from a script.
+  // As a double, because the other side's number comes from a script.
   const ttl = BigInt(Number(server.execute(["PTTL", key])));
   return [type, `:${ttl}`, type === "hash" ? sortedPairs(value as string[]) : value];
 }

@@ -1,15 +1,15 @@
-/** Random states of the keys of a script: mostly what they may hold, sometimes what they may not. As commands that make them. */
+/** Random states of a script's keys, as commands that make them: mostly states that may occur, sometimes others. */
 import type { Random } from "../../support/random.js";
 import { IDS, NUMERALS, OWNERS, rawId, score, TERMS, TEXTS } from "./vocabulary.js";
 
 export type Command = readonly string[];
 
-/** How likely a key is there at all, of another type than it should, and with a TTL. */
+/** How likely a key exists, has another type than it should, and has a TTL. */
 const PRESENT = 0.75;
 const ASTRAY = 0.08;
 const MORTAL = 0.75;
 
-/** By what a script calls the key. */
+/** The commands for a key, by the name that a script has for it. */
 export function stateOf(random: Random, name: string, key: string, now: number): Command[] {
   if (!random.chance(PRESENT)) return [];
   const make = random.chance(ASTRAY) ? random.pick(SHAPES) : (BY_NAME[name] ?? random.pick(SHAPES));
@@ -19,7 +19,7 @@ export function stateOf(random: Random, name: string, key: string, now: number):
   return commands;
 }
 
-/** The key of a read hold, as a script may look for it. */
+/** The key of a read hold, as a script builds it. */
 export function readHold(lock: string, owner: string, number: number): string {
   return `${lock.includes("{") ? lock : `{${lock}}`}:${owner}:rwlock_timeout:${number}`;
 }
@@ -37,7 +37,7 @@ function lock(random: Random, key: string): Command[] {
   return hset(key, { [random.pick(OWNERS)]: random.pick(COUNTS) });
 }
 
-/** A read-write lock, with the keys of its reads. */
+/** A read-write lock, with the keys of its read holds. */
 function shared(random: Random, key: string): Command[] {
   const fields: Record<string, string> = { mode: random.pick(["read", "read", "write"]) };
   if (fields.mode === "write") fields[`${random.pick(OWNERS)}:write`] = random.pick(COUNTS);
@@ -55,7 +55,7 @@ function shared(random: Random, key: string): Command[] {
   return [...hset(key, fields), ...commands];
 }
 
-/** A hash of somebody else, or nearly a lock's. */
+/** A hash of another program, or one that is nearly a lock's. */
 function foreign(random: Random, key: string): Command[] {
   const fields = [
     ...OWNERS,

@@ -1,7 +1,7 @@
-/** Names, texts and numbers that states and calls are made of: few, so that they meet. Texts are one character per byte. */
+/** The few names, texts and numbers of states and calls; few, so that they meet. Texts have one character per byte. */
 import type { Random } from "../../support/random.js";
 
-/** Of which one case uses one. */
+/** Lock names; a case uses one of them. */
 export const LOCKS = ["job", "a{job}b", "{job}"] as const;
 
 const CLIENT = "6e3814a1-e847-452b-a982-45baf93a1df2";
@@ -16,7 +16,7 @@ export function rawId(id: string): string {
   return Buffer.from(id, "hex").toString("latin1");
 }
 
-/** Strings that are read as numbers, well-formed and not. */
+/** Strings that are read as numbers, well-formed or not. */
 export const NUMERALS: readonly string[] = [
   ...[
     "0",
@@ -86,7 +86,7 @@ export function score(random: Random, now: number): string {
   return String(now + random.pick(FROM_NOW));
 }
 
-/** What may stand in the place of a text that a script only carries. */
+/** Texts in place of one that a script only passes on. */
 export const TEXTS: readonly string[] = [
   "",
   "x",
