@@ -1,24 +1,24 @@
-/** What was called, what came of it, and when: what the checks of linearizability are given. */
+/** The calls, their outcomes and their times: the input of the checks of linearizability. */
 
-/** One call of one owner, or something that may happen to its holds: an expiry is an operation of the environment. */
+/** A call of one owner, or an event of its holds: an expiry is an operation of the environment. */
 export interface Operation<Call = unknown, Answer = unknown> {
-  /** Of the lock. */
+  /** The name of the lock. */
   readonly name: string;
-  /** Who called: one owner of one client. */
+  /** The caller: one owner of one client. */
   readonly caller: string;
   readonly call: Call;
-  /** Monotonic; in any unit, the same for a whole history. */
+  /** A monotonic time, in any unit that the whole history shares. */
   readonly invoked: number;
-  /** Infinity when the outcome is unknown or still open. */
+  /** When the call ended; Infinity if its outcome is unknown or still open. */
   readonly settled: number;
   readonly outcome: Outcome<Answer>;
 }
 
 export type Outcome<Answer = unknown> =
   | { readonly kind: "ok"; readonly answer: Answer }
-  /** Certain to have had no effect. */
+  /** The operation certainly had no effect. */
   | { readonly kind: "failed" }
-  /** May have taken effect once, at any time between `invoked` and `settled`, or never. */
+  /** It may have taken effect once, at any time between `invoked` and `settled`, or never. */
   | { readonly kind: "unknown" };
 
 export type History<Call = unknown, Answer = unknown> = readonly Operation<Call, Answer>[];

@@ -1,15 +1,15 @@
 /**
- * The test of the test: locks that are wrong in one way each are found out by the search and by the check of intervals,
- * and the right ones pass the same games. Prints one table, with the planted bugs that other tests find.
+ * The test of the test: the search and the check of intervals find locks that are wrong in one way each, and pass the
+ * right locks in the same games. Prints one table, which also has the planted bugs that other tests find.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Mistake, mistakes, REDISSON, type Row } from "./virtual/mistakes.js";
 import { playLock } from "./virtual/play.js";
 
-/** Games in which a mistake has to show; the rarest takes some ninety. */
+/** The number of games within which a mistake must show; the rarest one takes about ninety. */
 const GAMES = 400;
-/** Of each kind, with the right lock. */
+/** The number of games with the right lock, of each kind. */
 const RIGHT = Number(process.env.HOLDFAST_HISTORIES_GAMES ?? 150);
 const TIMEOUT = 300_000;
 
@@ -54,7 +54,7 @@ test("each defect of Redisson on the list is among them", () => {
   expect(Object.keys(REDISSON).filter((defect) => !there.has(defect as keyof typeof REDISSON))).toEqual([]);
 });
 
-/** Planted into the real library, or locks of other makings, on real servers: found by tests of their own. */
+/** Mistakes that other tests find on real servers: mutants of the library, and locks of other authors. */
 const ELSEWHERE: readonly (readonly [file: string, row: RegExp])[] = [
   ["../exclusion/planted.test.ts", /^ {2}\["([\w-]+)", /gm],
   ["../exclusion/planted-kinds.test.ts", /^ {4}mutant: "([\w-]+)"/gm],

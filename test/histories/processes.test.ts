@@ -1,6 +1,7 @@
 /**
- * What real processes record, on a real server, with faults on the way and kills: some order of the calls explains all answers,
- * for mutexes that are reentrant and fenced, read-write locks and semaphores. HOLDFAST_HISTORIES_ROUNDS plays more of it.
+ * Real processes record their calls on a real server, while connections fail and processes are killed. Some order of
+ * the calls must explain all answers: of mutexes that are reentrant and fenced, of read-write locks, and of semaphores.
+ * HOLDFAST_HISTORIES_ROUNDS plays more rounds.
  */
 import { randomInt } from "node:crypto";
 import { writeFile } from "node:fs/promises";
@@ -12,9 +13,9 @@ import { type AnyHistory, Crew, type Edit, judge, type Kind, says } from "./proc
 
 const ROUNDS = Number(process.env.HOLDFAST_HISTORIES_ROUNDS ?? 20);
 const SEED = Number(process.env.HOLDFAST_HISTORIES_SEED ?? randomInt(2 ** 31));
-/** Rounds in which a mistake has to show: most do in the first. */
+/** The number of rounds within which a mistake must show; most show in the first. */
 const MOST = 30;
-/** Milliseconds of a round, on a machine that is busy. */
+/** Milliseconds of a round on a busy machine. */
 const ROUND = 10_000;
 
 const KINDS: readonly Kind[] = ["mutex", "readwrite", "semaphore"];
@@ -55,7 +56,7 @@ test(
   6 * PATIENCE + ROUND * ROUNDS,
 );
 
-/** How many answers say so. */
+/** The number of answers with this value. */
 function count(history: AnyHistory, what: string, value: unknown): number {
   return history.filter((operation) => says(operation, what, value)).length;
 }

@@ -1,36 +1,37 @@
 /**
- * What the locks promise, one call after the other at the server: a reentrant fenced mutex, a read-write lock, a semaphore.
+ * What the locks promise if the server runs one call after the other: a reentrant fenced mutex, a read-write lock, a
+ * semaphore.
  *
- * A lease makes a hold end without a call of its owner. That is an operation of the environment, "expire", whose caller is
- * the owner, called at the first instant at which the hold may end (the holder's deadline, or its death), with an unknown
- * outcome; or with an answer, if it is certain that the hold has ended by `settled`.
+ * A lease can end a hold without a call of its owner. That is an operation of the environment, "expire". Its caller is
+ * the owner. It is called at the first instant at which the hold may end (the holder's deadline, or its death), and its
+ * outcome is unknown; or it has an answer, if it is certain that the hold has ended by `settled`.
  */
 import type { Operation } from "./history.js";
 import type { Spec } from "./wing-gong.js";
 
 export type Side = "read" | "write";
 
-/** Where no side is said, it is the write side: a mutex is a read-write lock that nobody reads. */
+/** Without a side it is the write side: a mutex is a read-write lock without readers. */
 export interface LockCall {
   /**
-   * "release": of one hold; "expire": all holds of the caller on this side end; "force": whoever holds this side; "count":
-   * how many holds the caller has on this side; "look": whether anybody holds this side.
+   * "release": one hold; "expire": all holds of the caller on this side end; "force": the hold of any owner on this
+   * side; "count": the caller's number of holds on this side; "look": whether any owner holds this side.
    */
   readonly do: "acquire" | "release" | "expire" | "force" | "count" | "look";
   readonly side?: Side;
 }
 
-/** What is left out is not checked. */
+/** Absent properties are not checked. */
 export type LockAnswer =
-  /** To "acquire"; `token` rises with each outermost grant, and is that of the outer hold when nested. */
+  /** To "acquire"; `token` rises with each outermost grant, and a nested grant has that of the outer hold. */
   | { readonly granted: true; readonly token?: bigint; readonly count?: number }
-  /** To "acquire": somebody else has it, or the caller reads and wants to write. */
+  /** To "acquire": another owner holds the lock, or the caller reads and wants to write. */
   | { readonly granted: false; readonly because: "held" | "upgrade" }
-  /** To "release"; `left`: holds of the caller on this side. */
+  /** To "release"; `left`: the caller's remaining holds on this side. */
   | { readonly released: true; readonly left?: number }
-  /** To "release": the hold had ended before, or the caller had none. What of it was left at the server is released. */
+  /** To "release": the hold had ended before, or the caller had none. The server has released what was left of it. */
   | { readonly released: false; readonly because: "lost" | "not owner" }
-  /** To "force" and "look": whether somebody held it. */
+  /** To "force" and "look": whether an owner held it. */
   | { readonly held: boolean }
   /** To "count". */
   | { readonly count: number }
@@ -41,11 +42,11 @@ type LockOperation = Operation<LockCall, LockAnswer>;
 
 export interface LockState {
   readonly writer: { readonly owner: string; readonly count: number } | undefined;
-  /** Holds of each owner that reads, the one that writes among them. */
+  /** The number of holds of each reading owner; the writer may be one of them. */
   readonly readers: ReadonlyMap<string, number>;
-  /** The highest that is known to have been given out. */
+  /** The highest token that is known to have been given out. */
   readonly token: bigint;
-  /** Of the writer; undefined if its grant was never answered. */
+  /** The token of the writer; undefined if its grant was never answered. */
   readonly writing: bigint | undefined;
 }
 
@@ -84,7 +85,7 @@ export const readWriteLock: Spec<LockState, LockCall, LockAnswer> = {
   },
 };
 
-/** Reentrant and fenced: tokens are checked where answers have them. */
+/** Reentrant and fenced: tokens are checked in answers that have them. */
 export const mutex: Spec<LockState, LockCall, LockAnswer> = {
   ...readWriteLock,
   next(state, operation: LockOperation) {
@@ -104,7 +105,7 @@ function acquire(
   const closed = side === "read" ? !!state.writer && !writes : (!!state.writer || others) && !writes;
   const upgrades = side === "write" && !writes && state.readers.has(owner);
   if (answer && "granted" in answer && !answer.granted) {
-    // Who reads while others do, too, may be told either.
+    // An owner that reads, while others read too, may get either answer.
     return (answer.because === "upgrade" ? upgrades : closed) ? [state] : [];
   }
   if (closed || upgrades) return [];
@@ -116,7 +117,7 @@ function acquire(
   if (token === undefined) return [next];
   if (!writes) return token > state.token ? [{ ...next, token, writing: token }] : [];
   const { writing = token } = state;
-  // Of a grant that was never answered, only a nested one tells the token.
+  // If the outermost grant was never answered, the token is known only from a nested one.
   const known = state.writing !== undefined || token >= state.token;
   return token === writing && known ? [{ ...next, token, writing }] : [];
 }
@@ -133,7 +134,7 @@ function release(
   if (!("released" in answer)) return [];
   if (answer.released) return (answer.left ?? count - 1) === count - 1 ? fewer : [];
   if (answer.because === "not owner") return count === 0 ? [state] : [];
-  // Of several holds one may be lost, or all.
+  // Of several holds, one may be lost, or all.
   return count > 1 ? [...fewer, withCount(state, owner, side, 0)] : count > 0 ? fewer : [state];
 }
 
@@ -158,10 +159,10 @@ function emptied(state: LockState, side: Side): LockState {
     : { ...state, readers: new Map() };
 }
 
-/** "set": how many there are, if that was never said before; "add": so many more, or fewer; "drain": all that are free. */
+/** "set": the number of permits, unless it was set before; "add": so many more, or fewer; "drain": all free permits. */
 export interface SemaphoreCall {
   readonly do: "acquire" | "release" | "set" | "add" | "drain" | "available";
-  /** Default 1; of a drain and of a look not known before. */
+  /** Default 1; for "drain" and "available" not known before. */
   readonly permits?: number;
 }
 
@@ -170,13 +171,13 @@ export type SemaphoreAnswer =
   | { readonly granted: boolean }
   /** To "drain" and "available". */
   | { readonly permits: number }
-  /** To the others. */
+  /** To the other calls. */
   | { readonly done: true };
 
-/** Permits that are free; below 0 where more were taken away than there were. Whose the others are, it does not know. */
+/** The number of free permits; negative if more were removed than were free. Who has the others is not recorded. */
 export type SemaphoreState = number | undefined;
 
-/** @param permits how many it has at the beginning; undefined: not said yet, which is as good as none */
+/** @param permits the number at the beginning; undefined: not set yet, which is like none */
 export function semaphore(permits?: number): Spec<SemaphoreState, SemaphoreCall, SemaphoreAnswer> {
   return {
     initial: permits,

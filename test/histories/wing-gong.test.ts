@@ -1,4 +1,4 @@
-/** The search agrees with one that tries every order, and tells what it knows and what it does not. */
+/** The search agrees with one that tries every order, and says what it knows and what it does not. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { History, Operation, Outcome } from "./history.js";
@@ -15,7 +15,7 @@ import { checkLinearizable, type Spec } from "./wing-gong.js";
 
 const RUNS = Number(process.env.HOLDFAST_HISTORIES_RUNS ?? 3_000);
 
-/** By the definition, and nothing else: all orders of all operations that may have happened. */
+/** Follows the definition alone: tries all orders of all operations that may have happened. */
 function isLinearizable<S, C, A>(history: History<C, A>, spec: Spec<S, C, A>): boolean {
   const operations = history.filter(({ outcome }) => outcome.kind !== "failed");
   const extend = (order: readonly Operation<C, A>[], states: readonly S[]): boolean => {
@@ -36,7 +36,7 @@ function isLinearizable<S, C, A>(history: History<C, A>, spec: Spec<S, C, A>): b
 
 const CALLERS = ["a", "b", "c"];
 
-/** Calls and answers at random; few of them fit each other by chance, so that both verdicts come. */
+/** Random calls and answers; few of them fit each other by chance, so that both verdicts occur. */
 function histories<C, A>(calls: fc.Arbitrary<readonly [C, A]>): fc.Arbitrary<Operation<C, A>[]> {
   const operation = fc
     .record({
@@ -129,7 +129,7 @@ function agrees<S, C, A>(calls: fc.Arbitrary<readonly [C, A]>, spec: Spec<S, C, 
     }),
     { numRuns: RUNS },
   );
-  // Neither verdict is all that comes.
+  // Both verdicts occur often enough.
   expect(Math.min(linearizable, refuted)).toBeGreaterThan(RUNS / 20);
 }
 
@@ -140,7 +140,7 @@ describe("agrees with a search through all orders", () => {
   test("on a semaphore that has no number yet", () => agrees(semaphoreCalls, semaphore()));
 });
 
-/** `a acquire 0-2`, what came of it left to the call's kind. */
+/** An operation such as `a acquire 0-2`, with the usual answer of its call unless another is given. */
 function op(
   caller: string,
   what: LockCall["do"],
@@ -251,7 +251,7 @@ test("what would take too long is undecided, and a violation elsewhere is told a
 test("a long history of a crowd takes hardly more states than it has operations", () => {
   const history: Operation<LockCall, LockAnswer>[] = [];
   for (let i = 0; i < 2_000; i++) {
-    // Each waits behind the twenty before it.
+    // Each call waits behind the twenty calls before it.
     history.push(op(`o${i}`, "acquire", Math.max(0, 10 * (i - 20)), 10 * i + 2));
     history.push(op(`o${i}`, "release", 10 * i + 4, 10 * i + 6));
     if (i % 10 === 0) history.push(op(`ghost${i}`, "acquire", 10 * i, OPEN));

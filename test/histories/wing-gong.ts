@@ -1,22 +1,23 @@
 /**
  * Whether a history is linearizable: whether each operation can be given one instant between its call and its answer,
- * such that one after the other at these instants they are what the specification allows.
+ * so that the operations in the order of these instants are what the specification allows.
  *
- * The search is that of J. M. Wing and C. Gong, "Testing and verifying concurrent objects" (J. Parallel Distrib. Comput. 17,
- * 1993), which tries as next operation each one that was called before the first answer that is still to be explained; with
- * the memory of G. Lowe, "Testing for linearizability" (Concurrency and Computation 29(4), 2017): the same set of operations
- * that leads to the same state is tried once. Names are independent of each other, and are searched one by one.
+ * The search is that of J. M. Wing and C. Gong, "Testing and verifying concurrent objects" (J. Parallel Distrib.
+ * Comput. 17, 1993). As the next operation it tries each one that was called before the first answer that is not yet
+ * explained. The memory is that of G. Lowe, "Testing for linearizability" (Concurrency and Computation 29(4), 2017): a
+ * set of operations that leads to the same state again is tried once only. Names are independent of each other, and are
+ * searched one by one.
  */
 import { groupByName, type History, type Operation } from "./history.js";
 
 export interface Spec<State, Call, Answer> {
   readonly initial: State;
   /**
-   * The states in which the operation may leave the lock, none if it cannot have happened in this state. Of an unknown
-   * outcome: those of each answer by which the state changes.
+   * The states in which the operation may leave the lock; none if it cannot have happened in this state. For an unknown
+   * outcome: the states after each answer that changes the state.
    */
   next(state: State, operation: Operation<Call, Answer>): readonly State[];
-  /** The same for the same states only. */
+  /** Equal keys mean equal states. */
   keyOf(state: State): string;
 }
 
@@ -29,9 +30,9 @@ export type Verdict<Call = unknown, Answer = unknown> =
 export interface Violation<Call = unknown, Answer = unknown> {
   readonly linearizable: false;
   readonly name: string;
-  /** The longest way that could be explained, in its order. */
+  /** The longest sequence of operations that could be explained. */
   readonly longest: History<Call, Answer>;
-  /** The first answer that cannot come after it. */
+  /** The first answer that cannot come after that sequence. */
   readonly refuted: Operation<Call, Answer> | undefined;
   readonly states: number;
 }
@@ -53,23 +54,23 @@ export function checkLinearizable<State, Call, Answer>(
   return undecided ?? { linearizable: true, states };
 }
 
-/** A call or an answer, in the list of those that are not explained yet. */
+/** A call or an answer, in the list of those that are not yet explained. */
 interface Entry<Call, Answer> {
   readonly operation: Operation<Call, Answer>;
   readonly index: number;
   readonly isCall: boolean;
-  /** The answer to a call, and the other way round. */
+  /** The answer to this call, or the call of this answer. */
   other?: Entry<Call, Answer>;
   before?: Entry<Call, Answer> | undefined;
   after?: Entry<Call, Answer> | undefined;
 }
 
-/** What is tried after a way, one option after the other. */
+/** The options after a sequence of operations, which are tried one after the other. */
 interface Step<State, Call, Answer> {
-  /** All in which the lock may be. */
+  /** All states in which the lock may be. */
   readonly states: readonly State[];
   readonly options: readonly Entry<Call, Answer>[];
-  /** The answer that comes first. */
+  /** The first answer that is not yet explained. */
   readonly first: Entry<Call, Answer> | undefined;
   tried: number;
   taken?: Entry<Call, Answer> | undefined;
@@ -78,12 +79,12 @@ interface Step<State, Call, Answer> {
 class Search<State, Call, Answer> {
   readonly #name: string;
   readonly #spec: Spec<State, Call, Answer>;
-  /** Its `after` is the first of the list. */
+  /** Its `after` is the first entry of the list. */
   readonly #head = {} as Entry<Call, Answer>;
   readonly #seen = new Set<string>();
-  /** One bit for each operation that is explained. */
+  /** One bit for each explained operation. */
   readonly #explained: Uint16Array;
-  /** How many operations surely took effect, and are not explained yet. */
+  /** The number of operations that surely took effect and are not yet explained. */
   #due = 0;
   readonly #steps: Step<State, Call, Answer>[] = [];
   #depth = -1;
@@ -101,7 +102,7 @@ class Search<State, Call, Answer> {
       call.other = { operation, index, isCall: false, other: call };
       return [call, call.other];
     });
-    // What touches in one instant may have been in either order.
+    // Entries of the same instant may have happened in either order.
     entries.sort((a, b) => instantOf(a) - instantOf(b) || Number(b.isCall) - Number(a.isCall));
     let last = this.#head;
     for (const entry of entries) {
@@ -130,7 +131,7 @@ class Search<State, Call, Answer> {
   }
 
   #try(step: Step<State, Call, Answer>, option: Entry<Call, Answer>): void {
-    // An answer among the options is that of an operation which has to happen now or never: it never does.
+    // An option that is an answer stands for an operation that must happen now or never: here it never happens.
     const states = option.isCall ? this.#after(step.states, option.operation) : step.states;
     if (states.length === 0) return;
     this.#toggle(option);
@@ -153,7 +154,7 @@ class Search<State, Call, Answer> {
     if (!option) return;
     step.taken = undefined;
     if (!isOptional(option.operation)) this.#due++;
-    // The other way round, so that each finds its neighbours as it left them.
+    // In the reverse order, so that each entry finds the neighbours that it had.
     const { call, answer } = pairOf(option);
     relink(answer);
     relink(call);
@@ -165,7 +166,7 @@ class Search<State, Call, Answer> {
     const optional: Entry<Call, Answer>[] = [];
     let entry = this.#head.after;
     for (; entry?.isCall; entry = entry.after) (isOptional(entry.operation) ? optional : sure).push(entry);
-    // Whose answer comes first is most likely to be the next.
+    // The call whose answer comes first is most likely the next one.
     sure.sort((a, b) => a.operation.settled - b.operation.settled);
     const options = [...sure, ...optional];
     if (entry && isOptional(entry.operation)) options.push(entry);
@@ -180,7 +181,7 @@ class Search<State, Call, Answer> {
     this.#refuted = first?.operation;
   }
 
-  /** From all states in which the lock may be, those in which it may be after the operation, each once. */
+  /** The states in which the lock may be after the operation, from all states in which it may be before; each once. */
   #after(states: readonly State[], operation: Operation<Call, Answer>): State[] {
     const found = new Map<string, State>();
     for (const state of states) {

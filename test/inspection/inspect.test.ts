@@ -1,4 +1,4 @@
-/** `inspect`: what the keys on the server say of a lock. */
+/** `inspect`: what it reports of a lock, from the keys on the server. */
 import { describe, expect, test } from "vitest";
 import { failsSoon, manyAtOnce, Stage, useStage, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -8,7 +8,7 @@ manyAtOnce();
 const stage = await useStage("standalone");
 
 const THEIRS = "b0e5b1a2-0000-4000-8000-000000000000";
-/** A TTL that was set to this a short while ago. */
+/** Matches a TTL that was set to this value a short while ago. */
 const about = (ms: number): unknown => expect.toSatisfy((ttl) => ttl > ms - 10_000 && ttl <= ms);
 
 const byCount = (a: { count: number }, b: { count: number }): number => a.count - b.count;

@@ -9,16 +9,16 @@ const ATTEMPTS = 5;
 
 const holds: Hold[] = [];
 
-const guarded = hasFeaturesOf(await findRedis(), "7.0.0"); // DEBUG has to be permitted there
+const guarded = hasFeaturesOf(await findRedis(), "7.0.0"); // from Redis 7 on, DEBUG must be allowed
 const server = await forFile(startRedis({ args: guarded ? ["--enable-debug-command", "yes"] : [] }));
 const redis = server.connect();
 for (let i = 0; i < KEYS / STEP; i++) await redis.call("DEBUG", "POPULATE", STEP, `key:${i}`);
 const client = await forFile(new LockClient(redis, UNHURRIED));
-// A process that is busy with a million keys is late to renew anything.
+// A long lease, because a process that is busy with a million keys renews too late.
 const lease = 60 * PATIENCE;
 for (const name of ["first", "second", "third"]) holds.push(await client.getLock(name).lock({ lease }));
 
-/** The longest that one command took the server meanwhile, in ms; and how often somebody else was answered. */
+/** The longest time that the server spent on one command, in ms; and how often it answered another client meanwhile. */
 async function longestStep(work: () => Promise<unknown>): Promise<{ longest: number; answered: number }> {
   await redis.config("SET", "slowlog-log-slower-than", "0");
   await redis.config("SET", "slowlog-max-len", "1000000");
@@ -39,12 +39,13 @@ async function longestStep(work: () => Promise<unknown>): Promise<{ longest: num
 }
 
 test("the locks are found, and nobody else waits for long", async () => {
-  // All keys in one step, as KEYS looks at them, but without sending them.
+  // Looks at all keys in one step, as KEYS does, without sending them.
   const keys = await longestStep(() => redis.eval("return #redis.call('KEYS', 'key:*')", 0));
   let names: string[] = [];
   const most = Math.max(50, keys.longest / 5);
   let list = { longest: Number.POSITIVE_INFINITY, answered: 0 };
-  // A step that is long by itself is so each time; one during which the server stood still is not.
+  // A step that is long by itself is long each time. A step during which the server stood still is not, so it is
+  // repeated.
   for (let attempt = 0; attempt < ATTEMPTS && list.longest >= most; attempt++) {
     list = await longestStep(async () => {
       names = await namesOf(client);

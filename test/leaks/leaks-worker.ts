@@ -1,6 +1,6 @@
 /**
- * A process that does one thing very often and counts before and after what could grow: heap, timers, sockets, listeners of
- * the connection, and, by the test, keys and connections of Redis.
+ * A process that does one thing very often, and counts before and after everything that could grow: heap, timers,
+ * sockets, listeners of the connection. The test itself counts the keys and connections of Redis.
  */
 import { Redis } from "ioredis";
 import { type Hold, LockClient } from "../../src/index.js";
@@ -11,7 +11,7 @@ export interface WorkRequest {
   readonly times: number;
 }
 
-/** What is left when all is over and garbage is collected. */
+/** The counts when all work is over and garbage is collected. */
 export interface Left {
   readonly heap: number;
   readonly resources: Readonly<Record<string, number>>;
@@ -20,7 +20,7 @@ export interface Left {
 
 export interface Grown {
   readonly before: Left;
-  /** After the first half: what grows only once is no leak. */
+  /** The counts after the first half: what grows only once is no leak. */
   readonly halfway: Left;
   readonly after: Left;
   readonly unhandled: readonly string[];
@@ -33,10 +33,10 @@ export type Work =
   | "clients opened and closed"
   | "hand-overs";
 
-/** Nothing is lost or refused because the machine is busy. */
+/** Times so long that nothing is lost or refused because the machine is busy. */
 const UNHURRIED = { commandTimeout: 60_000, watchdogTimeout: 600_000 };
 
-/** So many at a time: what is under way is no growth. */
+/** How many are done at the same time: work that is under way must not count as growth. */
 const BATCH = 200;
 
 const unhandled: string[] = [];
@@ -112,7 +112,7 @@ export const handlers = {
   async grow({ port, work, times }: WorkRequest): Promise<Grown> {
     const redis = new Redis(port);
     const client = new LockClient(redis, UNHURRIED);
-    // What is made once: connections, caches of the compiler.
+    // First some work, for what is made only once: connections, caches of the compiler.
     await WORKS[work](client, redis, Math.min(times, 1_000));
     const before = await left(redis);
     await WORKS[work](client, redis, times / 2);

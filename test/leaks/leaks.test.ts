@@ -1,10 +1,10 @@
-/** Nothing grows: what a process has done very often leaves no heap, timer, socket or listener, and no key without an end. */
+/** Nothing grows: work that is done very often leaves no heap, timer, socket or listener, and no key without a TTL. */
 import { describe, expect, test } from "vitest";
 import { bundledWorker } from "../faults/build-worker.js";
 import { PATIENCE, startRedis, startWorker, until } from "../support/index.js";
 import type { Grown, Work } from "./leaks-worker.js";
 
-/** How often: in every run, and by `npm run leaks`. */
+/** How often the work is done: in every run, and by `npm run leaks`. */
 const WORKS: readonly [work: Work, short: number, long: number][] = [
   ["names taken and given back", 1_000, 100_000],
   ["calls aborted", 1_000, 100_000],
@@ -13,7 +13,7 @@ const WORKS: readonly [work: Work, short: number, long: number][] = [
   ["hand-overs", 1_000, 1_000_000],
 ];
 const IS_LONG = process.env.HOLDFAST_LEAKS === "long";
-/** What a heap may differ by for no reason: some kilobytes for each time in the short run, and ten bytes in the long one. */
+/** By how much a heap may differ by chance: some kilobytes for each time in the short run, ten bytes in the long run. */
 const NOISE = 1_000_000;
 
 const bundle = bundledWorker("../leaks/leaks-worker.ts");
@@ -24,13 +24,13 @@ describe("nothing is left of", () => {
     const times = IS_LONG ? long : short;
     const grown = await worker.request<Grown>("grow", { port: own.port, work, times });
     const halves = [grown.halfway.heap - grown.before.heap, grown.after.heap - grown.halfway.heap];
-    // Tables of the engine grow by steps; what leaks does in both halves.
+    // Tables of the engine grow in steps, so the smaller half counts; a leak grows in both halves.
     const bytes = Math.min(...halves);
     console.log(
       `${times} ${work}: heap, by halves: ${halves.map((half) => Math.round(half / 1_024)).join(", ")} KiB`,
     );
     expect(bytes).toBeLessThan(NOISE);
-    // A timer may be about to be gone: what grows would be there by the hundred.
+    // A few timers may be about to end; a leak would leave hundreds.
     for (const [name, count] of Object.entries(grown.after.resources))
       expect([name, count - (grown.before.resources[name] ?? 0) < 5]).toEqual([name, true]);
     expect(grown.after.listeners).toBe(grown.before.listeners);

@@ -1,6 +1,6 @@
 /**
- * The path for servers before Redis 7, which know neither `#!lua` nor SPUBLISH: taken here on any server by a switch
- * for tests, and by itself when a server refuses such a script.
+ * The path for servers before Redis 7, which know neither `#!lua` nor SPUBLISH. A switch for tests makes a client take
+ * it on any server; without the switch a client takes it when a server refuses such a script.
  */
 import type { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -22,7 +22,7 @@ function connect(redis: Redis | Cluster, options: LockClientOptions = {}): LockC
   return forTest(new LockClient(redis, { ...options, [INTERNALS]: { legacyServer: true } } as never));
 }
 
-/** What was sent to these servers from here on. */
+/** The commands that were sent to these servers from here on. */
 class Wire {
   readonly #counters: readonly CommandCounter[];
 
@@ -39,7 +39,7 @@ class Wire {
     return this.#counters.flatMap((counter) => counter.all());
   }
 
-  /** Scripts went over it, and nothing that an old server does not know. */
+  /** Scripts were sent, and no command or line that an old server does not know. */
   async expectOld(): Promise<void> {
     const words = (await this.sent()).flat();
     expect(words).toContain("PUBLISH");
@@ -83,7 +83,7 @@ async function live(redis: Redis | Cluster, name: string, options: LockClientOpt
   await hold.unlock();
   const begun = performance.now();
   const granted = await waiting;
-  expect(performance.now() - begun).toBeLessThan(6_000); // by a message: its TTL or pollCap would take longer
+  expect(performance.now() - begun).toBeLessThan(6_000); // woken by a message, because its TTL or pollCap would take longer
   expect(await lock.forceUnlock()).toBe(true);
   expect(await lock.isLocked()).toBe(false);
   await expect(granted.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
@@ -93,12 +93,12 @@ async function live(redis: Redis | Cluster, name: string, options: LockClientOpt
   expect(troubles).toEqual([]);
   expect(await lock.isLocked()).toBe(false);
   await count(one, two, name);
-  // These stay when nobody uses them.
+  // These keys stay when no client uses them.
   for (const kept of ["semaphore", "permits"]) await redis.del(`${name}:${kept}`);
   await redis.del(`redisson_lock_token:{${name}:fenced}`);
 }
 
-/** Likewise everything that is a number. */
+/** The same for semaphores, permits and latches. */
 async function count(one: LockClient, two: LockClient, name: string): Promise<void> {
   const semaphore = one.getSemaphore(`${name}:semaphore`);
   expect(await semaphore.trySetPermits(3)).toBe(true);
@@ -164,7 +164,7 @@ describe("a single server", () => {
   });
 
   describe("that refuses #!lua", () => {
-    /** A connection to a server that takes the `#!lua` line as Redis 6.2 does: for a mistake in the script. */
+    /** A connection to a server that takes the `#!lua` line as Redis 6.2 does: for a syntax error. */
     function old(): Redis {
       const redis = master.connect();
       const send = redis.eval.bind(redis) as (...words: unknown[]) => Promise<unknown>;
@@ -177,13 +177,13 @@ describe("a single server", () => {
       const client = forTest(new LockClient(old()));
       const wire = await Wire.tap([master]);
       const isModern = (words: readonly string[]) => words.some((word) => word.includes("#!lua"));
-      // `run` would not tell of a release that fails.
+      // Not by `run`, which would not report a failed release.
       const holds = await Promise.all(["a", "b", "c"].map((name) => client.getLock(name).lock()));
       await Promise.all(holds.map((hold) => hold.unlock()));
       expect(await master.call("EXISTS", "a", "b", "c")).toBe(0);
       const refused = (await wire.sent()).filter(isModern).length;
       expect(refused).toBeGreaterThan(0);
-      expect(refused).toBeLessThanOrEqual(3); // those that were under way together
+      expect(refused).toBeLessThanOrEqual(3); // the calls that were under way at the same time
       const lock = client.getLock("a");
       const hold = await lock.lock();
       expect(await lock.forceUnlock()).toBe(true);

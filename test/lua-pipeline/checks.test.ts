@@ -172,7 +172,7 @@ describe("a mistake is found:", () => {
     (row, index) => [...row, `lua/lock/case-${index}.lua`] as const,
   );
   let errors: string;
-  // One run for all: to start the tool costs far more than to check a file.
+  // One run for all cases, because to start the tool costs far more than to check a file.
   beforeAll(() => {
     const all = new TempRoot();
     all.write({ "lua/shared/announce.lua": SNIPPET });

@@ -1,4 +1,4 @@
-/** Keys and arguments become the text that a script can trust, or nothing is sent. */
+/** Keys and arguments become text that a script can trust, or nothing is sent. */
 import { expect, test } from "vitest";
 import { encode } from "../../src/scripts/script.js";
 import { counterAdd, counterRenewMany } from "./fixtures/src/scripts/generated.js";

@@ -1,4 +1,4 @@
-/** The generated module says what the Lua files say, and is found when it no longer does. */
+/** The generated module agrees with the Lua files, and a check notices when it no longer does. */
 import { createHash } from "node:crypto";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ test.each([counterAdd.modern, counterAdd.legacy, counterRenewMany.modern])(
   },
 );
 
-/** The text of the only script of these files, as it is in the generated module. */
+/** The text of the only script of these files, as it stands in the generated module. */
 function generatedBody(shared: string, code: string): string {
   const includes = [...shared.matchAll(/function (\w+)/g)].length > 0 ? "-- INCLUDE shared/help\n" : "";
   const header = "-- Does.\n-- KEYS\n--   k  hash\n-- REPLY\n--   1\n";
@@ -67,7 +67,7 @@ local function three(key)
 end
 `;
 
-/** Where a function of lua/shared/help.lua is put into the text. */
+/** How the text of a script names a function of lua/shared/help.lua. */
 const defined = (name: string): string => `$${`{sharedHelp${name}}`}`;
 
 test("a script has the functions that it calls, those that they call, and no others", () => {

@@ -8,7 +8,7 @@ const TOOL = fileURLToPath(new URL("../../tools/lua.mjs", import.meta.url));
 export const FIXTURES: string = fileURLToPath(new URL("./fixtures", import.meta.url));
 export const GENERATED = "src/scripts/generated.ts";
 
-/** Runs the tool on a folder as `npm run lua` does. */
+/** Runs the tool on a folder, as `npm run lua` does. */
 export function runTool(root: string, ...options: string[]): { status: number | null; errors: string } {
   const { status, stderr } = spawnSync(process.execPath, [TOOL, "--root", root, ...options], {
     encoding: "utf8",

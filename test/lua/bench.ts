@@ -1,6 +1,6 @@
 /**
- * A server on which single scripts are tried: what is there before, what a script replies, what is there after, and
- * what was announced. The scripts are those of generated.ts, unless tools/mutate-lua.mjs tests these tests.
+ * A server for tests of single scripts: a test sets its keys, runs a script, and sees the reply, the keys after it and
+ * the published messages. The scripts are those of generated.ts, unless tools/mutate-lua.mjs tests these tests.
  */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
@@ -30,23 +30,23 @@ export const OTHER: string = `${CLIENT}:2`;
 export const TOMBSTONE: string = `redisson_unlock_latch:{job}:${ME}`;
 export const MOST: number = Number.MAX_SAFE_INTEGER;
 
-/** How far a TTL may have run down since it was set. */
+/** Milliseconds by which a TTL may have run down since it was set. */
 const TOLERANCE = 8_000;
 
 const isModern = hasFeaturesOf(await findRedis(), "7.0.0");
 
 export type Form = "modern" | "legacy";
 
-/** The texts of a script that differ, as far as this server runs them. */
+/** The forms of a script whose texts differ, as far as this server runs them. */
 export function forms(script: { readonly modern: ScriptText; readonly legacy: ScriptText }): Form[] {
   if (!isModern) return ["legacy"];
   return script.modern.text === script.legacy.text ? ["modern"] : ["modern", "legacy"];
 }
 
-/** How this server can announce a release. */
+/** The commands by which this server can publish a release. */
 export const publishers: Message["command"][] = isModern ? ["PUBLISH", "SPUBLISH"] : ["PUBLISH"];
 
-/** A key as it is to be, or was found; `ttl` -1: without end. */
+/** The expected or found state of a key; `ttl` -1: no TTL. */
 export interface State {
   readonly value: Exclude<KeyState["value"], unknown[]> | string[] | Scores;
   readonly ttl: number;
@@ -61,12 +61,12 @@ export class Scores {
   }
 }
 
-/** A time that a script counted from when it ran. */
+/** A time that a script counts from the moment of its run. */
 export interface Later {
   readonly later: number;
 }
 
-/** A time by the clock of the server. */
+/** A time on the server's clock. */
 export interface At {
   readonly at: number;
 }
@@ -79,7 +79,7 @@ export function scored(members: Scores["members"], ttl = -1): State {
   return { value: new Scores(members), ttl };
 }
 
-/** A hash, such as a lock's. */
+/** A hash, such as that of a lock. */
 export function held(value: Record<string, string>, ttl: number): State {
   return { value, ttl };
 }
@@ -90,17 +90,17 @@ export function text(value: string, ttl: number): State {
 
 export type States = Readonly<Record<string, State>>;
 
-/** The lock in the hand of ME, or of OTHER. */
+/** The lock held by ME, or by OTHER. */
 export const mine = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [ME]: count }, ttl) });
 export const theirs = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [OTHER]: count }, ttl) });
 
-/** The wire id of ME is over. */
+/** The tombstone of ME's wire id. */
 export const over: States = { [TOMBSTONE]: text("1", 40_000) };
 
-/** The lock's key holds other data. */
+/** The lock's key with other data. */
 export const otherData: States = { [LOCK]: text("theirs", 60_000) };
 
-/** All keys as they were found, or a pattern of them. */
+/** All keys as they were found, or a pattern for them. */
 export type Seen = Record<string, { readonly value: unknown; readonly ttl: unknown }>;
 
 export interface Message {
@@ -109,15 +109,15 @@ export interface Message {
   readonly payload: string;
 }
 
-/** An announcement, whatever the command. */
+/** A message, published by either command. */
 export type Announcement = Omit<Message, "command">;
 
-/** That a release is announced to the waiters of a lock. */
+/** The message of a release for the waiters of a lock. */
 export const announced = (payload: string): Announcement[] => [{ channel: CHANNEL, payload }];
 
 export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
 
-/** A server for the tests of one file; `channels`: where sharded announcements are heard. */
+/** A server for the tests of one file; `channels`: further channels on which messages are heard. */
 export async function useBench(...channels: string[]): Promise<Bench> {
   const bench = await forFile(new Bench(await startRedis()));
   await bench.subscribe([CHANNEL, ...channels]);
@@ -152,11 +152,11 @@ export class Bench {
     if (isModern) await this.#subscriber.ssubscribe(...channels);
   }
 
-  /** Puts the server into a state: these keys and no others. */
+  /** Makes these keys, and no others, the state of the server. */
   async put(states: States): Promise<void> {
     await this.redis.flushall();
     this.#since = await this.#time();
-    // Together, so that all TTLs start at almost the same time.
+    // In one pipeline, so that all TTLs start at almost the same time.
     const together = this.redis.pipeline();
     for (const [key, { value, ttl }] of Object.entries(states)) {
       if (typeof value === "string") together.set(key, value);
@@ -183,7 +183,7 @@ export class Bench {
     return seconds * 1_000 + Math.floor(microseconds / 1_000);
   }
 
-  /** All keys of the server, by name; the scores of sorted sets as times since the last `put`. */
+  /** All keys of the server, by name; the scores of sorted sets are times since the last `put`. */
   async look(): Promise<Seen> {
     const found = await allKeys(this.redis);
     this.#seen = await this.#time();
@@ -195,7 +195,7 @@ export class Bench {
     );
   }
 
-  /** What `look` finds if all keys are as given, in type, value and TTL. */
+  /** What `look` finds if all keys have the given types, values and TTLs. */
   wanted(states: States): Seen {
     return Object.fromEntries(
       Object.entries(states).map(([key, { value, ttl }]) => [
@@ -210,7 +210,7 @@ export class Bench {
     expect(seen).toEqual(this.wanted(states));
   }
 
-  /** A sorted set's scores become times since the last `put`. */
+  /** Turns a sorted set's scores into times since the last `put`. */
   #timed(type: KeyState["type"], value: KeyState["value"]): unknown {
     if (type !== "zset") return value;
     const entries = value as [string, number][];
@@ -222,21 +222,21 @@ export class Bench {
     const wanted = (at: number | Later | At): unknown => {
       const score = this.#score(at) - this.#since;
       if (typeof at === "number" || "at" in at) return score;
-      // A script's clock and its view of TTLs may differ by a tick; beyond 2^53 only every other number is there.
+      // A script's clock and its view of TTLs may differ by a tick; beyond 2^53 only every second number exists.
       const tick = at.later === MOST ? 2 : 1;
       return whole(score - tick, score + this.#seen - this.#since + tick);
     };
     return Object.fromEntries(Object.entries(value.members).map(([member, at]) => [member, wanted(at)]));
   }
 
-  /** What was announced since the last look. */
+  /** The messages since the last call of this. */
   async heard(): Promise<Message[]> {
-    // What the server has sent before its answer is there by then.
+    // Messages that the server has sent before its answer have arrived by then.
     await this.#subscriber.ping();
     return this.#messages.splice(0);
   }
 
-  /** The way to run a script: by EVALSHA, and EVAL where the server does not know it. */
+  /** A function that runs a script: by EVALSHA, or by EVAL if the server does not know the script. */
   runner<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
     form: Form,
@@ -254,7 +254,7 @@ export class Bench {
     };
   }
 
-  /** While `fn` runs the server has no memory left. */
+  /** Runs `fn` while the server has no memory left. */
   async outOfMemory<T>(fn: () => Promise<T>): Promise<T> {
     await this.redis.config("SET", "maxmemory", "1");
     try {
@@ -264,12 +264,12 @@ export class Bench {
     }
   }
 
-  /** A connection that may do everything but announce. */
+  /** A connection that may do everything except publish. */
   async withoutChannels(): Promise<Redis> {
     return this.#as("mute", "+@all", "allkeys", "resetchannels");
   }
 
-  /** A connection that may do everything but this command; `announce`: but name any channel. */
+  /** A connection that may do everything except this command; with `announce`, except use any channel. */
   async without(command: string): Promise<Redis> {
     if (command === "announce") return await this.withoutChannels();
     return this.#as(`no-${command}`, "+@all", `-${command}`, "allkeys", "allchannels");
@@ -290,10 +290,10 @@ export class Bench {
   }
 }
 
-/** What a user hears who lacks a command that the script needs. */
+/** The error for a user who lacks a command that the script needs. */
 export const FORBIDDEN: RegExp = /NOPERM|no permissions|can't (run|access)/;
 
-/** Matches whole numbers of this range. */
+/** Matches whole numbers in this range. */
 function whole(least: number, most: number): unknown {
   return {
     $$typeof: Symbol.for("jest.asymmetricMatcher"),
@@ -302,14 +302,14 @@ function whole(least: number, most: number): unknown {
   };
 }
 
-/** Matches a TTL that was set to `ttl` a short while ago; below 0 it is that number. */
+/** Matches a TTL that was set to `ttl` a short while ago; a negative `ttl` matches itself. */
 export function left(ttl: number): unknown {
   if (ttl < 0) return ttl;
   // ioredis reads 2^53-1 as 2^53.
   return whole(Math.max(0, ttl - TOLERANCE + 1), ttl === MOST ? ttl + 1 : ttl);
 }
 
-/** What tools/mutate-lua puts in the place of a script, if it runs these tests. */
+/** Replaces a script's text, if tools/mutate-lua runs these tests. */
 type Replace = (script: string, form: Form) => ScriptText | undefined;
 
 function scriptText(script: AnyScript, form: Form): ScriptText {

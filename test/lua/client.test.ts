@@ -1,4 +1,4 @@
-/** What clients tell of themselves. */
+/** The presence that clients publish. */
 import { clientDescribe, clientEnlist, clientTell } from "../../src/scripts/generated.js";
 import { held, later, type Scores, type States, scored, useBench } from "./bench.js";
 import { each, scriptTable } from "./table.js";
@@ -11,7 +11,7 @@ const fields = { label: "mail", host: "h1", pid: "17", since: "1700000000000", h
 const told = (ttl: number): States => ({ [CLIENT]: held(fields, ttl) });
 const index = (members: Scores["members"], ttl: number): States => ({ [INDEX]: scored(members, ttl) });
 
-/** What it told before goes. `beside`: what else is there afterwards. */
+/** Rows of a telling: the fields of the one before go. `beside`: the other keys afterwards. */
 const telling = (beside: (ttl: number) => States) =>
   each("what a client tells lasts for its time: %s ms", { 60000: 60_000, 30000: 30_000 }, (ttl) => ({
     given: { [CLIENT]: held({ label: "old", more: "x" }, 90_000) },

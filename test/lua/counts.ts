@@ -9,7 +9,7 @@ export const LEASES = "{job}:timeout";
 export const MARKER = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:1";
 export const MARKER_TTL = 60_000;
 
-/** Keys of a permit's id as a test names it, and as the scripts get it: its 16 bytes are this text. */
+/** Members for permits' ids: as a test names them, and as the scripts get them: these texts are their 16 bytes. */
 export const MINE = "the permit of me";
 export const THEIRS = "somebody else's ";
 export const LONG_GONE = "lapsed long ago ";
@@ -17,12 +17,12 @@ export const JUST_GONE = "lapsed just now ";
 export const hex = (member: string): string => Buffer.from(member).toString("hex");
 export const tombstoneOf = (member: string): string => `redisson_unlock_latch:{job}:${hex(member)}`;
 
-/** A number that stays until it is deleted. */
+/** A number without a TTL. */
 export function number(value: number | string, ttl = -1): State {
   return text(String(value), ttl);
 }
 
-/** What a call came to. */
+/** The marker with the outcome of a call. */
 export function marked(outcome: number | string): State {
   return text(String(outcome), MARKER_TTL);
 }
@@ -31,17 +31,17 @@ export function told(payload: number | string): Announcement[] {
   return [{ channel: PERMIT_CHANNEL, payload: String(payload) }];
 }
 
-/** Numbers and leases stay until somebody deletes them. */
+/** Numbers and leases have no TTL. */
 export const ENDLESS: RegExp = /^(job|\{job\}:timeout)$/;
 
-/** A script's word, and the server's time in seconds, which comes with it. */
+/** A script's word, with the server's time in seconds, which comes with it. */
 export function answered(word: number): unknown {
   return [word, expect.toSatisfy((seconds: number) => Math.abs(Date.now() / 1_000 - seconds) < 60)];
 }
 
 export const NO_NUMBER: unknown = refusal("not an integer");
 
-/** Data that is no number, and the word for it that Redis has. */
+/** Data that is no number, and Redis' error for it. */
 export const OTHER_DATA: Readonly<Record<string, readonly [state: State, refusal: unknown]>> = {
   text: [text("paid", -1), NO_NUMBER],
   "text with a TTL": [text("paid", 60_000), NO_NUMBER],

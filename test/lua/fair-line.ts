@@ -1,4 +1,4 @@
-/** The keys of a fair lock, and the lines of waiters that are in them. */
+/** The keys of a fair lock, and the queues of waiters in them. */
 import {
   type Announcement,
   CHANNEL,
@@ -14,10 +14,10 @@ import {
 export const QUEUE = "redisson_lock_queue:{job}";
 export const TIMEOUTS = "redisson_lock_timeout:{job}";
 export const ALIVE = "holdfast_alive:{job}";
-/** Of another process that uses Redisson, and so is not in the set of those alive. */
+/** A waiter of another process, which uses Redisson and so is not in the set of those alive. */
 export const JAVA = "b0e5b1a2-0000-4000-8000-000000000000:7";
 export const THIRD = "6e3814a1-e847-452b-a982-45baf93a1df2:3";
-/** What Redisson grants each waiter by default. */
+/** The time that Redisson gives each waiter by default. */
 export const GRACE = 300_000;
 
 export const FAIR_KEYS: Readonly<
@@ -31,9 +31,9 @@ export const FAIR_KEYS: Readonly<
   channel: CHANNEL,
 };
 
-/** How long an unheard waiter counts as alive. */
+/** How long a silent waiter counts as alive. */
 export const PATIENCE = 20_000;
-/** A try of a call that does not wait. */
+/** The time of a call that does not wait. */
 export const NO_WAIT = 0;
 export const JAVA_2 = "b0e5b1a2-0000-4000-8000-000000000000:8";
 
@@ -47,7 +47,7 @@ export interface Place {
   readonly alive?: number | Later | undefined;
 }
 
-/** A queue in this order, and how long the word on who is alive lasts. */
+/** A queue in this order, and the TTL of the set of those alive. */
 export function line(places: readonly (readonly [waiter: string, Place])[], aliveTtl = 1_000_000): States {
   const known = (which: keyof Place) =>
     Object.fromEntries(
@@ -63,17 +63,17 @@ export function line(places: readonly (readonly [waiter: string, Place])[], aliv
 
 export const inLine = (...places: (readonly [waiter: string, Place])[]): States => line(places);
 
-/** As a waiter is left by a try of its process. */
+/** The place of a waiter after a try of its process. */
 export function heard(due: Place["due"]): Place {
   return { due, alive: later(PATIENCE) };
 }
 
-/** Where a waiter is woken. */
+/** The channel on which a waiter is woken. */
 export function wakeChannel(waiter: string): string {
   return `${CHANNEL}:${waiter}`;
 }
 
-/** That this waiter, and nobody else, was told that the lock is free. */
+/** Only this waiter was told that the lock is free. */
 export function woken(waiter: string): Announcement[] {
   return [{ channel: wakeChannel(waiter), payload: "0" }];
 }

@@ -43,7 +43,7 @@ import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
 const bench = await useBench(wakeChannel(OTHER), wakeChannel(JAVA));
 
 type Waiter = [waiter: string, Place];
-/** Waiters of a client of this library, of which no more is said. */
+/** Waiters of a client of this library that is gone. */
 const GONE = "6e3814a1-e847-452b-a982-45baf93a1df2:8";
 const GONE_2 = "6e3814a1-e847-452b-a982-45baf93a1df2:9";
 const JAVA_3 = "b0e5b1a2-0000-4000-8000-000000000000:9";
@@ -61,7 +61,7 @@ const keysOf = (lock: string) => ({
   tombstone: `o:${lock}`,
   channel: `c:${lock}`,
 });
-/** Who waits for a lock with such a name, until when, and how long the word on who is alive lasts. */
+/** The waiters for a lock with such a name, until when, and the TTL of the set of those alive. */
 const waitAt = (lock: string, ttl: number, waiters: Record<string, number>): States => {
   const at = (ms: (due: number) => number) =>
     Object.fromEntries(Object.entries(waiters).map(([waiter, due]) => [waiter, later(ms(due))]));
@@ -185,7 +185,7 @@ scriptTable(bench, fairAcquire, {
       after: { ...mine(60_000), ...line([OTHERS_AT(1e13)], 1e13) },
     },
 
-    // Refused for now, {0, ms, i...}; the scores are Redisson's.
+    // Refused for now: {0, ms, i...}. The scores are Redisson's.
     "a place: 330 s for the first in line": {
       given: theirs(30_000),
       reply: [0, left(30_000)],
@@ -465,13 +465,13 @@ test.each(forms(fairAcquire))(
       [ME, expect.stringMatching(/^900\d{13}$/)],
       [ME, expect.stringMatching(/^\d{13}$/)],
     ]);
-    // Not the 2^53 and more that Lua could not count exactly.
+    // Not 2^53 or more, which Lua could not count exactly.
     expect(await redis.pttl(ALIVE)).toEqual(left(2 ** 52));
   },
 );
 
 const waiting = inLine(OTHERS_AT(330_000), [JAVA, { due: 630_000 }]);
-/** Who waits still is told again when a release is sent again, which is harmless. */
+/** A release that is sent again tells the waiter again, which is harmless. */
 const toldAgain = { heard: woken(OTHER), again: { heard: woken(OTHER) } };
 const lastHold = { reply: 1, ...toldAgain };
 const behindTwo = (turn: (due: number) => Place["due"]): Waiter[] => [
@@ -547,7 +547,7 @@ scriptTable(bench, fairRelease, {
           ...behindTwo((due) => due),
         ),
       },
-      // 200 s of the first, and the 150 s that the second had behind it.
+      // Less the 200 s of the first, and less the 150 s that the second had in advance.
       after: { ...inLine(...behindTwo((due) => later(due - 350_000))), ...over },
       ...lastHold,
     },
@@ -656,13 +656,13 @@ scriptTable(bench, fairRelease, {
 const { tombstone, ...COMMON_KEYS } = FAIR_KEYS;
 const MY_PLACE = MINE_AT(330_000);
 const first: Waiter = [THIRD, { due: 330_000, alive: 9_000 }];
-/** What was there to undo is undone once; `after` is all but the tombstone. */
+/** A row of an undo, which has an effect once; `after` is everything except the tombstone. */
 const undone = (given: States, after: States, tombstones: States = over) => ({
   given,
   reply: 1,
   after: { ...after, ...tombstones },
 });
-/** Several owners at once. */
+/** Keys and arguments for several owners at once. */
 const together = (...owners: string[]) => ({
   keys: { tombstones: owners.map((owner) => `over:${owner}`) },
   args: { owners },

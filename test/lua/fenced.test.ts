@@ -21,7 +21,7 @@ const bench = await useBench();
 const COUNTER = "redisson_lock_token:{job}";
 const keys = { lock: LOCK, tombstone: TOMBSTONE, counter: COUNTER };
 const counter = (last: string): States => ({ [COUNTER]: text(last, -1) });
-/** Far ahead of any server's clock in microseconds, and within what Redis counts. */
+/** Far ahead of any server's clock in microseconds, but within what Redis can count. */
 const AHEAD = "9223372036854775000";
 const NEXT = "9223372036854775001";
 

@@ -1,4 +1,4 @@
-/** What is no lock's hash: every script refuses it, or leaves it as it is; and none loops for a number that it finds there. */
+/** Hashes that are no lock's: every script refuses or ignores them, and no script loops because of a number in them. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as generated from "../../src/scripts/generated.js";
@@ -11,7 +11,7 @@ const scripts = (Object.values(generated) as unknown as AnyScript[]).filter(
   ({ keys }) => "lock" in keys || "locks" in keys,
 );
 
-/** Those that somebody calls who holds nothing. */
+/** Scripts that an owner without a hold may call. */
 const REFUSING = /\/(acquire|force|state|inspect)$/;
 
 const THIRD = ME.replace(/\d+$/, "-3");
@@ -42,7 +42,7 @@ const entries = fc.uniqueArray(fc.tuple(field, value), {
   selector: ([name]) => name,
 });
 
-/** By contract, in other words than those of the scripts. */
+/** Whether the hash is a lock's, by the contract; written differently from the scripts. */
 function isLock(hash: readonly [string, string][]): boolean {
   const owner = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?\\d+";
   const shared = hash.some(([name, text]) => name === "mode" && /^(read|write)$/.test(text));
@@ -104,7 +104,7 @@ function inputs(script: AnyScript, number: number): { keys: never; args: never }
   return { keys: Object.fromEntries(keys) as never, args: Object.fromEntries(args) as never };
 }
 
-/** Hashes of others, as Redisson and this library leave them. */
+/** Hashes of other owners' locks, as Redisson and this library make them. */
 const LOCKS: Record<string, Record<string, string>> = {
   "a lock": { [OTHER]: "1" },
   "a lock that is held many times, by a negative id": { [`${OTHER.replace(/\d+$/, "-3")}`]: "1234567" },
@@ -127,7 +127,7 @@ const NO_LOCKS: Record<string, Record<string, string>> = {
   "a reader beside something else": { mode: "read", [OTHER]: "1", name: "1" },
 };
 
-/** How many commands the server has run since the last reset. */
+/** The number of commands that the server has run since the last reset. */
 async function commands(): Promise<number> {
   const stats = await bench.redis.info("commandstats");
   return [...stats.matchAll(/:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);

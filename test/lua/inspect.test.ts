@@ -43,7 +43,7 @@ scriptTable(bench, lockInspect, {
   endless: /^redisson_lock_queue/,
   rows: {
     "a lock: its TTL, its owner and count": {
-      // A key that would be a read hold's is none of this lock.
+      // The key of a read hold, which a plain lock does not have.
       given: { [LOCK]: held({ [ME]: "2" }, 30_000), [readHold(ME, 1)]: text("1", 9_000) },
       reply: found(0, "", [], [ME, "2", 0]),
     },

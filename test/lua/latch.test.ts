@@ -1,4 +1,4 @@
-/** The number of a semaphore or latch as it is set and read, and the count of a latch. */
+/** The number of a semaphore or latch, set and read; and the count of a latch. */
 import { counterState, counterTrySet, latchCountDown } from "../../src/scripts/generated.js";
 import { type State, text, useBench } from "./bench.js";
 import {

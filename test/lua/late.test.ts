@@ -1,4 +1,4 @@
-/** Calls that must not run when their marker may have lapsed: the server's clock decides. */
+/** Calls that must not run after their marker may have expired; the server's clock decides that. */
 import { describe, expect, test } from "vitest";
 import {
   counterTrySet,

@@ -32,16 +32,16 @@ import { each, OUT_OF_MEMORY, type Outcome, scriptTable, WRONGTYPE } from "./tab
 
 const bench = await useBench();
 
-/** The hash of several owners, which only a mistake elsewhere could make: each script minds its own field. */
+/** A hash with several owners, which only a mistake elsewhere could make: each script changes its own field only. */
 const both = (ttl: number, mine: string, theirs: string): States => ({
   [LOCK]: held({ [ME]: mine, [OTHER]: theirs }, ttl),
 });
 const CALL = "holdfast_over:{job}:call";
 const callOver = { [CALL]: text("1", 20_000) };
-/** A call by force that found nothing is over. */
+/** The marker of a call by force that found nothing. */
 const foundNothing = { [CALL]: text("0", 20_000) };
 
-/** The lock is free, or as it `stays`; the tombstone says that this is done, and all who wait are told. */
+/** The lock is free, or as it `stays`; the tombstone says that the release is done, and all waiters get a message. */
 const released = (stays: States = {}): Outcome => ({
   reply: 1,
   after: { ...stays, ...over },

@@ -45,18 +45,18 @@ const ARGS = {
 const WRITE_KEYS = { ...KEYS, channel: BOTH_SIDES, writers: WRITERS };
 const WRITE_ARGS = { ...ARGS, field: `${ME}:write`, successorField: `${SUCCESSOR}:write`, aliveFor: 20_000 };
 
-/** What tells the kinds apart. */
+/** The differences between the kinds. */
 interface Kind {
-  /** The lock in an owner's hand. */
+  /** The lock, held by an owner. */
   readonly lock: (owner: string, ttl: number) => States;
-  /** What those who wait hear. */
+  /** The messages for the waiters. */
   readonly said: Announcement[];
-  /** What is beside the lock before, and after the successor has it. */
+  /** The keys beside the lock before the hand-over, and after the successor has the lock. */
   readonly beside: States;
   readonly granted: States;
-  /** Likewise when others were asked and nobody wanted it, if that is not the same. */
+  /** The same after others were asked and none wanted the lock, if that differs. */
   readonly unwanted?: States;
-  /** What is beside it when others go before the successor. */
+  /** The keys beside the lock when others go before the successor. */
   readonly passedBy: States;
   readonly token: string | number;
 }
@@ -144,7 +144,7 @@ const rowsOf = ({ lock, said, beside, granted, unwanted = granted, passedBy, tok
     },
   } as const;
 };
-/** A TTL that is refused leaves no lock without one. */
+/** If the script may not set a TTL, no lock is left without one. */
 const rightsOf = ({ lock, beside, granted }: Kind) => ({
   "to the successor": {
     given: { ...lock(ME, 30_000), ...beside },

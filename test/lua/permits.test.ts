@@ -45,12 +45,12 @@ import { each, type Row, scriptTable, WRONGTYPE } from "./table.js";
 const bench = await useBench(PERMIT_CHANNEL);
 
 const [FORM = "legacy"] = forms(permitsState);
-/** The end of a lease that Redisson gives to a permit taken without one. */
+/** The end of the lease that Redisson gives to a permit taken without one. */
 const NEVER = { at: 922337203685477 };
 const TOMBSTONE = tombstoneOf(MINE);
 
 type Members = Scores["members"];
-/** So many are free, these are out, and what calls have left behind. */
+/** So many free permits, these permits in use, and the traces of calls. */
 const permits = (free: number | string, out: Members = {}, marks: States = {}, ttl = -1): States => ({
   [NUMBER]: number(free, ttl),
   ...leased(out, ttl),
@@ -63,7 +63,7 @@ const ended = (call: string): States => ({ [TOMBSTONE]: marked(call) });
 const twoOut = { [MINE]: 30_000, [THEIRS]: 60_000 };
 const lapsed = { [LONG_GONE]: -9_000, [JUST_GONE]: 0 };
 
-/** Rows of other data in the keys, which stays as it is; beside permits that are out. */
+/** Rows with other data in the keys, which must stay; with these permits in use. */
 const otherData = (out: Members): Record<string, Row<object, object>> => ({
   ...each("other data is left alone: %s", OTHER_DATA, ([state, reply]: readonly [State, unknown]) => ({
     given: { [NUMBER]: state, ...leased(out) },
@@ -525,7 +525,7 @@ describe("every byte of an id stands for itself", () => {
     publish: "PUBLISH",
   };
 
-  /** Calls a script while such a permit is out for so many ms, if any; returns for how many it is out then. */
+  /** Calls a script while the permit has a lease of `before` ms, or is not in use; returns its lease after the call. */
   async function leaseAfter<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
     form: Form,

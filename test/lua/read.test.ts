@@ -50,17 +50,17 @@ const bench = await useBench(CHANNEL);
 const mine = reading({ [ME]: [30_000] });
 const two = reading({ [ME]: [30_000, 30_000] });
 const written = writing(30_000, "1", [10_000], OTHER);
-/** A lock of this name whose one reader is ME, or who is given. */
+/** A lock of this name with one reader: ME, or the given owner. */
 const named = (name: string, base: string, ttl: number, terms: readonly number[], owner = ME): States => ({
   [name]: held({ mode: "read", [owner]: String(terms.length) }, ttl),
   ...holds(owner, terms, base),
 });
-/** A writer that waits, alive for so many ms. */
+/** A waiting writer that counts as alive for so many ms. */
 const waits = (ms: number): States => ({ [WRITERS]: scored({ [OTHER]: -1, [THIRD]: ms }, 40_000) });
 const theirsOf = (...owners: string[]) =>
   owners.flatMap((owner) => [`redisson_unlock_latch:{job}:${owner}`, holdKey(owner, 1)]);
 
-/** The lock is free, or as it `stays`; the tombstone says that this is done, and all who wait are told. */
+/** The lock is free, or as it `stays`; the tombstone says that the release is done, and all waiters get a message. */
 const released = (stays: States = {}): Outcome => ({
   reply: 1,
   after: { ...stays, ...over },

@@ -5,7 +5,7 @@ import { forms, text, useBench } from "./bench.js";
 const bench = await useBench();
 const KEYS = { probe: "holdfast_probe:{job}" };
 
-/** By the words of their script: every command that any script calls, but those that announce. */
+/** Every command that any script calls, except publishing ones, in the words of their script. */
 const COMMANDS = (
   "set pexpire pttl exists type time get getrange incr incrby decrby hset hget hgetall hkeys hlen hexists hrandfield hdel " +
   "zadd zcard zscore zincrby zrange zrevrange zrem zremrangebyscore rpush lpop ltrim llen lindex lrange del"

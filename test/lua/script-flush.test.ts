@@ -1,4 +1,4 @@
-/** The scripts as the server keeps them: under the digest that was generated, and sent again when they are forgotten. */
+/** The scripts as the server keeps them: under the generated digest, and sent again when the server has lost them. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { LockClient } from "../../src/index.js";
@@ -33,7 +33,7 @@ describe.each([
     const lock = client.getLock("job");
     for (const known of [false, true]) {
       await counter.reset();
-      // A forgotten script costs one EVALSHA more, in the first round it is an EVAL at once.
+      // A lost script costs one EVALSHA more; in the first round it is sent by EVAL at once.
       await forget();
       const hold = await lock.lock({ lease: 60_000 });
       await forget();

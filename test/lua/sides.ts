@@ -1,4 +1,4 @@
-/** The keys of a read-write lock, and the holds that are in them. */
+/** The keys of a read-write lock, and the holds in them. */
 import { type Announcement, held, LOCK, ME, type States, TOMBSTONE, text } from "./bench.js";
 
 export const CHANNEL = "redisson_rwlock:{job}";
@@ -12,13 +12,13 @@ export const ENDING_KEYS: { lock: string; channel: string; tombstone: string } =
   channel: CHANNEL,
   tombstone: TOMBSTONE,
 };
-/** The tombstone of a call that is no wire id's, and that it is over. */
+/** The tombstone of a call, which belongs to no wire id; and its state when the call is over. */
 export const CALL = "holdfast_over:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:1:7";
 export const done: States = { [CALL]: text("1", 20_000) };
-/** A call by force that found nothing is over. */
+/** The marker of a call by force that found nothing. */
 export const foundNothing: States = { [CALL]: text("0", 20_000) };
 
-/** Names of locks, and how their hold keys begin. */
+/** Names of locks, and the beginnings of their hold keys. */
 export const BASES: Readonly<Record<string, readonly [name: string, base: string]>> = {
   "without braces": ["größe:日本", "{größe:日本}"],
   "with braces": ["{a}:c", "{a}:c"],
@@ -28,7 +28,7 @@ export function holdKey(owner: string, number: number, base = `{${LOCK}}`): stri
   return `${base}:${owner}:rwlock_timeout:${number}`;
 }
 
-/** The keys of an owner's read holds, numbered from 1, that have so many ms to go; of those with 0 the key has lapsed. */
+/** The keys of an owner's read holds, numbered from 1, with these remaining ms; 0 stands for a key that has expired. */
 export function holds(owner: string, terms: readonly number[], base?: string): States {
   const living = terms.flatMap((term, i) =>
     term === 0 ? [] : [[holdKey(owner, i + 1, base), text("1", term)]],
@@ -43,12 +43,12 @@ const counts = (readers: Readers) =>
 const keysOf = (readers: Readers): States =>
   Object.assign({}, ...Object.entries(readers).map(([owner, terms]) => holds(owner, terms)));
 
-/** A lock that readers hold, by the terms of their holds; its own TTL is the longest of them unless given. */
+/** A lock held by readers, by the remaining ms of their holds; its own TTL is the longest of them unless given. */
 export function reading(readers: Readers, ttl: number = Math.max(...Object.values(readers).flat())): States {
   return { [LOCK]: held({ mode: "read", ...counts(readers) }, ttl), ...keysOf(readers) };
 }
 
-/** A lock that an owner has written so many times, and reads with these terms. */
+/** A lock that an owner has taken for writing so many times, and for reading with these remaining ms. */
 export function writing(ttl: number, count = "1", terms: readonly number[] = [], owner: string = ME): States {
   const readers = terms.length > 0 ? { [owner]: terms } : {};
   return {
@@ -57,5 +57,5 @@ export function writing(ttl: number, count = "1", terms: readonly number[] = [],
   };
 }
 
-/** What all who wait hear when the last reader leaves: `0`; and `1` when the writer does. */
+/** The message for all waiters: `0` when the last reader leaves, `1` when the writer does. */
 export const announced = (payload: "0" | "1"): Announcement[] => [{ channel: CHANNEL, payload }];

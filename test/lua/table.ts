@@ -1,7 +1,7 @@
 /**
- * Tests of a script by a table. A row says what is on the server, how the script is called, and what has come of it: its
- * reply, all keys and all that was announced. Each call is made twice, since a command may reach the server twice: unless the
- * row says otherwise, the second one replies the same, changes nothing and announces nothing.
+ * Tests of a script by a table. A row has the keys on the server, the call, and its outcome: the reply, all keys and
+ * all messages. Each call is made twice, because a command may reach the server twice: unless the row says otherwise,
+ * the second call has the same reply, changes nothing and sends no message.
  */
 import { describe, expect, test } from "vitest";
 import type { AnyScript, ArgumentValues, KeyValues, Script } from "../../src/scripts/script.js";
@@ -17,38 +17,38 @@ import {
 } from "./bench.js";
 
 export interface Outcome {
-  /** What it replies, or `refusal(…)`. */
+  /** The reply, or `refusal(…)`. */
   readonly reply: unknown;
-  /** All keys; where it is not given they are as before. */
+  /** All keys after the call. Default: as before. */
   readonly after?: States;
-  /** What is announced, where `publish` is an argument by each way that there is; nothing, unless given. */
+  /** The messages, for each way to publish if `publish` is an argument. Default: none. */
   readonly heard?: readonly Announcement[];
 }
 
 interface Call<K, A> {
-  /** All keys before the call; none, unless given. */
+  /** All keys before the call. Default: none. */
   readonly given?: States;
-  /** What differs from the keys and arguments of the table. */
+  /** The keys and arguments that differ from those of the table. */
   readonly keys?: Partial<K>;
   readonly args?: Partial<A>;
 }
 
 export interface Row<K, A> extends Call<K, A>, Outcome {
-  /** What the second call comes to, as far as it is not the same. */
+  /** The outcome of the second call, as far as it differs. */
   readonly again?: Partial<Outcome>;
-  /** The outcome is the same where memory is short; and but for what is announced, where the user may name no channel. */
+  /** The outcome is the same without memory; and, except for messages, for a user who may use no channel. */
   readonly even?: readonly ("out of memory" | "mute")[];
   /** The server has no memory left. */
   readonly outOfMemory?: true;
-  /** The user lacks this command; `announce`: all channels. */
+  /** The command that the user lacks; `announce`: all channels. */
   readonly mayNot?: string;
 }
 
-/** A call whose user lacks a command: it is refused, and leaves no key without end. */
+/** A call whose user lacks a command: it is refused, and leaves no key without a TTL. */
 export interface Right<K, A> extends Call<K, A> {
-  /** Each of them, one at a time. */
+  /** The commands that are tested, one at a time. */
   readonly commands: string;
-  /** All keys, where they are known. */
+  /** All keys after the call, if they are known. */
   readonly after?: States;
   readonly heard?: readonly Announcement[];
 }
@@ -56,20 +56,20 @@ export interface Right<K, A> extends Call<K, A> {
 export interface Table<K, A> {
   readonly keys: K;
   readonly args: A;
-  /** What the second call comes to in rows that do not say it, as far as it is not the same. */
+  /** The outcome of the second call in rows without `again`, as far as it differs. */
   readonly again?: Partial<Outcome>;
-  /** By what they show. */
+  /** The rows, by what they show. */
   readonly rows: Readonly<Record<string, Row<K, A>>>;
-  /** By the situation in which a command is missed. */
+  /** The situations in which a user lacks a command. */
   readonly rights?: Readonly<Record<string, Right<K, A>>>;
-  /** Keys that have no end by nature. */
+  /** Keys that have no TTL by nature. */
   readonly endless?: RegExp;
 }
 
-/** Keys that Redisson, too, keeps without TTL: fencing counters, and the queue of a fair lock while somebody waits. */
+/** Keys that Redisson, too, keeps without TTL: fencing counters, and the queue of a fair lock that has waiters. */
 const ENDLESS = /^redisson_lock_(token|queue|timeout):/;
 
-/** A call that is refused, with such a message. */
+/** The outcome of a call that is refused with such a message. */
 export function refusal(message: string | RegExp): unknown {
   return { error: expect.stringMatching(message) };
 }
@@ -77,7 +77,7 @@ export function refusal(message: string | RegExp): unknown {
 export const WRONGTYPE: unknown = refusal("WRONGTYPE");
 export const OUT_OF_MEMORY: unknown = refusal("OOM");
 
-/** A row for each case, whose name takes the place of `%s` in the title. */
+/** A row for each case, whose name replaces `%s` in the title. */
 export function each<const T, const R>(
   title: string,
   cases: Readonly<Record<string, T>>,
@@ -172,7 +172,7 @@ async function callOnce<K, A>(bench: Bench, playing: Play<K, A, Row<K, A>>): Pro
   return row.outOfMemory ? await bench.outOfMemory(call) : await call();
 }
 
-/** All at once, so that what is wrong is seen as one difference. */
+/** Compares everything at once, so that a failure shows all differences together. */
 async function expectOutcome(
   bench: Bench,
   reply: unknown,

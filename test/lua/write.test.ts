@@ -47,9 +47,9 @@ const bench = await useBench(CHANNEL);
 
 const read = reading({ [OTHER]: [50_000] });
 const written = writing(50_000, "2", [], OTHER);
-/** Writers that wait, until when. */
+/** Waiting writers, and until when they count as waiting. */
 const waits = (writers: Scores["members"], ttl = 40_000): States => ({ [WRITERS]: scored(writers, ttl) });
-/** A lock of this name that ME reads once, and writes as well if it does. */
+/** A lock of this name that ME holds for reading, and with `writes` for writing too. */
 const named = (name: string, base: string, ttl: number, terms: number[], writes = false): States => ({
   [name]: held(
     { mode: writes ? "write" : "read", ...(writes && { [MY_WRITE]: "1" }), [ME]: String(terms.length) },
@@ -57,12 +57,12 @@ const named = (name: string, base: string, ttl: number, terms: number[], writes 
   ),
   ...holds(ME, terms, base),
 });
-/** How long an unheard writer counts as waiting; a call that does not wait, or whose writers do not go first, has none. */
+/** How long a silent writer counts as waiting; 0 for a call that does not wait, or whose writers do not go first. */
 const PATIENCE = 20_000;
 const NO_WAIT = 0;
 const me = waits({ [ME]: later(PATIENCE) }, PATIENCE);
 
-/** The lock is free, or as it `stays`; the tombstone says that this is done, and all who wait are told. */
+/** The lock is free, or as it `stays`; the tombstone says that the release is done, and all waiters get a message. */
 const released = (stays: States = {}): Outcome => ({
   reply: 1,
   after: { ...stays, ...over },
@@ -74,7 +74,7 @@ const forced = (stays: States = {}): Outcome => ({
   heard: announced("1"),
 });
 
-/** For whom a lock is not free, and when it may be. */
+/** States in which ME cannot have the lock, and when it may be free. */
 const refused = {
   "another writes": [written, 50_000],
   "another writes, without end": [writing(-1, "1", [], OTHER), -1],
@@ -216,7 +216,7 @@ test.each(forms(writeAcquire))(
   },
 );
 
-/** Who holds the lock while ME does not write it, and what a script says to that. */
+/** States in which ME is not the writer, and the script's reply to each. */
 const notHeld = {
   "0: the lock is gone": [0, {}],
   "-1: another writes": [-1, writing(30_000, "1", [], OTHER)],

@@ -1,6 +1,6 @@
 /**
- * What is not guaranteed, produced: one master of a RedLock restarts empty within the lease, and votes a second time. Two hold
- * the lock; a resource that remembers the highest token of each master refuses the first.
+ * Produces what is not guaranteed: one master of a RedLock restarts empty within the lease, and votes a second time.
+ * Then two owners hold the lock. A resource that remembers the highest token of each master refuses the first one.
  */
 import { expect, test } from "vitest";
 import type { FencedHold, LockClient, MultiHold } from "../../src/index.js";

@@ -1,6 +1,7 @@
 /**
- * What is not guaranteed, produced: a failover that lost a grant, and an old master that serves on behind a partition. Two
- * hold the lock until the first one asks; the tokens of the new master are higher, so the fence tells them apart.
+ * Produces what is not guaranteed: a failover that lost a grant, and an old master that goes on behind a partition. Two
+ * owners hold the lock until the first one asks. The tokens of the new master are higher, so a fence tells the two
+ * apart.
  */
 import { expect, test } from "vitest";
 import { type FencedHold, LockClient } from "../../src/index.js";
@@ -13,7 +14,10 @@ const OPTIONS = { ...UNHURRIED, watchdogTimeout: 600_000 };
 
 failOnUnhandledRejections();
 
-/** Both believe in it; the first one's late write reaches what compares nothing, and no other. */
+/**
+ * Both owners believe that they hold the lock; only a resource that compares no tokens takes the first one's late
+ * write.
+ */
 function bothWrite(first: FencedHold, second: FencedHold): void {
   expect([first.isHeld, second.isHeld]).toEqual([true, true]);
   expect(second.token).toBeGreaterThan(first.token);
@@ -55,7 +59,7 @@ test("an old master serves on behind a partition: two hold the lock until it hea
   const first = await until("it is granted", () => inside.getFencedLock("order").lock());
   const second = await outside.getFencedLock("order").lock();
   bothWrite(first, second);
-  // The partition heals: the old master follows the new one, and has its data.
+  // The partition heals: the old master becomes a replica of the new one, and gets its data.
   await old.call("REPLICAOF", successor.host, successor.port);
   await until("it follows", async () => (await old.info("replication")).get("master_link_status") === "up");
   const told = await failure(first.extend(600_000));

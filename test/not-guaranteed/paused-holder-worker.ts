@@ -1,4 +1,4 @@
-/** A process that takes a fenced lock, checks it, and then is slow to write. */
+/** A process that takes a fenced lock, checks it, and then writes late. */
 import { Redis } from "ioredis";
 import { type FencedHold, isLockError, LockClient } from "../../src/index.js";
 
@@ -10,7 +10,7 @@ interface TakeRequest {
 let hold: FencedHold | undefined;
 
 export const handlers = {
-  /** Takes the lock, and says under which token it is going to write: the check is behind it. */
+  /** Takes and checks the lock, and returns the token of its coming write. */
   async take({ port, name }: TakeRequest): Promise<bigint> {
     const client = new LockClient(new Redis(port), { watchdogTimeout: 3_000 });
     hold = await client.getFencedLock(name).lock();
@@ -18,7 +18,7 @@ export const handlers = {
     return hold.token;
   },
 
-  /** What it knows of its hold when it goes on. */
+  /** What the process knows of its hold when it goes on. */
   async knows(): Promise<{ isHeld: boolean; aborted: boolean; unlock: string }> {
     const isHeld = hold?.isHeld ?? false;
     await new Promise((resolve) => setTimeout(resolve, 0));

@@ -1,6 +1,6 @@
 /**
- * What is not guaranteed, produced: a holder checks its lock, is paused for longer than its lease, and writes when it goes
- * on. No lock can stop that write; a resource that compares tokens does.
+ * Produces what is not guaranteed: a holder checks its lock, is paused for longer than its lease, and then writes. No
+ * lock can prevent that write; a resource that compares tokens refuses it.
  */
 import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
@@ -25,7 +25,7 @@ test("the late write of a paused holder arrives; the fence refuses it, and the h
   expect(resource.write("next", next)).toBe(true);
   worker.resume();
 
-  // What it was about to send before it was stopped.
+  // The write that the process was about to send when it was paused.
   expect(resource.write("paused", { token })).toBe(false);
   expect([resource.unfenced, resource.fenced]).toEqual(["paused", "next"]);
   expect(await worker.request("knows")).toEqual({ isHeld: false, aborted: true, unlock: "LOCK_LOST" });

@@ -1,20 +1,20 @@
 /**
- * What a lock guards, twice: a register that takes every write, and one that remembers the highest token of each master and
- * refuses a lower one, as a table with a `fence` column does.
+ * What a lock guards, twice: a register that takes every write, and one that remembers the highest token of each master
+ * and refuses a lower one, as a table with a `fence` column does.
  */
-/** A FencedHold, or what another process has told of one. */
+/** A FencedHold, or a token that another process has sent. */
 interface Token {
   readonly token: bigint;
 }
 
 export class Resource {
-  /** Who wrote last where nobody compares. */
+  /** The last writer of the register that compares nothing. */
   unfenced = "";
-  /** Who wrote last where the token is compared. */
+  /** The last writer of the register that compares tokens. */
   fenced = "";
   #highest: bigint[] = [];
 
-  /** Writes to both; true if the fenced one took it. Of a group of locks there is a token for each master, or none. */
+  /** Writes to both; true if the fenced one took it. A group of locks has a token for each master, or none. */
   write(who: string, ...holds: readonly (Token | undefined)[]): boolean {
     this.unfenced = who;
     const late = holds.some((hold, i) => hold !== undefined && hold.token < (this.#highest[i] ?? 0n));

@@ -1,6 +1,7 @@
 /**
- * What is not guaranteed, produced: the wall clock of Redis is moved, by which it counts leases. Forward, a lock lapses
- * under its holder and a second one gets it; back, the lock of a dead holder stays. The tokens rise all the same.
+ * Produces what is not guaranteed: the wall clock of Redis, by which it counts leases, is moved. Forward, a lock
+ * expires under its holder and a second owner gets it; back, the lock of a dead holder stays. The tokens rise all the
+ * same.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FencedHold, LockClient, type MultiHold, RedLock } from "../../src/index.js";
@@ -83,14 +84,17 @@ describe.skipIf(noMovableClock)(
       const lock = client.getFencedLock("order");
       expect(await lock.remainTimeToLive()).toBeGreaterThan(HOUR);
       expect(await lock.tryLock()).toBeNull();
-      expect(first.remaining).toBeLessThanOrEqual(60_000); // The holder itself believes in no more than it asked for.
+      expect(first.remaining).toBeLessThanOrEqual(60_000); // the holder itself counts on no more than it asked for
       expect(await lock.forceUnlock()).toBe(true);
       const second = await lock.lock();
       expect(second.token).toBeGreaterThan(first.token);
       await second.unlock();
     });
 
-    /** One holds a RedLock of three masters, and as many clocks as told step forward; another asks for it. */
+    /**
+     * An owner holds a RedLock of three masters, `count` of their clocks step forward, and then another asks for the
+     * lock.
+     */
     async function stepMasters(count: number): Promise<[first: MultiHold, second: MultiHold | null]> {
       const group = () =>
         new RedLock(...([0, 1, 2].map((i) => connect(i).getFencedLock("order")) as [never]));

@@ -1,4 +1,4 @@
-/** Real processes that record what they call, each behind a proxy before one server; and what is done to them in each round. */
+/** Real processes that record their calls, each behind a proxy in front of one server; and the faults of each round. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export type AnyHistory = History<LockCall | SemaphoreCall, LockAnswer | Semaphor
 
 export type Kind = "mutex" | "readwrite" | "semaphore";
 
-/** A mistake, as exclusion/planted/mutation.mjs makes it. */
+/** A mistake, planted by exclusion/planted/mutation.mjs. */
 export interface Edit {
   readonly script: string;
   readonly from: string;
@@ -52,12 +52,12 @@ const TASKS = 4;
 const WAYS = 5;
 const NAMES = 2;
 const PERMITS = 3;
-/** Each so many rounds one of the processes is killed. */
+/** Every so many rounds one of the processes is killed. */
 const KILLS_EVERY = 6;
 
-/** In each other round. */
+/** The number of faults in each of the other rounds. */
 const FAULTS = 3;
-/** Milliseconds: longer than a call waits for an answer, and shorter than any lease that is renewed. */
+/** Milliseconds: longer than a call waits for an answer, but shorter than any lease that is renewed. */
 const LONG_STALL = 1_300;
 const SHORT = 150;
 
@@ -88,8 +88,8 @@ export class Crew {
   }
 
   /**
-   * All tasks of all processes do some calls, while faults strike. Each round has names of its own: what is late of another one
-   * touches nothing here, so that a history is as short as its round.
+   * All tasks of all processes make some calls, while faults strike. Each round has names of its own, so a late command
+   * of another round changes nothing here, and a history is as short as its round.
    */
   async play(): Promise<void> {
     const round = ++this.#rounds;
@@ -107,7 +107,7 @@ export class Crew {
     for (const { proxy } of this.#members) proxy.restore();
   }
 
-  /** Some faults, one after the other. */
+  /** Makes some faults, one after the other. */
   async #strike(): Promise<undefined> {
     for (let i = 0; i < FAULTS; i++) {
       const { worker, proxy } = this.#random.pick(this.#members);
@@ -154,8 +154,8 @@ export class Crew {
 }
 
 /**
- * A call that waits may have been granted a try of which it never heard, and which was undone: who finds the lock held while that
- * call is under way has seen nothing that the history must explain.
+ * A try of a waiting call may have been granted and undone without the call's knowledge. So if another call finds the
+ * lock held while that call is under way, the history need not explain its answer.
  */
 function withoutDoubtful(history: AnyHistory): AnyHistory {
   const granted = groupByName(history.filter((operation) => says(operation, "granted", true)));
@@ -172,7 +172,7 @@ function withoutDoubtful(history: AnyHistory): AnyHistory {
   );
 }
 
-/** Whether the call was answered, and so. */
+/** Whether the call was answered with this value. */
 export function says({ outcome }: AnyHistory[number], what: string, value: unknown): boolean {
   return (
     outcome.kind === "ok" &&
@@ -189,7 +189,7 @@ function kindOf(name: string): Kind {
   return name.slice(0, name.indexOf("-")) as Kind;
 }
 
-/** What the search says of each kind. */
+/** The verdict of the search for each kind. */
 export function judge(history: AnyHistory): Record<Kind, Verdict> {
   const ofKind = (kind: Kind) => history.filter(({ name }) => kindOf(name) === kind);
   return {

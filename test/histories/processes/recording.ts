@@ -1,4 +1,4 @@
-/** What processes have written down, as a history: with what may have happened to their holds without a call. */
+/** The records of processes as a history, with what may have happened to their holds without a call. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Operation, Outcome } from "../history.js";
@@ -8,17 +8,17 @@ type AnyCall = LockCall | SemaphoreCall;
 type AnyAnswer = LockAnswer | SemaphoreAnswer;
 type Recorded = Operation<AnyCall, AnyAnswer>;
 
-/** A line: a call, or its answer. Instants are nanoseconds. */
+/** A line of a record: a call, or its answer. Instants are nanoseconds. */
 interface Line {
   readonly id: number;
   readonly at: number;
   readonly name?: string;
   readonly caller?: string;
   readonly call?: AnyCall;
-  /** Of a release: the holder believed in it still. */
+  /** For a release: whether the holder still believed in its hold. */
   readonly held?: boolean;
   readonly answer?: AnyAnswer & { readonly token?: string };
-  /** Of a grant: when its lease is over at the earliest, by the holder's clock. */
+  /** For a grant: the earliest end of its lease, by the holder's clock. */
   readonly until?: number;
 }
 
@@ -35,7 +35,7 @@ export function readRecordings(folder: string): Recorded[] {
 
 function readEntries(file: string): Entry[] {
   const entries = new Map<number, Entry>();
-  // A process that is killed may leave half a line.
+  // The last line of a killed process may be incomplete.
   const lines = readFileSync(file, "utf8").split("\n").slice(0, -1);
   for (const text of lines) {
     const line = JSON.parse(text) as Line;
@@ -46,10 +46,10 @@ function readEntries(file: string): Entry[] {
   return [...entries.values()];
 }
 
-/** What a caller has on one side, outermost first. */
+/** The holds of a caller on one side, as one entry for the outermost. */
 interface Held {
   readonly entry: Entry;
-  /** When it may be over. */
+  /** The earliest moment at which it may be over. */
   until: number;
   depth: number;
 }
@@ -60,7 +60,7 @@ function operationsOf(entries: readonly Entry[]): Recorded[] {
   for (const entry of entries) {
     const { name, caller, call, at, id } = entry.invoked;
     const isStranger = call.do === "acquire" && !entry.answered;
-    // What a call got that nobody heard of is undone without touching what its owner has.
+    // A grant without an answer is undone without touching the owner's other holds, so it counts as another caller's.
     const who = isStranger ? `${caller} (${id})` : caller;
     operations.push({ ...spanOf(entry), name, caller: who, call });
     if (isStranger) operations.push(environment(name, who, endOf(call), at));
@@ -88,7 +88,7 @@ function note(entry: Entry, holds: Map<string, Held>): void {
   if (isReleased && --known.depth === 0) holds.delete(key);
 }
 
-/** How a hold, or permits, may go without a call of who has them. */
+/** How a hold, or permits, may end without a call of their holder. */
 function endOf(call: AnyCall): AnyCall {
   return "permits" in call
     ? { do: "release", permits: call.permits as number }

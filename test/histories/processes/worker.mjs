@@ -1,6 +1,7 @@
 /**
- * A process whose tasks call fenced mutexes, read-write locks and semaphores, and write down each call before it is made and
- * each answer when it is there: in a file, which outlives a SIGKILL, by the clock that all processes of a machine share.
+ * A process whose tasks call fenced mutexes, read-write locks and semaphores. It writes down each call before it is
+ * made, and each answer when it arrives: into a file, which survives SIGKILL, by the clock that all processes of a
+ * machine share.
  */
 import { openSync, writeSync } from "node:fs";
 import { register } from "node:module";
@@ -8,7 +9,7 @@ import { Redis } from "ioredis";
 import { randomFrom } from "../../exclusion/random.mjs";
 import { serve } from "../../support/worker-child.mjs";
 
-/** Errors after which nobody knows what came of a call. */
+/** Error codes after which the outcome of a call is unknown. */
 const OPEN = ["UNAVAILABLE", "LOCK_LOST", "WAIT_TIMEOUT"];
 const OPTIONS = { watchdogTimeout: 1_500, pollCap: 300, commandTimeout: 1_000 };
 /** Milliseconds. */
@@ -34,12 +35,12 @@ serve({
     prefix = name;
     random = randomFrom(seed);
     redis = new Redis({ port, retryStrategy: () => RETRY });
-    redis.on("error", () => {}); // faults are on the way
+    redis.on("error", () => {}); // faults are expected
     client = new library.LockClient(redis, OPTIONS);
     await untilReady();
   },
 
-  /** Resolves when all tasks have done what they do in a round. */
+  /** Resolves when all tasks have made their calls of a round. */
   async play({ names, tasks, ways }) {
     await Promise.all(Array.from({ length: tasks }, () => task(names, ways)));
   },
@@ -65,7 +66,7 @@ async function task(names, ways) {
   }
 }
 
-/** Again and again: a call may have no answer in time on a busy machine. */
+/** Repeats ready(), because on a busy machine a call may get no answer in time. */
 async function untilReady() {
   for (let isReady = false; !isReady; ) {
     isReady = await client.ready().then(
@@ -93,13 +94,13 @@ async function nesting(subject) {
   const nested = await take(subject, { wait: WAIT, within: hold });
   const call = invoked(subject.name, hold.caller, { do: "count" });
   const count = await subject.lock.getHoldCount({ owner: hold.hold }).catch(tolerated);
-  // Of an owner that has lost what it had nothing is asked.
+  // The client does not ask the server about an owner that has lost its hold, so then the answer does not count.
   if (count !== undefined && hold.hold.isHeld && nested?.hold.isHeld) answered(call, { count });
   if (nested) await give(nested);
   await give(hold);
 }
 
-/** Now and then longer than its lease, which nobody renews. */
+/** Stays now and then longer than its lease, which is not renewed. */
 async function lapsing(subject) {
   const lease = 40 + Math.floor(random() * 40);
   const hold = await take(subject, { wait: WAIT, lease });
@@ -144,7 +145,7 @@ async function permits({ name }) {
   const wait = pick([0, WAIT]);
   const call = invoked(name, caller, { do: "acquire", permits: count });
   const granted = await semaphore.tryAcquire(count, wait).catch(tolerated);
-  // Its last try may be on its way when a wait is over.
+  // When a wait ends, the last try may still be on its way, so the outcome is unknown then.
   if (granted || (granted === false && wait === 0)) answered(call, { granted });
   if (!granted) return;
   await pause(random() * 15);
@@ -161,13 +162,13 @@ async function take({ name, lock, side }, { wait, lease, within }) {
   try {
     const hold = await lock.tryLock(wait, lease, { owner: within?.hold });
     if (hold) {
-      // In this order, so that a pause between the two makes it shorter.
+      // In this order, so that a pause between the two makes `until` earlier.
       const at = now();
       const until = at + Math.floor(Math.max(0, hold.remaining - 1) * 1e6);
       answered(call, { granted: true, token: hold.token }, { until });
       return { name, side, caller, hold };
     }
-    // A reader may have been refused in favour of a writer; and a last try may be on its way when a wait is over.
+    // A reader may be refused because a writer waits; and when a wait ends, the last try may still be on its way.
     const isHeld = wait === 0 && side === "write" && !within;
     if (isHeld) answered(call, { granted: false, because: "held" });
   } catch (error) {
@@ -198,7 +199,7 @@ function subjectOf(name) {
   return { ...pick([reading, reading, writing]), reading, writing };
 }
 
-/** What came of the call stays open. A mistake that is planted may break the data, too. */
+/** The call's outcome stays unknown. A planted mistake may break the data, too. */
 function tolerated(error) {
   const codes = isPlanted ? [...OPEN, "WRONG_DATA"] : OPEN;
   if (!codes.some((code) => library.isLockError(error, code))) throw error;
@@ -220,7 +221,7 @@ function write(line) {
   writeSync(file, `${JSON.stringify(line, plain)}\n`);
 }
 
-/** Nanoseconds. */
+/** The time in nanoseconds. */
 function now() {
   return Number(process.hrtime.bigint());
 }

@@ -5,10 +5,10 @@ import type { LockKind, LockStore, Reply } from "./lock-store.js";
 import type { Mistake } from "./mistakes.js";
 import { type Script, Signal, type VirtualProcess, type World } from "./world.js";
 
-/** A renewal that goes on for ever is seen long before. */
+/** A renewal that never ends is found long before this time. */
 const FOR_EVER = 30_000;
 const SLICE = 15;
-/** By then the library has given back what it could not at once. */
+/** By then the library has given back the holds that it could not give back at once. */
 const IN_THE_END = 500;
 
 export interface Setting {
@@ -18,14 +18,14 @@ export interface Setting {
   readonly record: LockRecord;
   /** Milliseconds. */
   readonly pollCap: number;
-  /** Of a hold that is renewed, by thirds. */
+  /** The lease of a hold that is renewed, every third of it. */
   readonly watchdog: number;
-  /** Of one that is not. */
+  /** The lease of a hold that is not renewed. */
   readonly lease: readonly [least: number, most: number];
   readonly wait: number;
-  /** Often enough to find out what no message tells. */
+  /** Whether waiters poll often enough to notice what no message tells them. */
   readonly polls: boolean;
-  /** Locks are taken from their holders. */
+  /** Whether locks are taken by force. */
   readonly forced: boolean;
 }
 
@@ -34,9 +34,9 @@ export interface Want {
   readonly side?: Side;
   readonly lease?: number | undefined;
   readonly wait?: number;
-  /** The hold that it is nested in, on the same side. */
+  /** The outer hold on the same side, for a nested call. */
   readonly outer?: VirtualHold;
-  /** Within a stay that goes on, and no stay of its own. */
+  /** The hold is taken within a stay that goes on, and is no stay of its own. */
   readonly inside?: boolean;
 }
 
@@ -106,7 +106,7 @@ export class LockCalls {
           if (lease === undefined) process.spawn(this.#renewing(hold));
           return hold;
         }
-        // No answer, or too late, or too few replicas have it.
+        // There is no answer, or it is too late, or too few replicas have the grant.
         if (!reply || reply.granted) {
           yield* this.#undo(call, request, outer);
           return;
@@ -130,7 +130,7 @@ export class LockCalls {
           }
           return;
         }
-        // One that was paused may have lost its place.
+        // A waiter that was paused may have lost its place.
         if (kind !== "lock" && side === "write" && process.resumedAt < sentAt) placeAt ??= world.now;
         else placeAt = undefined;
         if (!process.listeners.has(listener)) {
@@ -146,7 +146,7 @@ export class LockCalls {
     }
   }
 
-  /** The caller is told that the call has failed; nothing of it is left then. */
+  /** Undoes the call, and tells the caller that it has failed; nothing of the call is left then. */
   *#undo(call: OpenCall, request: string, outer: VirtualHold | undefined): Script {
     const { store, record } = this.setting;
     const { caller, invoked } = call;
@@ -168,7 +168,7 @@ export class LockCalls {
 
   protected isHeld({ lost, deadline, renewed }: VirtualHold): boolean {
     if (lost || this.world.now < deadline) return !lost;
-    // These leave it all to the renewal.
+    // With these mistakes a process relies on the renewal alone.
     const trusts = (["loss-untold", "renews-anyones", "renewal-revives"] as const).some((it) =>
       this.#has(it),
     );
@@ -196,12 +196,12 @@ export class LockCalls {
       ? yield* this.process.call(run)
       : yield* this.process.insist(run, this.#has("error-is-release") ? 0 : undefined);
     const now = this.world.stamp();
-    // Without an answer the library goes on until it has one.
+    // Without an answer the library repeats the release until it has one.
     if (answer === undefined) call.settle(now + IN_THE_END, { released: true });
     else hold.over = true;
     if (answer === undefined) return;
     if (!inTime || !(now < hold.deadline)) {
-      // Whether it was given back or had ended is all the same.
+      // It makes no difference whether the hold was given back or had ended.
       call.settle(now, { released: false, because: "lost" });
       if (!nested) record.expires(hold);
     } else if (answer >= 0) call.settle(now, { released: true, left: answer });

@@ -1,4 +1,4 @@
-/** What the tasks on a virtual lock claim: as operations for the search, and as sections for the check of intervals. */
+/** What tasks on a virtual lock claim: as operations for the search, and as sections for the check of intervals. */
 import type { Ask, History as Intervals } from "../../exclusion/checker.js";
 import { MS, type Section } from "../../exclusion/sections.js";
 import type { Operation, Outcome } from "../history.js";
@@ -6,11 +6,11 @@ import type { LockAnswer, LockCall, Side } from "../specs.js";
 import type { VirtualProcess, World } from "./world.js";
 
 export const NAME = "x";
-/** Milliseconds within which a command arrives, if ever. */
+/** Milliseconds within which a command arrives, if it arrives at all. */
 const LATEST = 600;
 const OPEN = Number.POSITIVE_INFINITY;
 
-/** A call that is under way: unknown until it is said what came of it. */
+/** A call that is under way: its outcome is unknown until it is settled. */
 export class OpenCall implements Operation<LockCall, LockAnswer> {
   readonly name: string = NAME;
   readonly caller: string;
@@ -49,9 +49,9 @@ export interface VirtualHold {
   readonly token: bigint;
   deadline: number;
   lost: boolean;
-  /** Its release has been called. */
+  /** Whether its release has been called. */
   over: boolean;
-  /** A stay with the lock; not told of nested holds. */
+  /** The end of a stay with the lock; absent for nested holds. */
   stay?: { readonly left: "in time" | "too late"; readonly at: number };
 }
 
@@ -72,21 +72,21 @@ export class LockRecord {
     return operation;
   }
 
-  /** Something that is over, or may come; without an answer it may never. */
+  /** Adds an operation that is over, or that may still happen; without an answer it may never happen. */
   add(caller: string, call: LockCall, invoked: number, settled: number, answer?: LockAnswer): void {
     const operation = new OpenCall(caller, call, invoked);
     operation.settle(settled, answer);
     this.operations.push(operation);
   }
 
-  /** From its deadline on the hold may end by itself; it has if it is said by when. */
+  /** From its deadline on the hold may end by itself; with `overBy` it has surely ended by that time. */
   expires({ owner, side, deadline }: VirtualHold, overBy?: number): void {
     const answer = overBy === undefined ? undefined : ({ ended: true } as const);
     const settled = overBy ?? OPEN;
     this.add(owner, { do: "expire", side }, Math.min(deadline, settled), settled, answer);
   }
 
-  /** To be called when nobody does anything any more. */
+  /** Call this at the end, when no process acts any more. */
   close(): void {
     for (const hold of this.stays) {
       const { diedAt } = hold.process;

@@ -1,6 +1,6 @@
 /**
- * A server that keeps one lock as the library's scripts do: reentrant, fenced, with a read side, or fair. Right where no
- * mistake is planted; each mistake stands where it is made.
+ * A server that keeps one lock as the library's scripts do: reentrant, fenced, with a read side, or fair. Without a
+ * planted mistake it is right; each mistake stands at the place where it acts.
  */
 import type { Side } from "../specs.js";
 import type { Mistake } from "./mistakes.js";
@@ -13,17 +13,17 @@ export interface Attempt {
   readonly side: Side;
   /** Milliseconds. */
   readonly lease: number;
-  /** The same for all attempts of one call. */
+  /** The same id for all attempts of one call. */
   readonly request: string;
-  /** The caller stays in line if it is refused. */
+  /** Whether a refused caller stays in the queue. */
   readonly waits: boolean;
-  /** By the caller's clock. */
+  /** The time on the caller's clock. */
   readonly clientNow: number;
 }
 
 export type Reply =
   | { readonly granted: true; readonly token: bigint; readonly count: number }
-  /** "line": others go before; "over": the call had been given up. */
+  /** "line": other waiters go first; "over": the call had been given up. */
   | { readonly granted: false; readonly because: "held" | "upgrade" | "line" | "over"; readonly ttl: number };
 
 interface Held {
@@ -38,11 +38,11 @@ const NEVER = Number.POSITIVE_INFINITY;
 export class LockStore {
   readonly #world: World;
   readonly #kind: LockKind;
-  /** Milliseconds for which one in line counts as alive after it was last heard of. */
+  /** Milliseconds for which a waiter counts as alive after its last sign of life. */
   readonly #alive: number;
   #writer: Held | undefined;
   readonly #readers = new Map<string, Held>();
-  /** Of a fair lock all who wait, of a read-write lock the writers, with the end of their places. */
+  /** The waiters and when their places end: all waiters of a fair lock, the writers of a read-write lock. */
   readonly #line = new Map<string, number>();
   #tokens = 0n;
   readonly #granted = new Map<string, Reply>();
@@ -140,7 +140,7 @@ export class LockStore {
     return { granted: true, token: 0n, count: reader.count };
   }
 
-  /** The holds that are left on this side; undefined if there was none. */
+  /** Returns the holds that are left on this side; undefined if there was none. */
   release(owner: string, side: Side, request: string): number | undefined {
     this.#prune();
     if (this.#released.has(request) && !this.#has("release-resent")) return this.#released.get(request);
@@ -168,7 +168,7 @@ export class LockStore {
     return 0;
   }
 
-  /** False if there is nothing to renew. */
+  /** Returns false if there is nothing to renew. */
   renew(owner: string, side: Side, lease: number): boolean {
     this.#prune();
     const until = this.#world.now + lease;
@@ -187,7 +187,7 @@ export class LockStore {
     return true;
   }
 
-  /** The call is given up: what it was granted is given back, and what it may be granted later is not. */
+  /** Gives a call up: a hold that it was granted is given back, and a later grant is refused. */
   undo(owner: string, side: Side, request: string): true {
     this.#prune();
     if (this.#over.has(request)) return true;
@@ -225,7 +225,7 @@ export class LockStore {
     return stale;
   }
 
-  /** What is over by the server's clock; of the line by that of `now`. */
+  /** Removes what is over by the server's clock, and waiters whose place is over by the clock of `now`. */
   #prune(now: number = this.#world.now): void {
     if (this.#writer && this.#writer.until <= this.#world.now) this.#writer = undefined;
     for (const [owner, { until }] of this.#readers) {

@@ -3,7 +3,7 @@ import type { Side } from "../specs.js";
 import { LockCalls, type Want } from "./lock-calls.js";
 import type { Script } from "./world.js";
 
-/** Longer than some leases. */
+/** Milliseconds, longer than some leases. */
 const LONG_STAY = 1_800;
 
 type Way = (side: Side) => Script;
@@ -14,7 +14,7 @@ export class LockTask extends LockCalls {
     const { random } = this.world;
     const plain: Way[] = [this.#plainly, this.#plainly, this.#trying, this.#trying, this.#hastily];
     const more: Way[] = [this.#nesting, this.#nesting, this.#looking];
-    // No message tells of a lease that ends: who stands further behind has to poll.
+    // No message tells of a lease that ends, so the waiters behind the first one must poll.
     const ending: Way[] = kind === "lock" || polls ? [this.#lapsing, this.#outlasting] : [];
     const sharing: Way[] =
       kind === "read-write" ? [this.#downgrading, this.#upgrading, this.#readingInside] : [];
@@ -43,7 +43,7 @@ export class LockTask extends LockCalls {
     yield* this.#holding({ side, wait: this.world.between(5, 120) });
   }
 
-  /** Nobody gives it back. */
+  /** Takes the lock and never gives it back. */
   *#lapsing(side: Side): Script {
     const lease = this.world.between(60, 200);
     const hold = yield* this.acquire({ side, lease, wait: this.setting.wait });
@@ -105,7 +105,7 @@ export class LockTask extends LockCalls {
     const reading = yield* this.acquire({ owner: hold.owner, side: "read" });
     yield* this.release(hold);
     if (!reading) return;
-    // Longer than a lease now and then.
+    // Now and then longer than a lease.
     yield* this.stay(reading, this.world.random.below(2 * LONG_STAY));
     yield* this.release(reading);
   }
@@ -132,7 +132,7 @@ export class LockTask extends LockCalls {
   *#holding(want: Want): Script {
     const hold = yield* this.acquire(want);
     if (!hold) return;
-    // Now and then longer than it lasts without a renewal.
+    // Now and then longer than the hold lasts without a renewal.
     yield* this.stay(hold, this.world.random.chance(0.15) ? LONG_STAY : this.world.random.below(60));
     yield* this.release(hold);
   }

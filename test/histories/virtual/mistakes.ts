@@ -1,10 +1,10 @@
-/** Mistakes that locks have had, each planted into a virtual one by its name. */
+/** Mistakes that locks have had; each can be planted into a virtual lock by its name. */
 import type { LockKind } from "./lock-store.js";
 
 export interface Row {
   readonly title: string;
   readonly game: LockKind;
-  /** Which of its defects this is. */
+  /** The defect of Redisson that this is. */
   readonly redisson?: keyof typeof REDISSON;
 }
 

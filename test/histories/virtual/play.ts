@@ -1,4 +1,4 @@
-/** One game from a seed: processes on a virtual lock, what they claim, and what the checks say to it. */
+/** Plays one game from a seed: processes on a virtual lock, their claims, and the verdict of the checks. */
 import { check, type Limits } from "../../exclusion/checker.js";
 import { mutex, readWriteLock } from "../specs.js";
 import { checkLinearizable } from "../wing-gong.js";
@@ -11,19 +11,19 @@ import { World } from "./world.js";
 const PROCESSES = 3;
 const TASKS = 2;
 const ROUNDS = 8;
-/** States of a search: many times what a right lock takes. */
+/** The most states of a search: many times as many as a right lock needs. */
 const MOST = 20_000;
-/** Milliseconds after which everything that nobody renews is over. */
+/** Milliseconds after which everything without renewal is over. */
 const LONG_AFTER = 10_000;
 
-/** Nobody is paused or killed: who waits sleeps until it is woken. */
+/** Settings without pauses and kills: a waiter sleeps until it is woken. */
 const CALM = { pollCap: 10_000, alive: 60_000, watchdog: 6_000, lease: [3_000, 4_000], wait: 6_000 } as const;
 const WILD = { pollCap: 300, alive: 900, watchdog: 600, lease: [300, 1_200], wait: 8_000 } as const;
 
 export interface Result {
   readonly operations: number;
   readonly states: number;
-  /** What the search refutes, and what the check of intervals finds. */
+  /** The answers that the search refutes, and the findings of the check of intervals. */
   readonly findings: readonly string[];
 }
 
@@ -65,7 +65,7 @@ function limitsOf(wild: boolean): Limits {
     : { lease: longest, margin: 1_000, patience: 2_000 };
 }
 
-/** Cuts subscriptions; and where it is wild pauses processes, and kills all but one at most. */
+/** Cuts subscriptions; in a wild game also pauses processes, and kills some, but never the first one. */
 function disturb({ world, wild }: { world: World; wild: boolean }): void {
   const { random, processes } = world;
   const [survivor] = processes;

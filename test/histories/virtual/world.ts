@@ -1,11 +1,11 @@
 /**
- * Processes that run in virtual time and call a store over a network that loses, delays and repeats; a killed one never
- * goes on, a paused one finds its timers late. All of it follows from a seed.
+ * Processes that run in virtual time and call a store over a network that loses, delays and repeats. A killed process
+ * never goes on, and a paused one runs its timers late. Everything follows from a seed.
  */
 import { Random } from "../../support/random.js";
 import type { Mistake } from "./mistakes.js";
 
-/** What a process does, until it waits for so many milliseconds, or for a signal if that comes first. */
+/** The work of a process, up to its next wait: for so many milliseconds, or for a signal if that comes first. */
 export type Script<T = void> = Generator<{ readonly ms: number; readonly signal?: Signal }, T, void>;
 
 /** Milliseconds for which a call waits for its answer. */
@@ -13,7 +13,7 @@ const COMMAND_TIMEOUT = 150;
 const RECONNECT = 20;
 const DEAF = 60;
 
-/** Stays set until somebody has waited for it. */
+/** A signal that stays set until a script has waited for it. */
 export class Signal {
   isSet = false;
   onSet: (() => void) | undefined;
@@ -54,7 +54,7 @@ export class World {
     return `#${++this.#ids}`;
   }
 
-  /** The time of what is told: what comes later is told to be later, also within a millisecond. */
+  /** A time for a record: a later record has a later time, also within one millisecond. */
   stamp(): number {
     this.#stamp = Math.max(this.now, this.#stamp + 1e-6);
     return this.#stamp;
@@ -68,11 +68,11 @@ export class World {
     const at = this.now + ms;
     let place = this.#events.length;
     while (place > 0 && (this.#events[place - 1]?.at ?? 0) <= at) place--;
-    // The next one is the last of the list; of several at one instant the first to be put there.
+    // The next event is the last of the list; of several events at one instant, the first that was added comes first.
     this.#events.splice(place, 0, { at, run });
   }
 
-  /** Until nobody has anything to do. */
+  /** Runs until there is no event left. */
   run(): void {
     for (let event = this.#events.pop(); event; event = this.#events.pop()) {
       this.now = event.at;
@@ -80,7 +80,7 @@ export class World {
     }
   }
 
-  /** Wakes whoever listens, a moment later. */
+  /** Wakes all listeners, a moment later. */
   publish(): void {
     for (const process of this.processes) {
       this.after(this.between(1, 3), () => process.hear());
@@ -91,7 +91,7 @@ export class World {
 export class VirtualProcess {
   readonly world: World;
   readonly name: string;
-  /** Milliseconds by which its clock is wrong; the library asks the server's. */
+  /** Milliseconds by which its clock is wrong; the library itself uses the server's clock. */
   readonly skew: number;
   readonly listeners: Set<Signal> = new Set();
   diedAt: number | undefined;
@@ -146,7 +146,7 @@ export class VirtualProcess {
     for (const signal of this.listeners) signal.set();
   }
 
-  /** The connection of its subscriber is cut; when there is another, nobody knows what was missed. */
+  /** Cuts the connection of the subscriber. When there is a new one, the process cannot know what it has missed. */
   deafen(): void {
     this.#deafUntil = this.world.now + DEAF;
     this.world.after(DEAF, () => {
@@ -155,8 +155,9 @@ export class VirtualProcess {
   }
 
   /**
-   * Runs something at the server. Undefined if no answer came in time: it may have been done, or will be. A lost reply
-   * makes it be done twice, as ioredis does; a transient error is tried again, unless there is an answer to take for it.
+   * Runs something at the server. The result is undefined if no answer came in time: then it may have been done, or may
+   * still be done. After a lost reply it is done twice, as ioredis does; after a transient error it is tried again,
+   * unless `toTransient` is the answer for that.
    */
   *call<T>(run: () => T, toTransient?: T): Script<T | undefined> {
     const { world } = this;
@@ -185,7 +186,7 @@ export class VirtualProcess {
     return answer;
   }
 
-  /** As often as it takes. */
+  /** Repeats the call until there is an answer. */
   *insist<T>(run: () => T, toTransient?: T): Script<T> {
     for (;;) {
       const answer = yield* this.call(run, toTransient);
