@@ -547,7 +547,7 @@ scriptTable(bench, fairRelease, {
           ...behindTwo((due) => due),
         ),
       },
-      // Less the 200 s of the first, and less the 150 s that the second had in advance.
+      // Earlier by the 200 s of the first, and by the 150 s by which the second was behind it.
       after: { ...inLine(...behindTwo((due) => later(due - 350_000))), ...over },
       ...lastHold,
     },

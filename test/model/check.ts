@@ -1,4 +1,4 @@
-/** Checks something by many random histories; a failure says how to run it again. */
+/** Checks the library by many random histories; a failure says how to run it again. */
 import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { History } from "./history.js";
@@ -12,21 +12,21 @@ export interface CheckOptions {
   readonly connect: () => Redis;
   readonly seed?: number | undefined;
   readonly path?: string | undefined;
-  /** Take the first failure as it is, instead of a short one. */
+  /** Whether the first failure is taken as it is, instead of a shorter one. */
   readonly hurry?: boolean;
 }
 
-/** What is checked: histories as data, and how one is run in a world, about things of that name. */
+/** What is checked: histories as data, and a function that runs one in a world, on things with that name. */
 export interface Checked<Step> {
   readonly histories: fc.Arbitrary<Step[]>;
   begin(world: World, name: string): Course<Step>;
 }
 
-/** One history on its way. */
+/** The run of one history. */
 export interface Course<Step> {
-  /** What was done and what came of it. */
+  /** The actions and their outcomes. */
   readonly log: readonly string[];
-  /** What kinds of things have happened. */
+  /** The kinds of things that have happened. */
   readonly seen: ReadonlySet<string>;
   /** @throws Violation if the library does what the model does not allow */
   run(steps: readonly Step[]): Promise<void>;
@@ -35,9 +35,9 @@ export interface Course<Step> {
 export interface Report {
   readonly runs: number;
   readonly seed: number;
-  /** How many histories each thing has happened in. */
+  /** For each kind of thing, the number of histories in which it has happened. */
   readonly seen: ReadonlyMap<string, number>;
-  /** What went wrong, in the shortest history found. */
+  /** The violation, in the shortest history found. */
   readonly failure?: { readonly path: string; readonly text: string };
 }
 
@@ -63,10 +63,10 @@ export async function check<Step>(checked: Checked<Step>, options: CheckOptions)
       await course.run(steps);
     } catch (error) {
       const { lag } = world;
-      // What a broken history has left behind must not disturb the next one.
+      // The world ends, so that the remains of a broken history do not disturb the next one.
       await world.end();
       world = undefined;
-      // Real time passed for so long that leases ended by it: that proves nothing.
+      // So much real time has passed that leases may have ended by it, so this failure proves nothing.
       if (lag > LONGEST_LAG) return;
       worst = course;
       throw error;

@@ -1,21 +1,21 @@
-/** What the library and the server say of a lock at rest, where it is not what the model says. */
+/** Where the library and the server at rest report something else of a lock than the model. */
 import type { Hold, Lock, Owner } from "../../src/index.js";
 import type * as model from "./parties.js";
 import type { Side } from "./rules.js";
 import { type Pair, pick, type Scene } from "./scene.js";
 import { WATCHDOG } from "./world.js";
 
-/** A TTL is read a little later than it was set: milliseconds. */
+/** Milliseconds, because a TTL is read a little later than it was set. */
 const TTL_SLACK = 50;
 const TOMBSTONE = /^(redisson_unlock_latch|holdfast_over)/;
 const LONGEST_TOMBSTONE = 60_000;
-/** What clients tell of themselves stays for two rounds, each a third of this. */
+/** Keys of presence, which stay for two rounds; a round is a third of the watchdog's time-out. */
 const TOLD = /^holdfast_client(s$|:)/;
 const LONGEST_TOLD = (2 * WATCHDOG) / 3 + TTL_SLACK;
 
 type Differences = string[];
 
-/** `turn`: counts on from check to check, so that one side, one client and one question come after the other. */
+/** `turn` rises from check to check, so that sides, clients and questions take turns. */
 export async function differences(scene: Scene, turn: number): Promise<Differences> {
   const { world, kind, owners } = scene;
   const found = scene.holds.flatMap((hold) => ofHold(scene, hold));
@@ -32,7 +32,7 @@ export async function differences(scene: Scene, turn: number): Promise<Differenc
   return found;
 }
 
-/** What is left on the server, and in the process, when everything was given up and given back. */
+/** What is left on the server and in the process after all calls were given up and all holds given back. */
 export async function leftovers({ world, kind, name }: Scene): Promise<Differences> {
   const stays = (key: string) => TOMBSTONE.test(key) || TOLD.test(key) || kind.counters?.test(key);
   const keys = [...(await world.travel()).keys()].filter((key) => !stays(key));
@@ -59,7 +59,7 @@ async function ofSide({ world, model }: Scene, lock: Lock, side: Side): Promise<
     const slack = TTL_SLACK + world.lag;
     return within(`remainTimeToLive(${side})`, ttl, least - slack, most + slack);
   };
-  // Where it is wrong, it may be for a pause just before it was read: that is known after one more travel.
+  // A wrong TTL may come from a pause just before it was read. One more travel shows that.
   if (compareTtl().length > 0) await world.travel();
   return [...compare(`isLocked(${side})`, locked, model.holds.live(side).length > 0), ...compareTtl()];
 }

@@ -9,25 +9,25 @@ import type { Step } from "./steps.js";
 import type { World } from "./world.js";
 
 const ABORTED = new Error("aborted by the history");
-/** Milliseconds kept free before and after each moment at which something is due. */
+/** Milliseconds without an action before and after each moment at which something is due. */
 const CLEARANCE = 100;
-/** Milliseconds in which who waits behind one of its own process, or lets others go first, comes back by itself. */
+/** Milliseconds after which a waiter tries by itself that is behind one of its own process, or lets others go first. */
 const BACKOFF = 15;
-/** A wait queue that became empty is kept for less, and listens. */
+/** An empty wait queue is kept for less than this, and listens. */
 const KEPT_EMPTY = 20;
 
 type HeldHold = Pair<Hold, model.Hold>;
 
 export class History {
-  /** What was done and what came of it. */
+  /** The actions and their outcomes. */
   readonly log: string[] = [];
-  /** What kinds of things have happened. */
+  /** The kinds of things that have happened. */
   readonly seen: Set<string> = new Set();
   readonly #scene: Scene;
   readonly #ownerOfWireId = new Map<string, model.Owner>();
   readonly #stopListening: (() => void)[] = [];
   #violation: Violation | undefined;
-  /** The latest one. */
+  /** The latest token. */
   #token = 0n;
   #unanswered = 0;
   #checks = 0;
@@ -52,7 +52,7 @@ export class History {
     for (const stop of this.#stopListening) stop();
   }
 
-  // Steps; false if there is nothing that the step could be about
+  // Steps; each returns false if there is nothing that it could be about
 
   async #take(step: Step): Promise<boolean> {
     const { holds, held, pending } = this.#scene;
@@ -133,7 +133,7 @@ export class History {
   #extend(hold: HeldHold | undefined, lease: number): boolean {
     if (!hold) return false;
     const expected = this.#scene.model.extend(hold.model, lease);
-    // Given back before the answer came: either word is true.
+    // If the hold was given back before the answer came, both outcomes are right.
     const isRight = (outcome: string) =>
       outcome === expected || (outcome === "NOT_OWNER" && hold.model.answer !== undefined);
     this.#expect(`${this.#scene.nameOf(hold)}.extend(${lease})`, hold.real.extend(lease), isRight);
@@ -186,7 +186,7 @@ export class History {
     return true;
   }
 
-  // What happens
+  // Events
 
   #granted(name: string, call: model.Call, real: Hold): void {
     const { model, world, holds } = this.#scene;
@@ -200,12 +200,12 @@ export class History {
     });
   }
 
-  /** A wire id whose holds were all given back is never used again, and tokens rise. */
+  /** A wire id is never used again after its holds were all given back, and tokens rise. */
   #checkNovelty(real: Hold, { owner, nested }: model.Call): void {
     const { kind, model } = this.#scene;
     const known = this.#ownerOfWireId.get(real.ownerId);
     this.#ownerOfWireId.set(real.ownerId, owner);
-    // Asked for in the tick of the last unlock, it may still be nested.
+    // A call that was made in the tick of the last unlock may still be nested.
     const outermost = !nested && !model.hasty && model.holds.liveOf(owner).length === 1;
     if (known && (known !== owner || outermost)) throw new Violation(`${real.ownerId} is used again`);
     const token = kind.token?.(real) ?? 0n;
@@ -233,7 +233,7 @@ export class History {
     this.#stopListening.push(() => client.off("renewed", renewed).off("error", failed));
   }
 
-  /** The call has to be answered before the next rest, and so. */
+  /** The call must be answered before the next rest, with a right outcome. */
   #expect(what: string, call: Promise<unknown>, isRight: (outcome: string) => boolean): void {
     this.#unanswered++;
     this.#note(what);
@@ -257,7 +257,7 @@ export class History {
     if (this.#violation) throw this.#violation;
   }
 
-  /** Everything is given up and given back, and nothing is left of it. */
+  /** Gives up all calls and gives back all holds; nothing may be left of them. */
   async #end(): Promise<void> {
     for (const call of this.#scene.pending) this.#abort(call);
     await this.#check();
@@ -283,14 +283,14 @@ export class History {
     }
   }
 
-  /** The first one counts. */
+  /** Notes a violation; the first one counts. */
   #fail(text: string): void {
     this.#note(`VIOLATION: ${text}`);
     this.#violation ??= new Violation(text);
   }
 }
 
-/** Steps of which several may come in one tick: no time passes, and nothing is taken from anybody. */
+/** Steps that may share a tick: they let no time pass, and take nothing from any owner. */
 function isQuick(step: Step): boolean {
   return !["pass", "stall", "force", "vanish", "close"].includes(step.do);
 }

@@ -1,13 +1,13 @@
 /**
- * The contract on holds: who has what until when, and how it ends. Holds change when a call is made, not when it is
- * answered: from `unlock()` on others may be granted.
+ * The contract of holds: who has which hold until when, and how it ends. The holds change when a call is made, not when
+ * it is answered: from `unlock()` on, others may be granted.
  */
 import { type Hold, type Owner, Violation } from "./parties.js";
 import type { Side } from "./rules.js";
 import { WATCHDOG } from "./world.js";
 
 const DRIFT = 0.01;
-/** Taken off each local deadline; also how exact timers are. */
+/** Milliseconds subtracted from each local deadline; also the precision of timers. */
 const MARGIN = 2;
 
 export class Holds {
@@ -22,9 +22,9 @@ export class Holds {
     return this.#time.now;
   }
 
-  // What is
+  // State
 
-  /** Those that the server still has, as far as the contract can tell. */
+  /** The holds that the server still has, as far as the contract can tell. */
   live(side?: Side): Hold[] {
     return this.believed().filter((hold) => (side ?? hold.side) === hold.side && !hold.gone);
   }
@@ -33,7 +33,7 @@ export class Holds {
     return this.live(side).filter((hold) => hold.owner === owner);
   }
 
-  /** What owners take to be held. */
+  /** The holds that their owners believe to have. */
   believed(): Hold[] {
     return this.all.filter((hold) => hold.state === "held" && hold.ends > this.#now);
   }
@@ -42,22 +42,24 @@ export class Holds {
     return `hold ${this.all.indexOf(hold)}`;
   }
 
-  /** What `remainTimeToLive` may say: both sides of a lock live as long as the longest hold, -2 if it is free. */
+  /**
+   * The values that `remainTimeToLive` may have: both sides live as long as the longest hold; -2 if the lock is free.
+   */
   ttl(side: Side): { least: number; most: number } {
     if (this.live(side).length === 0) return { least: -2, most: -2 };
     const live = this.live();
     const writes = (owner: Owner) => live.some((hold) => hold.owner === owner && hold.side === "write");
-    // The script that takes the read holds from a writer does not know how long the write holds have to go.
+    // The script that takes a writer's read holds away does not know how long its write holds last.
     const forced = this.all.filter((hold) => hold.gone && hold.side === "read" && writes(hold.owner));
     const left = (holds: readonly Hold[]) => Math.max(...holds.map(({ lapses }) => lapses)) - this.#now;
-    // Whatever is sent for an owner may renew its holds.
+    // Each command for an owner may renew its holds.
     const renewed = live.some((hold) => hold.renewed) ? WATCHDOG : 0;
     return { least: left(live), most: Math.max(left([...live, ...forced]), renewed) };
   }
 
-  // What is called
+  // Calls
 
-  /** Returns what `hold.unlock()` has to come to. */
+  /** Returns the right outcome of `hold.unlock()`. */
   unlock(hold: Hold): string {
     const stack = hold.owner.stacks[hold.side];
     const index = stack.indexOf(hold);
@@ -66,7 +68,7 @@ export class Holds {
     return hold.answer;
   }
 
-  /** Returns what `lock.unlock()` of that owner has to come to. */
+  /** Returns the right outcome of that owner's `lock.unlock()`. */
   unlockInnermost(owner: Owner, side: Side): string {
     const hold = owner.stacks[side].pop();
     if (!hold) return "NOT_OWNER";
@@ -75,7 +77,7 @@ export class Holds {
     return answer;
   }
 
-  /** Returns what `hold.extend()` has to come to. */
+  /** Returns the right outcome of `hold.extend()`. */
   extend(hold: Hold, lease: number): string {
     if (hold.state === "held") this.notice(hold.owner, hold.side);
     if (hold.state === "lost" || hold.notices > 0) return "LOCK_LOST";
@@ -84,12 +86,12 @@ export class Holds {
     return "ok";
   }
 
-  /** The server has them no more, for one of these reasons. */
+  /** The server no longer has these holds, for one of these reasons. */
   take(holds: readonly Hold[], ...reasons: string[]): void {
     for (const hold of holds) hold.gone = reasons;
   }
 
-  /** Whatever an owner sends finds out which of its holds on that side are gone. Returns those. */
+  /** Each command of an owner finds out which of its holds on that side are gone. Returns those holds. */
   notice(owner: Owner, side: Side): Hold[] {
     const gone = this.all.filter(
       (hold) => hold.owner === owner && hold.side === side && hold.state === "held" && hold.gone,
@@ -98,7 +100,7 @@ export class Holds {
     return gone;
   }
 
-  /** The command that would have found it out is not sent. */
+  /** The command that would have found that out is not sent. */
   unnotice(gone: readonly Hold[]): void {
     for (const hold of gone) hold.notices--;
   }
@@ -109,7 +111,7 @@ export class Holds {
     for (const hold of held) hold.notices++;
   }
 
-  // What happens
+  // Events
 
   add(owner: Owner, side: Side, lease: number | undefined): Hold {
     const hold: Hold = {
@@ -147,7 +149,7 @@ export class Holds {
     }
   }
 
-  /** Nothing happens any more until time passes: which hold has to have ended? */
+  /** Called when nothing happens until time passes: checks that the holds have ended that must have ended. */
   rest(): void {
     for (const hold of this.all) {
       if (hold.state !== "held") continue;
@@ -159,7 +161,7 @@ export class Holds {
     }
   }
 
-  /** Ends a hold by an unlock; returns what that comes to. */
+  /** Ends a hold by an unlock; returns the outcome. */
   #end(hold: Hold): string {
     if (hold.state === "lost") return "LOCK_LOST";
     this.notice(hold.owner, hold.side);

@@ -4,7 +4,7 @@ import { checkKind } from "./check.js";
 import { kinds } from "./kinds.js";
 import type { Checkable } from "./suites.js";
 
-/** What so many histories come across, or else they are not worth much. */
+/** Things that must happen in so many histories; otherwise the histories prove little. */
 const USUAL = [
   "granted",
   "nested",

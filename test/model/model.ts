@@ -1,17 +1,17 @@
 /**
- * The contract of a lock as a state machine: it is told what was called and what came of it, and objects to what no
- * lock may do. Where the contract leaves a choice, what happened is right if it was one of the choices.
+ * The contract of a lock as a state machine: it is told the calls and their outcomes, and objects to what no lock may
+ * do. If the contract leaves a choice, an outcome is right if it is one of the choices.
  */
 import { Holds } from "./holds.js";
 import { type Ask, type Call, type Hold, type Owner, Violation } from "./parties.js";
 import type { Rules, Side } from "./rules.js";
 import { POLL_CAP, WATCHDOG } from "./world.js";
 
-/** A waiter that comes back by itself may be that much later than the end of the lease. */
+/** A waiter that wakes by itself may be that much later than the end of the lease. */
 const JITTER = 60;
-/** Milliseconds for which who waits behind one of its own process trusts that one to wake it. */
+/** Milliseconds for which a waiter behind one of its own process relies on that one to wake it. */
 const MOMENT = 15;
-/** A client that is silent for so long may be taken for dead. */
+/** A client that is silent for that long may be taken for dead. */
 const PATIENCE = 2 * POLL_CAP;
 
 export class Model {
@@ -22,7 +22,7 @@ export class Model {
   hasty = false;
   /** The client whose timers stand still. */
   late: number | undefined;
-  /** Until then the lock may be free and not taken, since its end was announced to nobody. */
+  /** Until then the lock may be free while calls wait, because no message told of its end. */
   #quietUntil = 0;
   #order = 0;
   /** Owners that have sent something since the last rest. */
@@ -40,12 +40,12 @@ export class Model {
     return this.#time.now;
   }
 
-  /** In the order in which they came. */
+  /** The waiting calls, in their order. */
   get waiting(): Call[] {
     return this.calls.filter(({ pending }) => pending).sort((a, b) => a.order - b.order);
   }
 
-  /** Moments near which nobody should look: what happens there may have happened or not. */
+  /** Moments near which no check is made, because something due then may or may not have happened. */
   get moments(): number[] {
     return [
       ...this.holds
@@ -56,7 +56,7 @@ export class Model {
     ];
   }
 
-  // What is called
+  // Calls
 
   ask(ask: Ask): Call {
     const { owner, side } = ask;
@@ -89,25 +89,25 @@ export class Model {
     call.unsent = [];
   }
 
-  /** Returns what `hold.unlock()` has to come to. */
+  /** Returns the right outcome of `hold.unlock()`. */
   unlock(hold: Hold): string {
     if (hold.state === "held") this.#sends(hold.owner, hold.side);
     return this.holds.unlock(hold);
   }
 
-  /** Returns what `lock.unlock()` of that owner has to come to. */
+  /** Returns the right outcome of that owner's `lock.unlock()`. */
   unlockInnermost(owner: Owner, side: Side): string {
     if (owner.stacks[side].at(-1)?.state === "held") this.#sends(owner, side);
     return this.holds.unlockInnermost(owner, side);
   }
 
-  /** Returns what `hold.extend()` has to come to. */
+  /** Returns the right outcome of `hold.extend()`. */
   extend(hold: Hold, lease: number): string {
     if (hold.state === "held") this.#sends(hold.owner, hold.side);
     return this.holds.extend(hold, lease);
   }
 
-  /** Returns what `forceUnlock()` has to come to. */
+  /** Returns the right outcome of `forceUnlock()`. */
   force(side: Side): string {
     const live = this.holds.live(side);
     this.holds.take(live, "forced");
@@ -125,21 +125,21 @@ export class Model {
     this.holds.close(client);
   }
 
-  /** The timers of a client will be so late. */
+  /** The timers of a client will be that late. */
   stall(client: number, ms: number): void {
     this.late = client;
     if (ms < PATIENCE) return;
     for (const call of this.waiting) call.forfeited ||= call.client === client;
   }
 
-  // What happens
+  // Events
 
   granted(call: Call): Hold {
     this.#over(call);
     const { owner, client, side, lease } = call;
     const rival = this.#rival(call);
     if (rival) throw new Violation(`granted beside ${rival.side} ${this.holds.nameOf(rival)}`);
-    // One that was called before the last write hold was given back is no upgrade.
+    // A call that was made before the last write hold was given back is no upgrade.
     if (this.#waitsForItself(call) && !(this.hasty && call.nested))
       throw new Violation("an upgrade was granted");
     if (call.aborted) throw new Violation("granted after its abort");
@@ -152,7 +152,7 @@ export class Model {
     return this.holds.add(owner, side, lease);
   }
 
-  /** A call came to nothing: `outcome` is null or the code of its error. */
+  /** A call was not granted: `outcome` is null or the code of its error. */
   ended(call: Call, outcome: string): void {
     this.#over(call);
     if (!this.#mayEnd(call, outcome)) throw new Violation(`${outcome} without a reason`);
@@ -160,18 +160,18 @@ export class Model {
 
   lost(hold: Hold, reason: string): void {
     this.holds.lose(hold, reason);
-    // It lapsed on the server before its client could give it back.
+    // The hold expired on the server before its client could give it back.
     if (hold.lapses <= this.#now) this.#quiet(hold.lapses);
-    // On its way as a nested call, it goes on as a new one, past those who wait.
+    // A nested call on its way goes on as a new one, which goes past the waiting calls.
     for (const call of this.waiting) call.forfeited ||= call.owner === hold.owner;
   }
 
-  /** Whether somebody waits for nothing. */
+  /** Whether a call waits although it need not. */
   get anyAsleep(): boolean {
     return this.waiting.some((call) => this.#isAsleep(call));
   }
 
-  /** Nothing happens any more until time passes: who has to have been answered by now? */
+  /** Called when nothing happens until time passes: checks that the calls were answered that must have been. */
   rest(): void {
     this.holds.rest();
     for (const call of this.waiting) {
@@ -191,7 +191,7 @@ export class Model {
     this.#busy.clear();
   }
 
-  // In words
+  // Conditions
 
   #mayEnd(call: Call, outcome: string): boolean {
     if (outcome === "aborted") return call.aborted;
@@ -199,7 +199,7 @@ export class Model {
     if (outcome === "UPGRADE_REFUSED") return call.refused || this.#readsBeside(call.owner);
     if (outcome !== "null" && outcome !== "WAIT_TIMEOUT") return false;
     if (call.wait > 0) return this.#isOverdue(call);
-    // A single try. What it met among other calls of the same moment cannot be told.
+    // A single try. It is not known which other calls of the same moment it met.
     if (this.hasty || this.#rival(call)) return true;
     return this.holds.liveOf(call.owner).length === 0 && this.#isHeldUp(call);
   }
@@ -210,7 +210,7 @@ export class Model {
     return !this.#isHeldUp(call) && this.#now >= this.#quietUntil;
   }
 
-  /** A holder of the lock whom the call cannot join. */
+  /** A holder of the lock with which the call cannot share it. */
   #rival(call: Call): Hold | undefined {
     const { share } = this.#rules;
     return this.holds.live().find(({ owner, side }) => owner !== call.owner && !share(side, call.side));
@@ -224,7 +224,7 @@ export class Model {
     return this.holds.believed().filter((hold) => hold.owner === owner);
   }
 
-  /** Also where the read call is known to be granted only in a moment. */
+  /** True even if it is only a moment later that the read call is known to be granted. */
   #readsBeside(owner: Owner): boolean {
     const asked = this.waiting.some((call) => call.owner === owner && call.side === "read");
     return asked || this.#rules.refuses(this.#believedOf(owner), "write");
@@ -241,7 +241,7 @@ export class Model {
   #whoGoesBefore(call: Call): Call | undefined {
     return this.waiting.find((other) => {
       if (other.owner === call.owner || other.aborted || this.#isOverdue(other)) return false;
-      // Behind one of its own process it tells the server after a moment.
+      // A waiter behind one of its own process tells the server of itself only after a moment.
       if (this.#now - other.begun < MOMENT && other.client !== call.client) return false;
       return !other.displaced && !other.forfeited && this.#rules.goesBefore(other, call);
     });
@@ -264,7 +264,7 @@ export class Model {
     this.#quietUntil = Math.max(this.#quietUntil, since + POLL_CAP + JITTER);
   }
 
-  /** An owner sends a command. Returns which holds it is to find gone. */
+  /** An owner sends a command. Returns the holds that it will find gone. */
   #sends(owner: Owner, side: Side): Hold[] {
     this.#busy.add(owner);
     return this.holds.notice(owner, side);

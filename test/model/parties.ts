@@ -1,14 +1,14 @@
-/** Who and what the model speaks of: owners, their holds, and the calls that want one. */
+/** The terms of the model: owners, their holds, and the calls that want a hold. */
 import type { Side } from "./rules.js";
 
-/** What no lock may do. */
+/** An action that no lock may do. */
 export class Violation extends Error {}
 
 /** `n` is undefined for the owner of a bare call. */
 export interface Owner {
   readonly client: number;
   readonly n: number | undefined;
-  /** Taken by `lock()` or `tryLock()` and not given back, by side; the innermost is last. */
+  /** By side, the holds of `lock()` and `tryLock()` that were not given back; the innermost is last. */
   readonly stacks: Record<Side, Hold[]>;
 }
 
@@ -25,11 +25,11 @@ export interface Hold {
   lapses: number;
   renewedAt: number;
   state: "held" | "ended" | "lost";
-  /** Taken away on the server, and the reasons that may be given for it; the holder need not know yet. */
+  /** Set when the server no longer has the hold, which its holder need not know yet: the possible reasons. */
   gone: readonly string[] | undefined;
-  /** How many commands were sent, or are to be, by whose answers the holder has to know. */
+  /** How many commands, sent or to be sent, have an answer by which the holder must know. */
   notices: number;
-  /** What `hold.unlock()` comes to from now on; undefined while that depends on the state. */
+  /** The outcome of `hold.unlock()` from now on; undefined while it depends on the state. */
   answer: string | undefined;
 }
 
@@ -46,27 +46,27 @@ export interface Ask {
 export interface Call extends Ask {
   readonly client: number;
   readonly begun: number;
-  /** Which call it is. */
+  /** The number of the call. */
   readonly called: number;
-  /** As they were called. */
+  /** The order of the calls. */
   readonly order: number;
-  /** Its place is anywhere between `order` and this: later if it had to wait for its owner's commands before it. */
+  /** The place is between `order` and this: later if the call had to wait for earlier commands of its owner. */
   latest: number;
-  /** Its owner holds the lock, or did when it was called. */
+  /** Whether its owner holds the lock, or did so when the call was made. */
   nested: boolean;
-  /** Its owner held only what it cannot have besides. */
+  /** Whether its owner held only the side with which it cannot have the other one. */
   readonly refused: boolean;
   aborted: boolean;
   pending: boolean;
-  /** It was refused before. */
+  /** Whether it was refused before. */
   waits: boolean;
-  /** It stood in line only when its owner's commands before it were answered. */
+  /** Whether it joined the queue only when earlier commands of its owner were answered. */
   displaced: boolean;
-  /** The gone holds that its owner is to learn of by its command, which waits for the answer to another one. */
+  /** Gone holds that its owner will learn of by the call's command, which still waits for the answer to another one. */
   unsent: readonly Hold[];
   /**
-   * It has no place in the order: its client was silent for so long that others may have taken it for dead, or it was
-   * nested in a hold that was lost.
+   * Whether it has no place in the order: its client was silent for so long that others may have taken it for dead, or
+   * it was nested in a hold that was lost.
    */
   forfeited: boolean;
 }

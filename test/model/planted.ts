@@ -1,4 +1,4 @@
-/** Locks that are wrong in one way each: mistakes planted into the real library, and taken out again. */
+/** Mistakes, one at a time, that are planted into the real library and removed again. */
 import { LockAcquisition } from "../../src/locks/acquire.js";
 import { renewal } from "../../src/locks/renewal.js";
 import {
@@ -15,9 +15,9 @@ import { inClass, inScript } from "./planting.js";
 
 export interface Mistake {
   readonly title: string;
-  /** Of the kind of lock that has it. */
+  /** The kind of lock that has the mistake. */
   readonly kind: string;
-  /** Returns the way to take it out again. */
+  /** Plants the mistake; returns a function that removes it. */
   plant(): () => void;
 }
 

@@ -1,4 +1,4 @@
-/** Ways to plant a mistake into the real library, each of which returns the way to take it out again. */
+/** Ways to plant a mistake into the real library; each returns a function that removes it. */
 import { createHash } from "node:crypto";
 import type { AnyScript, ScriptText } from "../../src/scripts/script.js";
 

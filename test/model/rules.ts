@@ -1,4 +1,4 @@
-/** What tells the kinds of locks apart: who may hold together, and who goes first. Contract section 4. */
+/** The differences between the kinds of locks: which owners may share, and which call goes first. Contract section 4. */
 import type { Call, Hold } from "./parties.js";
 
 export type Side = "only" | "read" | "write";
@@ -7,11 +7,11 @@ export interface Rules {
   readonly sides: readonly Side[];
   /** Whether two owners may hold these sides at the same time. */
   share(a: Side, b: Side): boolean;
-  /** Whether `other`, which waits, must be granted before `call`. */
+  /** Whether the waiting call `other` must be granted before `call`. */
   goesBefore(other: Call, call: Call): boolean;
-  /** Whether `call` may wait, with nobody in its way, because `other` does. */
+  /** Whether `call` may wait only because `other` waits, although no holder is in its way. */
   mayHoldUp(other: Call, call: Call): boolean;
-  /** Whether an owner with these holds, and no others, is refused this side at once. */
+  /** Whether an owner that has these holds, and no others, is refused this side at once. */
   refuses(holds: readonly Hold[], side: Side): boolean;
 }
 
@@ -29,7 +29,7 @@ function isOfSameLine(other: Call, call: Call): boolean {
   return call.wait > 0 && other.client === call.client;
 }
 
-/** Reentrant; the waiters of one client are served in the order of their calls, a single try goes past them. */
+/** Reentrant. The waiters of one client are served in the order of their calls; a single try goes past them. */
 export const plain: Rules = {
   sides: ["only"],
   share: never,
@@ -38,14 +38,14 @@ export const plain: Rules = {
   refuses: never,
 };
 
-/** First come first served, over all clients. */
+/** First come, first served, over all clients. */
 export const fair: Rules = {
   ...plain,
   goesBefore: surelyBefore,
   mayHoldUp: perhapsBefore,
 };
 
-/** Many readers or one writer, who may read too; a reader never becomes a writer. */
+/** Many readers or one writer, which may read too; a reader never becomes a writer. */
 export function readWrite(preferWriters: boolean): Rules {
   return {
     sides: ["read", "write"],
@@ -53,12 +53,13 @@ export function readWrite(preferWriters: boolean): Rules {
     goesBefore(other, call) {
       if (other.side !== "write") return false;
       if (call.side === "read") return preferWriters && surelyBefore(other, call);
-      // Each writer may try once when it comes. Then they stand in line as they were called, whenever each got to try.
+      // Each writer may try once when it comes. After that they wait in the order of their calls, whenever each has
+      // tried.
       return call.waits && other.client === call.client && other.called < call.called;
     },
     mayHoldUp(other, call) {
       if (other.side !== "write") return false;
-      // Also a writer who came later, when the reader waits for another reason.
+      // This includes a writer that came later, if the reader waits for another reason.
       if (call.side === "read") return preferWriters;
       return other.client === call.client && perhapsBefore(other, call);
     },

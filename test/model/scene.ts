@@ -1,4 +1,4 @@
-/** One lock of a history: what the library has of it, and what the model says of it. */
+/** One lock of a history, as the library has it and as the model has it. */
 import type { Hold, Lock, LockClient, Owner } from "../../src/index.js";
 import { Model } from "./model.js";
 import * as model from "./parties.js";
@@ -11,7 +11,7 @@ export interface Kind {
   readonly name: string;
   readonly rules: Rules;
   lock(client: LockClient, name: string, side: Side): Lock;
-  /** Keys that may be without TTL while somebody waits. */
+  /** Keys that may be without TTL while a call waits. */
   readonly queues?: RegExp;
   /** Keys that stay, without TTL. */
   readonly counters?: RegExp;
@@ -19,13 +19,13 @@ export interface Kind {
   token?(hold: Hold): bigint;
 }
 
-/** The same thing twice. */
+/** The same thing in the library and in the model. */
 export interface Pair<R, M> {
   readonly real: R;
   readonly model: M;
 }
 
-/** Who makes a call: named by the option `owner`, or by what the call is made within. */
+/** The caller: named by the option `owner`, or by the scope or run of the call. */
 export interface Party {
   readonly model: model.Owner;
   readonly owner: Owner | Hold | undefined;
@@ -41,9 +41,9 @@ export class Scene {
   readonly name: string;
   readonly model: Model;
   readonly holds: Pair<Hold, model.Hold>[] = [];
-  /** How to abort each call, and what the model knows of it. */
+  /** The controller that aborts each call, and the model's view of the call. */
   readonly calls: Pair<AbortController, model.Call>[] = [];
-  /** The named ones of each client. */
+  /** The named owners of each client. */
   readonly owners: readonly Pair<Owner, model.Owner>[][];
 
   constructor(world: World, kind: Kind, name: string) {
@@ -59,7 +59,7 @@ export class Scene {
     );
   }
 
-  /** Those that have not ended, as far as the model knows. */
+  /** The holds that have not ended, as far as the model knows. */
   get held(): Pair<Hold, model.Hold>[] {
     return this.holds.filter(({ model: { state } }) => state === "held");
   }
@@ -76,7 +76,7 @@ export class Scene {
     return pick(this.held, index) ?? pick(this.holds, index);
   }
 
-  /** Who calls, and how; undefined if that is the owner of a hold that does not exist. */
+  /** The caller; undefined if it is to be the owner of a hold, and there is no hold. */
   party(client: number, by: By): Party | undefined {
     const direct: Party["within"] = (call) => call();
     if (by.as === "bare") {
@@ -105,7 +105,7 @@ export class Scene {
   }
 }
 
-/** The one at this place, counted on from the start after the last. */
+/** The element at this place; after the last one the list starts again. */
 export function pick<T>(list: readonly T[], index: number): T | undefined {
   return list[index % list.length];
 }

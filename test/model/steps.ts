@@ -1,11 +1,11 @@
 /**
- * What a history is made of, as data: it can be generated, shrunk and printed. Clients, holds and calls are named by
- * their place in a list, taken modulo its length.
+ * The steps of a history, as data that can be generated, shrunk and printed. Clients, holds and calls are named by their
+ * place in a list, modulo its length.
  */
 import fc from "fast-check";
 import { CLIENTS } from "./world.js";
 
-/** Whose call it is: nobody's in particular, a named owner's (by option or by scope), or that of a hold's owner. */
+/** The owner of a call: that of a bare call, a named one (by option or by scope), or the owner of a hold. */
 export type By =
   | { readonly as: "bare" }
   | { readonly as: "owner" | "scope"; readonly n: number }
@@ -25,12 +25,12 @@ interface Asking extends Calling {
 export type Step = { readonly hasty: boolean } & (
   | ({ readonly do: "lock" | "tryLock" } & Asking)
   | ({ readonly do: "unlock" } & Calling)
-  /** `hold.unlock()`: of one that is held, or of any. */
+  /** `hold.unlock()`: for a held hold, or for any hold. */
   | { readonly do: "giveBack" | "giveBackAny"; readonly hold: number }
   | { readonly do: "extend"; readonly hold: number; readonly lease: number }
   | { readonly do: "abort"; readonly call: number }
   | { readonly do: "force"; readonly client: number; readonly side: number }
-  /** Somebody deletes the lock's keys, or a failover loses them. */
+  /** Another program deletes the lock's keys, or a failover loses them. */
   | { readonly do: "vanish" }
   | { readonly do: "close"; readonly client: number }
   | { readonly do: "pass"; readonly ms: number }
@@ -52,13 +52,13 @@ const by: fc.Arbitrary<By> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ as: fc.constant("hold" as const), hold }) },
 );
 
-/** Mostly of who holds the lock. */
+/** Mostly an owner that holds the lock. */
 const byHolder: fc.Arbitrary<By> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ as: fc.constant("hold" as const), hold }) },
   { weight: 1, arbitrary: by },
 );
 
-/** In a fifth of all cases true. */
+/** True in a fifth of all cases. */
 const hasty = fc.nat({ max: 4 }).map((value) => value === 4);
 
 function step<D extends Step["do"], T>(

@@ -1,14 +1,14 @@
-/** What the tests of models have in common: random histories of each kind, and the mistakes that these find. */
+/** What the tests of models share: random histories of each kind, and the mistakes that they must find. */
 import { describe, expect, test } from "vitest";
 import type { Report } from "./check.js";
 
 const { HOLDFAST_MODEL_RUNS, HOLDFAST_MODEL_SEED, HOLDFAST_MODEL_PATH: path } = process.env;
 const seed = HOLDFAST_MODEL_SEED === undefined ? undefined : Number(HOLDFAST_MODEL_SEED);
 
-/** Something that is checked by random histories, in a database of its own. */
+/** Something that random histories check, in a database of its own. */
 export interface Checkable {
   readonly name: string;
-  /** What enough histories come across, or else they are not worth much. */
+  /** Things that must happen in enough histories; otherwise the histories prove little. */
   readonly usual: readonly string[];
   check(options: {
     readonly db: number;
@@ -19,7 +19,7 @@ export interface Checkable {
   }): Promise<Report>;
 }
 
-/** `HOLDFAST_MODEL_RUNS` sets how many histories each kind gets; a failure prints how to run its history again. */
+/** `HOLDFAST_MODEL_RUNS` is the number of histories of each kind; a failure prints how to run its history again. */
 export function playHistories(file: string, enough: number, kinds: readonly Checkable[]): void {
   const runs = Number(HOLDFAST_MODEL_RUNS ?? enough);
   describe.concurrent("random histories", () => {
@@ -40,7 +40,7 @@ export function playHistories(file: string, enough: number, kinds: readonly Chec
   });
 }
 
-/** The test of the test: mistakes that are planted into the library are found, by the same histories each time. */
+/** The test of the test: the same histories find each mistake that is planted into the library. */
 export function findMistakes(
   mistakes: readonly { readonly kind: string; readonly title: string; plant(): () => void }[],
   kinds: readonly Checkable[],

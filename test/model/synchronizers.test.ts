@@ -1,6 +1,6 @@
 /**
- * Random histories of semaphores and latches, as model.test.ts has of locks: with calls, time and mishaps, and
- * connections that are cut in the midst of a call.
+ * Random histories of semaphores and latches, like those of locks in model.test.ts: calls, time and mishaps; and
+ * connections are cut in the middle of a call.
  */
 import { playHistories } from "./suites.js";
 import { checkableSynchronizers } from "./synchronizers/kinds.js";

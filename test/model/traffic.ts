@@ -1,16 +1,16 @@
 /**
- * When a real system is at rest, without sleeping: no command is unanswered, every message that a command has
- * published has arrived, and whatever they woke has run and sent nothing more.
+ * Tells, without sleeping, when a real system is at rest: no command is unanswered, every message that a command has
+ * published has arrived, and the calls that these woke have run and sent nothing more.
  *
- * A script that publishes has put the message into the subscribers' connections before its own reply is sent, so a
- * PING there, sent after that reply, is answered behind the message.
+ * A script that publishes puts the message into the subscribers' connections before its own reply is sent. So a PING
+ * that a subscriber sends after that reply is answered after the message.
  */
 import type { Redis } from "ioredis";
 
-/** What one step sets off is over after a few. */
+/** What one step causes is over after a few rounds. */
 const MOST_ROUNDS = 1_000;
 
-/** Of real time, milliseconds. */
+/** Milliseconds of real time. */
 const LONGEST_REST = 30_000;
 
 type Command = Parameters<Redis["sendCommand"]>[0];
@@ -19,14 +19,14 @@ export class Traffic {
   /** The clients' own connections, and how many channels each listens to. */
   readonly #subscribers = new Map<Redis, number>();
   #unanswered = 0;
-  /** Something may have been published since the subscribers were last asked, or one of them is new. */
+  /** Something may have been published since the subscribers' last PING, or one of them is new. */
   #news = false;
   #pinging = false;
   #onAnswered: (() => void) | undefined;
 
   /**
-   * Watches the clients' connection, and those that the clients make from it. `before` is told of each command on the
-   * former, and may send another one first.
+   * Watches the clients' connection, and the connections that the clients make from it. `before` is called before each
+   * command on the former, and may send another command first.
    */
   constructor(redis: Redis, before: () => void) {
     this.#watch(redis, () => {
@@ -37,7 +37,7 @@ export class Traffic {
     redis.duplicate = (...options) => {
       const subscriber = duplicate(...options);
       this.#subscribers.set(subscriber, 0);
-      // Its PING is answered when it is connected and has asked for its channels.
+      // The PING of a new subscriber is answered when it is connected and has subscribed.
       this.#news = true;
       this.#watch(subscriber, ({ name }) => {
         const more = name === "subscribe" ? 1 : name === "unsubscribe" ? -1 : 0;
@@ -73,7 +73,7 @@ export class Traffic {
     } while (this.#unanswered > 0 || this.#news);
   }
 
-  /** Cuts the clients' own connections, when nothing is on its way there; resolves when they have noticed. */
+  /** Cuts the clients' own connections when nothing is on its way there; resolves when they have noticed. */
   async deafen(): Promise<void> {
     this.#news = true;
     const connected = [...this.#subscribers.keys()].filter(({ status }) => status === "ready");
@@ -91,7 +91,7 @@ export class Traffic {
     this.#pinging = true;
     for (const [subscriber, channels] of this.#subscribers) {
       if (channels === 0 && subscriber.status === "ready") continue;
-      // One whose client was closed meanwhile has nothing to tell.
+      // A subscriber whose client was closed meanwhile is forgotten.
       pings.push(subscriber.ping().catch(() => this.#subscribers.delete(subscriber)));
     }
     this.#pinging = false;
@@ -100,7 +100,7 @@ export class Traffic {
 
   #watch(redis: Redis, sent: (command: Command) => void): void {
     const send = redis.sendCommand.bind(redis);
-    /** A command passes here again when it has waited for its connection. */
+    /** A command passes here again after it has waited for its connection. */
     const seen = new WeakSet<Command>();
     redis.sendCommand = (command, stream) => {
       if (!this.#pinging && !seen.has(command)) {

@@ -1,8 +1,8 @@
 /**
  * Two clients on one real server, and time that passes only when a history says so.
  *
- * The clients share a connection, so all their commands have one order and a history repeats itself. They get virtual
- * clocks; on the server time passes by a script that moves every TTL and every score that is a time. The same script
+ * The clients share a connection, so all their commands have one order, and a history can be repeated. They have virtual
+ * clocks. On the server, time passes by a script that moves every TTL and every score that is a time. The same script
  * takes back the real milliseconds since its last run, so a slow machine changes nothing.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,15 +17,15 @@ export const WATCHDOG = 30_000;
 export const POLL_CAP = 16_000;
 export const CLIENTS = 2;
 
-/** Of real time, milliseconds. */
+/** Milliseconds of real time. */
 const LONGEST_CLOSE = 5_000;
 
-/** So many timers are not due in the longest time that passes at once. */
+/** More timers than can be due in the longest step of time. */
 const MOST_STEPS = 1_000;
 
 /**
  * Keeps the real and the virtual time of its last run in a key of its own, so that it may be sent again. Returns the
- * real milliseconds since then, and all keys with the TTL of each.
+ * real milliseconds since then, and all keys, each with its TTL.
  */
 const TIME_TRAVEL = `
 local time = redis.call('TIME')
@@ -73,14 +73,14 @@ export class World {
   readonly #traffic: Traffic;
   #script = "";
   #lag = 0;
-  /** Time that has passed here and not yet on the server. */
+  /** Time that has passed here, but not yet on the server. */
   #owed = 0;
   #now = 1_000;
 
   constructor(redis: Redis) {
     this.#redis = redis;
     this.#traffic = new Traffic(redis, () => {
-      // Should it fail, so does the next one, which is waited for.
+      // If this fails, the next travel fails too, and that one is awaited.
       if (this.#owed > 0) this.travel().catch(() => {});
     });
     for (let i = 0; i < CLIENTS; i++) this.inhabitants.push(this.#settle());
@@ -91,7 +91,7 @@ export class World {
     return this.#now;
   }
 
-  /** An empty server, and a new client for each that was closed. */
+  /** Empties the server, and replaces each client that was closed. */
   async renew(): Promise<void> {
     this.#script ||= (await this.#redis.script("LOAD", TIME_TRAVEL)) as string;
     await this.#redis.flushdb();
@@ -106,7 +106,7 @@ export class World {
     this.#redis.disconnect();
   }
 
-  /** A client that is not closed in time is left behind. */
+  /** Closes a client; if that takes too long, the client is left behind. */
   async close(inhabitant: Inhabitant): Promise<void> {
     inhabitant.closed = true;
     const limit = new AbortController();
@@ -115,22 +115,24 @@ export class World {
     await Promise.race([closing, late]);
   }
 
-  /** The longest real time, in milliseconds, between two travels: so inexact is a TTL that was set or read meanwhile. */
+  /**
+   * The longest real time between two travels, in milliseconds: the precision of a TTL that was set or read meanwhile.
+   */
   get lag(): number {
     return this.#lag;
   }
 
-  /** What the server has, as it is: past the clients, in the order of their commands. */
+  /** A view of the server past the clients, in the order of their commands. */
   get server(): Redis {
     return this.#redis;
   }
 
-  /** The server's clock as of the last travel, in milliseconds: what it has of times is right by that. */
+  /** The server's clock at the last travel, in milliseconds: its stored times are right by that. */
   async serverTime(): Promise<number> {
     return Number(await this.#redis.hget("~last", "real"));
   }
 
-  /** The clients' own connections are cut; resolves when they have noticed. They come back by themselves. */
+  /** Cuts the clients' own connections; resolves when they have noticed. They come back by themselves. */
   async deafen(): Promise<void> {
     await this.rest();
     await this.#traffic.deafen();
@@ -141,20 +143,20 @@ export class World {
     return this.#traffic.rest();
   }
 
-  /** Channels of the lock of that name that somebody listens to. */
+  /** The channels of the lock with that name that have a listener. */
   async channels(name: string): Promise<string[]> {
     return (await this.#redis.pubsub("CHANNELS", `*{${name}}*`)) as string[];
   }
 
-  /** Deletes the lock of that name, and tells nobody. A queue stays. */
+  /** Deletes the lock with that name, without a message. A queue stays. */
   async lose(name: string): Promise<void> {
     await this.#redis.del(name, ...(await this.#redis.keys(`{${name}}:*:rwlock_timeout:*`)));
   }
 
-  /** Lets the time that has passed here pass on the server; resolves with the keys that are left, and their TTLs. */
+  /** Lets the time that has passed here pass on the server; resolves with the remaining keys and their TTLs. */
   async travel(): Promise<Map<string, number>> {
     this.#owed = 0;
-    // One write for this and what is sent in the same tick.
+    // One write for this command and those that are sent in the same tick.
     const { stream } = this.#redis;
     stream.cork();
     process.nextTick(() => stream.uncork());
@@ -169,8 +171,8 @@ export class World {
   }
 
   /**
-   * Lets time pass everywhere, from one timer that is due to the next. `late`: the client whose timers fire only at
-   * the end, as they do when its process gets no time.
+   * Lets time pass everywhere, from one due timer to the next. `late`: the client whose timers fire only at the end, as
+   * they do when its process gets no time.
    */
   async pass(ms: number, late?: number): Promise<void> {
     const end = this.#now + ms;
@@ -189,7 +191,7 @@ export class World {
   }
 
   async #step(now: number, clocks: readonly VirtualClock[]): Promise<void> {
-    // Passes on the server before the next command gets there.
+    // This time passes on the server before the next command arrives there.
     this.#owed += now - this.#now;
     this.#now = now;
     for (const { clock } of this.inhabitants) clock.moveTo(now);
@@ -202,7 +204,7 @@ export class World {
     const options = {
       watchdogTimeout: WATCHDOG,
       pollCap: POLL_CAP,
-      // Its timers are left to fire after each command; nothing here is ever unanswered.
+      // A long time-out, because these timers fire after each command; no command here is ever unanswered.
       commandTimeout: 1_000_000_000,
       [INTERNALS]: { clock, random: () => 0.5 },
     } as LockClientOptions;

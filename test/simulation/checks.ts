@@ -1,29 +1,29 @@
-/** What is promised whatever happens, looked at after each event. */
+/** Promises that hold whatever happens, checked after each event. */
 
 import type { Hold } from "../../src/index.js";
 import { type Call, MEMBERS, NAME, type Stay } from "./process.js";
 import { isLocked, isNumber, permitsFree } from "./server-view.js";
 import type { Simulation } from "./simulation.js";
 
-/** Milliseconds after its deadline at which a hold has been told of it. */
+/** Milliseconds after its deadline within which a hold is told of it. */
 const TOLD = 20;
 
 export class Checks {
   readonly #simulation: Simulation;
-  /** Call → since when it could have had what it waits for. */
+  /** For each waiting call: since when it could have had what it waits for. */
   readonly #could = new Map<Call, number>();
   #highest = 0n;
   #seen = 0;
-  /** Hold → since when the server has nothing of it, and could tell. */
+  /** For each hold: since when the server has nothing of it, although the process could learn of that. */
   readonly #forgotten = new Map<Stay, number>();
-  /** Hold → since when it is over. */
+  /** For each hold: since when it is over. */
   readonly #over = new Map<Stay, number>();
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
   }
 
-  /** Nothing goes wrong, and nothing is slow. */
+  /** Whether there are no faults, and nothing is slow. */
   get #isCalm(): boolean {
     const { steps, commandTimeout, watchdogTimeout } = this.#simulation.schedule;
     return (
@@ -32,18 +32,18 @@ export class Checks {
     );
   }
 
-  /** Milliseconds that bytes travel at most. */
+  /** The most milliseconds that bytes travel. */
   get #slowest(): number {
     const { most, latest } = this.#simulation.schedule.weather;
     return Math.max(most, latest);
   }
 
-  /** A `wait` may end while an answer is so long on its way that Redis counts as away (`docs/guide.md#unavailable`). */
+  /** A `wait` may end while an answer travels so long that Redis counts as away (`docs/guide.md#unavailable`). */
   #seemsAway({ step: { wait = 0 } }: Call): boolean {
     return wait > 0 && 2 * this.#slowest >= this.#simulation.schedule.commandTimeout / 10;
   }
 
-  /** A call ends with an error of this library, or undefined for an abort. */
+  /** A call ended with an error of this library; `code` is undefined for an abort. */
   failed(call: Call, code: string | undefined): void {
     const { wait = this.#slowest * 4 } = call.step;
     if (code === "UNAVAILABLE" && this.#isCalm && !this.#seemsAway(call) && wait >= this.#slowest * 4)
@@ -99,13 +99,13 @@ export class Checks {
     return !members || (a.step.members ?? []).some((member) => members.includes(member));
   }
 
-  /** The server forgot the first one, or of a group a member of the second, before all of the second was granted. */
+  /** Whether the server lost data after the first call (for a group, after either call) and before the second grant. */
   #wasForgotten(a: Stay, b: Stay): boolean {
     const since = b.call.step.members ? Math.min(a.call.invoked, b.call.invoked) : a.call.invoked;
     return this.#simulation.losses.some((at) => since <= at && at <= b.granted);
   }
 
-  /** What a process believes to have, the server has; if that has lost it, the next renewal tells. */
+  /** What a process believes to hold, the server has; if the server has lost it, the next renewal tells. */
   #onServer(stay: Stay): void {
     const { schedule, losses, world } = this.#simulation;
     const { call } = stay;
@@ -135,7 +135,7 @@ export class Checks {
     })?.lockName;
   }
 
-  /** Milliseconds within which a renewal comes and is answered, whatever happened before. */
+  /** Milliseconds within which a renewal is sent and answered, whatever happened before. */
   get #renewal(): number {
     const { watchdogTimeout, commandTimeout } = this.#simulation.schedule;
     return (2 / 3) * watchdogTimeout + commandTimeout + 4 * this.#slowest + 100;
@@ -155,7 +155,7 @@ export class Checks {
     }
   }
 
-  /** Whoever lost a hold is told of it in time. */
+  /** The owner of a lost hold is told of the loss in time. */
   #told(): void {
     const { stays, world } = this.#simulation;
     for (const stay of stays) {
@@ -174,13 +174,13 @@ export class Checks {
     }
   }
 
-  /** Nobody waits for what is free for longer than is documented. */
+  /** No call waits longer than documented for something that is free. */
   #waiting(): void {
     const { calls, world, schedule } = this.#simulation;
     const { pollCap, commandTimeout } = schedule;
     // A waiter that cannot be reached, or that a replica still knows, keeps its place for three times `pollCap`.
     const silent = schedule.steps.filter((step) => /^(crash|cut|stall|failover)$/.test(step.do)).length;
-    // On a network that is slower than the client's patience most tries are answered, and not all.
+    // If the network is slower than the client's time-out, most tries are answered, but not all.
     const unheard = 2 * this.#slowest >= commandTimeout ? 4 : 0;
     const bound = pollCap * (1 + unheard + 4 * silent) + 2 * commandTimeout + 6 * this.#slowest + 500;
     for (const call of calls) {

@@ -1,4 +1,4 @@
-/** The part of a contention run that is bundled: processes that take one group of locks again and again, in virtual time. */
+/** The bundled part of a contention run: processes that take one group of locks again and again, in virtual time. */
 import { MultiLock, RedLock } from "../../src/index.js";
 import { Random } from "../support/random.js";
 import { TracedServer } from "./journal.js";
@@ -9,26 +9,26 @@ import { ServerClock, World } from "./world.js";
 /** All times are milliseconds. */
 export interface Load {
   readonly kind: "red" | "multi";
-  /** For each process, how many take the lock in a loop there. */
+  /** For each process, the number of workers that take the lock in a loop. */
   readonly workers: readonly number[];
   /** How long each hold lasts. */
   readonly hold: number;
   readonly weather: Weather;
-  /** A connection of some process is dropped each time that so much is over; 0: never. */
+  /** A connection of some process is dropped each time this long is over; 0: never. */
   readonly drops: number;
   readonly time: number;
   readonly seed: number;
 }
 
 export interface Figures {
-  /** Of each process. */
+  /** The number of holds of each process. */
   readonly holds: readonly number[];
   readonly waits: readonly number[];
   readonly commands: number;
 }
 
 const MASTERS = 3;
-/** A MultiLock has so many members, of so many there are. */
+/** The number of members of a MultiLock, and the number of locks they are chosen from. */
 const [CHOSEN, MEMBERS] = [3, 6];
 
 class Contention {

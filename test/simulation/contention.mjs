@@ -1,5 +1,5 @@
-// What each rule of the groups' order is worth: processes contend for a RedLock or for MultiLocks in virtual time, with the
-// library as it is, and with one rule less.
+// The worth of each rule in the groups' order: processes contend for a RedLock or for MultiLocks in virtual time, with
+// the library as it is, and without one of the rules.
 // Usage: node test/simulation/contention.mjs [--seeds 3] [--kind red|multi] [--only <part of a rule's name>]
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
@@ -92,7 +92,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The figures of a load, or what ended it. */
+/** The figures of a load, or the error that ended it. */
 function measure(file, load) {
   return new Promise((resolve) => {
     const child = fork(file, [JSON.stringify(load)], {

@@ -1,9 +1,12 @@
-/** What is promised of the end: every call ends, and nothing is left of any. */
+/** Promises for the end: every call ends, and nothing is left of any. */
 import { type Call, MEMBERS, NAME } from "./process.js";
 import { isLocked, isNumber, LEASES, permitsFree } from "./server-view.js";
 import type { Simulation } from "./simulation.js";
 
-/** Milliseconds by which the last bytes of a lost connection may be late, and ioredis and this library pause before they try again. */
+/**
+ * Milliseconds for the late last bytes of a lost connection, and for the pauses of ioredis and this library before they
+ * try again.
+ */
 const PAUSES = 2_500;
 
 const QUEUE = ["redisson_lock_queue", "redisson_lock_timeout", "holdfast_alive"].map(
@@ -17,7 +20,7 @@ export class EndChecks {
     this.#simulation = simulation;
   }
 
-  /** Milliseconds after the last call in which the library has given back all that nobody has. */
+  /** Milliseconds after the last call in which the library has given back everything that no owner has. */
   get cleanUpTime(): number {
     const { commandTimeout, weather } = this.#simulation.schedule;
     const { most, latest } = weather;
@@ -26,17 +29,17 @@ export class EndChecks {
 
   unsettled(): void {
     const { calls, schedule, processes } = this.#simulation;
-    // What the dead have taken of it nobody gives back.
+    // Permits that dead processes have taken are never given back, so calls may wait for ever.
     if (schedule.kind === "semaphore" && processes.some(({ machine }) => machine.isDead)) return;
     const open = calls.filter(({ settled, process }) => settled === undefined && !process.machine.isDead);
     const who = open.map(({ whose }) => whose).join(", ");
     this.#simulation.fail(`calls never end: ${who || "one that gives back"}`);
   }
 
-  /** All have given back what they had: what is still there belongs to one who died, or was unknown to all. */
+  /** All owners have given back their holds: what is still there belongs to a dead process, or was unknown to all. */
   nothingHeld(): void {
     const { schedule, processes, losses } = this.#simulation;
-    // A replica that takes over may have what was given back since.
+    // A replica that takes over may still have holds that were given back since.
     if (losses.length > 0) return;
     if (isNumber(this.#simulation)) return this.#numberLeft();
     if (processes.some(({ machine }) => machine.isDead)) return;
@@ -46,7 +49,7 @@ export class EndChecks {
     }
   }
 
-  /** All permits are there again, but for those of the dead. */
+  /** All permits are free again, except those of dead processes. */
   #numberLeft(): void {
     const { schedule, stays, calls } = this.#simulation;
     const ofDead = ({ process }: Call) => process.machine.isDead;
@@ -62,7 +65,7 @@ export class EndChecks {
     const { servers, schedule, processes, losses } = this.#simulation;
     const hasDead = processes.some(({ machine }) => machine.isDead);
     const stays = [`redisson_lock_token:{${NAME}}`];
-    // A place in a queue goes when somebody looks; of who is over, too, if a replica still had it.
+    // A place in a queue goes at the next try; if a replica still had it, this is so for a call that is over, too.
     if ((hasDead || losses.length > 0) && schedule.kind === "fair") stays.push(...QUEUE);
     if (isNumber(this.#simulation)) stays.push(NAME, ...(hasDead ? [LEASES] : []));
     for (const { keys } of servers) {

@@ -1,6 +1,6 @@
 /**
- * What a simulation claims of its locks, as a history that can be linearizable or not: each call, and each hold that may have
- * ended without one. It holds no more than the processes know: what they were not told is open.
+ * The claims of a simulation about its locks, as a history that is linearizable or not: each call, and each hold that
+ * may have ended without a call. It has only what the processes know; what they were not told is open.
  */
 import type { History, Operation, Outcome } from "../histories/history.js";
 import {
@@ -22,18 +22,23 @@ type Answer = LockAnswer & SemaphoreAnswer;
 
 interface Span {
   readonly invoked: number;
-  /** Infinity while it is open. */
+  /** Infinity while the operation is open. */
   readonly settled: number;
 }
 
-/** States that are searched before it is undecided: many times what nearly all take. */
+/** The most states that are searched before the result is "undecided": many times what nearly all searches need. */
 const MOST = 400_000;
 const OPEN = Number.POSITIVE_INFINITY;
 
-/** Kinds in which whoever is refused one try was refused because of a holder: in the others somebody may just have come first. */
+/**
+ * Kinds in which a single try is refused only because of a holder; in other kinds another call may just have come
+ * first.
+ */
 const CANDID: readonly string[] = ["lock", "fenced", "semaphore"];
 
-/** Faults after which ioredis sends once more what was not answered: the first sending may have got what nobody heard of. */
+/**
+ * Faults after which ioredis repeats unanswered commands: the first one may have been granted without anyone knowing.
+ */
 const SENT_AGAIN: readonly string[] = ["drop", "restart", "failover"];
 
 export function judge(simulation: Simulation): { readonly length: number; readonly verdict: Verdict } {
@@ -59,7 +64,7 @@ class Claims {
   readonly #schedule: Schedule;
   readonly #calls: readonly Call[];
   readonly #stays: ReadonlyMap<Call, Stay>;
-  /** A server that has forgotten, or lacks, what it had granted: from then on nothing is promised. */
+  /** When a server lost, or lacked, what it had granted: from then on nothing is promised. */
   readonly #end: number;
   readonly #operations: Operation<LockCall | SemaphoreCall, Answer>[] = [];
 
@@ -86,11 +91,11 @@ class Claims {
     this.#add(call, whose, "acquire", { invoked, settled: granted }, answer as Answer);
     if (isDone)
       this.#add(call, whose, "release", { invoked: leftAt, settled: overAt }, { released: true } as Answer);
-    // Its lease may end from then on; and a release without an answer is sent until it has one.
+    // From then on its lease may end, and a release without an answer is repeated until it has one.
     else this.#add(call, whose, "release", { invoked: heldUntil, settled: OPEN });
   }
 
-  /** It may have got what nobody heard of, for as long as nobody knows: as a stranger to its owner's holds. */
+  /** The call may have got an unknown grant, open-ended, which counts as another owner's. */
   #notGranted(call: Call): void {
     const { step, whose, invoked, settled = OPEN, outcome, code } = call;
     const isBare = step.owner === undefined;

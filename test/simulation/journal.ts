@@ -2,9 +2,9 @@ import type { TestClock } from "../../src/entries/testing/clock.js";
 import { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../src/entries/testing/reply.js";
 
-/** What happened in a simulation: a hash of all of it, and its text if somebody wants to read it. */
+/** What happened in a simulation: a hash of everything, and the text if a reader wants it. */
 export class Journal {
-  /** Of a run that is to be read. */
+  /** The lines, for a run that is read. */
   readonly lines: string[] | undefined;
   #low = 0x811c9dc5;
   #high = 0x9e3779b9;
@@ -13,7 +13,7 @@ export class Journal {
     this.lines = isRead ? [] : undefined;
   }
 
-  /** 64 bits as hex digits: FNV-1a, from two beginnings. */
+  /** 64 bits as hex digits: FNV-1a from two start values. */
   get hash(): string {
     return [this.#high, this.#low].map((half) => (half >>> 0).toString(16).padStart(8, "0")).join("");
   }
@@ -29,7 +29,7 @@ export class Journal {
   }
 }
 
-/** A server that tells each command, and what it answers. */
+/** A server that reports each command and its reply. */
 export class TracedServer extends MemoryServer {
   readonly #tell: (text: string) => void;
 
@@ -40,7 +40,7 @@ export class TracedServer extends MemoryServer {
 
   override execute(command: readonly string[]): Reply {
     const [name = "", script = "", ...rest] = command;
-    // It tells the number of the server, which is another one each time.
+    // INFO contains the server's run id, which differs each time, so it is not reported.
     if (/^info$/i.test(name)) return super.execute(command);
     const what = /^eval$/i.test(name) ? `EVAL of ${script.length}` : `${name} ${script.slice(0, 8)}`;
     try {

@@ -1,6 +1,6 @@
 /**
- * A network that one sequence of random numbers decides. What travels on one connection arrives in its order; those of different
- * connections overtake each other. A connection that is dropped may have sent what arrives much later.
+ * A network that one sequence of random numbers decides. The bytes of one connection arrive in order; those of different
+ * connections overtake each other. Bytes of a dropped connection may arrive much later.
  */
 import { type Connection, Link, type Wire } from "../../src/entries/testing/link.js";
 import type { MemoryServer } from "../../src/entries/testing/memory-server.js";
@@ -8,7 +8,7 @@ import type { Random } from "../support/random.js";
 import type { Weather } from "./schedule.js";
 import type { Machine, World } from "./world.js";
 
-/** Milliseconds after which ioredis tries to connect again, the first time. */
+/** Milliseconds after which ioredis first tries to connect again. */
 const RECONNECT = 50;
 /** Milliseconds by which the last bytes of a lost connection may be late. */
 const LATEST = 1_500;
@@ -26,10 +26,12 @@ export class ClientNetwork {
   readonly #machine: Machine;
   readonly #random: Random;
   readonly #weather: Weather;
-  /** Its present one. */
+  /** The present wire of each connection. */
   readonly #wires = new Map<Connection, SimulatedWire>();
   #cutUntil = 0;
-  /** How often the server has gone. Its sockets went with it: the next process reads nothing of what was sent to this one. */
+  /**
+   * How often the server has gone. Its sockets went too, so its next process reads nothing that was sent to this one.
+   */
   #lives = 0;
 
   constructor(world: World, server: MemoryServer, machine: Machine, random: Random, weather: Weather) {
@@ -44,24 +46,24 @@ export class ClientNetwork {
     });
   }
 
-  /** Whether what is sent now has a way to arrive. */
+  /** Whether bytes that are sent now can arrive. */
   get isReachable(): boolean {
     return this.link.isUp && this.#world.now >= this.#cutUntil;
   }
 
-  /** Milliseconds until something that is sent now arrives. */
+  /** Milliseconds until bytes that are sent now arrive. */
   delay(): number {
     const { least, most, late, latest } = this.#weather;
     const span = this.#random.chance(late) ? latest : most;
     return Math.max(0, this.#cutUntil - this.#world.now) + least + this.#random.next() * (span - least);
   }
 
-  /** Nothing passes for so long; TCP sends it again then. */
+  /** Cuts the network for so long; after that TCP sends the bytes again. */
   cut(ms: number): void {
     this.#cutUntil = Math.max(this.#cutUntil, this.#world.now + ms);
   }
 
-  /** When a segment that arrives now does so, if the network is cut. */
+  /** Until when the network is cut: bytes that would arrive before arrive then. */
   get cutUntil(): number {
     return this.#cutUntil;
   }
@@ -70,7 +72,7 @@ export class ClientNetwork {
     this.#cutUntil = 0;
   }
 
-  /** Drops connections, those that `which` picks by their number; they are made again. */
+  /** Drops the connections that `which` picks by their number; they are made again. */
   drop(which: (index: number) => boolean): void {
     const dropped = [...this.link.connections].filter((_, index) => which(index));
     for (const connection of dropped) {
@@ -85,14 +87,14 @@ export class ClientNetwork {
     }
   }
 
-  /** The server goes: all connections are dropped, and none can be made. */
+  /** The server goes: all connections are dropped, and no new one can be made. */
   lose(): void {
     for (const wire of this.#wires.values()) wire.close();
     this.#lives++;
     this.#machine.receive(() => this.link.cut());
   }
 
-  /** The server is there again; each client finds that at another time. */
+  /** The server is back; each client finds that at another time. */
   find(): void {
     const life = this.#lives;
     this.#machine.clock.after(this.#random.next() * 4 * RECONNECT, () => {
@@ -104,7 +106,7 @@ export class ClientNetwork {
     this.#machine.receive(callback);
   }
 
-  /** Of what is on its way when a connection is lost the first part arrives, in its time or later. */
+  /** When a connection is lost, the first part of the bytes on their way arrives, in time or later. */
   loseBytes(segments: readonly Segment[]): void {
     const kept = this.#random.below(segments.length + 1);
     const late = this.#random.chance(0.5) ? this.#random.next() * LATEST : 0;
@@ -119,10 +121,10 @@ export class ClientNetwork {
 class SimulatedWire implements Wire {
   readonly #world: World;
   readonly #network: ClientNetwork;
-  /** On their way to the server. */
+  /** The bytes on their way to the server. */
   readonly #segments = new Set<Segment>();
   #isOpen = true;
-  /** When the last of each direction arrives. */
+  /** When the last bytes of each direction arrive. */
   #atServer = 0;
   #atClient = 0;
 

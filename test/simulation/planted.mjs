@@ -3,14 +3,14 @@
  *
  * @typedef {object} Planted
  * @property {string} kind of schedules
- * @property {number} seed from which on it is looked for: a few schedules find it
- * @property {true} [tellsByHistory] its histories alone show it: they are not linearizable
+ * @property {number} seed at which the search for the mistake begins: a few schedules from there find it
+ * @property {true} [tellsByHistory] the histories alone show the mistake: they are not linearizable
  * @property {import("./run.mjs").Edit[]} edits
  */
 
 /** @type {Record<string, Planted>} */
 export const PLANTED = {
-  // The release deletes the lock without asking whose it is by now.
+  // The release deletes the lock without checking its owner.
   "frees others": {
     kind: "lock",
     seed: 18,
@@ -24,7 +24,7 @@ export const PLANTED = {
     ],
   },
 
-  // The lock is granted to whoever asks.
+  // Every call is granted the lock.
   "grants what is held": {
     kind: "lock",
     seed: 1,
@@ -38,7 +38,7 @@ export const PLANTED = {
     ],
   },
 
-  // A call that was given up leaves no tombstone: its command may come late, and takes the lock for nobody.
+  // A call that was given up leaves no tombstone, so its late command takes the lock for no owner.
   "no tombstone": {
     kind: "lock",
     seed: 5322,
@@ -51,7 +51,7 @@ export const PLANTED = {
     ],
   },
 
-  // The renewal does not look whose lock it is, and tells its owner that all is well.
+  // The renewal does not check the owner, and tells it that all is well.
   "renews what is not there": {
     kind: "lock",
     seed: 5089,
@@ -64,7 +64,7 @@ export const PLANTED = {
     ],
   },
 
-  // A reader looks whether the lock is there, and not for what.
+  // A reader checks whether the lock is held, but not in which mode.
   "reads beside a writer": {
     kind: "readwrite",
     seed: 1,
@@ -72,14 +72,14 @@ export const PLANTED = {
     edits: [{ script: "read/acquire", from: "if mode ~= 'read' then", to: "if not mode then" }],
   },
 
-  // The counter of tokens starts from 1 when the server has forgotten it.
+  // The counter of tokens starts from 1 if the server has lost it.
   "tokens from one": {
     kind: "fenced",
     seed: 55,
     edits: [{ from: "if token < floor then", to: "if false then" }],
   },
 
-  // The counter of tokens is read, and stays where it is.
+  // The counter of tokens is read, but not raised.
   "tokens that stay": {
     kind: "fenced",
     seed: 1,
@@ -90,7 +90,7 @@ export const PLANTED = {
     ],
   },
 
-  // A semaphore gives one permit more than it has.
+  // A semaphore grants one permit more than it has.
   "a permit too many": {
     kind: "semaphore",
     seed: 2,
@@ -104,14 +104,14 @@ export const PLANTED = {
     ],
   },
 
-  // A call on a semaphore that is sent again counts again.
+  // A call on a semaphore that is sent again counts twice.
   "counts twice": {
     kind: "semaphore",
     seed: 11,
     edits: [{ script: "semaphore/acquire", from: "if earlier then", to: "if false then" }],
   },
 
-  // Whoever finds the lock free takes it, queue or not.
+  // A call that finds the lock free takes it, even if there is a queue.
   barges: {
     kind: "fair",
     seed: 8,
@@ -124,7 +124,7 @@ export const PLANTED = {
     ],
   },
 
-  // The lease counts from the reply, and not from when its command was sent.
+  // The lease counts from the reply, instead of from the moment when its command was sent.
   "deadline from the reply": {
     kind: "lock",
     seed: 22,
@@ -138,7 +138,7 @@ export const PLANTED = {
     ],
   },
 
-  // Nobody is told of a loss.
+  // The loss of a hold is not reported.
   "silent loss": {
     kind: "lock",
     seed: 18,
@@ -151,7 +151,7 @@ export const PLANTED = {
     ],
   },
 
-  // A nested call is granted although all that its owner had was lost while its answer was on its way.
+  // A nested call is granted, although its owner's holds were lost while the answer was on its way.
   "nested in what is lost": {
     kind: "lock",
     seed: 898,
@@ -164,7 +164,7 @@ export const PLANTED = {
     ],
   },
 
-  // What a call got that was given up stays with the server.
+  // The grant of a call that was given up stays on the server.
   "nothing is undone": {
     kind: "lock",
     seed: 3,

@@ -1,4 +1,4 @@
-/** One client of a simulation: a process with a real `LockClient` for each server, and what its users have of it. */
+/** One client of a simulation: a process with a real `LockClient` for each server, and the holds of its users. */
 import { AsyncResource } from "node:async_hooks";
 import { INTERNALS } from "../../src/client-options.js";
 import { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
@@ -19,43 +19,43 @@ import type { Schedule, Take } from "./schedule.js";
 import { Machine, type World } from "./world.js";
 
 export const NAME = "job";
-/** Of the locks that a MultiLock has as members. */
+/** The names of the locks that a MultiLock can have as members. */
 export const MEMBERS = ["a", "b", "c"] as const;
 
 /** A call that takes something. Times are those of the world. */
 export interface Call {
   readonly step: Take;
   readonly process: Process;
-  /** Calls of one owner nest. */
+  /** The owner; calls of one owner nest. */
   readonly whose: string;
   readonly invoked: number;
   settled?: number;
   outcome?: "granted" | "refused" | "failed";
-  /** Of the error that it failed with. */
+  /** The code of its error. */
   code?: string | undefined;
 }
 
-/** What a call was granted, until it is given back. */
+/** A granted hold or permit, until it is given back. */
 export interface Stay {
   readonly call: Call;
   readonly granted: number;
-  /** Of a lock. */
+  /** The hold, for a lock. */
   readonly hold?: Hold | undefined;
   readonly giveBack: () => Promise<void>;
-  /** Fencing. */
+  /** The fencing token, if there is one. */
   readonly token?: bigint | undefined;
   /** Whether the process may believe that it has it. */
   readonly isHeld: () => boolean;
-  /** When its process was last seen to believe in it. */
+  /** When its process was last seen to believe that. */
   heldUntil: number;
-  /** When giving back was called. */
+  /** When the process began to give it back. */
   leftAt?: number;
-  /** When it has settled; `isDone`: without an error. */
+  /** When that call has settled; `isDone`: without an error. */
   overAt?: number;
   isDone?: boolean;
 }
 
-/** What locks of all kinds have in common here. */
+/** The methods of locks of all kinds that are used here. */
 type Face = Pick<ReturnType<LockClient["getLock"]>, "lock" | "tryLock">;
 
 export class Process {
@@ -64,7 +64,7 @@ export class Process {
   readonly networks: readonly ClientNetwork[];
   readonly clients: readonly LockClient[];
   readonly #world: World;
-  /** By their numbers. */
+  /** The owners by their numbers. */
   readonly #owners = new Map<number, Owner>();
 
   constructor(world: World, servers: readonly MemoryServer[], schedule: Schedule, index: number) {
@@ -92,7 +92,7 @@ export class Process {
     return this.clients[0] as LockClient;
   }
 
-  /** Runs a task of its users, in an async context of its own. */
+  /** Runs a task of a user, in an async context of its own. */
   run(task: () => Promise<void>): Promise<void> {
     return new AsyncResource("task").runInAsyncScope(task);
   }
@@ -103,7 +103,7 @@ export class Process {
     return known;
   }
 
-  /** What the call of a step is granted; undefined if it stayed with others. */
+  /** The grant for the call of a step; undefined if it was not granted. */
   async take(schedule: Schedule, call: Call): Promise<Stay | undefined> {
     const { step } = call;
     const { clock } = this.machine;
@@ -148,12 +148,14 @@ export class Process {
         ? await semaphore.acquire({ lease, signal })
         : await semaphore.tryAcquire(wait, lease, { signal });
     if (id === null) return undefined;
-    // From when its command was sent, which nobody tells.
+    // Counted from the call, because it is not known when the command was sent.
     const until = lease === undefined ? Number.POSITIVE_INFINITY : begun + lease * 0.99 - 2;
     return this.#stay(call, this.#keeps(id, until), () => semaphore.release(id));
   }
 
-  /** Whether a permit is kept: until its lease is over, or the event `lost`. While its process stalls nobody can be told. */
+  /**
+   * Whether a permit is kept: until its lease is over, or the event `lost`; a stalled process cannot be told of a loss.
+   */
   #keeps(id: string, until: number): () => boolean {
     const { machine, client } = this;
     let isLost = false;
@@ -176,7 +178,7 @@ export class Process {
     return shared ? lock.readLock() : lock.writeLock();
   }
 
-  /** Takes a lock as the step says; undefined if it stayed with others. */
+  /** Takes a lock as the step says; undefined if it was not granted. */
   async #lock(schedule: Schedule, step: Take, signal: AbortSignal | undefined): Promise<Hold | undefined> {
     const { owner, wait, lease } = step;
     const face = this.#face(schedule, step);

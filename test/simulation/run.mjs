@@ -12,23 +12,23 @@ export const KINDS = ["lock", "fair", "fenced", "readwrite", "semaphore", "permi
 const HERE = new URL(".", import.meta.url);
 const path = (name) => fileURLToPath(new URL(name, HERE));
 
-/** Of this process alone: others may bundle at the same time. */
+/** A folder of this process alone, because other processes may bundle at the same time. */
 const BUNDLES = mkdtempSync(join(tmpdir(), "holdfast-simulation-"));
 process.on("exit", () => rmSync(BUNDLES, { recursive: true, force: true }));
 
 /**
- * A mistake: a text that is found once is another one.
+ * A mistake: a text that must be found once, and its replacement.
  *
  * @typedef {object} Edit
- * @property {string} [script] as its Lua file is named; without one, all that scripts share
- * @property {string} [file] of the client
+ * @property {string} [script] the name of its Lua file; without a script, the part that all scripts share
+ * @property {string} [file] a file of the client
  * @property {string} from
  * @property {string} to
  */
 
 const SCRIPTS = "src/scripts/generated.ts";
 
-/** Bundles what a process runs, with these mistakes in it. */
+/** Bundles the program of a process, with these mistakes in it. */
 export async function bundle(name = "right", edits = [], entry = "simulation-worker.ts") {
   const outfile = join(BUNDLES, `${name.replaceAll(" ", "-")}.cjs`);
   const files = grouped(edits);
@@ -81,7 +81,7 @@ function planted(text, { script, from, to }) {
   return text.slice(0, begin) + parts.join(to) + text.slice(end);
 }
 
-/** Plays schedules in processes, and tells what failed. `job.isShort`: a process ends with its first failure. */
+/** Plays schedules in processes, and returns the failures. `job.isShort`: a process ends with its first failure. */
 export async function simulate(file, job, processes = availableParallelism()) {
   const findings = [];
   const total = { played: 0, calls: 0, granted: 0, operations: 0, states: 0, hashes: [] };

@@ -1,11 +1,11 @@
-/** What happens in a simulation: steps that one seed decides. A schedule without some of its steps is one, too. */
+/** The steps of a simulation, which one seed decides. A schedule without some of its steps is a schedule, too. */
 import { Random } from "../support/random.js";
 
 export const KINDS = ["lock", "fair", "fenced", "readwrite", "semaphore", "permits", "multi", "red"] as const;
 
 export type Kind = (typeof KINDS)[number];
 
-/** Milliseconds that bytes travel one way: `least` to `most`, and of a share `late` up to `latest`. */
+/** Milliseconds that bytes travel one way: `least` to `most`, and up to `latest` for a share `late` of them. */
 export interface Weather {
   readonly least: number;
   readonly most: number;
@@ -18,21 +18,21 @@ export interface Take {
   readonly do: "take";
   readonly at: number;
   readonly client: number;
-  /** An owner of this client, whose calls nest; absent: a bare call. */
+  /** The number of an owner of this client, whose calls nest; absent: a bare call. */
   readonly owner?: number;
-  /** Of a read-write lock. */
+  /** For a read-write lock: whether it reads. */
   readonly shared?: boolean;
-  /** Of a MultiLock: which locks. */
+  /** For a MultiLock: its locks. */
   readonly members?: readonly number[];
   /** How long it may wait; 0: one try; absent: for ever. */
   readonly wait?: number;
   readonly lease?: number;
   readonly keep: number;
-  /** After half of its time it is extended by so much. */
+  /** After half of its time the hold is extended by this lease. */
   readonly extend?: number;
-  /** The signal of the call aborts after so long. */
+  /** The signal of the call aborts after this time. */
   readonly abort?: number;
-  /** It is looked at by its signal, too. */
+  /** Whether the hold's signal is watched, too. */
   readonly watched?: boolean;
 }
 
@@ -41,13 +41,13 @@ export type Fault =
   | { readonly do: "drop"; readonly at: number; readonly client: number; readonly which: number }
   /** Nothing passes between client and server. */
   | { readonly do: "cut"; readonly at: number; readonly client: number; readonly for: number }
-  /** The event loop of a client stands. */
+  /** The event loop of a client stands still. */
   | { readonly do: "stall"; readonly at: number; readonly client: number; readonly for: number }
   /** A client goes silent for ever. */
   | { readonly do: "crash"; readonly at: number; readonly client: number }
   /** The server goes and comes back, with its data or without. */
   | { readonly do: "restart"; readonly at: number; readonly for: number; readonly keeps: boolean }
-  /** A replica takes over that lacks what was last. */
+  /** A replica takes over that lacks the latest writes. */
   | { readonly do: "failover"; readonly at: number; readonly for: number; readonly lag: number };
 
 export type Step = Take | Fault;
@@ -61,7 +61,7 @@ export interface Schedule {
   readonly watchdogTimeout: number;
   readonly pollCap: number;
   readonly commandTimeout: number;
-  /** Of a semaphore. */
+  /** The permits of a semaphore. */
   readonly permits: number;
   readonly steps: readonly Step[];
 }
@@ -72,7 +72,7 @@ const WEATHERS: readonly Weather[] = [
   { least: 1, most: 30, late: 0.05, latest: 400 },
 ];
 
-/** How fast a clock may be wrong: half of the drift that is the default. */
+/** By how much the rate of a clock may be wrong: half of the default drift. */
 const DRIFT = 0.005;
 
 export function makeSchedule(kind: Kind, seed: number): Schedule {
@@ -82,7 +82,7 @@ export function makeSchedule(kind: Kind, seed: number): Schedule {
   const watchdogTimeout = random.pick([600, 3_000, 30_000]);
   const steps: Step[] = [];
   for (let i = 5 + random.below(10); i > 0; i--) steps.push(makeTake(random, kind, clients, span));
-  // A number that is lost has to be set anew, by whoever knows it.
+  // Not for semaphores: a lost number would have to be set again, by a program that knows it.
   const isLossy = kind !== "semaphore" && kind !== "permits" && random.chance(0.1);
   for (let i = random.below(5); i > 0; i--) steps.push(makeFault(random, clients, span, isLossy));
   return {

@@ -1,16 +1,16 @@
-/** What a server has, read past all clients. */
+/** The state of a server, read past all clients. */
 import { NAME } from "./process.js";
 import type { Simulation } from "./simulation.js";
 import { EPOCH } from "./world.js";
 
-/** Of the permits that are out. */
+/** The key of the leases of permits in use. */
 export const LEASES: string = `{${NAME}}:timeout`;
 
 export function isNumber({ schedule }: Simulation): boolean {
   return schedule.kind === "semaphore" || schedule.kind === "permits";
 }
 
-/** Those whose leases have ended are counted by the next one who looks. */
+/** The number of free permits, with those whose leases have ended: the next call frees these. */
 export function permitsFree({ servers, world }: Simulation): number {
   const [{ keys } = {}] = servers;
   const ended = [...(keys?.get(LEASES, "zset") ?? [])].filter(([, at]) => at <= EPOCH + world.now);

@@ -1,4 +1,7 @@
-/** Finds a short schedule that fails as a long one did: delta debugging (Zeller and Hildebrandt, 2002), by dropping parts of it. */
+/**
+ * Finds a short schedule that fails like a long one: delta debugging (Zeller and Hildebrandt, 2002), by removing parts
+ * of the schedule.
+ */
 import type { Schedule, Step } from "./schedule.js";
 
 /** Two failures are alike if they differ in numbers only. */
@@ -6,7 +9,7 @@ function kindOf(failure: string | undefined): string | undefined {
   return failure?.replace(/\d+(\.\d+)?/g, "");
 }
 
-/** `fails`: plays a schedule and tells what was wrong. */
+/** `fails`: plays a schedule and returns its failure. */
 export async function shrink(
   schedule: Schedule,
   fails: (schedule: Schedule) => Promise<string | undefined>,

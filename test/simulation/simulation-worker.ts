@@ -1,4 +1,4 @@
-/** The part of a simulation that is bundled and run in a process: plays schedules by their seeds, or one that is given. */
+/** The bundled part of a simulation, run in a process: plays schedules by their seeds, or a given one. */
 import { Random } from "../support/random.js";
 import { KINDS, type Kind, makeSchedule, type Schedule } from "./schedule.js";
 import { shrink } from "./shrink.js";
@@ -7,14 +7,14 @@ import { type Manner, type Outcome, Simulation } from "./simulation.js";
 export interface Job {
   readonly seed: number;
   readonly schedules: number;
-  /** Of that many processes this one is the n-th. */
+  /** The number of processes, and the number of this one. */
   readonly parts: number;
   readonly part: number;
   readonly kind?: Kind;
   readonly replay?: Schedule;
-  /** It ends with the first failure, which is not shrunk. */
+  /** The process ends with the first failure, which is not shrunk. */
   readonly isShort?: boolean;
-  /** Nothing is checked but whether histories are linearizable. */
+  /** The only check is whether histories are linearizable. */
   readonly onlyHistory?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Simulated schedules of all kinds, the same ones in each run: `npm run simulate` plays others, and as many as you like. What fails is
- * printed with its seed, and its shortest schedule.
+ * Simulated schedules of all kinds, the same in each run; `npm run simulate` plays others, as many as you like. A
+ * failure is printed with its seed, and its shortest schedule.
  */
 import { expect, test } from "vitest";
 import { PATIENCE } from "../support/index.js";
@@ -9,7 +9,7 @@ import { bundle, KINDS, simulate } from "./run.mjs";
 
 const SCHEDULES = Number(process.env.HOLDFAST_SCHEDULES ?? 20_000);
 
-/** Milliseconds that a schedule takes on a busy machine: it only bounds. */
+/** Milliseconds of a schedule on a busy machine; only a limit. */
 const SLOW = 200;
 
 const right = await bundle();
@@ -23,9 +23,9 @@ test(
     });
     expect(findings).toEqual([]);
     expect(played).toBe(SCHEDULES);
-    // Not all of them failed to get anything.
+    // At least some of the calls were granted.
     expect(granted).toBeGreaterThan(SCHEDULES);
-    // And all of that is in the histories which are linearizable.
+    // The linearizable histories have all of these operations.
     expect(operations).toBeGreaterThan(granted);
   },
   4 * PATIENCE + SLOW * SCHEDULES,

@@ -1,6 +1,6 @@
 /**
- * Plays a schedule: real clients and the real Lua in virtual time. One seed decides all, so a schedule happens the same way each time
- * (deterministic simulation, as FoundationDB and TigerBeetle test).
+ * Plays a schedule: real clients and the real Lua in virtual time. One seed decides everything, so a schedule happens
+ * in the same way each time (deterministic simulation, as FoundationDB and TigerBeetle test).
  */
 import type { Keyspace } from "../../src/entries/testing/keyspace.js";
 import type { MemoryServer } from "../../src/entries/testing/memory-server.js";
@@ -13,30 +13,30 @@ import { type Call, NAME, Process, type Stay } from "./process.js";
 import type { Fault, Schedule, Take } from "./schedule.js";
 import { ServerClock, World } from "./world.js";
 
-/** Milliseconds for which calls that never end are waited for, after all that may hold them up. */
+/** Milliseconds to wait for calls that never end, after everything that may hold them up. */
 const PATIENCE = 60_000;
-/** Milliseconds after which the last marker has lapsed. */
+/** Milliseconds after which the last marker has expired. */
 const MARKERS = 62_000;
 /** Milliseconds that a client may take to close. */
 const CLOSING = 60_000;
 
 export interface Outcome {
-  /** What was wrong; the first one. */
+  /** The first failure. */
   readonly failure: string | undefined;
-  /** Of everything that happened. */
+  /** The hash of everything that happened. */
   readonly hash: string;
   readonly lines: readonly string[] | undefined;
   readonly calls: number;
   readonly granted: number;
-  /** Operations of its history, and states that were searched to put them in order. */
+  /** The operations of the history, and the states that were searched to put them in order. */
   readonly operations: number;
   readonly states: number;
 }
 
 export interface Manner {
-  /** Its journal is to be read. */
+  /** Whether the journal will be read. */
   readonly isRead?: boolean;
-  /** Nothing is checked but whether its history is linearizable. */
+  /** The only check is whether the history is linearizable. */
   readonly onlyHistory?: boolean | undefined;
 }
 
@@ -47,16 +47,16 @@ export class Simulation {
   readonly processes: readonly Process[];
   readonly calls: Call[] = [];
   readonly stays: Stay[] = [];
-  /** When data was lost. */
+  /** The moments at which data was lost. */
   readonly losses: number[] = [];
-  /** No fault is still at work after that. */
+  /** After this time no fault is at work. */
   faultsEnd = 0;
   failure: string | undefined;
   readonly #journal: Journal;
   readonly #checks = new Checks(this);
   readonly #onlyHistory: boolean;
   #unsettled = 0;
-  /** The first server is there again, if outages overlap. */
+  /** When the first server is back, also if outages overlap. */
   #awayUntil = 0;
 
   constructor(schedule: Schedule, { isRead = false, onlyHistory = false }: Manner = {}) {
@@ -102,7 +102,7 @@ export class Simulation {
     return { failure, hash, lines: this.#journal.lines, calls, granted, operations, states };
   }
 
-  /** Whether the other checks have still to say something. */
+  /** Whether the other checks are still needed. */
   get #isWanted(): boolean {
     return !this.#onlyHistory && this.failure === undefined;
   }
@@ -141,7 +141,7 @@ export class Simulation {
     const isOver = () => {
       this.#unsettled--;
     };
-    // That of a process which has died by then never begins.
+    // The task of a process that is dead by then never begins.
     void process.machine.clock.after(
       step.at,
       () => void process.run(() => this.#take(process, step)).then(isOver),
@@ -184,7 +184,7 @@ export class Simulation {
     const planned = schedule.steps.filter(
       (step) => step.do === "take" && step.client === process.index,
     ).length;
-    // Tasks that have ended: they settled, and gave back what they had.
+    // Tasks that have ended: they settled, and gave back their holds.
     const over = begun.filter((call) => this.#isOver(call, stays)).length;
     this.#unsettled -= planned - over;
     this.tell(`process ${process.index} is dead with ${planned - over} tasks at ${world.now}`);
@@ -196,7 +196,7 @@ export class Simulation {
     return stay === undefined || stay.overAt !== undefined;
   }
 
-  /** The server goes, all data with it but for what `keys` tells. */
+  /** The server goes, and its data with it, except what `keys` returns. */
   #goAway(ms: number, keys: (() => Keyspace) | undefined): void {
     const [server] = this.servers;
     for (const { networks } of this.processes) networks[0]?.lose();

@@ -1,31 +1,36 @@
-/** Virtual time: events in their order, each of which is over before the next one begins. No clock and no timer of Node takes part. */
+/**
+ * Virtual time: events in their order; each is over before the next one begins. Node's clocks and timers take no part.
+ */
 import type { Clock } from "../../src/base/clock.js";
 import { TestClock } from "../../src/entries/testing/clock.js";
 
 /** Epoch milliseconds at which each simulation begins. */
 export const EPOCH = 1_700_000_000_000;
 
-/** Milliseconds of the shortest time that passes: a number cannot tell less from none, and a timer of none would come for ever. */
+/**
+ * The shortest step of time, in milliseconds: with a smaller one the time would not change, and a timer would fire for
+ * ever.
+ */
 const SHORTEST = 0.001;
 
 interface Event {
   readonly at: number;
-  /** Of two at the same time the one that was made first comes first. */
+  /** Of two events at the same time, the one that was added first comes first. */
   readonly serial: number;
-  /** Undefined once it is cancelled. */
+  /** Undefined after a cancellation. */
   run: (() => void) | undefined;
 }
 
 export class World {
-  /** Milliseconds since it began. */
+  /** Milliseconds since the beginning. */
   now = 0;
-  /** Called after each event, when everything has been done that it set off. */
+  /** Called after each event, when everything that it caused is done. */
   onRest: () => void = () => {};
   #serial = 0;
   /** A binary heap. */
   readonly #events: Event[] = [];
 
-  /** Runs something at a time that is not over. Returns the way to cancel it. */
+  /** Runs something at `time`, or now if that is past. Returns a function that cancels it. */
   at(time: number, run: () => void): () => void {
     const event: Event = { at: Math.max(time, this.now), serial: this.#serial++, run };
     const events = this.#events;
@@ -42,7 +47,7 @@ export class World {
     };
   }
 
-  /** Lets time pass up to `end`, or until `isOver` says so. */
+  /** Lets time pass up to `end`, or until `isOver`. */
   async runUntil(end: number, isOver: () => boolean = () => false): Promise<void> {
     while (!isOver()) {
       const next = this.#events[0];
@@ -80,7 +85,7 @@ function isBefore(a: Event, b: Event): boolean {
   return a.at < b.at || (a.at === b.at && a.serial < b.serial);
 }
 
-/** Resolves when all microtasks have run, and what is set off by `setImmediate`. */
+/** Resolves when all microtasks and `setImmediate` callbacks have run. */
 function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -104,22 +109,24 @@ export class ServerClock extends TestClock {
 }
 
 /**
- * A process: its clock, which may run a little fast or slow, and its event loop, which may stall for a while or for ever. After a
- * stall what has arrived is read before timers fire, as `systemClock` sees to it.
+ * A process: its clock, which may run a little fast or slow, and its event loop, which may stall for a while or for
+ * ever. After a stall, arrived messages are read before timers fire, as `systemClock` does it.
  */
 export class Machine {
   readonly clock: Clock;
   readonly #world: World;
-  /** Its event loop stands until then. */
+  /** The event loop stands still until then. */
   #stalledUntil = 0;
   /** How often it has stalled. */
   stalls = 0;
-  /** Timers end at whole milliseconds of the world and this part of one, as those of Node; absent: when they are due. */
+  /**
+   * Timers end at whole milliseconds of the world plus this fraction, like Node's; absent: exactly when they are due.
+   */
   phase: number | undefined;
   #arrived: (() => void)[] = [];
   #due: (() => void)[] = [];
 
-  /** `rate`: milliseconds of its clock in one of the world. */
+  /** `rate`: milliseconds of its clock in one millisecond of the world. */
   constructor(world: World, rate: number) {
     this.#world = world;
     this.clock = {
@@ -156,14 +163,14 @@ export class Machine {
     return new Promise((resolve) => void this.clock.after(ms, resolve));
   }
 
-  /** Infinity: it dies, silently. */
+  /** Stalls the event loop; with Infinity the process dies silently. */
   stall(ms: number): void {
     this.stalls++;
     this.#stalledUntil = Math.max(this.#stalledUntil, this.#world.now + ms);
     if (!this.isDead) this.#world.at(this.#stalledUntil, () => this.#resume());
   }
 
-  /** Lets it do what it has left, when nobody looks at it any more. */
+  /** Lets a dead process do its remaining work, when no check looks at it any more. */
   revive(): void {
     this.#stalledUntil = 0;
     this.#resume();
@@ -181,7 +188,7 @@ export class Machine {
   #resume(): void {
     if (this.isStalled) return;
     const work = [...this.#arrived.splice(0), ...this.#due.splice(0)];
-    // Each has its own turn of the event loop.
+    // Each callback has its own turn of the event loop.
     for (const callback of work) this.#world.at(this.#world.now, () => this.receive(callback));
   }
 }

@@ -1,19 +1,19 @@
 /**
- * What semaphores and latches have in common for the model: calls that wait until there is something for them, the
- * reasons for which one may end, and that none is left asleep.
+ * What semaphores and latches have in common for the model: calls that wait for something, the reasons for which a call
+ * may end, and that no call is left asleep.
  */
 import { Violation } from "../parties.js";
 import { POLL_CAP } from "../world.js";
 
-/** A waiter that comes back by itself may be that much later than it meant to. */
+/** A waiter that wakes by itself may be that much later than it planned. */
 const JITTER = 60;
 
-/** A term on the server is that inexact: milliseconds, and what the machine adds. */
+/** The precision of a time on the server, in milliseconds; the machine may add to it. */
 const SLACK = 50;
 
 export interface Time {
   readonly now: number;
-  /** The longest real time for which the server's clock went on by itself, in milliseconds. */
+  /** The longest real time for which the server's clock ran on its own, in milliseconds. */
   readonly lag: number;
 }
 
@@ -33,7 +33,7 @@ export abstract class Calls<C extends Call> {
   hasty = false;
   /** The client whose timers stand still. */
   late: number | undefined;
-  /** Until then there may be something that nobody takes, since it was announced to nobody. */
+  /** Until then something may be free while calls wait, because no message told of it. */
   #quietUntil = 0;
   readonly #time: Time;
 
@@ -44,19 +44,19 @@ export abstract class Calls<C extends Call> {
   /** Whether there is what the call wants. */
   protected abstract has(call: C): boolean;
 
-  /** Whether a call may have found it, when it was answered only now. */
+  /** Whether a call that is answered only now may have found what it wants. */
   protected mightHave(call: C): boolean {
     return this.has(call);
   }
 
-  /** Whether `first`, which came first to the same client, may keep `call` waiting. */
+  /** Whether the earlier call `first` of the same client may keep `call` waiting. */
   protected abstract holdsUp(first: C, call: C): boolean;
 
   get now(): number {
     return this.#time.now;
   }
 
-  /** How inexact a term on the server may be: milliseconds. */
+  /** How imprecise a time on the server may be, in milliseconds. */
   get slack(): number {
     return SLACK + this.#time.lag;
   }
@@ -65,7 +65,7 @@ export abstract class Calls<C extends Call> {
     return this.calls.filter(({ pending }) => pending);
   }
 
-  /** Moments near which nobody should look: what happens there may have happened or not. */
+  /** Moments near which no check is made, because something due then may or may not have happened. */
   get moments(): number[] {
     return [...this.waiting.map(({ begun, wait }) => begun + wait), this.#quietUntil];
   }
@@ -75,7 +75,7 @@ export abstract class Calls<C extends Call> {
     return call;
   }
 
-  /** Something has come that was announced to nobody: whoever waits for it looks by itself. */
+  /** Something became free without a message: its waiters find it by themselves. */
   quiet(since: number = this.now): void {
     this.#quietUntil = Math.max(this.#quietUntil, since + POLL_CAP + JITTER);
   }
@@ -92,13 +92,13 @@ export abstract class Calls<C extends Call> {
     if (first && call.wait > 0) throw new Violation(`granted before ${this.nameOf(first)}`);
   }
 
-  /** A call came to nothing: `outcome` is `nothing`, or says why. */
+  /** A call was not granted: `outcome` is `nothing`, or the reason. */
   ended(call: C, outcome: string): void {
     this.#over(call);
     if (!this.#mayEnd(call, outcome)) throw new Violation(`${outcome} without a reason`);
   }
 
-  /** Nothing happens any more until time passes: who has to have been answered by now? */
+  /** Called when nothing happens until time passes: checks that the calls were answered that must have been. */
   rest(): void {
     for (const call of this.waiting) {
       const name = this.nameOf(call);
@@ -118,7 +118,7 @@ export abstract class Calls<C extends Call> {
     return !this.#before(call).some((first) => this.holdsUp(first, call));
   }
 
-  /** Those of the same client that came before it and wait. */
+  /** The earlier calls of the same client that still wait. */
   #before(call: C): C[] {
     const { client } = call;
     const earlier = this.calls.slice(0, this.calls.indexOf(call));
@@ -130,7 +130,7 @@ export abstract class Calls<C extends Call> {
     if (outcome === "CLIENT_CLOSED") return this.closed.has(call.client);
     if (outcome !== "nothing") return false;
     if (call.wait > 0) return this.#isOverdue(call);
-    // A single try. What it met among other calls of the same moment cannot be told.
+    // A single try. It is not known which other calls of the same moment it met.
     return this.hasty || !this.has(call);
   }
 

@@ -9,12 +9,12 @@ import type { Call, Calls } from "./calls.js";
 import { ABORTED, codeOf, Protocol } from "./protocol.js";
 import type { CommonStep, Hasty } from "./steps.js";
 
-/** Milliseconds kept free before and after each moment at which something is due. */
+/** Milliseconds without an action before and after each moment at which something is due. */
 const CLEARANCE = 100;
-/** What helps to count once is gone after so long: milliseconds. */
+/** Milliseconds after which the markers that make calls count once are gone. */
 const LONGEST_MARK = 60_000;
 
-/** What the library answers a call that waits: something, or that there was nothing. */
+/** The library's answer to a call that waits: what it got, or that there was nothing. */
 export type Granted = boolean | string;
 
 /** A kind of synchronizer: its histories, and how one is run. */
@@ -33,7 +33,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
   protected abstract readonly model: Calls<C>;
   /** Keys that may be without TTL. */
   protected abstract readonly lasting: readonly string[];
-  /** Calls that may follow each other in one tick. */
+  /** Calls that may share a tick. */
   protected abstract readonly quick: readonly string[];
   readonly #proxy: FaultProxy;
   readonly #controllers = new Map<C, AbortController>();
@@ -41,7 +41,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
   readonly #disarm: (() => void)[] = [];
   #unanswered = 0;
   #checks = 0;
-  /** What is sent is no step's. */
+  /** Whether the present commands are those of a check, and not of a step. */
   #looking = false;
 
   constructor(world: World, name: string, proxy: FaultProxy) {
@@ -56,15 +56,15 @@ export abstract class Course<C extends Call, S extends { do: string }>
     });
   }
 
-  /** A call of this kind. False if there is nothing that the step could be about. */
+  /** A call of this kind. Returns false if there is nothing that the step could be about. */
   protected abstract act(step: S): boolean | Promise<boolean>;
-  /** The keys are gone. */
+  /** The keys are lost. */
   protected abstract vanish(): void;
-  /** What the server and the library say at rest, where it is not what the model says. */
+  /** Where the server and the library at rest report something else than the model. */
   protected abstract differences(turn: number): Promise<string[]>;
-  /** A client is about to be closed: what it has is given back. */
+  /** Called before a client is closed: what it has is given back. */
   protected closing(_client: number): void {}
-  /** Before the end: what the history has is given back. */
+  /** Called before the end: what the history has is given back. */
   protected ending(): void {}
 
   /** @throws Violation if the library does what the model does not allow */
@@ -82,7 +82,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
     await this.#end();
   }
 
-  /** False if there is nothing that the step could be about. */
+  /** Returns false if there is nothing that the step could be about. */
   async #take(step: S | CommonStep): Promise<boolean> {
     const common = step as CommonStep;
     switch (common.do) {
@@ -111,7 +111,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
     }
   }
 
-  /** Makes a call that may have to wait, and tells the model what comes of it. */
+  /** Makes a call that may have to wait, and tells the model its outcome. */
   protected call(what: string, call: C, made: (signal: AbortSignal) => Promise<Granted>): void {
     const controller = new AbortController();
     this.#controllers.set(this.model.ask(call), controller);
@@ -139,7 +139,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
     this.model.granted(call);
   }
 
-  /** Makes a call that has to be answered before the next rest, and in one of these ways. */
+  /** Makes a call that must be answered before the next rest, with one of these outcomes. */
   protected expect(what: string, call: Promise<unknown>, ...expected: readonly unknown[]): true {
     this.#unanswered++;
     this.note(what);
@@ -156,7 +156,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
     return true;
   }
 
-  /** A client that is open, if possible this one. */
+  /** An open client, if possible this one. */
   protected open(index: number): number | undefined {
     const open = this.world.inhabitants.flatMap(({ closed }, i) => (closed ? [] : [i]));
     return open.includes(index) ? index : open[0];
@@ -177,7 +177,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
   async #close(client: number): Promise<boolean> {
     const inhabitant = this.world.inhabitants[client] as Inhabitant;
     if (inhabitant.closed) return false;
-    // Not in the moment in which its own connection comes back.
+    // Not at the moment at which the client's own connection comes back.
     await this.world.rest();
     this.note(`client ${client}.close()`);
     this.model.closed.add(client);
@@ -208,7 +208,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
     return true;
   }
 
-  // What is found
+  // Checks
 
   protected async check(): Promise<void> {
     await this.world.rest();
@@ -227,7 +227,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
     this.throwViolation();
   }
 
-  /** Everything is given up, and nobody listens any more. */
+  /** Gives up all calls; no channel may have a listener then. */
   async #end(): Promise<void> {
     for (const disarm of this.#disarm) disarm();
     for (const call of this.model.waiting) this.#abort(call);

@@ -7,7 +7,7 @@ import { latches } from "./latch.js";
 import { permits } from "./permits.js";
 import { semaphores } from "./semaphore.js";
 
-/** What so many histories come across, or else they are not worth much. */
+/** Things that must happen in so many histories; otherwise the histories prove little. */
 const USUAL = ["granted", "waited", "nothing", "aborted", "CLIENT_CLOSED", "loseReply", "loseRequest"];
 
 function checkable<Step>(
@@ -20,7 +20,7 @@ function checkable<Step>(
     usual: [...USUAL, ...special],
     async check({ db, ...options }) {
       await using proxy = await startProxy(server, { record: false });
-      // A connection that was cut is back at once.
+      // A connection that was cut comes back at once.
       const connect = () => proxy.connect({ db, retryStrategy: () => 1 });
       const checked: Checked<Step> = { histories, begin: (world, name) => begin(world, name, proxy) };
       return await check(checked, { ...options, connect });

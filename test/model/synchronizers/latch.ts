@@ -10,7 +10,7 @@ import { type CommonStep, client, type Hasty, historiesOf, step } from "./steps.
 /** The count changes when a call is made. */
 class LatchModel extends Calls<Call> {
   count = 0;
-  /** Of an open latch, on their way: who looks meanwhile may find it open still. */
+  /** The number of unanswered settings of an open latch: a call may still find the latch open meanwhile. */
   #settings = 0;
 
   setting(answer: Promise<unknown>): void {
@@ -29,7 +29,7 @@ class LatchModel extends Calls<Call> {
     return this.count === 0 || this.#settings > 0;
   }
 
-  /** It opens for all. */
+  /** False, because the latch opens for all. */
   protected holdsUp(): boolean {
     return false;
   }
@@ -88,7 +88,7 @@ class LatchCourse extends Course<Call, Step> {
     this.model.count = Math.max(0, this.model.count - 1);
   }
 
-  /** As Redisson does it. */
+  /** Counts down as Redisson does. */
   async #foreign(): Promise<boolean> {
     if (this.model.count === 0) return false;
     this.note("another program counts down");

@@ -1,4 +1,4 @@
-/** Semaphores and latches that are wrong in one way each. */
+/** Mistakes in semaphores and latches, one at a time. */
 import {
   counterTrySet,
   latchCountDown,

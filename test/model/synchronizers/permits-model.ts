@@ -3,7 +3,7 @@ import { Violation } from "../parties.js";
 import { WATCHDOG } from "../world.js";
 import { type Call, Calls } from "./calls.js";
 
-/** How exact timers are: milliseconds. */
+/** The precision of timers, in milliseconds. */
 const MARGIN = 2;
 
 export interface PermitCall extends Call {
@@ -13,28 +13,28 @@ export interface PermitCall extends Call {
 
 export interface Permit {
   readonly id: string;
-  /** Who was granted it. */
+  /** The client that was granted the permit. */
   readonly client: number;
-  /** The watchdog keeps it. */
+  /** Whether the watchdog keeps the permit. */
   kept: boolean;
-  /** When it lapses on the server, as far as it is known. */
+  /** When the permit expires on the server, as far as that is known. */
   expires: number;
   state: "held" | "released" | "gone";
-  /** It is gone and its keeper has to know from then on. */
+  /** If the permit is gone: the moment from which its keeper must know. */
   knownBy: number;
   announced: boolean;
-  /** Who gave it back since the last rest. */
+  /** The client that has given it back since the last rest. */
   releasing: number | undefined;
 }
 
 export class PermitsModel extends Calls<PermitCall> {
   readonly permits: Permit[] = [];
-  /** Free ones, less than none after a cut; undefined while nobody has set any. */
+  /** The number of free permits, negative after a cut; undefined while none were set. */
   #free: number | undefined;
 
   override get moments(): number[] {
     const held = this.held;
-    // From its own deadline to the server's nobody can tell what a keeper that was away does.
+    // Between its own deadline and the server's, a keeper that was away may or may not act.
     const unknown = (expires: number) => [expires - WATCHDOG / 100, expires - WATCHDOG / 200, expires];
     const ends = held.flatMap(({ expires, kept }) => (kept ? unknown(expires) : [expires]));
     const renewals = held.flatMap(({ expires, kept }) => (kept ? [expires - (WATCHDOG * 2) / 3] : []));
@@ -42,7 +42,7 @@ export class PermitsModel extends Calls<PermitCall> {
     return [...super.moments, ...ends, ...renewals, ...known];
   }
 
-  /** Those that have not ended, those that have just lapsed included. */
+  /** The permits that have not ended, with those that have just expired. */
   get held(): Permit[] {
     return this.permits.filter(({ state }) => state === "held");
   }
@@ -57,7 +57,10 @@ export class PermitsModel extends Calls<PermitCall> {
     return this.#free;
   }
 
-  /** Tells what lapsed by now, or has `early` ms to go. A client that is not late keeps its permits in time. */
+  /**
+   * Ends the permits that have expired, or have at most `early` ms left. A client that is not late keeps its permits in
+   * time.
+   */
   lapse(early = 0): void {
     for (const permit of this.held) {
       if (permit.expires > this.now + early || (permit.kept && permit.client !== this.late)) continue;
@@ -87,7 +90,7 @@ export class PermitsModel extends Calls<PermitCall> {
   }
 
   grant(call: PermitCall, id: string): void {
-    // Somebody's lease has just ended, by the server's word.
+    // The server may have seen another permit's lease end just now.
     if (!this.has()) this.lapse(this.slack);
     this.granted(call);
     if (!/^[0-9a-f]{32}$/.test(id)) throw new Violation(`${id} is no permit id`);
@@ -108,10 +111,10 @@ export class PermitsModel extends Calls<PermitCall> {
     this.#free = (this.#free ?? 0) - 1;
   }
 
-  /** True if it can be given back. */
+  /** True if the permit can be given back. */
   release(permit: Permit, by: number): boolean {
     if (!this.live.includes(permit)) {
-      // That it is lost is announced now, if it was not before.
+      // If its loss was not reported before, it is reported now.
       permit.knownBy = Math.min(permit.knownBy, this.now);
       return false;
     }
@@ -121,18 +124,18 @@ export class PermitsModel extends Calls<PermitCall> {
     return true;
   }
 
-  /** True if its lease can be changed. The watchdog keeps it no more. */
+  /** True if its lease can be changed. The watchdog then no longer keeps the permit. */
   update(permit: Permit, lease: number): boolean {
     if (!this.live.includes(permit)) return false;
     const expires = this.now + lease;
-    // Nobody who waits is told of an earlier end.
+    // No message tells waiters of an earlier end.
     if (expires < permit.expires) this.quiet(expires);
     permit.expires = expires;
     permit.kept = false;
     return true;
   }
 
-  /** The permits of a client that is closed, and that it has kept, are given back. */
+  /** Gives back the permits that a closed client has kept. */
   close(client: number): void {
     for (const permit of this.live) {
       if (permit.client !== client || !permit.kept) continue;
@@ -141,7 +144,7 @@ export class PermitsModel extends Calls<PermitCall> {
     }
   }
 
-  /** The server shows what is left of a permit that is kept. */
+  /** The server shows the remaining time of a permit that is kept. */
   adopt(permit: Permit, left: number): void {
     permit.expires = this.now + left;
   }

@@ -17,12 +17,12 @@ type Step =
       readonly wait: number;
       readonly lease: number | undefined;
     }
-  /** One that is held, or any. */
+  /** A permit that is held, or any permit. */
   | { readonly do: "release" | "tryRelease"; readonly client: number; readonly permit: number; any: boolean }
   | { readonly do: "update"; readonly client: number; readonly permit: number; readonly lease: number }
   | { readonly do: "add" | "set" | "trySet"; readonly client: number; readonly permits: number };
 
-/** Renewals are due after a third, and may come a little earlier to share a call. */
+/** Renewals are due after a third of it, and may come a little earlier to share a command. */
 const LEAST_KEPT = (WATCHDOG * 2) / 3;
 
 class PermitsCourse extends Course<PermitCall, Step> {
@@ -98,7 +98,7 @@ class PermitsCourse extends Course<PermitCall, Step> {
     this.model.grant(call, String(id));
   }
 
-  /** One that the watchdog keeps is given back where it is kept. */
+  /** A permit for a client's call; one that the watchdog keeps is given back by its own client only. */
   #pick(place: number, any: boolean, at: number): Permit | undefined {
     const mine = ({ kept, client }: Permit) => !kept || client === at;
     const from = any ? this.model.permits : this.model.live;
@@ -123,7 +123,7 @@ class PermitsCourse extends Course<PermitCall, Step> {
     this.model.close(client);
   }
 
-  /** No permit is kept for longer than its history. */
+  /** Gives the kept permits back, so that none is kept longer than its history. */
   protected override ending(): void {
     for (const permit of this.model.permits) {
       const { client, kept, state, announced } = permit;
@@ -149,7 +149,7 @@ class PermitsCourse extends Course<PermitCall, Step> {
     const live = [...terms].filter(([, left]) => left > 0).map(([id]) => id);
     const { free } = model;
     found.push(...compare("permits in use", live.sort().join(), idsOf(model.live).sort().join()));
-    // What has lapsed is free for the next one who asks.
+    // A permit that has expired is free for the next call.
     const visible = value === null ? undefined : Number(value) + lapsed.length;
     found.push(...compare("free permits", visible, free));
     const at = this.open(turn % 2);
@@ -167,7 +167,7 @@ class PermitsCourse extends Course<PermitCall, Step> {
     return [`${permit.id} has ${left} ms left, not ${least} to ${most}`];
   }
 
-  /** One of three questions in turn. */
+  /** Asks one of three questions in turn. */
   async #ask3(at: number, turn: number): Promise<string[]> {
     const { free = 0, live } = this.model;
     const permits = this.#permits(at);

@@ -1,13 +1,13 @@
-/** What happened in one history, and the first thing that was wrong. */
+/** What happened in one history, and the first violation. */
 import { isLockError } from "../../../src/index.js";
 import { Violation } from "../parties.js";
 
 export const ABORTED: Error = new Error("aborted by the history");
 
 export class Protocol {
-  /** What was done and what came of it. */
+  /** The actions and their outcomes. */
   readonly log: string[] = [];
-  /** What kinds of things have happened. */
+  /** The kinds of things that have happened. */
   readonly seen: Set<string> = new Set();
   readonly #time: { readonly now: number };
   #violation: Violation | undefined;
@@ -29,7 +29,7 @@ export class Protocol {
     }
   }
 
-  /** The first one counts. */
+  /** Notes a violation; the first one counts. */
   protected fail(text: string): void {
     this.note(`VIOLATION: ${text}`);
     this.#violation ??= new Violation(text);
@@ -40,7 +40,7 @@ export class Protocol {
   }
 }
 
-/** What a rejection is to the model. */
+/** The model's word for a rejection. */
 export function codeOf(error: unknown): string {
   if (error === ABORTED) return "aborted";
   return isLockError(error) ? error.code : String(error);

@@ -12,9 +12,9 @@ interface SemaphoreCall extends Call {
   readonly permits: number;
 }
 
-/** Permits change when a call is made that brings some, and when one is answered that takes some. */
+/** A call that adds permits changes their number when it is made, and a call that takes some when it is answered. */
 class SemaphoreModel extends Calls<SemaphoreCall> {
-  /** Free ones; undefined while nobody has set any. */
+  /** The number of free permits; undefined while none were set. */
   permits: number | undefined;
 
   add(permits: number): void {
@@ -30,7 +30,7 @@ class SemaphoreModel extends Calls<SemaphoreCall> {
     return (this.permits ?? 0) >= permits;
   }
 
-  /** Permits are not kept for one who wants many, but who came first goes first. */
+  /** No permits are reserved for a call that wants many, but the earlier call goes first. */
   protected holdsUp(first: SemaphoreCall): boolean {
     return !this.has(first);
   }
@@ -40,18 +40,18 @@ type Step =
   | CommonStep
   | { readonly do: "acquire"; readonly client: number; readonly permits: number }
   | { readonly do: "tryAcquire" | "run"; readonly client: number; readonly permits: number; wait: number }
-  /** The function of a `run` comes to its end. */
+  /** The function of a `run` ends. */
   | { readonly do: "leave"; readonly run: number }
   | { readonly do: "release" | "add" | "trySet"; readonly client: number; readonly permits: number }
   | { readonly do: "drain"; readonly client: number }
-  /** Another program releases some, and may tell nobody. */
+  /** Another program releases permits, with or without a message. */
   | { readonly do: "foreign"; readonly permits: number; readonly told: boolean };
 
 interface Run {
   readonly client: number;
   readonly permits: number;
   readonly leave: () => void;
-  /** What it comes to. */
+  /** The outcome of the run. */
   outcome: "done" | "LOCK_LOST";
 }
 
@@ -60,7 +60,7 @@ class SemaphoreCourse extends Course<SemaphoreCall, Step> {
   protected readonly lasting: readonly string[];
   protected readonly quick: readonly string[] = ["acquire", "tryAcquire", "run", "leave", "release", "add"];
   #runs: Run[] = [];
-  /** Those whose client was closed. */
+  /** The runs whose client was closed. */
   readonly #closed: Run[] = [];
 
   constructor(world: World, name: string, proxy: FaultProxy) {
@@ -130,7 +130,7 @@ class SemaphoreCourse extends Course<SemaphoreCall, Step> {
           entered();
         });
       const running = this.#semaphore(at).run(inside, { permits, wait, signal });
-      running.catch(reject); // that says nothing once it has been entered
+      running.catch(reject); // has no effect once the run has its permits
       const settled = (outcome: string) => {
         if (run && outcome !== run.outcome) this.fail(`a run ended with ${outcome}, not ${run.outcome}`);
       };
@@ -163,7 +163,7 @@ class SemaphoreCourse extends Course<SemaphoreCall, Step> {
     for (const run of this.#runs.filter((each) => each.client === client)) {
       this.model.add(run.permits);
       run.outcome = "LOCK_LOST";
-      // Its function ends when everything is over.
+      // The run's function ends at the end of the history.
       this.#closed.push(run);
     }
     this.#runs = this.#runs.filter((run) => run.client !== client);

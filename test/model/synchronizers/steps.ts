@@ -1,19 +1,19 @@
-/** What histories of all synchronizers are made of, as data: what happens to the clients, the server and the time. */
+/** The steps of histories of all synchronizers, as data: what happens to the clients, the server and the time. */
 import fc from "fast-check";
 import { CLIENTS } from "../world.js";
 
 export type CommonStep =
-  /** Of the calls that wait. */
+  /** Aborts one of the waiting calls. */
   | { readonly do: "abort"; readonly call: number }
   | { readonly do: "close"; readonly client: number }
-  /** Somebody deletes the keys, or a failover loses them. */
+  /** Another program deletes the keys, or a failover loses them. */
   | { readonly do: "vanish" }
   | { readonly do: "pass"; readonly ms: number }
   /** Time passes, and the client's timers are late. */
   | { readonly do: "stall"; readonly client: number; readonly ms: number }
-  /** The connections that listen are cut; what is published until they are back is lost. */
+  /** The subscribed connections are cut; messages that are published until they are back are lost. */
   | { readonly do: "deafen" }
-  /** The connection is cut behind the next script: it is executed, or not even that, and sent again. */
+  /** The connection is cut after the next script, which is executed or not, and is sent again. */
   | { readonly do: "loseReply" | "loseRequest" };
 
 export interface Hasty {
@@ -21,11 +21,11 @@ export interface Hasty {
   readonly hasty: boolean;
 }
 
-/** Times, and how many histories get them. */
+/** The values of steps. */
 export const client: fc.Arbitrary<number> = fc.nat({ max: CLIENTS - 1 });
 export const index: fc.Arbitrary<number> = fc.nat({ max: 7 });
 const ms = fc.constantFrom(500, 3_000, 8_000, 14_000, 35_000, 70_000);
-/** In a quarter of all cases true. */
+/** True in a quarter of all cases. */
 const hasty = fc.nat({ max: 3 }).map((value) => value === 3);
 
 export type Weighted<S> = { weight: number; arbitrary: fc.Arbitrary<S & Hasty> };
