@@ -1,10 +1,10 @@
-/** Builds the Java side before the first of these tests, and tells them what there is. */
+/** Builds the Java side before the first of these tests, and tells the tests what was built. */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 
-/** A Redisson to test with, or why there is none. */
+/** A Redisson to test with, or the reason why there is none. */
 export type Built =
   | { readonly version: string; readonly classpath: string }
   | { readonly version: string; readonly missing: string };

@@ -1,4 +1,4 @@
-/** One cluster of three masters with both sides at it, and who waits there. */
+/** One cluster of three masters with clients of both sides, and their waiters. */
 import type { Cluster } from "ioredis";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { type RedisCluster, startCluster } from "../support/index.js";
@@ -10,10 +10,10 @@ import { Jvm } from "./jvm.js";
 import { Parking } from "./parking.js";
 import { there, withScene } from "./scene.js";
 
-/** How wake-ups travel. */
+/** The kind of pub/sub by which wake-ups travel. */
 export type PubSub = "sharded" | "classic";
 
-/** As `withRedisson`. */
+/** Like `withRedisson`, on a cluster. */
 export function withRedissonOnCluster(what: string, define: (scene: ClusterScene) => void): void {
   withScene(what, (built) => new ClusterScene(built), define);
 }
@@ -31,7 +31,7 @@ export class ClusterScene {
     this.#built = built;
   }
 
-  /** True if there is no Redisson; set-up of a test's own has nothing to do then. */
+  /** True if there is no Redisson; then a test's own set-up must do nothing. */
   get isMissing(): boolean {
     return "missing" in this.#built;
   }
@@ -40,12 +40,12 @@ export class ClusterScene {
     return there(this.#cluster);
   }
 
-  /** To look with, past both sides. */
+  /** A connection to look at the cluster, past both sides. */
   get redis(): Cluster {
     return there(this.#redis);
   }
 
-  /** A client that hardly polls. It finds out by itself that there is sharded pub/sub. */
+  /** A client that hardly polls. It finds out by itself whether there is sharded pub/sub. */
   newNode(pubSub: PubSub = "sharded", options: LockClientOptions = {}): LockClient {
     const shardedPubSub = pubSub === "sharded" ? "auto" : false;
     const client = new LockClient(this.cluster.connect(), { pollCap: NEVER, shardedPubSub, ...options });
@@ -53,7 +53,7 @@ export class ClusterScene {
     return client;
   }
 
-  /** Likewise. */
+  /** The same in Java. */
   async newJava(pubSub: PubSub = "sharded", options: JavaOptions = {}): Promise<JavaClient> {
     const nodes = this.cluster.nodes.map(({ url }) => url);
     const sharded = pubSub === "sharded" ? "AUTO" : "OFF";
@@ -62,18 +62,18 @@ export class ClusterScene {
     return client;
   }
 
-  /** A thread that nobody has used yet. */
+  /** A thread that was not used before. */
   thread(client: JavaClient): Promise<JavaThread> {
     return client.thread(`thread-${++this.#lastThread}`);
   }
 
-  /** Fresh names, one in the slots of each master. */
+  /** Fresh names, one in a slot of each master. */
   async names(title: string): Promise<string[]> {
     const found = await Promise.all(this.cluster.nodes.map((master) => namesOn(master, title, 1)));
     return found.flat();
   }
 
-  /** How often somebody listens to a channel of this name, by each way. */
+  /** The number of listeners of a channel with this name, for each kind of pub/sub. */
   async listeners(name: string): Promise<Record<PubSub, number>> {
     const counts = { sharded: 0, classic: 0 };
     const count = async (node: ReturnType<Cluster["nodes"]>[number], pubSub: PubSub, prefix: string) => {
@@ -91,7 +91,7 @@ export class ClusterScene {
     return counts;
   }
 
-  /** Those who wait for this name. */
+  /** The waiters for this name. */
   waiters(name: string): Parking {
     const listeners = async () => {
       const { sharded, classic } = await this.listeners(name);
@@ -100,7 +100,7 @@ export class ClusterScene {
     return new Parking(listeners, () => this.#settle(name));
   }
 
-  /** There and back through all Java clients, and so through the JVM, in which the call has to fall asleep. */
+  /** Goes to Redis and back through all Java clients, and so through the JVM, in which the call must fall asleep. */
   async #settle(name: string): Promise<void> {
     const threads = await Promise.all(this.#javas.map((java) => java.thread("settle")));
     for (let i = 0; i < 3; i++) {

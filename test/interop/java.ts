@@ -1,18 +1,18 @@
-/** Redisson's objects as the driver offers them. Times are milliseconds, numbers that may be large are text. */
+/** Redisson's objects as the driver offers them. Times are milliseconds; numbers that may be large are text. */
 import { until } from "../support/index.js";
 import type { Answer, Jvm } from "./jvm.js";
 
 export type LockKind = "lock" | "fair" | "fenced" | "read" | "write" | "spin" | "nonReentrant";
 
 export interface JavaOptions {
-  /** Of a server on its own. */
+  /** The address of a single server. */
   readonly url?: string;
-  /** Addresses of a cluster. */
+  /** The addresses of a cluster's nodes. */
   readonly nodes?: readonly string[];
-  /** Addresses of sentinels, with the name of their master. */
+  /** The addresses of sentinels; `master` is the name of their master. */
   readonly sentinels?: readonly string[];
   readonly master?: string;
-  /** With Redisson's own settings for all that is not told here. */
+  /** Whether all other settings are Redisson's own. */
   readonly asItComes?: boolean;
   /** Redisson's lockWatchdogTimeout. Default its own, 30 000. */
   readonly watchdog?: number;
@@ -26,11 +26,11 @@ type Arguments = Readonly<Record<string, unknown>>;
 
 let lastClient = 0;
 
-/** One RedissonClient; any number of them fit in a JVM. */
+/** One RedissonClient; a JVM can have any number of them. */
 export class JavaClient {
-  /** Redisson's, the first part of its owners. */
+  /** Redisson's id of the client, the first part of its owners. */
   readonly id: string;
-  /** In the calls of its JVM. */
+  /** The name in the calls to its JVM. */
   readonly name: string;
   readonly #jvm: Jvm;
 
@@ -46,14 +46,14 @@ export class JavaClient {
     return new JavaClient(jvm, name, value);
   }
 
-  /** A thread of that name, made at its first use: to Redisson an owner. */
+  /** A thread of that name, made at its first use; to Redisson a thread is an owner. */
   async thread(name: string): Promise<JavaThread> {
     const call = (rest: Arguments) => this.#jvm.call({ client: this.name, thread: name, ...rest });
     const { value } = await call({ op: "threadId" });
     return new JavaThread(`${this.id}:${String(value)}`, call);
   }
 
-  /** A call that is about the client as a whole. */
+  /** Makes a call about the client as a whole. */
   async call<T>(call: Arguments): Promise<T> {
     return (await this.#jvm.call<T>({ client: this.name, thread: "client", ...call })).value;
   }
@@ -65,9 +65,9 @@ export class JavaClient {
 
 type Call = (call: Arguments) => Promise<Answer<unknown>>;
 
-/** A thread that does one call after the other. */
+/** A thread that makes one call after the other. */
 export class JavaThread {
-  /** As it stands in Redis. */
+  /** The owner's name in Redis. */
   readonly owner: string;
   readonly #call: Call;
 
@@ -96,12 +96,12 @@ export class JavaThread {
     return new JavaLatch(this.#call, { kind: "latch", name });
   }
 
-  /** Whether it waits for a message. Redisson's "wake all" is not heard by a thread that is about to. */
+  /** Whether the thread waits for a message. A thread that is about to wait does not hear Redisson's "wake all". */
   async isAsleep(): Promise<boolean> {
     return (await this.#call({ op: "isAsleep" })).value === true;
   }
 
-  /** Ends the wait that this thread is in, when it sleeps: an interrupt on the way to it makes Redisson fail otherwise. */
+  /** Interrupts the thread's wait once it sleeps, because an earlier interrupt makes Redisson fail in another way. */
   async interrupt(): Promise<void> {
     await until("it sleeps", () => this.isAsleep());
     await this.#call({ op: "interrupt" });
@@ -117,7 +117,7 @@ class JavaObject {
     this.#subject = subject;
   }
 
-  /** With the time at which it ended there. */
+  /** The result, with the time at which the call ended in the JVM. */
   timed<T>(op: string, args: Arguments = {}): Promise<Answer<T>> {
     return this.#call({ ...this.#subject, op, ...args }) as Promise<Answer<T>>;
   }
@@ -129,7 +129,7 @@ class JavaObject {
 
 /** An RLock. Without a lease the watchdog renews. */
 export class JavaLock extends JavaObject {
-  /** Can be interrupted. */
+  /** Waits; can be interrupted. */
   lock(lease?: number): Promise<null> {
     return this.perform("lock", { lease });
   }
@@ -162,18 +162,18 @@ export class JavaLock extends JavaObject {
     return this.perform("remainTimeToLive");
   }
 
-  /** Of a fenced lock. */
+  /** Only for a fenced lock. */
   async lockAndGetToken(): Promise<bigint> {
     return BigInt(await this.perform<string>("lockAndGetToken"));
   }
 
-  /** Of a fenced lock; null if it was not free. */
+  /** Only for a fenced lock; null if it was not free. */
   async tryLockAndGetToken(wait?: number, lease?: number): Promise<bigint | null> {
     const token = await this.perform<string | null>("tryLockAndGetToken", { wait, lease });
     return token === null ? null : BigInt(token);
   }
 
-  /** Of a fenced lock: the last one that anybody was given. */
+  /** Only for a fenced lock: the last token that was given out. */
   async getToken(): Promise<bigint> {
     return BigInt(await this.perform<string>("getToken"));
   }
@@ -222,7 +222,7 @@ export class JavaPermits extends JavaObject {
     return this.perform("addPermits", { permits });
   }
 
-  /** Resolves with the id; without a lease the permit never ends. */
+  /** Resolves with the id; a permit without a lease never ends. */
   acquire(lease?: number): Promise<string> {
     return this.perform("acquire", { lease });
   }
@@ -265,7 +265,7 @@ export class JavaLatch extends JavaObject {
     return this.perform("countDown");
   }
 
-  /** Without a wait it waits for ever. */
+  /** Without `wait` it waits for ever. */
   await(wait?: number): Promise<boolean> {
     return this.perform("await", { wait });
   }

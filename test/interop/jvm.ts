@@ -1,24 +1,24 @@
-/** A JVM with the driver in it, which does with Redisson what it is told. Owns the process. */
+/** A JVM with the driver, which makes calls to Redisson as it is told. Owns the process. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { isAlive, killProcess, own, pauseProcess, resumeProcess } from "../support/owned-processes.js";
 import type { Built } from "./build.js";
 
-/** Quick to start and small; the tests are no benchmark. */
+/** Options for a quick start and a small process; the tests are no benchmark. */
 const OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m"];
 const LOG_OPTIONS = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"];
 const STDERR_KEPT = 16_384;
 
 export interface Answer<T> {
   readonly value: T;
-  /** Nanoseconds on the clock of `process.hrtime`, when the call ended there. */
+  /** The end of the call in the JVM, in nanoseconds on the clock of `process.hrtime`. */
   readonly at: bigint;
 }
 
-/** What Java threw. */
+/** An exception of Java. */
 export class JavaError extends Error {
   override readonly name = "JavaError";
-  /** Its class, in full. */
+  /** The full name of its class. */
   readonly javaClass: string;
 
   constructor(javaClass: string, message: string) {
@@ -56,7 +56,7 @@ export class Jvm {
     this.#child.stderr.on("data", (chunk: Buffer) => {
       this.#stderr = (this.#stderr + chunk.toString()).slice(-STDERR_KEPT);
     });
-    this.#child.stdin.on("error", () => {}); // it was killed; the calls are rejected below
+    this.#child.stdin.on("error", () => {}); // the JVM was killed; "close" rejects the calls
     this.#child.on("error", (error) => this.#end(error.message));
     this.#child.once("close", () => this.#end(this.#stderr));
     createInterface({ input: this.#child.stdout }).on("line", (line) =>
@@ -64,12 +64,12 @@ export class Jvm {
     );
   }
 
-  /** What it wrote to stderr last. */
+  /** The last output to stderr. */
   get log(): string {
     return this.#stderr;
   }
 
-  /** Rejects with a `JavaError`, or if the process ends before it answers. */
+  /** Makes a call. Rejects with a `JavaError`, or if the process ends before the answer. */
   call<T>(call: Readonly<Record<string, unknown>>): Promise<Answer<T>> {
     if (!isAlive(this.#child)) return Promise.reject(new Error(`the JVM has ended\n${this.#stderr}`));
     const id = ++this.#lastId;

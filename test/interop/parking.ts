@@ -1,4 +1,4 @@
-/** Calls that wait, each of a client that listens to the same name by no other call. */
+/** Waiting calls, each of a client that listens to the name for no other call. */
 import { type Watched, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 
@@ -7,13 +7,13 @@ export class Parking {
   readonly #settle: () => Promise<unknown>;
   readonly #parked: Watched<unknown>[] = [];
 
-  /** @param settle resolves when what was under way on both sides has come through */
+  /** @param settle resolves when everything that was under way on both sides has arrived */
   constructor(listeners: () => Promise<number>, settle: () => Promise<unknown>) {
     this.#listeners = listeners;
     this.#settle = settle;
   }
 
-  /** Calls, and resolves when the call waits: its client has begun to listen, and has looked once more since. */
+  /** Makes a call, and resolves when it waits: its client has begun to listen, and has asked once more since. */
   async park<T>(call: () => Promise<T>): Promise<Watched<T>> {
     const before = this.#parked.filter(({ state }) => state === "pending").length;
     await this.untilListening(before);
@@ -26,12 +26,12 @@ export class Parking {
     return watched;
   }
 
-  /** Resolves when so many clients listen; those whose call is over take a moment to leave. */
+  /** Resolves when that many clients listen; a client whose call is over takes a moment to unsubscribe. */
   async untilListening(count: number): Promise<void> {
     await until(`${count} listen`, async () => (await this.#listeners()) === count);
   }
 
-  /** These calls wait still, after all that was under way has come through. */
+  /** Checks that these calls still wait when everything that was under way has arrived. */
   async stillWait(...calls: readonly Watched<unknown>[]): Promise<void> {
     await this.#settle();
     const over = calls.filter(({ state }) => state !== "pending");

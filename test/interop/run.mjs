@@ -1,4 +1,4 @@
-// The interoperation tests alone: node test/interop/run.mjs [--redisson VERSION]... [what vitest takes]
+// The interoperation tests alone: node test/interop/run.mjs [--redisson VERSION]... [arguments of vitest]
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";

@@ -1,6 +1,6 @@
 /**
- * One Redis with both sides at it. What is tested is run with each Redisson that was built; where none could be, each
- * test is skipped and says why.
+ * One Redis with clients of both sides. The tests run with each Redisson that was built; if none could be built, each
+ * test is skipped with the reason.
  */
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, inject } from "vitest";
@@ -10,12 +10,12 @@ import type { Built } from "./build.js";
 import { JavaClient, type JavaOptions, type JavaThread } from "./java.js";
 import { Jvm } from "./jvm.js";
 
-/** Describes `what` for each Redisson; `define` is called while tests are collected, its scene used inside them. */
+/** Describes `what` for each Redisson; `define` is called while tests are collected, and uses its scene inside them. */
 export function withRedisson(what: string, define: (scene: Scene) => void): void {
   withScene(what, (built) => new Scene(built), define);
 }
 
-/** Likewise, with a scene of another make. */
+/** The same with a scene of another class. */
 export function withScene<S extends { open(): Promise<void>; close(): Promise<void> }>(
   what: string,
   make: (built: Built) => S,
@@ -35,7 +35,7 @@ export function withScene<S extends { open(): Promise<void>; close(): Promise<vo
   }
 }
 
-/** Where there is no Redisson at all, the reason is told once and not for each version. */
+/** If there is no Redisson at all, the reason is given once instead of for each version. */
 function oneReason(built: readonly Built[]): readonly Built[] {
   return built.some((each) => "classpath" in each) ? built : built.slice(0, 1);
 }
@@ -56,7 +56,7 @@ export class Scene {
     this.#built = built;
   }
 
-  /** True if there is no Redisson; set-up of a test's own has nothing to do then. */
+  /** True if there is no Redisson; then a test's own set-up must do nothing. */
   get isMissing(): boolean {
     return "missing" in this.#built;
   }
@@ -65,7 +65,7 @@ export class Scene {
     return this.#built.version;
   }
 
-  /** True if this Redisson is that version or later. */
+  /** True if this Redisson has that version or a later one. */
   atLeast(version: string): boolean {
     return isAtLeast(this.version, version);
   }
@@ -74,12 +74,12 @@ export class Scene {
     return there(this.#server);
   }
 
-  /** To look with, past both sides. */
+  /** A connection to look at the server, past both sides. */
   get redis(): Redis {
     return there(this.#redis);
   }
 
-  /** The JVM that stays; `newJvm` makes one that may be killed. */
+  /** The JVM that lasts; a test may kill those of `newJvm`. */
   get jvm(): Jvm {
     return there(this.#jvm);
   }
@@ -92,12 +92,12 @@ export class Scene {
     return there(this.#node);
   }
 
-  /** A name that nobody has used yet. */
+  /** A name that was not used before. */
   name(shape: (unique: string) => string = (unique) => unique): string {
     return shape(`n${++this.#lastName}-${this.version}`);
   }
 
-  /** A thread that nobody has used yet. */
+  /** A thread that was not used before. */
   thread(client: JavaClient = this.java): Promise<JavaThread> {
     return client.thread(`thread-${++this.#lastThread}`);
   }
@@ -109,12 +109,12 @@ export class Scene {
     return client;
   }
 
-  /** Another client in Java, in the JVM that stays or in one that was made. */
+  /** Another client in Java, in the lasting JVM or in a given one. */
   newJava(options: JavaOptions = {}, jvm: Jvm = this.jvm): Promise<JavaClient> {
     return JavaClient.connect(jvm, { url: this.server.url, ...options });
   }
 
-  /** Killed at the end. */
+  /** A JVM that is killed at the end. */
   newJvm(): Jvm {
     const jvm = new Jvm(this.#built);
     this.#jvms.add(jvm);

@@ -1,4 +1,4 @@
-/** The option `replicas`: a grant counts when so many replicas have it; short of that it is undone and rejected. */
+/** The option `replicas`: a grant counts when that many replicas have it; otherwise it is undone and rejected. */
 import type { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
@@ -17,10 +17,10 @@ import {
   until,
 } from "../support/index.js";
 
-/** For tests whose grants are to fail: so long takes each. */
+/** For tests whose grants fail: each takes this long. */
 const IMPATIENT = { replicasTimeout: 150 };
 
-/** The REPLICAS error, as far as it is fixed. */
+/** The properties of the REPLICAS error that are always the same. */
 const short = (acknowledged: number, required: number) => ({ code: "REPLICAS", acknowledged, required });
 
 describe("a master and a replica", () => {
@@ -57,7 +57,7 @@ describe("a master and a replica", () => {
     return client;
   }
 
-  /** The replica has all that the master has. */
+  /** Resolves when the replica has all data of the master. */
   async function inStep(): Promise<void> {
     await until("the replica is in step", async () => {
       await direct.set("step", "1", "PX", 1_000);
@@ -65,7 +65,7 @@ describe("a master and a replica", () => {
     });
   }
 
-  /** All that is left of a call that was undone: tombstones, which lapse within a minute. */
+  /** An undone call has left only tombstones, which expire within a minute. */
   async function expectOnlyTombstones(count: number): Promise<void> {
     const keys = await allKeys(direct);
     for (const key of keys.keys()) if (key === "step" || key.includes("{holdfast-ready")) keys.delete(key);
@@ -219,7 +219,7 @@ describe("a master and a replica", () => {
     const lock = client.getLock("job");
     await client.ready();
     const late = front.holdRequest((command) => named("EVAL", "EVALSHA")(command) && command.includes("job"));
-    expect(await lock.tryLock()).toBeNull(); // by a second sending: the first is still on its way
+    expect(await lock.tryLock()).toBeNull(); // answered by its repetition, while the first one is still on its way
     expect(late.hits).toBe(1);
     await hold.unlock();
     await until("the clean-up has left its tombstone", async () => {
@@ -239,7 +239,7 @@ describe("a master and a replica", () => {
     expect(
       outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : outcome.status)),
     ).toEqual(names.map(() => "REPLICAS"));
-    expect(performance.now() - begun).toBeLessThan(7_500); // one after the other they take 8 s
+    expect(performance.now() - begun).toBeLessThan(7_500); // one after the other they would take 8 s
     for (const name of names) expect(await direct.exists(name)).toBe(0);
   });
 });

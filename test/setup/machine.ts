@@ -1,6 +1,6 @@
 /**
- * A made-up machine for set-up: a clone in a temporary folder, and a PATH with nothing but the programs that a test puts
- * there. Those only write down how they were called, so nothing is installed and no network is used.
+ * An imitated machine for set-up: a clone in a temporary folder, and a PATH with only the programs that a test puts
+ * there. These only write down their calls, so nothing is installed and no network is used.
  */
 import { execFile } from "node:child_process";
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -27,7 +27,7 @@ export const LOCKED: Readonly<Record<string, Entry>> = {
 export interface Outcome {
   readonly code: number;
   readonly printed: string;
-  /** How the programs were called, in order. */
+  /** The calls of the programs, in order. */
   readonly calls: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export class Machine {
     return machine;
   }
 
-  /** Puts a program on the PATH; `script` is what it does, in sh, after its call was written down. */
+  /** Puts a program on the PATH; `script` is what it does, in sh, after writing down its call. */
   async addProgram(name: string, script = ""): Promise<string> {
     const path = join(this.bin, name);
     await writeFile(path, `#!/bin/sh\necho "${name} $*" >> '${this.#log}'\n${script}\n`);
@@ -60,7 +60,7 @@ export class Machine {
     return path;
   }
 
-  /** The sh line by which a package manager's shim puts a program on the PATH. */
+  /** A line of sh by which the imitation of a package manager puts a program on the PATH. */
   putting(name: string): string {
     const path = join(this.bin, name);
     return `echo '#!/bin/sh' > '${path}' && /bin/chmod 755 '${path}'`;
@@ -72,7 +72,7 @@ export class Machine {
     await this.#write(join(folder, "package-lock.json"), { packages: { "": {}, ...LOCKED } });
   }
 
-  /** As npm leaves it behind: the list of what is installed. */
+  /** Writes the list of installed packages that npm leaves behind. */
   async setInstalled(packages: Readonly<Record<string, Entry>>, folder = ""): Promise<void> {
     await mkdir(join(this.folder, folder, "node_modules"), { recursive: true });
     await this.#write(join(folder, "node_modules/.package-lock.json"), { packages });
@@ -82,7 +82,7 @@ export class Machine {
     flags: readonly string[] = [],
     { root = false, env = {} }: { root?: boolean; env?: Record<string, string> } = {},
   ): Promise<Outcome> {
-    // The tests run as root in some places and not in others, so who asks is made up as well.
+    // The tests run as root on some machines and not on others, so the user is imitated, too.
     const identity = `data:text/javascript,process.getuid=()=>${root ? ROOT_ID : USER_ID}`;
     const args = ["--import", identity, join(this.folder, "tools/setup.mjs"), ...flags];
     return await new Promise((resolve) => {

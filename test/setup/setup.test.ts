@@ -1,4 +1,4 @@
-/** What `tools/setup.mjs` finds, installs and says on machines of all sorts; see the comment on top of it. */
+/** What `tools/setup.mjs` finds, installs and prints on machines of all sorts; see the comment at its top. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LOCKED, Machine } from "./machine.js";
 
@@ -52,7 +52,7 @@ describe("npm packages", () => {
     expect({ code, calls }).toEqual({ code: 0, calls: [NPM_CI] });
     expect(printed).toContain("the npm packages of docs/");
     await machine.setInstalled(LOCKED, "docs");
-    // The calls of both.
+    // One call in all: nothing more is installed.
     expect((await machine.setUp(["--docs"])).calls).toEqual([NPM_CI]);
   });
 

@@ -1,4 +1,4 @@
-/** The bench in its smallest form: that it measures, writes what it says, and sees a lock that does not exclude. */
+/** The bench in its smallest form: it measures, writes its results, and notices a lock that does not exclude. */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +46,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** As short as it can be; peers that are not installed stay so. */
+/** Runs the bench as briefly as possible; it installs no missing peers. */
 function bench(...flags: string[]): Run {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-bench-test-"));
   folders.push(folder);
@@ -119,7 +119,7 @@ describe("a run of few scenarios", () => {
 
   test("fits how the masters count", () => {
     const sent = run.results.fits.find(({ figure, peer }) => figure === "sentPer" && peer === "holdfast");
-    // One that is far behind the others is spared.
+    // Less than 1, because a master that is far behind the others gets fewer commands.
     expect(sent?.exponent).toBeGreaterThan(0.7);
     expect(sent?.exponent).toBeLessThan(1.05);
   });
@@ -194,7 +194,7 @@ describe("the figures of made-up data", () => {
   });
 });
 
-/** Elements that are opened and not closed, or closed and not opened. */
+/** The first element that is closed in the wrong place, or those that are never closed. */
 function unbalanced(svg: string): string[] {
   const open: string[] = [];
   for (const [, close, name = "", empty] of svg.matchAll(/<(\/?)([a-z]+)[^>]*?(\/?)>/g)) {

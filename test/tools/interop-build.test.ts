@@ -1,4 +1,4 @@
-/** The Java side is built, or it is said why it cannot be; programs that only pretend stand on the PATH. */
+/** The Java side is built, or the tool says why it cannot be; the programs on the PATH are imitations. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 const BUILD = fileURLToPath(new URL("../../interop/build.mjs", import.meta.url));
-/** Of no release, so that nothing stands built of it. */
+/** A version that was never released, so that nothing is built for it. */
 const VERSION = "0.0.1";
 
 let bin: string;
@@ -23,7 +23,7 @@ function program(name: string, script: string): void {
 }
 
 const jdk = (version: string) => program("javac", `echo "javac ${version}"`);
-/** A Maven that has its version, and fails with these words otherwise. */
+/** A Maven that tells its version, and fails with these words otherwise. */
 const maven = (words: string) =>
   program("mvn", `[ "$1" = "-version" ] && exit 0; echo "[ERROR] ${words}"; exit 1`);
 

@@ -1,4 +1,4 @@
-/** What `tools/lock-files.mjs` finds wrong with a lock file. */
+/** The mistakes that `tools/lock-files.mjs` finds in a lock file. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

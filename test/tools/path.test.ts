@@ -1,4 +1,4 @@
-/** `npm run path`: that what it prints is the way of the calls through the sources. */
+/** `npm run path` prints the path of the calls through the sources. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -32,7 +32,7 @@ function path(...flags: string[]): string {
 
 const walk = (...flags: string[]): Walk => JSON.parse(path("--json", ...flags)) as Walk;
 
-/** Each walk is a build and a process. */
+/** Long, because each walk is a build and a process. */
 const LONG = 15 * PATIENCE;
 
 let free: Walk;
@@ -54,7 +54,7 @@ test("the steps come in the order in which they run: lock() first, sending it be
 test("a step stands where its function does, and counts lines of code in it", () => {
   for (const { file, name, from, to, lines } of free.steps) {
     const source = readFileSync(`${ROOT}/${file}`, "utf8").split("\n");
-    // A class may have a name for itself, and callbacks and fields have none.
+    // A class may have a name inside its own body, and callbacks and fields have none.
     const word = name.replace(/^(get|set) |^_/, "");
     const place = source.slice(from - 1, to).join("\n");
     if (!word.startsWith("(") && place.includes("constructor")) expect(source.join("\n")).toContain(word);

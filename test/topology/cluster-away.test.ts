@@ -1,4 +1,4 @@
-/** A master of a cluster that is silent says nothing about the others, nor they about it. */
+/** The silence of one master of a cluster does not affect calls on the others, nor the other way round. */
 import { expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { failure, untilWaiting, warmUpAtLast } from "../contract/helpers.js";
@@ -8,9 +8,9 @@ import { namesOn } from "./cluster-crew.js";
 
 /** An owner that no client here knows. */
 const STRANGER = "b0e5b1a2-0000-4000-8000-000000000000:1";
-/** Milliseconds: longer than any test. */
+/** Milliseconds, longer than any test. */
 const LONG = 600_000;
-/** Milliseconds: a busy machine has answered by then. */
+/** Milliseconds within which a busy machine has answered. */
 const ANSWERED = 4_500;
 
 failOnUnhandledRejections();
@@ -19,10 +19,10 @@ const proxies = await forFile(startClusterProxy(cluster));
 
 interface Scene extends AsyncDisposable {
   readonly client: LockClient;
-  /** Locks that a stranger has, on two masters. */
+  /** Two locks on two masters; another owner holds both. */
   readonly here: string;
   readonly there: string;
-  /** The master of `there` falls silent. */
+  /** Makes the master of `there` silent. */
   silence(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The clients of one test on a cluster, what they tell, and where their locks are. */
+/** The clients of one test on a cluster, their events, and the masters of their locks. */
 import type { Cluster } from "ioredis";
 import { type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { slotOf } from "../../src/redis/slots.js";
@@ -18,13 +18,13 @@ export type Sharded = Exclude<LockClientOptions["shardedPubSub"], undefined>;
 
 export const SHARDED: readonly Sharded[] = ["auto", true, false];
 
-/** Milliseconds: generous for a loaded machine. */
+/** Milliseconds, long enough for a busy machine. */
 export const SOON = 15_000;
 
-/** Milliseconds in which a node answers that stands still for a while; those that are gone are waited for no longer. */
+/** Milliseconds in which a node answers that stands still for a while; for dead nodes no call waits longer. */
 const ANSWERED = 6_000;
 
-/** Three masters and their replicas for the tests of one file, in which no rejection may go unhandled. */
+/** Three masters and their replicas for the tests of one file, in which no promise may reject without a handler. */
 export function useReplicatedCluster(): Promise<RedisCluster> {
   failOnUnhandledRejections();
   return forFile(startCluster({ masters: 3, replicas: 1 }));
@@ -43,12 +43,12 @@ export class Member {
     this.events = recordEvents(this.client);
   }
 
-  /** What it told of one lock. */
+  /** The client's events of one lock. */
   told(name: SeenEvent["name"], lockName: string): SeenEvent[] {
     return this.events.filter((event) => event.name === name && event.payload.lockName === lockName);
   }
 
-  /** Resolves when so many more renewals of the lock are told; the first may have been sent before. */
+  /** Resolves after that many more "renewed" events of the lock; the first renewal may have been sent before. */
   async renews(lockName: string, times: number, timeout = 10_000): Promise<void> {
     const enough = this.told("renewed", lockName).length + times;
     const renewed = () => this.told("renewed", lockName).length >= enough;
@@ -64,7 +64,7 @@ export class Crew implements AsyncDisposable {
     this.#cluster = cluster;
   }
 
-  /** A client that has reached every master. */
+  /** Adds a client that has reached every master. */
   async join(options: LockClientOptions = {}): Promise<Member> {
     const member = new Member(this.#cluster.connect(), { commandTimeout: ANSWERED, ...options });
     this.#members.push(member);
@@ -75,7 +75,7 @@ export class Crew implements AsyncDisposable {
     return member;
   }
 
-  /** Resolves when all clients are closed; fails if that takes longer than calls may. */
+  /** Resolves when all clients are closed; fails if that takes longer than calls may take. */
   async close(): Promise<void> {
     let closed = false;
     const all = this.#members.splice(0).map(async ({ client, redis }) => {
@@ -94,7 +94,7 @@ export class Crew implements AsyncDisposable {
   }
 }
 
-/** Fresh names of locks that this master has now, by its own word. */
+/** Fresh names of locks on this master, which itself says that it has their slots. */
 export async function namesOn(master: RedisServer, title: string, count: number): Promise<string[]> {
   const ranges = await master.call("CLUSTER", "SLOTS");
   const own = (Array.isArray(ranges) ? ranges : []).flatMap((range) => {
@@ -124,7 +124,7 @@ export async function locksOn(
   );
 }
 
-/** A call that waits, how long it did when it was granted, and who has it then. */
+/** A waiting call, its hold, and the moment of its grant. */
 export interface Waiting {
   readonly lockName: string;
   readonly hold: Promise<Hold>;
@@ -138,13 +138,13 @@ export function waitFor(lock: Lock): Waiting {
       waiting.grantedAt = performance.now();
     },
     () => {
-      // Whoever asks for the hold sees it.
+      // The user of `hold` sees the error.
     },
   );
   return waiting;
 }
 
-/** Resolves when somebody listens for the release of each of these locks. */
+/** Resolves when each of these locks has a listener for its release. */
 export async function untilListening(
   cluster: RedisCluster,
   lockNames: readonly string[],

@@ -1,4 +1,4 @@
-/** A master is replaced by its replica while locks are held, awaited and worked under. */
+/** A replica replaces a master while locks are held, awaited and worked under. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
@@ -53,15 +53,15 @@ class Scene {
     await Promise.all(this.worked.map((name) => this.load.goesOn(name, 3, SOON)));
   }
 
-  /** Milliseconds until work began again under each lock, once it has. */
+  /** Milliseconds from the death of the master until work began again under each lock. */
   async resumed({ diedAt, knownAt }: Failover): Promise<number[]> {
     await Promise.all(this.worked.map((name) => this.load.goesOn(name, 3, SOON)));
-    // What was in flight may end after the death; half a second later nothing of the old master is on its way.
+    // Commands in flight may end after the death; half a second later nothing of the old master is on its way.
     const since = Math.min(diedAt + 500, knownAt);
     return this.worked.map((name) => (this.load.firstAfter(name, since) ?? Number.NaN) - diedAt);
   }
 
-  /** The holds are given back one by one; how long each waiter then took. */
+  /** Gives the holds back one by one; returns how long each waiter then took. */
   async handOver(): Promise<number[]> {
     const times: number[] = [];
     for (const [i, hold] of this.holds.entries()) {
@@ -129,7 +129,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
       violations: [],
       strange: [],
     });
-    // Whoever worked under a grant that the replica had not got was told so, and nobody else.
+    // "lost" was told for each hold whose grant the replica did not have, and for no other.
     const told = scene.told("lost");
     expect(told).toHaveLength(load.losses.length);
     expect(Math.max(...resumed, ...handed)).toBeLessThan(SOON);
@@ -180,7 +180,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     });
     const times = waiting.map(({ grantedAt = Number.NaN }) => grantedAt - diedAt);
     await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
-    // Closed without an answer, it may leave holds that end with their leases.
+    // A client that closes without an answer may leave holds, which end with their leases.
     await until("the next ones have theirs", () => next.every(({ grantedAt }) => grantedAt), {
       timeout: 25_000,
     });

@@ -1,4 +1,4 @@
-/** Masters that fall silent or die with what only they knew, on a cluster. */
+/** Masters of a cluster that fall silent, or die with writes that no replica has. */
 import { beforeEach, expect, test } from "vitest";
 import { KINDS } from "../contract/kinds.js";
 import {
@@ -30,7 +30,9 @@ beforeEach(() => {
   crew = new Crew(cluster);
 });
 
-/** From now on this master is alone with what it is told: what has reached a replica's socket would still be read. */
+/**
+ * From now on no replica gets this master's writes. It is also paused, because it would still read what its socket has.
+ */
 async function cutOff(master: RedisServer): Promise<RedisServer> {
   const replica = await replicaOf(cluster, master);
   await untilReplicated(master, replica);
@@ -47,7 +49,7 @@ test("a master that stands still is left for the one that took over: holds are k
   const ways = (await hasShardedPubSub()) ? SHARDED : SHARDED.filter((way) => way !== true);
   const parties = await Promise.all(
     ways.map(async (shardedPubSub) => {
-      // A renewal that is not answered leaves time for one that is.
+      // The time-outs are such that after an unanswered renewal there is time for another one.
       const options = { shardedPubSub, watchdogTimeout: 18_000, commandTimeout: 5_000 };
       const [ours, theirs] = await Promise.all([crew.join(options), crew.join(options)]);
       const locks = await locksOn(master, KINDS);

@@ -1,4 +1,4 @@
-/** `replicas: 1` on a cluster: an acknowledged grant outlives its master, and what is not acknowledged leaves nothing. */
+/** `replicas: 1` on a cluster: an acknowledged grant outlives its master, and an unacknowledged one leaves nothing. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Hold, isLockError } from "../../src/index.js";
 import { byName, KINDS, type Kind } from "../contract/kinds.js";
@@ -14,7 +14,7 @@ import {
 } from "../support/index.js";
 import { Crew, locksOn, namesOn, SOON, useReplicatedCluster, waitFor } from "./cluster-crew.js";
 
-/** Grants of each kind that are acknowledged before the master dies. */
+/** The number of grants of each kind that are acknowledged before the master dies. */
 const ENOUGH = 20;
 
 const cluster = await useReplicatedCluster();
@@ -24,7 +24,7 @@ beforeEach(() => {
   crew = new Crew(cluster);
 });
 
-/** What makes the lock held or awaited on its master. */
+/** The keys on its master that make the lock held or awaited. */
 async function keysOf(master: RedisServer, kind: Kind, name: string): Promise<string[]> {
   const keys = await master.call("KEYS", `*${name}*`);
   return Array.isArray(keys) ? keys.map(String).filter((key) => !isMarker(key) && !kind.keeps(key)) : [];
@@ -43,7 +43,7 @@ test("grants that were acknowledged until the master died are all there afterwar
       const begun = performance.now();
       try {
         const hold = await kind.make(client, name).lock();
-        // Heard after the death it was acknowledged before: the new master has no replica yet.
+        // Even if its answer is read after the death, it was acknowledged before: the new master has no replica yet.
         acknowledged.push({ kind, hold });
       } catch (error) {
         failed.push({ kind, name, error, begun });
@@ -55,7 +55,7 @@ test("grants that were acknowledged until the master died are all there afterwar
     return KINDS.every((kind) => acknowledged.filter((each) => each.kind === kind).length >= ENOUGH);
   };
   await until("enough are acknowledged", enough, { timeout: SOON, every: 1 });
-  // From now on the master is alone with what it grants: what has reached a replica's socket would still be read.
+  // From now on no replica gets the master's grants. It is also paused, because it would still read what its socket has.
   const replica = await replicaOf(cluster, master);
   replica.pause();
   await master.call("CLIENT", "KILL", "TYPE", "replica");
@@ -80,7 +80,7 @@ test("grants that were acknowledged until the master died are all there afterwar
   }
   for (const { kind, name, error, begun } of failed) {
     expect(isLockError(error, "REPLICAS") || isLockError(error, "UNAVAILABLE"), String(error)).toBe(true);
-    // One begun before may have reached the replica, and its undoing not: it ends with its lease.
+    // A grant from before the cut may be on the replica without its undo; it ends with its lease.
     if (begun < cutAt) continue;
     await until(
       `${name} leaves nothing`,
@@ -148,7 +148,7 @@ describe("while the replica stands still", () => {
       ]);
       const [[, name] = [kind, ""]] = await locksOn(master, [kind]);
       const lock = kind.make(patient.client, name);
-      // The others of the cluster take a replica that stands still for dead; that must not be over before.
+      // First an acknowledged grant: the nodes take a paused replica for dead, and that must not be over too early.
       await until("a grant is acknowledged", () => lock.run(() => true), { timeout: SOON });
       replica.pause();
       try {

@@ -1,4 +1,4 @@
-/** Slots that move while locks are held, awaited and worked under: nothing is lost but time. */
+/** Slots that move while locks are held, awaited and worked under: only time is lost. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
@@ -20,7 +20,7 @@ import {
 import { Crew, namesOn, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
 import { Load } from "./load.js";
 
-/** No waiter gets there by trying again. */
+/** So long that no waiter gets the lock by its poll. */
 const NEVER = 60_000;
 const SOON = 10_000;
 const ROUNDS = 6;
@@ -29,7 +29,7 @@ failOnUnhandledRejections();
 const cluster = await forFile(startCluster({ masters: 3 }));
 const looker = cluster.connect();
 
-/** A fresh name for each kind, all over the masters. */
+/** A fresh name for each kind, spread over the masters. */
 async function freshNames(title: string): Promise<string[]> {
   const masters = await cluster.masters();
   const names = KINDS.map(async ({ name }, i) => {

@@ -1,4 +1,4 @@
-/** What one test of the core has: a lock of its own, seen by two clients. */
+/** The locks and clients of one test of the core: a lock of its own, used by two clients. */
 import type { Lock, LockClient, LockClientOptions } from "../../src/index.js";
 import { UNHURRIED } from "../support/index.js";
 
@@ -6,15 +6,15 @@ export interface Act {
   readonly ours: LockClient;
   readonly theirs: LockClient;
   readonly lock: Lock;
-  /** What others cannot have beside `lock`, by our client and by theirs: of a read side the write side. */
+  /** The lock that others cannot have beside `lock`, by our client and by theirs: for a read side the write side. */
   readonly excluded: Lock;
   readonly rival: Lock;
-  /** The lock itself, by their client. */
+  /** The same lock as `lock`, by their client. */
   readonly twin: Lock;
 }
 
-/** A lock that no other test has; by this client instead of ours, if one is given, and of a name that ends so. */
+/** Makes a lock that no other test uses; `ours` replaces our client, and the name ends with `ending`. */
 export type NewAct = (ours?: LockClient, ending?: string) => Act;
 
-/** So far away that only a message can wake anybody in time. */
+/** Times so long that only a message can wake a waiter in time. */
 export const FAR: LockClientOptions = { ...UNHURRIED, pollCap: 60_000, watchdogTimeout: 60_000 };

@@ -1,4 +1,4 @@
-/** The core of the contract: who has a lock, who has not, and what that is good for. */
+/** The core of the contract: which owner has a lock, which has not, and what that is good for. */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { FencedHold, Hold, Lock } from "../../src/index.js";
@@ -103,7 +103,7 @@ export function sharing(act: NewAct, { exclusive }: Kind): void {
     let count = 0;
     const increment = async (): Promise<void> => {
       const read = count;
-      await lock.isLocked(); // long enough for others to come between
+      await lock.isLocked(); // long enough for others to come in between
       count = read + 1;
     };
     const look = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** The core of the contract: how waits end, and how holds end that nobody gave back. */
+/** The core of the contract: how waits end, and how holds end without an unlock. */
 import { beforeAll, expect, test } from "vitest";
 import type { Hold, LockClient, LockClientOptions } from "../../src/index.js";
 import {
@@ -13,13 +13,13 @@ import {
 import { until } from "../support/index.js";
 import { type Act, FAR, type NewAct } from "./core-act.js";
 
-/** Much sooner than what is far away, much later than a message on a busy machine. */
+/** Milliseconds, much shorter than the times of FAR, but much longer than a message takes on a busy machine. */
 const SOON = 10_000;
-/** Of leases that are to end. */
+/** Milliseconds of leases that should end. */
 const SHORT = 1_500;
-/** Of waits that are to run out: less than an answer takes on a busy machine would end them as unanswered. */
+/** Milliseconds of waits that should run out; shorter ones could end without an answer on a busy machine. */
 const LITTLE = 2_000;
-/** Of a watchdog that has to renew a hold, also if the process stands still for four seconds. */
+/** Milliseconds of a watchdog that must renew a hold even if the process stands still for four seconds. */
 const KEPT = 6_500;
 
 export function waiting(act: NewAct, endings: readonly string[] = [""]): void {
@@ -63,7 +63,7 @@ export function waiting(act: NewAct, endings: readonly string[] = [""]): void {
   });
 }
 
-/** A hold that the watchdog keeps, and what its client has told since. */
+/** A hold that the watchdog keeps, and its client's events since. */
 interface Kept {
   readonly act: Act;
   readonly hold: Hold;
@@ -90,7 +90,7 @@ export function ending(act: NewAct, connect: (options: LockClientOptions) => Loc
     const { ours, lock, rival } = act();
     const events = recordEvents(ours);
     const hold = await lock.lock({ lease: KEPT });
-    // On a busy machine it may be over before its answer comes, which then says so.
+    // On a busy machine the lease may be over before the answer arrives; then extend() rejects.
     const shortened = hold.extend(SHORT).catch((error) => expect(error).toMatchObject(lost(lock)));
     const next = await rival.lock();
     await shortened;
@@ -112,7 +112,7 @@ export function ending(act: NewAct, connect: (options: LockClientOptions) => Loc
     const { lock, rival } = kept.act;
     expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(KEPT);
     const renewals = () => events.filter(({ name }) => name === "renewed").length;
-    // By the client's clock as well, which may be another one and behind.
+    // By the client's clock as well, because that may be another clock, and behind.
     const isOver = () => performance.now() - began > KEPT && renewals() > 1 && hold.remaining > 0;
     await until("a lease is over", isOver);
     expect(await rival.tryLock()).toBeNull();

@@ -1,7 +1,8 @@
 /**
- * The core of the contract, for every kind of lock on whatever connection a topology hands out: what must hold on
- * Sentinel and on Cluster as on one server. It looks at nothing but the face of the library, so it needs no way to
- * the server. All else that could wake a waiter is far away, so one that is woken in time was woken by a message.
+ * The core of the contract, for every kind of lock on any connection that a topology provides: what must hold on
+ * Sentinel and on Cluster as on one server. It uses only the public interface of the library, so it needs no access to
+ * the server. All other times that could wake a waiter are long, so a waiter that is woken in time was woken by a
+ * message.
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import { LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
@@ -11,13 +12,13 @@ import { type Act, FAR } from "./core-act.js";
 import { owning, sharing, tokensRise } from "./core-owning.js";
 import { ending, waiting } from "./core-waiting.js";
 
-/** What a topology hands to the core. */
+/** What a topology provides for the core. */
 export interface Place {
-  /** A connection of its own at each call; the topology ends it. */
+  /** A new connection at each call; the topology ends it. */
   connect(): RedisConnection;
-  /** For all clients here. */
+  /** Options for all clients here. */
   readonly options?: LockClientOptions;
-  /** Of names of locks that are waited for: how each of them ends. */
+  /** The endings for names of locks that are waited for. */
   readonly endings?: readonly string[];
   readonly kinds?: readonly Kind[];
 }

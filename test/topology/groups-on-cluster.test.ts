@@ -1,4 +1,4 @@
-/** A MultiLock whose members are in slots of all masters: taken and given back member by member. */
+/** A MultiLock whose members are in slots of all masters is taken and given back member by member. */
 import { expect, test } from "vitest";
 import { type Lock, LockClient, MultiLock } from "../../src/index.js";
 import { forFile, type RedisServer, startCluster, UNHURRIED } from "../support/index.js";
@@ -9,7 +9,7 @@ const cluster = await forFile(startCluster());
 const ours = await forFile(new LockClient(cluster.connect(), UNHURRIED));
 const theirs = await forFile(new LockClient(cluster.connect(), UNHURRIED));
 
-/** One of each kind, and two more. */
+/** A lock of each kind, and one more plain lock. */
 function membersOf(client: LockClient): Lock[] {
   const [apple = "", birch = "", cedar = "", date = "", elm = "", fig = ""] = NAMES;
   return [

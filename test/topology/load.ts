@@ -1,15 +1,15 @@
 /**
- * Tasks that work under locks for as long as they are let, and what they saw: sections that met, updates that were lost, losses
- * that were told, and how long nobody got in.
+ * Tasks that work under locks until they are stopped, and what they saw: sections that met, updates that were lost,
+ * losses that were reported, and how long no task got the lock.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { isLockError, type Lock, type LockClient } from "../../src/index.js";
 import type { Kind } from "../contract/kinds.js";
 import { until } from "../support/index.js";
 
-/** Milliseconds between the reading and the writing of a counter: long enough for a stranger to come between. */
+/** Milliseconds between the reading and the writing of a counter: long enough for another task to come in between. */
 const WORK = 8;
-/** Between two writes where there are readers: writers that keep coming go first. */
+/** Milliseconds between two writes if there are readers, because writers that keep coming go first. */
 const REST = 20;
 
 export interface Section {
@@ -27,17 +27,17 @@ interface Counter {
 
 export class Load {
   readonly sections: Section[] = [];
-  /** Of LOCK_LOST: the reasons. */
+  /** The reasons of LOCK_LOST errors. */
   readonly losses: string[] = [];
-  /** Calls without an answer in time. */
+  /** The number of calls without an answer in time. */
   silences = 0;
-  /** What no task expects. */
+  /** Errors that no task expects. */
   readonly strange: unknown[] = [];
   readonly #counters = new Map<string, Counter>();
   readonly #tasks: Promise<void>[] = [];
   #stopped = false;
 
-  /** Tasks of each client on one lock: writers, and readers where the kind has them. */
+  /** Starts tasks of each client on one lock: writers, and readers if the kind has them. */
   man(kind: Kind, clients: readonly LockClient[], lockName: string): void {
     this.#counters.set(lockName, { value: 0, updates: 0, misreadings: 0 });
     for (const client of clients) {
@@ -47,14 +47,14 @@ export class Load {
     }
   }
 
-  /** Resolves when so many more sections of the lock have begun after this moment. */
+  /** Resolves when that many more sections of the lock have begun after this moment. */
   async goesOn(lockName: string, count: number, timeout: number): Promise<void> {
     const asked = performance.now();
     const more = () => this.sections.filter((each) => each.lockName === lockName && each.from > asked).length;
     await until(`work under ${lockName} goes on`, () => more() >= count, { timeout, every: 10 });
   }
 
-  /** Ends all tasks; one that never comes to its end is a failure. */
+  /** Ends all tasks; fails if one of them does not end. */
   async stop(timeout = 15_000): Promise<void> {
     this.#stopped = true;
     let ended = false;
@@ -65,7 +65,7 @@ export class Load {
     await all;
   }
 
-  /** What went wrong while one master reigned; `borders` part the reigns. */
+  /** Violations under one master; `borders` separate the times of the masters. */
   violations(borders: readonly number[] = []): string[] {
     const found: string[] = [];
     for (const [lockName, sections] of this.#byLock()) {
@@ -92,7 +92,7 @@ export class Load {
     return this.sections.find((each) => each.lockName === lockName && each.from > moment)?.from;
   }
 
-  /** The longest time in which nobody got the lock. */
+  /** The longest time in which no task got the lock. */
   longestGap(lockName: string): number {
     const starts = (this.#byLock().get(lockName) ?? []).map(({ from }) => from);
     return Math.max(0, ...starts.slice(1).map((start, i) => start - (starts[i] ?? start)));
@@ -129,7 +129,7 @@ export class Load {
     if (isLockError(error, "LOCK_LOST")) this.losses.push((error as { reason?: string }).reason ?? "");
     else if (isLockError(error, "UNAVAILABLE")) this.silences++;
     else {
-      // Calls that fail at once, again and again, would leave nobody else any time.
+      // Stop here: tasks whose calls fail at once, again and again, would leave no time to the others.
       this.strange.push(error);
       this.#stopped = true;
     }

@@ -7,14 +7,14 @@ import { forFile, recordWarnings, startRedis, UNHURRIED } from "../support/index
 
 failOnUnhandledRejections();
 
-/** Node warns of the eleventh. */
+/** More than ten, because Node warns of the eleventh listener. */
 const MANY = 25;
 
 const warnings = recordWarnings();
 const stage = await forFile(Stage.start(["standalone", "cluster"]));
 const others = await Promise.all([forFile(startRedis()), forFile(startRedis())]);
 
-/** How many listen to the events that clients listen to. */
+/** The number of listeners of each event that clients listen to. */
 function counts(emitter: EventEmitter): number[] {
   return [errorMonitor, "close", "ready", "refresh", "-node", "node error"].map((event) =>
     emitter.listenerCount(event),

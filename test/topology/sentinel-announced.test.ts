@@ -1,6 +1,6 @@
 /**
  * A sentinel announces the new master while a connection asks another sentinel for it. ioredis then ends that connection
- * for good: its failover detector closes what is still connecting.
+ * for good, because its failover detector closes connections that are still connecting.
  */
 import type { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
@@ -14,16 +14,16 @@ import { CALM } from "./sentinel-haste.js";
 failOnUnhandledRejections();
 const all = await forFile(startSentinel({ downAfter: CALM }));
 
-/** What ioredis does when a sentinel tells of a new master. */
+/** The part of ioredis that acts when a sentinel announces a new master. */
 interface Detecting {
   readonly connector: { readonly failoverDetector: { disconnect(): void } | null };
 }
 
-/** A connection and what the library makes from it; one of them is told of a failover while it asks who the master is. */
+/** A connection and those that the library makes from it; one is told of a failover while it asks for the master. */
 class Asking {
   readonly redis: Redis;
   announced = false;
-  /** The connection, then its subscribers. */
+  /** The connection, followed by its subscribers. */
   readonly all: Redis[] = [];
   #told: Redis | undefined;
 
@@ -32,7 +32,7 @@ class Asking {
     this.#watch(this.redis);
   }
 
-  /** Cuts all connections off, so that they ask; this one is told. */
+  /** Cuts all connections, so that they ask for the master; `told` is the one that is told of a failover then. */
   async cut(told: Redis | undefined): Promise<void> {
     this.#told = told;
     const master = await all.master();
@@ -49,7 +49,7 @@ class Asking {
     };
   }
 
-  /** ioredis calls this with each answer, before it looks whether it was closed meanwhile. */
+  /** ioredis calls this with each answer, before it checks whether it was closed meanwhile. */
   #answered(): null {
     if (this.announced || this.#told?.status !== "connecting") return null;
     const { failoverDetector } = (this.#told as unknown as Detecting).connector;

@@ -1,6 +1,6 @@
 /**
- * Failovers while every kind of lock is in use: the master is killed, asked to hand over, or hangs. Replicated holds
- * are kept, waiters resume, and within one master's reign no two exclusive sections overlap.
+ * Failovers while every kind of lock is in use: the master is killed, asked to hand over, or hangs. Replicated holds are
+ * kept, waiters go on, and under one master no two exclusive sections overlap.
  */
 import type { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
@@ -23,30 +23,30 @@ import {
 import { CALM, makeHasty } from "./sentinel-haste.js";
 import { Work, type Worker } from "./work.js";
 
-/** Much longer than a failover takes, so that a failure says what is missing and not only that time ran out. */
+/** Much longer than a failover takes, so that a failure says what is missing, and not only that time ran out. */
 const LONG = { timeout: 2 * PATIENCE };
 const DB = 2;
 
 /**
- * Nothing but messages and the end of an outage wakes anybody, and nothing is renewed that is not of the test. Calls outlast a
+ * Only messages and the end of an outage wake waiters, and only the test's own holds are renewed. Calls outlast a
  * server that stands still for four seconds, but hardly a failover.
  */
 const FAR: LockClientOptions = { commandTimeout: 6_000, pollCap: 60_000, watchdogTimeout: 60_000 };
 /**
- * What the old master was told last may not have reached the new one: then a lock stays locked there until its lease is
- * over, and a fair waiter's place until three times `pollCap` are.
+ * The last writes of the old master may not have reached the new one. Then a lock stays locked there until its lease is
+ * over, and a fair waiter keeps its place for three times `pollCap`.
  */
 const BUSY: LockClientOptions = { pollCap: 1_000, watchdogTimeout: 3_000 };
-/** Outlives a failover on a busy machine, and is renewed soon after it. */
+/** A lease that outlives a failover on a busy machine, and is renewed soon after it. */
 const KEPT: LockClientOptions = { pollCap: 60_000, watchdogTimeout: 3 * STEADY };
 
-/** Ends the reign of a master; resolves when it no longer serves. */
+/** Ends the time of a master; resolves when it no longer serves. */
 type End = (all: RedisSentinel, master: RedisServer) => Promise<unknown>;
 
 const WAYS: [how: string, end: End, options: object][] = [
   ["is killed", kill, {}],
   ["hands over", (all) => all.failover(), {}],
-  // Nothing tells a client that a silent master was replaced: it has to ask the sentinels, or lose its patience.
+  // Nothing tells a client that a silent master was replaced: it must ask the sentinels, or reach its socket time-out.
   ["hangs (failoverDetector)", hang, { failoverDetector: true }],
   ["hangs (socketTimeout)", hang, { socketTimeout: 1_000 }],
 ];
@@ -104,13 +104,13 @@ describe.concurrent.each(WAYS)("the master %s", (how, end, options) => {
       await until("all work", () => works.every((work) => work.done(before.port) > 2), LONG);
       for (const { redis } of [ours, theirs, keeper]) expect(await redis.wait(1, PATIENCE)).toBe(1);
 
-      // Of one that is busy: an idle connection may not notice.
+      // A worker's connection, because an idle connection may not notice.
       const outage = new Promise((resolve) => workers[0]?.redis.once("close", resolve));
       const began = performance.now();
       const over = end(all, before);
       await outage;
       const away = performance.now();
-      // Given back while there is no master: one that gets no answer in time goes on by itself.
+      // The holds are given back while there is no master; an unlock without an answer in time goes on by itself.
       const released = handed.map(({ hold }) => hold.unlock().then(() => "done", codeOf));
       await leaving();
       const after = await all.successor(before);
@@ -143,7 +143,7 @@ describe.concurrent.each(WAYS)("the master %s", (how, end, options) => {
     12 * PATIENCE,
   );
 
-  /** No subscription is left on the server, and no key without an end. */
+  /** No subscription is left on the server, and no key without a TTL. */
   async function closeAll(master: RedisServer): Promise<void> {
     await Promise.all(clients.map((client) => client.close()));
     await until("nobody subscribes but the sentinels", async () => {
@@ -152,7 +152,7 @@ describe.concurrent.each(WAYS)("the master %s", (how, end, options) => {
     });
     const redis = master.connect({ db: DB });
     for (const [key, { ttl }] of await allKeys(redis)) {
-      // A fair queue has no end while there is a place in it, and the failover may have forgotten that somebody left.
+      // A fair queue has no TTL while it has places, and the failover may have lost the removal of one.
       const endless = KINDS.some((kind) => kind.keeps(key)) || /^redisson_lock_(queue|timeout):/.test(key);
       if (!endless) expect([key, ttl]).not.toEqual([key, -1]);
     }
@@ -165,11 +165,11 @@ interface Kept {
   readonly kind: Kind;
   readonly lock: Lock;
   readonly hold: Hold;
-  /** How often it was renewed. */
+  /** Returns how often the hold was renewed. */
   readonly renewals: () => number;
 }
 
-/** A hold that the watchdog keeps. */
+/** Takes a hold that the watchdog keeps. */
 async function keep(kind: Kind, client: LockClient): Promise<Kept> {
   const lock = kind.make(client, `kept ${kind.name}`);
   let renewals = 0;
@@ -179,7 +179,7 @@ async function keep(kind: Kind, client: LockClient): Promise<Kept> {
   return { kind, lock, hold: await atLast(() => lock.lock()), renewals: () => renewals };
 }
 
-/** A hold of ours, and one of theirs who waits for it. */
+/** A hold of our client, and a call of theirs that waits for it. */
 async function handOver(kind: Kind, ours: LockClient, theirs: LockClient) {
   const name = `handed ${kind.name}`;
   const hold = await atLast(() => kind.make(ours, name).lock());
@@ -197,7 +197,7 @@ async function handOver(kind: Kind, ours: LockClient, theirs: LockClient) {
   return { kind, hold, done };
 }
 
-/** A client that holds and waits for every kind; to be closed while there is no master. */
+/** A client that holds and waits for every kind; it is closed while there is no master. */
 async function leaver(client: LockClient, busy: readonly { hold: Hold; kind: Kind }[]) {
   const holds = await Promise.all(
     KINDS.map((kind) => atLast(() => kind.make(client, `left ${kind.name}`).lock())),
@@ -210,7 +210,7 @@ async function leaver(client: LockClient, busy: readonly { hold: Hold; kind: Kin
   };
 }
 
-/** The hold is still held, there too. */
+/** The new master renews the hold, and has it. */
 async function renewedBy(master: Redis, { kind, hold, renewals }: Kept): Promise<void> {
   const seen = renewals();
   await until(`${kind.name} is renewed by the new master`, () => renewals() > seen, LONG);
@@ -220,7 +220,7 @@ async function renewedBy(master: Redis, { kind, hold, renewals }: Kept): Promise
   expect(state.ttl).toBeGreaterThan(0);
 }
 
-/** On the new master a waiter is woken by a message as ever. */
+/** On the new master a message wakes a waiter, as usual. */
 async function passOn(lock: Lock, hold: Hold, rival: Lock, theirs: LockClient): Promise<void> {
   const { done } = await untilWaiting(theirs, () => rival.lock());
   await atLast(() => hold.unlock());

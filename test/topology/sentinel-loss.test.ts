@@ -1,7 +1,7 @@
 /**
- * What a failover may break, shown: a replica that lags becomes master, and what the old one said last never happened.
- * A grant is forgotten, so there are two holders until the first one asks; a release is forgotten, so a lock stays
- * locked until its lease is over. What had reached the replica is kept.
+ * Shows what a failover may break: a replica that lags becomes master, and the last writes of the old master are lost.
+ * A lost grant means two holders until the first one asks the server; a lost release means that a lock stays locked
+ * until its lease is over. Writes that had reached the replica are kept.
  */
 import { expect, test } from "vitest";
 import { FencedHold, type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
@@ -11,9 +11,9 @@ import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, forTest, STEADY, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { CALM, makeHasty } from "./sentinel-haste.js";
 
-/** Nothing is renewed within the test. */
+/** With this nothing is renewed during the test. */
 const FAR: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 60_000 };
-/** Renewed every nine seconds: a failover on a busy machine is over before the deadline. */
+/** Renewed every nine seconds, so a failover on a busy machine is over before the deadline. */
 const RENEWED: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 3 * STEADY };
 const PATIENCE = { timeout: 20_000 };
 
@@ -30,7 +30,7 @@ interface Taken {
   readonly hold: Hold;
 }
 
-/** One lock of each kind. */
+/** Takes one lock of each kind. */
 function takeAll(client: LockClient, name: string): Promise<Taken[]> {
   return Promise.all(
     KINDS.map(async (kind) => {
@@ -66,7 +66,7 @@ test("what the replica missed is lost, and the holder is told; what it had is ke
 
   for (const taken of forgotten) {
     const next = await rivalOf(taken).lock({ wait: PATIENCE.timeout });
-    // Two holders: neither has done anything wrong, and the first one cannot know.
+    // Two holders: neither has done anything wrong, and the first one cannot know of the second.
     expect([taken.hold.isHeld, next.isHeld]).toEqual([true, true]);
     if (taken.hold instanceof FencedHold) expect(tokenOf(next)).toBeGreaterThan(tokenOf(taken.hold));
     await expect(taken.hold.unlock()).rejects.toMatchObject({ ...lost(taken.lock), reason: "taken" });
@@ -82,7 +82,7 @@ test("what the replica missed is lost, and the holder is told; what it had is ke
     await expect(hold.unlock()).rejects.toMatchObject(lost(lock));
   }
   for (const taken of released) {
-    // Nobody holds it, and nobody gets it before the lease is over.
+    // No owner holds it, but no call gets it before the lease is over.
     expect(taken.hold.isHeld).toBe(false);
     expect(await rivalOf(taken).tryLock()).toBeNull();
     const ttl = await taken.lock.remainTimeToLive();
@@ -111,12 +111,12 @@ test("a client that does not ask the sentinels stays with a silent master until 
   await makeHasty(silent);
   master.pause();
   await silent.successor(master);
-  // Nobody is in danger, but nothing goes on either.
+  // There are no two holders, but no call goes on either.
   expect(await told).toMatchObject({ lockName: "order", reason: "unreachable" });
   expect(hold.isHeld).toBe(false);
   await expect(client.getLock("other").lock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
   expect(port()).toBe(master.port);
-  // The sentinels make a replica of it, which ends its connections.
+  // The sentinels make the old master a replica, which ends its connections.
   master.resume();
   await until("the client has left it", () => redis.status === "ready" && port() !== master.port, PATIENCE);
   const other = await atLast(() => client.getLock("other").lock());

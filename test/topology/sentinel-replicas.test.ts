@@ -1,4 +1,4 @@
-/** `replicas: 1` through Sentinel: a grant that was told has reached the replica, so the next master knows it. */
+/** `replicas: 1` through Sentinel: a grant that was reported has reached the replica, so the next master has it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Hold, LockClient, type LockClientOptions, type LockError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
@@ -93,7 +93,7 @@ describe("while the master lives", () => {
   });
 });
 
-/** A master that nobody follows any more, as one that was cut off, stops granting if it was told to. */
+/** A master without replicas, as after a partition, stops granting if it is configured so. */
 test("with min-replicas-to-write, a master without a replica in touch grants nothing", async () => {
   const { all, connect, stop } = await setUp();
   try {
@@ -124,7 +124,7 @@ test("with min-replicas-to-write, a master without a replica in touch grants not
   }
 });
 
-/** What a master says to a write; empty if it writes. */
+/** The master's error for a write; empty if it accepts the write. */
 async function refusal(master: RedisServer): Promise<string> {
   return master.call("SET", "probe", 1, "PX", 1_000).then(
     () => "",
@@ -132,7 +132,7 @@ async function refusal(master: RedisServer): Promise<string> {
   );
 }
 
-/** All that is left are markers with an end, and what a kind always keeps. */
+/** Only markers with a TTL are left, and keys that the kind always keeps. */
 async function expectNothingBut(redis: ReturnType<RedisSentinel["connect"]>, kind: Kind): Promise<void> {
   const name = `refused ${kind.name}`;
   expect((await keyState(redis, name)).type).toBe("none");
@@ -147,7 +147,7 @@ async function expectNothingBut(redis: ReturnType<RedisSentinel["connect"]>, kin
 test("every grant that was told before the master was killed is known to the next one", async () => {
   const { all, connect, stop } = await setUp();
   try {
-    // A lease for each, so that nothing but the grant itself can have brought it to the new master.
+    // Each lock has a lease, so that only the grant itself can have brought it to the new master.
     const client = connect({ replicas: 1, commandTimeout: 6_000 });
     const other = connect({});
     await Promise.all([client.ready(), other.ready()]);
@@ -173,7 +173,7 @@ test("every grant that was told before the master was killed is known to the nex
     const after = await all.successor(before);
     over = true;
     await Promise.all(takers);
-    // With no replica left, nothing is granted any more.
+    // The new master has no replica, so it grants nothing any more.
     const redis = after.connect({ db: DB });
     for (const error of failures) {
       expect(error).toMatchObject({ code: expect.stringMatching(/^(REPLICAS|UNAVAILABLE)$/) });

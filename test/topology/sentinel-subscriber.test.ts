@@ -1,4 +1,4 @@
-/** Where the subscriber of a client goes when a sentinel has not yet heard of the failover. */
+/** Where a client's subscriber connects if a sentinel has not yet heard of the failover. */
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { CALM } from "./sentinel-haste.js";
 failOnUnhandledRejections();
 const all = await forFile(startSentinel({ password: "se:cret", downAfter: CALM }));
 
-/** How many clients subscribe there, the sentinels left out. */
+/** The number of subscribed clients there, without the sentinels. */
 async function subscribers(server: RedisServer): Promise<number> {
   const list = String(await server.call("CLIENT", "LIST", "TYPE", "PUBSUB"));
   return list.split("\n").filter((line) => line !== "" && !line.includes("name=sentinel-")).length;
@@ -21,7 +21,7 @@ test("a subscriber that was sent to a replica goes on to the master", async () =
   const [master, [replica]] = [await all.master(), await all.replicas()];
   if (replica === undefined) throw new Error("no replica");
   let stale = 0;
-  // As a sentinel that is behind does: it names a server that is a replica by now. It is asked for other addresses, too.
+  // Like a sentinel that is behind, this names a server that is now a replica. It is called for other addresses, too.
   const natMap = (address: string) =>
     address.endsWith(`:${master.port}`) && stale-- > 0 ? { host: replica.host, port: replica.port } : null;
   const client = new LockClient(all.connect({ natMap: natMap }), { ...UNHURRIED, pollCap: 60_000 });
@@ -32,7 +32,7 @@ test("a subscriber that was sent to a replica goes on to the master", async () =
   const { done } = await untilWaiting(client, () => client.getLock("order").lock());
   await until("it subscribes at the master", async () => (await subscribers(master)) === 1);
   expect(await subscribers(replica)).toBe(0);
-  // Who listens to a replica misses what it misses.
+  // From now on a subscriber of the old replica would miss the master's messages.
   await replica.call("REPLICAOF", "NO", "ONE");
   await hold.unlock();
   await (await done).unlock();

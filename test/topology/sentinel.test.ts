@@ -7,7 +7,7 @@ import { coreOfTheContract } from "./core.js";
 import { CALM } from "./sentinel-haste.js";
 
 failOnUnhandledRejections();
-// The sentinels are patient: a busy machine must not make them replace a master that is well.
+// A long downAfter, so that a busy machine does not make the sentinels replace a healthy master.
 const all = await forFile(startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: CALM }));
 
 coreOfTheContract("through Sentinel", { connect: () => all.connect({ db: 2 }) });

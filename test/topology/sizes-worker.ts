@@ -1,4 +1,4 @@
-/** A process of a fleet that holds many locks at once, and waits for those of others. */
+/** A process of a fleet that holds many locks at once, and waits for locks of other processes. */
 import { Cluster } from "ioredis";
 import { type Hold, LockClient } from "../../src/index.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
@@ -8,7 +8,7 @@ export interface StartRequest {
   readonly watchdogTimeout: number;
 }
 
-/** A lock, and the kind that it is of: the index in KINDS. */
+/** A lock, and its kind: the index in KINDS. */
 export interface Named {
   readonly name: string;
   readonly kind: number;
@@ -16,7 +16,7 @@ export interface Named {
 
 export interface Figures {
   readonly held: number;
-  /** Of the lock that was renewed least. */
+  /** The number of renewals of the lock that was renewed least. */
   readonly leastRenewed: number;
   readonly waiting: number;
   readonly granted: number;
@@ -46,7 +46,7 @@ async function waitFor(named: Named): Promise<void> {
   await hold.unlock();
 }
 
-/** What `worker.request` can ask for. */
+/** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
   start: async ({ ports, watchdogTimeout }: StartRequest) => {
     redis = new Cluster(ports.map((port) => ({ host: "127.0.0.1", port })));
@@ -66,7 +66,7 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
       }),
     );
   },
-  /** Begins to wait for these; each is given back as soon as it is granted. */
+  /** Starts to wait for these locks; each is given back as soon as it is granted. */
   want: async (all: readonly Named[]) => {
     for (const named of all) waitFor(named).catch((error) => troubles.push(`waiting: ${String(error)}`));
   },

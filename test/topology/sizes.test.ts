@@ -20,11 +20,11 @@ import type { Figures, Named } from "./sizes-worker.js";
 
 const LOCKS = 1_000;
 const PROCESSES = 8;
-/** Of each process: locks that another one waits for. */
+/** The number of locks of each process that another process waits for. */
 const CONTENDED = 25;
-/** Short, and yet long enough for a machine that has other things to do. */
+/** Short, but long enough for a busy machine. */
 const WATCHDOG = 6_000;
-/** Renewals that every hold must have lived through. */
+/** The number of renewals that every hold must live through. */
 const RENEWALS = 2;
 
 const workers: Worker[] = [];
@@ -37,7 +37,7 @@ afterEach(async () => {
   await Promise.all(workers.splice(0).map((worker) => worker.kill()));
 });
 
-/** Names as people give them; a cluster takes what is in the braces for the whole. */
+/** Names as people choose them; a cluster computes the slot from the part in braces alone. */
 const STYLES: readonly ((id: string) => string)[] = [
   (id) => `plain-${id}`,
   (id) => `an order ${id}`,
@@ -49,7 +49,7 @@ const STYLES: readonly ((id: string) => string)[] = [
 
 const slotOf = async (key: string): Promise<number> => Number(await looker.cluster("KEYSLOT", key));
 
-/** Of all masters, but for what clients left when they tried out their server. */
+/** The keys on all masters, without those by which clients tried out their server. */
 async function keysOnServers(): Promise<string[]> {
   const lists = await Promise.all(cluster.nodes.map((node) => node.call("KEYS", "*")));
   const keys = lists.flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
@@ -118,7 +118,7 @@ test.each(STYLES.map((style) => [style("n"), style] as const))(
     const visit = async (kind: Kind, name: string): Promise<void> => {
       const lock = kind.make(ours.client, name);
       const rival = kind.rival.make(theirs.client, name);
-      // Taken by force, held three times over, given back once, awaited and given up.
+      // Taken by force, held three times, given back once, awaited and given up.
       await lock.lock();
       await lock.forceUnlock();
       const hold = await lock.lock();
@@ -183,7 +183,7 @@ const waits = (events: readonly { readonly name: string }[]): number => {
   return events.filter(({ name }) => name === "waiting").length;
 };
 
-/** How many connections of each node have subscribed to anything. */
+/** The number of subscribed connections on each node. */
 async function listeners(): Promise<number[]> {
   const lists = await Promise.all(cluster.nodes.map((node) => node.call("CLIENT", "LIST", "TYPE", "pubsub")));
   return lists.map(

@@ -1,4 +1,4 @@
-/** Semaphores and latches on servers whose masters change: what had reached the replica goes on with the new master. */
+/** Semaphores and latches on servers whose masters change: writes that had reached the replica are on the new master. */
 import { expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
@@ -9,7 +9,7 @@ failOnUnhandledRejections();
 
 const FAR = 60_000;
 
-/** Resolves when the client has told so often that a call waits. */
+/** Resolves when the client has told that many times that a call waits. */
 function untilWaiting(client: LockClient, times: number): Promise<void> {
   let left = times;
   return new Promise((resolve) => {
@@ -17,7 +17,7 @@ function untilWaiting(client: LockClient, times: number): Promise<void> {
   });
 }
 
-/** One client has what there is, another one waits for all of it. */
+/** One client has all permits and the latch's count; another one waits for all of them. */
 async function scene(client: LockClient, other: LockClient) {
   const [semaphore, permits, latch] = [
     client.getSemaphore("desks"),

@@ -1,23 +1,24 @@
 /**
- * Tasks that work in exclusive sections while the master changes. What they count is kept for each master: a failover
- * may lose a grant, so a section of the old master may overlap one of the new, but never two of the same one.
+ * Tasks that work in exclusive sections while the master changes. The counts are kept for each master: a failover may
+ * lose a grant, so a section of the old master may overlap one of the new, but two sections of one master never
+ * overlap.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import { FencedHold, type Hold, isLockError, type Lock, type LockClient } from "../../src/index.js";
 import type { Kind } from "../contract/kinds.js";
 
-/** Somebody who works: a client, and the port of the master that its connection leads to now (0: none). */
+/** A client that works, and the port of its connection's present master (0: none). */
 export interface Worker {
   readonly client: LockClient;
   readonly master: () => number;
 }
 
-/** What was done under one master. */
+/** The work under one master. */
 interface Reign {
-  /** Sections that wrote. */
+  /** The number of sections that wrote. */
   sections: number;
-  /** What they counted, by reading and then writing. */
+  /** The count of these sections, by reading and then writing. */
   count: number;
   /** In the order of the grants. */
   readonly tokens: bigint[];
@@ -25,7 +26,7 @@ interface Reign {
 
 type Section = (reign: Reign, hold: Hold) => Promise<void>;
 
-/** A section is so long, in ms. */
+/** The length of a section in ms. */
 const SECTION = 2;
 
 export class Work {
@@ -38,19 +39,19 @@ export class Work {
   readonly #tasks: Promise<void>[];
   #over = false;
 
-  /** Begins: each worker writes and reads by turns. */
+  /** Starts the tasks: each worker writes and reads in turn. */
   constructor(kind: Kind, lockName: string, workers: readonly Worker[]) {
     this.#kind = kind;
     this.#lockName = lockName;
     this.#tasks = workers.flatMap((worker) => [this.#task(worker), this.#task(worker)]);
   }
 
-  /** How many sections were done under this master. */
+  /** The number of sections under this master. */
   done(master: number): number {
     return this.#reign(master).sections;
   }
 
-  /** No update was lost under any one master, tokens rose, and calls failed for reasons that are allowed only. */
+  /** Under no master an update was lost, tokens rose, and calls failed only for allowed reasons. */
   async finish(): Promise<void> {
     this.#over = true;
     await Promise.all(this.#tasks);
@@ -73,7 +74,8 @@ export class Work {
   async #section(lock: Lock, master: () => number, fn: Section): Promise<void> {
     try {
       await lock.run((hold) => {
-        // Of the connection by which the grant came a moment ago. If it has gone since, nobody can say who granted it.
+        // The connection brought the grant a moment ago. If it has broken since, it is not known which master granted
+        // it.
         const port = master();
         if (port === 0) return;
         const reign = this.#reign(port);
@@ -99,7 +101,7 @@ function note(hold: Hold, { tokens }: Reign): void {
   if (hold instanceof FencedHold) tokens.push(hold.token);
 }
 
-/** Reads and then writes, as long as it may. */
+/** Reads and then writes, if the hold is still valid. */
 async function increment(reign: Reign, hold: Hold): Promise<void> {
   const read = reign.count;
   await pause(SECTION);
@@ -108,7 +110,7 @@ async function increment(reign: Reign, hold: Hold): Promise<void> {
   reign.sections++;
 }
 
-/** What one reads does not change while it may read. */
+/** Reads twice: the count must not change while the hold is valid. */
 async function look(reign: Reign, hold: Hold): Promise<void> {
   const read = reign.count;
   await pause(SECTION);

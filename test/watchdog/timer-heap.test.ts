@@ -1,4 +1,4 @@
-/** The heap of what is due, against an array that is sorted at each look. */
+/** The heap of due times, compared with an array that is sorted at each look. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type TimerEntry, TimerHeap } from "../../src/watchdog/timer-heap.js";
@@ -9,7 +9,7 @@ interface Named extends TimerEntry {
 
 const ENTRIES = 40;
 
-/** What is done to an entry: a time for it, or nothing to take it out. */
+/** The steps for an entry: a new time, or nothing to remove it. */
 const steps = fc.array(
   fc.tuple(fc.nat(ENTRIES - 1), fc.option(fc.integer({ min: 0, max: 30 }), { nil: undefined })),
   { maxLength: 200 },

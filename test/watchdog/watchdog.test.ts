@@ -1,4 +1,4 @@
-/** The watchdog in virtual time, with rules and renewers that the test answers for. */
+/** The watchdog in virtual time; the test plays its rules and renewers. */
 import { describe, expect, test } from "vitest";
 import type { Instant } from "../../src/base/clock.js";
 import { renewalInterval, retryInterval } from "../../src/base/lease.js";
@@ -11,9 +11,9 @@ const SLACK = 20;
 
 interface Watched extends TimerEntry {
   readonly name: string;
-  /** When it wants to be looked at. */
+  /** When it must be looked at. */
   at: number;
-  /** What it is renewed by when it is looked at; nothing after that. */
+  /** How it is renewed when it is looked at; it is not looked at again by itself after that. */
   renewal: Renewal<Watched> | undefined;
 }
 
@@ -48,13 +48,13 @@ class ScriptedRenewer implements Renewer {
 class Scene implements RenewalRules<Watched> {
   readonly clock: VirtualClock = new VirtualClock(1_000);
   readonly renewer: ScriptedRenewer = new ScriptedRenewer();
-  /** What was looked at: its name, when, and as of when. */
+  /** The looks: the name, the time, and the time for which it was due. */
   readonly looks: [name: string, now: number, by: number][] = [];
   readonly news: [name: string, word: unknown, sent?: Instant][] = [];
   /** How often a timer was set. */
   armed = 0;
   readonly watchdog: Watchdog<Watched>;
-  /** What a look does besides. */
+  /** An additional action at each look. */
   onLook: (watched: Watched) => void = () => undefined;
 
   constructor() {
@@ -73,7 +73,7 @@ class Scene implements RenewalRules<Watched> {
     );
   }
 
-  /** Watches something that is to be looked at in `ms`. */
+  /** Watches something that is due for a look in `ms`. */
   watch(name: string, ms: number, renewed?: { slot?: number; renewer?: Renewer }): Watched {
     const at = this.clock.mono() + ms;
     const watched: Watched = { name, at, renewal: undefined, dueAt: 0, index: -1 };
@@ -169,7 +169,7 @@ describe("what is due", () => {
     await scene.clock.advance(1_000);
     expect(scene.looks).toEqual([]);
     expect(scene.clock.timers).toBe(0);
-    // Nor kept.
+    // The watchdog does not keep it either.
     expect(watched.index).toBe(-1);
   });
 

@@ -1,11 +1,14 @@
-/** A fleet of Java and Node on a cluster: how both decide for sharded pub/sub, what becomes of one that is set up unlike. */
+/**
+ * A fleet of Java and Node on a cluster: how both decide for sharded pub/sub, and what happens to a client set up
+ * otherwise.
+ */
 import { expect, test } from "vitest";
 import { MultiLock } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
 import { PATIENCE, until } from "../../support/index.js";
 import { withRedissonOnCluster } from "../cluster-scene.js";
 
-/** Milliseconds: less than the poll of the patient one. */
+/** Milliseconds, less than the poll of the client that hardly polls. */
 const SLACK = 2_000;
 
 withRedissonOnCluster("fleet", (scene) => {
@@ -47,7 +50,7 @@ withRedissonOnCluster("fleet", (scene) => {
     await holder.unlock();
     const hold = await soon(polling);
     await waiters.stillWait(deaf);
-    await hold.unlock(); // which it hears of
+    await hold.unlock(); // the waiter hears of this release
     await (await soon(deaf)).unlock();
   });
 
@@ -92,7 +95,7 @@ withRedissonOnCluster("fleet", (scene) => {
     const [unique = ""] = await scene.names("latch");
     const name = `{${unique}}:start`;
     const theirs = (await scene.thread(java)).latch(name);
-    const elsewhere = /CROSSSLOT/; // its channel has braces of its own, which make another slot
+    const elsewhere = /CROSSSLOT/; // the latch's channel has its own braces, which lead to another slot
     await expect(theirs.trySetCount(1)).rejects.toThrow(elsewhere);
     expect(await scene.redis.exists(name)).toBe(0);
     const ours = node.getCountDownLatch(name);

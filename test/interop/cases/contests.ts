@@ -1,16 +1,16 @@
-/** What each kind has in common for a hand-over: one side shuts it, the other one waits, and goes in when it is opened. */
+/** What a hand-over needs of each kind: one side closes it, and the other side waits until it is opened. */
 import type { Lock, LockClient } from "../../../src/index.js";
 import type { JavaThread, LockKind } from "../java.js";
 
 type End = () => Promise<unknown>;
 
-/** What one client of Node or one thread of Java does with one name. */
+/** The actions of one Node client or one Java thread on one name. */
 export interface Party {
-  /** Resolves, when nobody else can go in, with the way to let them. */
+  /** Resolves when no other party can enter, with the function that opens it again. */
   shut(): Promise<End>;
-  /** Goes in at once; false if it cannot. Leaves nothing behind if it cannot. */
+  /** Enters at once, and leaves; false if it cannot enter, and then it leaves nothing behind. */
   enters(): Promise<boolean>;
-  /** Waits until it can go in. Resolves with the way out. */
+  /** Waits until it can enter. Resolves with the function that leaves again. */
   waits(): Promise<End>;
 }
 
@@ -22,7 +22,7 @@ export interface Contest {
 
 const nothing: End = async () => {};
 
-/** Locks that shut each other out; the two sides of a read-write lock in either order. */
+/** Locks that exclude each other; for a read-write lock the two sides, in either order. */
 function locks(
   kind: string,
   [shuts, waits]: [LockKind, LockKind],
@@ -62,7 +62,7 @@ interface Permits<P> {
   acquire(): Promise<P>;
 }
 
-/** With one permit in all. */
+/** A semaphore with one permit. */
 function permits<P>(
   semaphore: Permits<P>,
   enters: () => Promise<boolean>,

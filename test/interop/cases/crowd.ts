@@ -1,19 +1,22 @@
-/** Many on both sides at one semaphore for a while; a counter in Redis tells how many are inside. */
+/** Many members of both sides use one semaphore for a while; a counter in Redis tells how many are inside. */
 import type { Scene } from "../scene.js";
 
 const DURATION = 2_500;
 
-/** Counts the visitor in and out again. */
+/** Counts the visitor in, and out again. */
 export type Visit = (weight?: number) => Promise<void>;
 
 export interface Visits {
-  /** The most that were inside at once. */
+  /** The most that were inside at the same time. */
   readonly most: number;
   /** How often each member was inside. */
   readonly ofEach: readonly number[];
 }
 
-/** Each member takes its turns one after the other until the time is over; fails if more than `limit` are inside at once. */
+/**
+ * Each member takes its turns one after the other until the time is over; fails if more than `limit` are inside at
+ * once.
+ */
 export async function crowd<T>(
   scene: Scene,
   limit: number,

@@ -13,12 +13,12 @@ import type { Side } from "./sides.js";
 failOnUnhandledRejections();
 const bundle = bundledWorker("../kinds/lock-worker.ts");
 
-/** Of a holder that is killed. One that lives is {@link STEADY}: until it gives back it must not lose its hold. */
+/** The watchdog of a holder that is killed. A living holder has {@link STEADY}, so that it does not lose its hold. */
 const WATCHDOG = 1_500;
 const GRACE = 2_500;
-/** Both sides' default. */
+/** The default of both sides. */
 const LONG_GRACE = 300_000;
-/** Loose: what a busy machine may add. */
+/** The time that a busy machine may add. */
 const MORE: number = SLACK;
 
 type Options = NonNullable<Start["options"]>;
@@ -43,7 +43,7 @@ withRedisson("deaths at a fair lock", (scene) => {
     readonly call: Watched<unknown>;
   }
 
-  /** Waiters of these sides, in that order, behind those that are there. */
+  /** Waiters of these sides, in this order, behind those that already wait. */
   async function behind(name: string, sides: readonly Side[], node: Options = {}): Promise<Turn[]> {
     const turns: Turn[] = [];
     const java = await scene.newJava({ fairWait: node.fairWaitTimeout ?? LONG_GRACE });
@@ -61,7 +61,7 @@ withRedisson("deaths at a fair lock", (scene) => {
       expect(turns.slice(i + 1).every((later) => later.call.state === "pending")).toBe(true);
       await lock.unlock();
     }
-    // What Java drops may still be counted as alive, for a while.
+    // A waiter that Java has dropped may stay in the set of those alive for a while.
     const left = await keysLeft(scene, name);
     expect(left.filter((key) => key !== fairAlive(name))).toEqual([]);
     for (const key of left) expect(await scene.redis.pttl(key)).toBeGreaterThan(0);

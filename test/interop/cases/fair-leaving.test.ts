@@ -1,4 +1,7 @@
-/** Waiters of either side that give up, and ones that do not wait: those behind keep their order and move up. */
+/**
+ * Waiters of either side that give up, and calls that do not wait: the waiters behind them keep their order and move
+ * up.
+ */
 import { expect, test } from "vitest";
 import { fairQueue, fairTimeouts } from "../../../src/base/names.js";
 import { failOnUnhandledRejections, soon, watch } from "../../faults/harness.js";
@@ -16,9 +19,9 @@ const LEASE = 1_500;
 
 /** A waiter that will give up. */
 interface Quitter {
-  /** Resolves when its call is over. */
+  /** Ends the call; resolves when it is over. */
   readonly leave: () => Promise<unknown>;
-  /** What its leaving takes off the places behind it. */
+  /** The time by which the places behind it move up. */
   readonly grace: number;
 }
 

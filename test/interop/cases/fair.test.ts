@@ -1,4 +1,4 @@
-/** One queue for both sides: who stands where in it, in which order the lock is handed over, and what the scores say. */
+/** One queue for both sides: the places in it, the order of the hand-overs, and the meaning of the scores. */
 import { expect, test } from "vitest";
 import { fairAlive, fairQueue, fairTimeouts } from "../../../src/base/names.js";
 import { failOnUnhandledRejections, soon, type Watched } from "../../faults/harness.js";
@@ -10,7 +10,7 @@ import { DIRECTIONS, type Side } from "./sides.js";
 
 failOnUnhandledRejections();
 
-/** Redisson's default, and this library's: how long a place is good for beyond that before it. */
+/** The default of Redisson and of this library: for how long a place lasts after the place before it. */
 const GRACE = 300_000;
 
 interface Queued {
@@ -18,7 +18,7 @@ interface Queued {
   readonly call: Watched<unknown>;
 }
 
-/** A party of each of these sides waits, in that order. */
+/** One party of each of these sides waits, in this order. */
 async function queueUp(scene: Scene, name: string, sides: readonly Side[]): Promise<Queued[]> {
   const queued: Queued[] = [];
   for (const side of sides) {
@@ -29,7 +29,7 @@ async function queueUp(scene: Scene, name: string, sides: readonly Side[]): Prom
   return queued;
 }
 
-/** Each has the lock when it is its turn, and none before. */
+/** Each party gets the lock in its turn, and not before. */
 async function expectServed(name: string, queued: readonly Queued[]): Promise<void> {
   for (const [i, { party, call }] of queued.entries()) {
     await soon(call);
@@ -38,7 +38,7 @@ async function expectServed(name: string, queued: readonly Queued[]): Promise<vo
   }
 }
 
-/** The places, head first: who (of a side that has one name for good), and until when in milliseconds from now. */
+/** The places, head first: the owner (of a side whose owner has one name), and until when, in milliseconds from now. */
 async function places(scene: Scene, name: string): Promise<[owner: string, score: number][]> {
   const queue = await scene.redis.lrange(fairQueue(name), 0, -1);
   const { value } = await keyState(scene.redis, fairTimeouts(name));
@@ -47,7 +47,7 @@ async function places(scene: Scene, name: string): Promise<[owner: string, score
   return queue.map((owner) => [owner, scores.get(owner) ?? Number.NaN]);
 }
 
-/** Nearly: a try and a retry see the TTL a millisecond apart. */
+/** A tolerance, because a try and its repetition see a TTL that differs by a millisecond. */
 const CLOSE = 100;
 const expectNear = (value: number, expected: number) =>
   expect(Math.abs(value - expected), `${value} near ${expected}`).toBeLessThan(CLOSE);
@@ -97,7 +97,7 @@ withRedisson("fair lock", (scene) => {
       await holder.take("fair", name).lock(NEVER);
       const queued = await queueUp(scene, name, [other, one]);
       const forcing = await newParty(scene, one);
-      // Redisson's unlock of a free fair lock says nothing, so the loss shows once the next one has it.
+      // Redisson's unlock of a free fair lock reports nothing, so the loss shows only when the next one has the lock.
       let robbed = holder;
       for (const { party, call } of queued) {
         expect(await forcing.take("fair", name).forceUnlock()).toBe(true);

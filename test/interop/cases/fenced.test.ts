@@ -1,4 +1,4 @@
-/** Fencing tokens rise over the grants of both sides: they draw from one counter. */
+/** Fencing tokens rise over the grants of both sides, because both take them from one counter. */
 import { expect, test } from "vitest";
 import { tokenCounter } from "../../../src/base/names.js";
 import { soon } from "../../faults/harness.js";

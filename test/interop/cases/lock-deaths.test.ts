@@ -7,7 +7,7 @@ import { NEVER } from "../../synchronizers/helpers.js";
 import { withRedisson } from "../scene.js";
 import { expectNothingLeft, listeners, parked } from "./waiting.js";
 
-/** What a dead process has held is free after that long. */
+/** The holds of a dead process end after this time. */
 const TIMEOUT = 4_500;
 const LEASE = 40_000;
 
@@ -16,7 +16,7 @@ const bundle = bundledWorker("./holder-worker.ts");
 withRedisson("deaths", (scene) => {
   const waiter = () => scene.newNode({ pollCap: NEVER });
 
-  /** Asks a Node process of its own for the lock; its watchdog keeps it. */
+  /** Takes the lock in a Node process of its own, whose watchdog keeps it. */
   const inNode = (worker: Worker, name: string): Promise<unknown> =>
     worker.request("take", {
       port: scene.server.port,

@@ -1,4 +1,4 @@
-/** Who waits is woken by the other side's message, at once. Leases and polls are far too long to be taken for it. */
+/** A waiter is woken by the other side's message, at once. Leases and polls are far too long to explain it. */
 import { expect, test } from "vitest";
 import type { LockClient } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
@@ -19,7 +19,7 @@ withRedisson("waking", (scene) => {
     const waiting = await parked(scene, name, () => patient().getLock(name).lock());
     expect(await (await scene.thread()).lock("lock", name).forceUnlock()).toBe(true);
     const next = await soon(waiting);
-    await new Promise((resolve) => hold.signal.addEventListener("abort", resolve)); // at the next renewal
+    await new Promise((resolve) => hold.signal.addEventListener("abort", resolve)); // its renewal finds the loss
     expect(hold.isHeld).toBe(false);
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken" });
     expect(next.isHeld).toBe(true);

@@ -1,4 +1,4 @@
-/** The watchdogs of both sides at one server: each renews what its own side holds, and that alone. */
+/** The watchdogs of both sides on one server: each renews the holds of its own side, and no others. */
 import { expect, test } from "vitest";
 import { manyAtOnce, soon, watch } from "../../faults/harness.js";
 import { PATIENCE, until } from "../../support/index.js";
@@ -8,14 +8,14 @@ import { newParty } from "./party.js";
 import { DIRECTIONS, type Side } from "./sides.js";
 import { expectNothingLeft } from "./waiting.js";
 
-/** A side may stand still for two thirds of it. */
+/** A side may stand still for two thirds of this time. */
 const TIMEOUT = 4_500;
-/** Time enough for a hold that nobody renews to lapse twice. */
+/** Long enough for a hold without renewal to expire twice. */
 const SPAN = 2.2 * TIMEOUT;
-/** Both sides renew every third of the time-out; a machine that is too busy may skip some. */
+/** Both sides renew every third of the time-out; a busy machine may skip some renewals. */
 const RENEWALS = 3;
 
-/** What a TTL did: how low it came, and how often it rose. */
+/** The course of a TTL: its lowest value, and how often it rose. */
 interface Course {
   lowest: number;
   rises: number;
@@ -91,7 +91,7 @@ withRedisson("watchdogs", (scene) => {
       const after = (await party(other)).take("lock", name);
       await after.lock(20_000);
       expect(await course(scene, name)).toMatchObject({ rises: 0 });
-      expect(await scene.redis.pttl(name)).toBeGreaterThan(TIMEOUT); // nor was it cut
+      expect(await scene.redis.pttl(name)).toBeGreaterThan(TIMEOUT); // and it was not shortened either
       await after.unlock();
     });
   }

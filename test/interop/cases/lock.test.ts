@@ -1,4 +1,6 @@
-/** One lock, two sides: who is kept out, what each side sees of the other, and who is let in when. Of plain and fair locks. */
+/**
+ * One lock for both sides, plain or fair: which calls are refused, what each side sees of the other, and who is next.
+ */
 import { expect, test } from "vitest";
 import { failOnUnhandledRejections, soon, type Watched } from "../../faults/harness.js";
 import { SLACK } from "../../support/index.js";
@@ -18,9 +20,9 @@ import { expectNothingLeft, parked } from "./waiting.js";
 
 failOnUnhandledRejections();
 
-/** One whose end a test waits for. */
+/** A lease whose end a test waits for. */
 const LEASE = 4_000;
-/** What may have gone of a lease until it is looked at. */
+/** By how much a lease may have run down when it is looked at. */
 const GONE = 5_000;
 const ROUNDS = 40;
 const STRANGER = "java.lang.IllegalMonitorStateException";
@@ -28,7 +30,7 @@ const STRANGER = "java.lang.IllegalMonitorStateException";
 withRedisson("lock", (scene) => {
   for (const kind of ["lock", "fair"] as const) {
     for (const [one, other] of DIRECTIONS) {
-      /** A lock that `one` holds, for so long, and a call of `other` that waits for it. */
+      /** A lock that `one` holds with this lease, and a call of `other` that waits for it. */
       const contended = async (lease: number): Promise<[Party, Party, Watched<unknown>, string]> => {
         const name = scene.name();
         const [holder, waiter] = [await newParty(scene, one), await newParty(scene, other)];
@@ -186,7 +188,7 @@ withRedisson("lock", (scene) => {
   });
 
   test("each side's tryLock gives up after its wait, and leaves nothing", async () => {
-    const wait = 4_000; // a Redisson whose wait ends while it subscribes may stay subscribed
+    const wait = 4_000; // a Redisson call whose wait ends while it subscribes may stay subscribed
     const name = scene.name();
     const java = (await scene.thread()).lock("lock", name);
     const lock = scene.node.getLock(name);

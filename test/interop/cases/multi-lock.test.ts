@@ -1,4 +1,4 @@
-/** Many locks as one, while the other side holds or wants some of them. Neither side sees a group, only its members. */
+/** Groups of locks while the other side holds or wants some members. Neither side sees a group, only its members. */
 import { expect, test } from "vitest";
 import { type LockClient, MultiLock } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
@@ -9,9 +9,9 @@ import { withRedisson } from "../scene.js";
 import { expectNothingLeft, parked } from "./waiting.js";
 
 const LEASE = 40_000;
-/** Milliseconds after which Java gives back what it has of three members, and starts again. */
+/** Milliseconds after which Java gives back its members, of three, and starts again. */
 const ROUND = 4_500;
-/** For how long both sides take the same locks. */
+/** Milliseconds for which both sides take the same locks. */
 const SPAN = 1_500;
 
 withRedisson("multi-lock", (scene) => {
@@ -27,7 +27,7 @@ withRedisson("multi-lock", (scene) => {
     const [first, middle, last] = members as [string, string, string];
     const thread = await scene.thread();
     await thread.lock("lock", middle).lock(LEASE);
-    // It takes the first, is refused the middle one, gives the first back, and asks for the middle one again.
+    // Node takes the first member, is refused the middle one, gives the first back, and asks for the middle one again.
     const waiting = await parked(scene, middle, () => inNode(members).lock(), { questions: 4 });
     expect(await held([first, last])).toBe(0);
     for (const name of [first, last]) {
@@ -48,7 +48,7 @@ withRedisson("multi-lock", (scene) => {
     const java = inJava(thread, members);
     expect(await java.tryLock()).toBe(false);
     expect(await held(members)).toBe(1);
-    // It takes the first two and asks twice for the third.
+    // Java takes the first two members, and asks twice for the third.
     const waiting = await parked(scene, members[2] ?? "", () => java.lock(), { questions: 4 });
     const begun = performance.now();
     await hold.unlock();
@@ -112,7 +112,7 @@ withRedisson("multi-lock", (scene) => {
 
   test("both sides take the same locks in different orders: no dead-lock, no lost update", async () => {
     const [a, b, c] = names(3) as [string, string, string];
-    // Java's threads hold while they wait: among themselves they need one order, or seconds to come apart.
+    // Java's threads hold members while they wait, so among themselves they need one order, or seconds to get apart.
     const inOneOrder = [
       [a, b, c],
       [a, b, c],

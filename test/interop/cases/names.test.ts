@@ -1,4 +1,4 @@
-/** Whatever a name looks like, both sides make the same keys and channels of it. Each wake-up is by message alone. */
+/** From any name both sides make the same keys and channels. Only messages wake the waiters here. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { LockClient } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
@@ -25,10 +25,10 @@ const NAMES = [
 ];
 const LEASE = 40_000;
 
-/** One side's way with a lock of some kind. */
+/** The calls of one side on a lock of some kind. */
 interface Side {
   take(): Promise<unknown>;
-  /** False or null if it is refused. */
+  /** Resolves with false or null if the lock is refused. */
   tryOnce(): Promise<unknown>;
   giveBack(): Promise<unknown>;
   /** Whether its call sleeps until a message comes; see {@link JavaThread.isAsleep}. */
@@ -91,7 +91,7 @@ withRedisson("names", (scene) => {
       await node.release(first);
       const id = await soon(second);
       expect(await java.tryAcquire()).toBeNull();
-      const waiter = (await scene.thread()).permits(name); // it is busy while it waits
+      const waiter = (await scene.thread()).permits(name); // a thread is busy while it waits
       const third = await parked(scene, name, () => waiter.acquire(LEASE));
       await java.release(id);
       await node.release(await soon(third));
@@ -107,7 +107,7 @@ withRedisson("names", (scene) => {
       ] as const) {
         expect(await setter.trySetCount(1)).toBe(true);
         expect(await counter.trySetCount(2)).toBe(false);
-        const waiter = (await scene.thread()).latch(name); // it is busy while it waits
+        const waiter = (await scene.thread()).latch(name); // a thread is busy while it waits
         const inJava = await parked(scene, name, () => waiter.await(), { command: LOOK_AT_LATCH });
         const inNode = await parked(scene, name, () => node.await(), { command: LOOK_AT_LATCH });
         await counter.countDown();
@@ -124,7 +124,7 @@ async function both(scene: Scene): Promise<{ thread: JavaThread; client: LockCli
 
 const clients = new WeakMap<Scene, LockClient>();
 
-/** One client for all names, which polls too late to be woken by it. */
+/** One client for all names, whose poll comes too late to wake its waiters. */
 function patient(scene: Scene): LockClient {
   const client = clients.get(scene) ?? scene.newNode({ pollCap: NEVER });
   clients.set(scene, client);
@@ -154,7 +154,7 @@ function nodeSide(client: LockClient, kind: LockKind, name: string): Side {
   };
 }
 
-/** What one side holds is refused to the other, which then waits and is woken by its release. */
+/** The other side is refused a held lock, then waits for it, and is woken by the release. */
 async function expectOneLock(scene: Scene, name: string, holder: Side, other: Side): Promise<void> {
   await holder.take();
   expect(await other.tryOnce()).toBeOneOf([false, null]);

@@ -1,4 +1,4 @@
-/** Java's other locks that use the keys of a plain one: Node's `getLock` of that name is the same lock. */
+/** Java's other locks that use the keys of a plain one: Node's `getLock` with that name is the same lock. */
 import { expect, test } from "vitest";
 import { soon } from "../../faults/harness.js";
 import { NEVER } from "../../synchronizers/helpers.js";
@@ -63,7 +63,7 @@ withRedisson("spin lock", (scene) => {
     };
     const rounds = 20;
     const java = threads.map((thread, i) => thread.lock(i === 0 ? "spin" : "lock", name));
-    // Who waits for a message is not told of a spin lock's release: leases and polls bring those in here.
+    // A spin lock's release sends no message, so these waiters get the lock by leases and polls.
     const node = scene.newNode({ pollCap: 100 }).getLock(name);
     await Promise.all([
       ...java.map(async (lock) => {
@@ -82,7 +82,7 @@ withRedisson("spin lock", (scene) => {
 });
 
 withRedisson("non-reentrant lock", (scene) => {
-  /** Skips the test of a Redisson that has none. */
+  /** Skips the test if this Redisson has no such lock. */
   const needs = (skip: (why: string) => void): void => {
     if (!scene.atLeast("4.4.0")) skip(`Redisson ${scene.version} has no non-reentrant lock; 4.4.0 has`);
   };

@@ -1,4 +1,4 @@
-/** An owner on either side with one face, so that a test is written once and run in both directions. */
+/** An owner on either side with one interface, so that a test is written once and run in both directions. */
 import { readHold } from "../../../src/base/names.js";
 import {
   type Hold,
@@ -21,7 +21,7 @@ export type PartyKind = "lock" | "fair" | "read" | "write";
 
 export const SIDES: readonly Side[] = ["Java", "Node"];
 
-/** What both sides offer; without a lease the watchdog renews. */
+/** The calls that both sides have; without a lease the watchdog renews. */
 export interface PartyLock {
   lock(lease?: number): Promise<unknown>;
   tryLock(wait?: number, lease?: number): Promise<boolean>;
@@ -35,17 +35,17 @@ export interface PartyLock {
 
 export interface Party {
   readonly side: Side;
-  /** As it stands in Redis; in Node of its last hold. */
+  /** The owner's name in Redis; in Node, that of its last hold. */
   readonly owner: string;
   take(kind: PartyKind, name: string): PartyLock;
-  /** Whether a call of it that waits will hear whatever is announced from now on. */
+  /** Whether its waiting call will hear every message that is published from now on. */
   isAsleep(): Promise<boolean>;
 }
 
 export interface PartyOptions {
-  /** Default the scene's. */
+  /** Default: the scene's Java client. */
   readonly java?: JavaClient;
-  /** Of a client of its own. Default one that comes by messages alone. */
+  /** Options of a client of its own. By default only messages wake its waiters. */
   readonly node?: LockClientOptions;
 }
 
@@ -102,7 +102,7 @@ class NodeParty implements Party {
     return mine;
   }
 
-  /** It listens before it asks for the last time. */
+  /** True, because a Node call listens before its last try. */
   isAsleep(): Promise<boolean> {
     return Promise.resolve(true);
   }
@@ -165,13 +165,13 @@ class NodeLock implements PartyLock {
   }
 }
 
-/** How an unlock fails on each side when the hold is no longer there. */
+/** Whether an unlock failed because the hold is gone, on either side. */
 export function saysLost(error: unknown): boolean {
   if (error instanceof JavaError) return error.javaClass === "java.lang.IllegalMonitorStateException";
   return isLockError(error, "LOCK_LOST");
 }
 
-/** What the unlock failed with; undefined if it did not. */
+/** The error of the call; undefined if it succeeds. */
 export function failure(call: Promise<unknown>): Promise<unknown> {
   return call.then(
     () => undefined,
@@ -180,8 +180,9 @@ export function failure(call: Promise<unknown>): Promise<unknown> {
 }
 
 /**
- * Calls for a lock, and resolves when the call waits: it was refused, listens, has asked once more since, and the party
- * sleeps, so that from here on only a message or a timer can bring it the lock. Nobody else may run scripts meanwhile.
+ * Makes a call for a lock, and resolves when the call waits: it was refused, listens, has tried once more since, and
+ * its party sleeps. From then on only a message or a timer can bring it the lock. No other client may run scripts
+ * meanwhile.
  */
 export async function parked<T>(
   scene: Scene,
@@ -201,15 +202,15 @@ export async function parked<T>(
 /** For a waiter in Node that is no party. */
 export const NODE_WAITER: Pick<Party, "isAsleep"> = { isAsleep: () => Promise.resolve(true) };
 
-/** Milliseconds that an owner's read hold has to go; -2 if it has none. */
+/** The remaining milliseconds of an owner's read hold; -2 if it has none. */
 export function readTtl({ redis }: Scene, name: string, owner: string, number = 1): Promise<number> {
   return redis.pttl(readHold(name, owner, number));
 }
 
-/** Keys that say that something is over, and lapse by themselves. */
+/** Keys that say that a call or an owner is over, and that expire by themselves. */
 const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
 
-/** The keys of this lock, but for markers. */
+/** The keys of this lock, without markers. */
 export async function keysLeft({ redis }: Scene, name: string): Promise<string[]> {
   const ofThis = new RegExp(`(^|[^a-z0-9])${name.replace(/[.{}]/g, "\\$&")}`);
   return [...(await allKeys(redis, name)).keys()].filter((key) => ofThis.test(key) && !MARKER.test(key));

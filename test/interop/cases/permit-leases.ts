@@ -1,4 +1,4 @@
-/** Permits with a lease as they stand in Redis, past both sides, and what is said of an id that nobody has. */
+/** Permits with a lease as they stand in Redis, read past both sides; and the error for an id that no permit has. */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import { isLockError } from "../../../src/index.js";
@@ -7,7 +7,7 @@ import type { AnyPermits, Side } from "./sides.js";
 
 const keyOf = (name: string) => (name.includes("{") ? `${name}:timeout` : `{${name}}:timeout`);
 
-/** Each permit that is out, by its id as users see it: when its lease ends. Fails unless ids stand there as 16 bytes. */
+/** The end of each permit's lease, by the id that users see. Fails unless ids stand in Redis as 16 bytes. */
 export async function leases(redis: Redis, name: string): Promise<Map<string, number>> {
   const flat = await redis.zrangeBuffer(keyOf(name), "0", "-1", "WITHSCORES");
   const found = new Map<string, number>();
@@ -19,7 +19,7 @@ export async function leases(redis: Redis, name: string): Promise<Map<string, nu
   return found;
 }
 
-/** Resolves when the lease is over by the server's clock, whoever has noticed. */
+/** Resolves when the lease is over by the server's clock, even if no client has noticed. */
 export async function untilLapsed(redis: Redis, name: string, id: string): Promise<void> {
   const ends = (await leases(redis, name)).get(id) ?? 0;
   await until(`the lease of ${id} is over`, async () => {
@@ -28,13 +28,13 @@ export async function untilLapsed(redis: Redis, name: string, id: string): Promi
   });
 }
 
-/** It gives back nothing and says so, as Java or Node says it. */
+/** The release gives nothing back and fails, as Java or Node reports it. */
 export async function expectUnknown(side: Side, permits: AnyPermits, id: string): Promise<void> {
   const error: unknown = await permits.release(id).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
   if (side === "Node") expect(isLockError(error, "NOT_OWNER")).toBe(true);
-  // Redisson's IllegalArgumentException comes wrapped.
+  // Redisson's IllegalArgumentException is wrapped.
   else expect(error).toMatchObject({ name: "JavaError", javaClass: "org.redisson.client.RedisException" });
 }

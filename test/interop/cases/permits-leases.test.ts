@@ -1,4 +1,4 @@
-/** How the leases of permits end that Java and Node share: by time, by the other side, by the death of a process. */
+/** How the leases of shared permits end: by time, by the other side, by the death of a process. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../../faults/build-worker.js";
 import { soon } from "../../faults/harness.js";
@@ -10,7 +10,7 @@ import { type AnyPermits, DIRECTIONS, PERMITS, Shared } from "./sides.js";
 
 const workerFile = bundledWorker("../synchronizers/permit-worker.ts");
 const LONG = 60_000;
-/** Milliseconds: less than what else would end the wait. */
+/** Milliseconds, less than anything else that would end the wait. */
 const SLACK = 2_000;
 
 withRedisson("leases of permits", (scene) => {
@@ -36,7 +36,7 @@ withRedisson("leases of permits", (scene) => {
     expect((await leases(scene.redis, shared.name)).get(id)).toBe(NO_LEASE);
     const lapsing = await shared.Node.acquire(1_000);
     await untilLapsed(scene.redis, shared.name, lapsing);
-    expect(await shared.Node.acquiredPermits()).toBe(1); // which pruned the other one
+    expect(await shared.Node.acquiredPermits()).toBe(1); // this call has removed the other one
     expect([...(await leases(scene.redis, shared.name)).keys()]).toEqual([id]);
     await shared.Node.release(id);
     expect(await shared.Java.availablePermits()).toBe(2);

@@ -144,7 +144,7 @@ withRedisson("permits", (scene) => {
       const id = i % 3 === 0 ? await member.tryAcquire(1_000, lease) : await member.acquire(lease);
       if (id === null) return;
       await visit();
-      // Every other one is given back by the other side.
+      // Every second permit is given back by the other side.
       const releaser = i % 2 === 0 ? member : members[(i + 4) % members.length];
       await (i % 4 < 2 ? shared.Node : (releaser ?? member)).release(id);
     });

@@ -1,4 +1,4 @@
-/** Readers of either side whose process is killed: they lapse by themselves, and what the writers of both sides do then. */
+/** Readers of either side whose process is killed: their holds expire, and the writers of both sides go on. */
 import { expect, test } from "vitest";
 import { readWriteChannel } from "../../../src/base/names.js";
 import { bundledWorker } from "../../faults/build-worker.js";
@@ -13,10 +13,10 @@ failOnUnhandledRejections();
 const bundle = bundledWorker("../kinds/lock-worker.ts");
 
 const WATCHDOG = 1_500;
-/** Loose: how long after its reader's death a lock can be had. */
+/** How long after its reader's death a lock can be had, with tolerance. */
 const LAPSED = WATCHDOG + SLACK;
 
-/** A Node process that reads. */
+/** Starts a Node process that reads. */
 async function readingProcess(scene: Scene, name: string): Promise<{ worker: Worker; owner: string }> {
   const worker = await startWorker(bundle());
   const options = { watchdogTimeout: WATCHDOG };
@@ -25,7 +25,7 @@ async function readingProcess(scene: Scene, name: string): Promise<{ worker: Wor
   return { worker, owner: await worker.request<string>("take", { id: "it" }) };
 }
 
-/** A JVM whose threads read these names. */
+/** Starts a JVM whose threads read these names. */
 async function readingJvm(scene: Scene, names: readonly string[]) {
   const jvm = scene.newJvm();
   const clients = await Promise.all(names.map(() => scene.newJava({ watchdog: WATCHDOG }, jvm)));
@@ -95,7 +95,7 @@ withRedisson("dead readers", (scene) => {
     heard.end();
   });
 
-  // Before 4.4.0 Java renews the holds of all readers as if they were its own, the dead ones too.
+  // Before 4.4.0 Java renews the holds of all readers as if they were its own, also those of dead readers.
   const renewsItsOwn = scene.atLeast("4.4.0");
 
   test("a killed Node reader beside a Java reader that renews: before 4.4.0 Java keeps it alive, but no longer than itself", {
@@ -189,7 +189,7 @@ withRedisson("dead readers", (scene) => {
   });
 });
 
-/** What is announced of these locks from now on. */
+/** The messages of these locks from now on. */
 async function listen(scene: Scene, names: readonly string[]) {
   const messages: string[] = [];
   const ear = scene.redis.duplicate();

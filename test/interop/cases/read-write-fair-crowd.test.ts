@@ -1,4 +1,4 @@
-/** Java threads and Node tasks together at one lock, as fast as they can: nobody is ever beside another who may not be. */
+/** Java threads and Node tasks on one lock, as fast as they can: no owner is ever inside with one that it excludes. */
 import { expect, test } from "vitest";
 import { fairQueue } from "../../../src/base/names.js";
 import { failOnUnhandledRejections, pause } from "../../faults/harness.js";
@@ -9,7 +9,7 @@ import { keysLeft, newParty, type Party, SIDES } from "./party.js";
 failOnUnhandledRejections();
 
 const MS = 2_000;
-/** Should a wake-up be lost on either side, it costs this long and not the test. */
+/** If a wake-up is lost on either side, it costs this long, but does not fail the test. */
 const options = { watchdogTimeout: 3_000, pollCap: 3_000 };
 
 async function crowd(scene: Scene, ofEachSide: number): Promise<Party[]> {
@@ -18,7 +18,7 @@ async function crowd(scene: Scene, ofEachSide: number): Promise<Party[]> {
   return Promise.all(sides.map((side) => newParty(scene, side, { java, node: options })));
 }
 
-/** Repeats until the time is up; resolves with how often it was done. */
+/** Repeats the work until the time is over; resolves with the number of repetitions. */
 async function often(work: () => Promise<void>): Promise<number> {
   const ends = performance.now() + MS;
   let times = 0;
@@ -29,7 +29,7 @@ async function often(work: () => Promise<void>): Promise<number> {
 const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
 
 withRedisson("crowds of both sides", (scene) => {
-  /** Reads, then writes: two at once would count one. */
+  /** Reads, then writes: two at the same time would lose a count. */
   async function count(counter: string): Promise<void> {
     const before = Number(await scene.redis.get(counter));
     await scene.redis.set(counter, before + 1);
@@ -54,7 +54,7 @@ withRedisson("crowds of both sides", (scene) => {
     await gate.unlock();
     const turns = await Promise.all(working);
     expect(Number(await scene.redis.get(counter))).toBe(sum(turns));
-    // Whoever has been served queues again behind all the others.
+    // A party that was served queues again behind all the others.
     expect(new Set(order.slice(0, parties.length)).size).toBe(parties.length);
     await scene.redis.del(counter);
     expect(await keysLeft(scene, name)).toEqual([]);
@@ -73,7 +73,7 @@ withRedisson("crowds of both sides", (scene) => {
         const seen = await scene.redis.get(one);
         expect(await scene.redis.get(two)).toBe(seen);
         await lock.unlock();
-        await pause(5); // a gap for the writers: Java's readers give them none
+        await pause(5); // a gap for the writers, because Java's readers leave them none
       });
     });
     const writing = writers.map((party) => {

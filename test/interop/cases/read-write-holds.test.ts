@@ -1,4 +1,4 @@
-/** How long the holds of either side last, beside each other, and how a writer goes on as a reader. */
+/** How long the holds of both sides last together, and how a writer goes on as a reader. */
 import { expect, test } from "vitest";
 import { readWriteChannel } from "../../../src/base/names.js";
 import { failOnUnhandledRejections, pause, soon, watch } from "../../faults/harness.js";
@@ -20,7 +20,7 @@ withRedisson("holds of a read-write lock", (scene) => {
       await mine.take("write", name).lock(20_000);
       await mine.take("write", name).lock(20_000);
       expect(await scene.redis.hgetall(name)).toEqual({ mode: "write", [`${mine.owner}:write`]: "2" });
-      // Redisson adds the leases of nested writes up; here each hold has its own.
+      // Redisson adds up the leases of nested writes; in this library each hold has its own lease.
       const most = one === "Java" ? 40_000 : 20_000;
       const ttl = await theirs.take("write", name).remainTimeToLive();
       expect(ttl).toBeGreaterThan(most - 8_000);
@@ -126,7 +126,7 @@ withRedisson("holds of a read-write lock", (scene) => {
     expect(await keysLeft(scene, name)).toEqual([]);
   });
 
-  /** A leased Node reader, and a Java reader whose renewal has cut the TTL that they share. */
+  /** A Node reader with a lease, and a Java reader whose renewal has shortened the TTL that they share. */
   const leasedBesideRenewed = async (name: string) => {
     const leased = await scene.newNode().getReadWriteLock(name).readLock().lock({ lease: NEVER });
     const java = await scene.newJava({ watchdog: LEASE });

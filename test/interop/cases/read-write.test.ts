@@ -1,4 +1,4 @@
-/** Readers and writers of both sides on one read-write lock: who is let in, who is woken, and what is in Redis then. */
+/** Readers and writers of both sides on one read-write lock: who may enter, who is woken, and what Redis then has. */
 import { expect, test } from "vitest";
 import { failOnUnhandledRejections, soon } from "../../faults/harness.js";
 import { allKeys, keyState } from "../../support/index.js";
@@ -25,7 +25,7 @@ const holder = async (scene: Scene, side: Side, kind: PartyKind, name: string) =
   return lock;
 };
 
-/** The keys of a lock with their values and seconds to go; its name and the party's are taken out of all texts. */
+/** The keys of a lock with their values and remaining seconds; its name and the party's are replaced in all texts. */
 async function traces(scene: Scene, name: string, { owner }: Party): Promise<unknown> {
   const bare = (text: string) => text.replaceAll(name, "<name>").replaceAll(owner, "<owner>");
   const mine = new Set(await keysLeft(scene, name));
@@ -43,7 +43,7 @@ const SHAPES: readonly [string, (unique: string) => string][] = [
   ["with a brace only", (unique) => `${unique}{`],
 ];
 
-/** What one owner does, and is compared after each step. */
+/** The steps of one owner; Redis is compared after each. */
 const STEPS: readonly ((party: Party, name: string) => Promise<unknown>)[] = [
   (party, name) => party.take("read", name).lock(40_000),
   (party, name) => party.take("read", name).lock(80_000),

@@ -1,4 +1,4 @@
-/** Semaphores and latches as both sides offer them, so that a case is told once for both directions. */
+/** Semaphores and latches with one interface for both sides, so that a case is written once for both directions. */
 import type { LockClient, PermitExpirableSemaphore } from "../../../src/index.js";
 import { latchChannel, NEVER } from "../../synchronizers/helpers.js";
 import type { JavaThread } from "../java.js";
@@ -7,7 +7,7 @@ import type { Scene } from "../scene.js";
 
 export type Side = "Java" | "Node";
 
-/** Who acts, and who sees it. */
+/** The side that acts, and the side that sees it. */
 export const DIRECTIONS: [from: Side, to: Side][] = [
   ["Java", "Node"],
   ["Node", "Java"],
@@ -59,7 +59,7 @@ interface Faces<T> {
   readonly node: (client: LockClient, name: string) => T;
 }
 
-/** Where permits of either kind are announced. */
+/** The channel of permits of either kind. */
 const semaphoreChannel = (name: string) => `redisson_sc:${name.includes("{") ? name : `{${name}}`}`;
 
 export const SEMAPHORE: Faces<AnySemaphore> = {
@@ -80,7 +80,7 @@ export const LATCH: Faces<AnyLatch> = {
   node: (client, name) => client.getCountDownLatch(name),
 };
 
-/** With the lease as an argument of its own. */
+/** Node's permits with Java's arguments: the lease is a separate one. */
 function asJavaHasIt(permits: PermitExpirableSemaphore): AnyPermits {
   return {
     trySetPermits: (count) => permits.trySetPermits(count),
@@ -97,7 +97,7 @@ function asJavaHasIt(permits: PermitExpirableSemaphore): AnyPermits {
   };
 }
 
-/** A semaphore or latch of one name, as many see it. */
+/** A semaphore or latch of one name, as several clients see it. */
 export class Shared<T> implements Readonly<Record<Side, T>> {
   readonly name: string;
   readonly channel: string;
@@ -131,17 +131,17 @@ export class Shared<T> implements Readonly<Record<Side, T>> {
     return this.#faces.node(this.#scene.newNode({ pollCap: NEVER }), this.name);
   }
 
-  /** Of another Redisson client; a new JVM's may be killed. */
+  /** The same by another Redisson client; if that has a new JVM, the test may kill it. */
   async ofJava(...client: Parameters<Scene["thread"]>): Promise<T> {
     return this.#faces.java(await this.#scene.thread(...client), this.name);
   }
 
-  /** What is at the name. */
+  /** The value of the key with the name. */
   value(): Promise<string | null> {
     return this.#scene.redis.get(this.name);
   }
 
-  /** There and back, twice on each side. */
+  /** Goes to Redis and back, twice on each side. */
   async #settle(): Promise<void> {
     const java = (await this.#scene.java.thread("settle")).semaphore("settle");
     const node = this.#scene.node.getSemaphore("settle");

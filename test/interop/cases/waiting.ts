@@ -1,18 +1,18 @@
-/** Seeing who waits, on either side, by what Redis tells. */
+/** Finds out from Redis which calls wait, on either side. */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
 import { SOON, type Watched, watch } from "../../faults/harness.js";
 import { until } from "../../support/index.js";
 import type { Scene } from "../scene.js";
 
-/** How locks and semaphores are asked for. */
+/** The commands by which locks and semaphores are asked for. */
 export const SCRIPT: RegExp = /^eval(sha)?$/;
-/** How a latch is looked at, in a script or without. */
+/** The command that looks at a latch, in a script or without. */
 export const LOOK_AT_LATCH: RegExp = /^get$/;
 
 /**
- * Makes the call and resolves when it waits: it was refused, a channel of that name is listened to, and it has asked
- * once more since, so that from here on only a message or a timer can end it. `questions`: how many that takes.
+ * Makes the call and resolves when it waits: it was refused, a channel of that name has a listener, and it has asked
+ * once more since. From then on only a message or a timer can end it. `questions`: how many commands that takes.
  */
 export async function parked<T>(
   scene: Scene,
@@ -32,8 +32,8 @@ export async function parked<T>(
 }
 
 /**
- * How often anybody has run that command with success, in scripts too. A script that was sent before the server knew it, and
- * again with its text, counts once.
+ * How often that command was run with success by any client, also in scripts. A script that was sent before the server
+ * knew it, and then again with its text, counts once.
  */
 export async function asked(redis: Redis, command: RegExp): Promise<number> {
   const info = await redis.info("commandstats");
@@ -42,7 +42,7 @@ export async function asked(redis: Redis, command: RegExp): Promise<number> {
   return those.reduce((sum, [, , calls, failed]) => sum + Number(calls) - Number(failed), 0);
 }
 
-/** How many connections listen to channels of that lock, semaphore or latch. */
+/** The number of connections that listen to channels of that lock, semaphore or latch. */
 export async function listeners({ redis }: Scene, name: string): Promise<number> {
   const channels = ((await redis.pubsub("CHANNELS")) as string[]).filter((each) => each.includes(name));
   if (channels.length === 0) return 0;
@@ -50,7 +50,7 @@ export async function listeners({ redis }: Scene, name: string): Promise<number>
   return counts.reduce<number>((sum, count, i) => (i % 2 === 1 ? sum + Number(count) : sum), 0);
 }
 
-/** The lock is free, and soon nobody listens to its channel any more. */
+/** The lock is free, and soon its channels have no listener. */
 export async function expectNothingLeft(scene: Scene, name: string): Promise<void> {
   expect(await scene.redis.exists(name)).toBe(0);
   await until(`nobody listens to ${name}`, async () => (await listeners(scene, name)) === 0, {

@@ -1,6 +1,6 @@
 /**
- * Processes of both sides at one Redis: Node ones that run the workload of the exclusion tests, and JVMs that do the same
- * with Redisson. Both write the journal of those tests, so their checker judges one history of both.
+ * Processes of both sides on one Redis: Node processes that run the workload of the exclusion tests, and JVMs that do
+ * the same with Redisson. All write the journal of those tests, so that their checker judges one history of both sides.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
@@ -16,7 +16,7 @@ import { Jvm } from "../jvm.js";
 export interface Crew {
   readonly nodes: number;
   readonly jvms: number;
-  /** Of both sides. */
+  /** The tasks of each process, on both sides. */
   readonly tasks: { coolTasks: number; cool: number; hotTasks: number; hot: number };
   readonly kinds: readonly string[];
   /** How the Node processes are started. */
@@ -27,34 +27,42 @@ export interface Crew {
 
 const WATCHDOG = 3_000;
 const POLL_CAP = 600;
-/** Not longer than the watchdog's, to which Java's renewal sets the TTL that the readers of both sides share. */
+/** Not longer than the watchdog's lease, to which Java's renewal sets the TTL that readers of both sides share. */
 const LEASE = [1_200, 1_800];
 const SAFE = 600;
-/** The grace of a place in a fair lock's line: for so long each Java waiter that died holds up those behind it. */
+/**
+ * For how long a place in a fair lock's queue lasts: a dead Java waiter holds up the waiters behind it for this long.
+ */
 const FAIR_WAIT = 2_000;
-/** Threads for each heat in a JVM that take fair locks: behind a waiter that died, Java's ask again without a pause. */
+/**
+ * Threads of a JVM that take fair locks, for each heat; few, because behind a dead waiter Java's threads ask without a
+ * pause.
+ */
 const IN_LINE = 1;
 
 /**
- * A Java waiter that misses its wake-up, since another thread of its process took it or a spin lock sent none, sleeps for
- * the TTL that it saw; so does the reader behind a writer that goes on as a reader.
+ * A Java waiter can miss its wake-up: another thread of its process took it, or a spin lock sent none. Then it sleeps
+ * for the TTL that it saw. So does the reader behind a writer that goes on as a reader.
  */
 const LIMITS: Limits = { lease: WATCHDOG, margin: 3_000, patience: 2 * WATCHDOG };
 const LIMITS_OF: Readonly<Record<string, Limits>> = {
-  // Places are worth their grace even when those before them are dropped early.
+  // Each place lasts for its full time, even if places before it are dropped early.
   fair: { ...LIMITS, absence: 6 * FAIR_WAIT },
-  // Java's write leases add up. A Node writer that died in line keeps Node's readers out for three polls.
+  // Java's write leases add up. A Node writer that died in the queue keeps Node's readers out for three polls.
   readwrite: { ...LIMITS, lease: 2 * WATCHDOG, absence: 4 * POLL_CAP },
 };
 const LONGEST: Limits = { ...LIMITS, lease: 2 * WATCHDOG, absence: 6 * FAIR_WAIT };
 
-/** Everybody may have to wait in the shadow of a death; out of it the checker can tell who is stuck. */
+/**
+ * The time after a death in which all calls may have to wait; only after that the checker can tell which ones are
+ * stuck.
+ */
 export const QUIET: number = 6 * FAIR_WAIT + LIMITS.margin + LIMITS.patience;
 
 export interface Outcome {
   readonly history: History;
   readonly findings: readonly Finding[];
-  /** Keys that would stay for ever, but for the counters of tokens. */
+  /** Keys that would stay for ever, without the counters of tokens. */
   readonly eternal: readonly string[];
 }
 
@@ -86,7 +94,7 @@ export class MixedFleet {
     await Promise.all([this.#fleet.man(this.#nodes), ...jvms]);
   }
 
-  /** Kills a process of either side now and then, and starts another. */
+  /** Kills a process of either side now and then, and starts another one. */
   async harass(ms: number): Promise<void> {
     const end = performance.now() + ms;
     const { nodes, jvms } = this.#crew;
@@ -95,13 +103,13 @@ export class MixedFleet {
       if (randomInt(nodes + jvms) < nodes) await this.#fleet.replaceOne(this.#nodes, this.#deaths);
       else await this.#replaceJvm();
     }
-    // Where all takes long, chance may have spared one side.
+    // On a slow machine there may have been no kill on one side, so this makes up for it.
     const isSpared = (side: string) => ![...this.#deaths.keys()].some((name) => name.startsWith(side));
     if (isSpared("p")) await this.#fleet.replaceOne(this.#nodes, this.#deaths);
     if (isSpared("j")) await this.#replaceJvm();
   }
 
-  /** Lets all tasks come to their end, and all clients close. */
+  /** Lets all tasks end, and closes all clients. */
   async stop(): Promise<Figures> {
     const all = [...this.#jvms.values()];
     const [node, java] = await Promise.all([
@@ -142,7 +150,7 @@ export class MixedFleet {
     const witness = await JavaClient.connect(jvm, { url: register.url });
     this.#jvms.set(name, { jvm, locks });
     const { tasks, kinds, planted } = this.#crew;
-    // Before 4.4.0 a Java client that reads several locks renews the holds of one.
+    // Before 4.4.0 a Java client that reads several locks renews the holds of only one.
     const longReads = isAtLeast(this.#built.version, "4.4.0") ? true : undefined;
     const config = {
       ...tasks,
@@ -173,8 +181,8 @@ export class MixedFleet {
 }
 
 /**
- * Nobody is promised a place beside Redisson: its readers pass waiting writers, and in a fair lock's line it drops those
- * who live for longer than was foreseen.
+ * Beside Redisson a place in a queue promises nothing: its readers overtake waiting writers, and in a fair lock's queue
+ * it drops waiters that live longer than it has foreseen.
  */
 function withoutPlace<T extends { place: unknown }>(section: T): T & { place: undefined } {
   return { ...section, place: undefined };
@@ -190,14 +198,14 @@ function only(kind: string, history: History): History {
     deaths: history.deaths,
     sections: history.sections.filter(isOf),
     counters: history.counters?.filter(isOf) ?? [],
-    // Java's scripts drop a dead waiter without a look at the key that says who is alive; that one ends by its TTL.
+    // Java's scripts drop a dead waiter without touching the key of those alive, which ends by its TTL.
     sightings:
       history.sightings?.filter((each) => isOf(each) && !each.key?.startsWith("holdfast_alive:")) ?? [],
     asks: history.asks?.filter(isOf) ?? [],
   };
 }
 
-/** Stays of each side and kind, those that had to be renewed, and how often a lock went from one side to the other. */
+/** The stays of each side and kind, the renewed ones, and how often a lock went from one side to the other. */
 export function describeMix({ sections }: History): { counts: Record<string, number>; text: string } {
   const counts: Record<string, number> = {};
   const count = (what: string) => {

@@ -1,4 +1,4 @@
-// Imported before all else by a process that shall have the library with one mistake in it.
+// A process imports this before all other modules, to get the library with one mistake in it.
 import { register } from "node:module";
 import { MUTANTS } from "../../exclusion/planted/mutants.mjs";
 

@@ -1,4 +1,4 @@
-// The mixed soak for as long as you like: node test/interop/crowd/soak.mjs --minutes 30 [--redisson VERSION]
+// The mixed soak, for as long as you like: node test/interop/crowd/soak.mjs --minutes 30 [--redisson VERSION]
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";

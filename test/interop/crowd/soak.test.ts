@@ -1,6 +1,6 @@
 /**
- * Node and Java processes take the same locks of every kind in random ways, with random leases, and are killed at random;
- * what they do inside is checked as in the exclusion tests. HOLDFAST_SOAK_MINUTES makes it go on for so long.
+ * Node and Java processes take the same locks of every kind in random ways, with random leases, and are killed at
+ * random. What they do inside is checked as in the exclusion tests. HOLDFAST_SOAK_MINUTES is how long it goes on.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
@@ -11,9 +11,9 @@ import { type Crew, describeMix, MixedFleet, QUIET } from "./mixed-fleet.js";
 
 const MINUTES = Number(process.env.HOLDFAST_SOAK_MINUTES ?? 0);
 const KINDS = ["lock", "fair", "fenced", "readwrite"];
-/** So many rounds are played at most, where a busy machine plays little in one. */
+/** The most rounds that are played, because a busy machine plays little in one. */
 const ROUNDS = 8;
-/** What has to have happened for the soak to prove anything. */
+/** What must have happened for the soak to prove anything. */
 const ENOUGH: Readonly<Record<string, number>> = {
   ...Object.fromEntries(
     KINDS.flatMap((kind) => [
@@ -30,7 +30,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
 };
 const ROUND = MINUTES > 0 ? Math.min(100_000, MINUTES * 60_000) : 38_000;
 
-// One version is enough: to the others the tests of each kind apply.
+// One version of Redisson is enough, because the tests of each kind cover the others.
 const [built] = inject("redisson");
 
 let fleet: MixedFleet | undefined;
@@ -128,7 +128,7 @@ describe.skipIf(MINUTES > 0)(`soak of what is wrong, Redisson ${built?.version}`
       const tasks = { coolTasks: 0, cool: 0, hotTasks: 8, hot: 2 };
       const mixed = await launch({ nodes: 1, jvms: 1, tasks, kinds: [kind], ...how });
       const kinds = new Set<FindingKind>();
-      // Chance decides what a mistake meets in so short a time, and a busy machine how much of it is played.
+      // In so short a time it depends on chance, and on the load of the machine, whether a mistake shows.
       for (let round = 1; !kinds.has(found) && round <= ROUNDS; round++) {
         if (round > 1) await mixed.man();
         await pause(4_000);

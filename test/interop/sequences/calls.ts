@@ -1,4 +1,4 @@
-/** What an actor can be asked to do, of each kind, and the two ways to do it: with this library and with Redisson. */
+/** The calls of an actor for each kind, and the two ways to make them: with this library and with Redisson. */
 import { type Hold, isLockError, type LockClient, type Owner } from "../../../src/index.js";
 import type { JavaThread, LockKind } from "../java.js";
 import { JavaError } from "../jvm.js";
@@ -7,40 +7,40 @@ export type Kind = "lock" | "fair" | "fenced" | "readwrite" | "semaphore" | "per
 
 export interface Call {
   readonly verb: string;
-  /** Of a read-write lock. */
+  /** The side of a read-write lock. */
   readonly side?: "read" | "write" | undefined;
-  /** Milliseconds; without one the watchdog renews, or a permit has no end. */
+  /** Milliseconds; without a lease the watchdog renews, or a permit has no end. */
   readonly lease?: number | undefined;
   /** Milliseconds. */
   readonly wait?: number | undefined;
   readonly permits?: number | undefined;
-  /** An id as this side knows it. */
+  /** A permit's id as this side knows it. */
   readonly permitId?: string | undefined;
 }
 
-/** What a call came to: what it resolved with, or how it was refused. */
+/** The outcome of a call: its result, or its refusal. */
 export type Outcome = string | number | boolean | null;
 
 export interface Actor {
   perform(call: Call): Promise<Outcome>;
 }
 
-/** Of both sides, ms: so long that nothing is renewed in the middle of a sequence. */
+/** Milliseconds on both sides, so long that nothing is renewed during a sequence. */
 export const WATCHDOG = 300_000;
 
 const NOT_OWNER = "not the owner";
 
-/** What an actor believes to hold. */
+/** A hold that an actor believes to have. */
 export interface Held {
   readonly side: Call["side"];
   readonly hold: Hold;
-  /** Epoch ms: when it ends; undefined if the watchdog keeps it. */
+  /** The end in epoch ms; undefined if the watchdog keeps it. */
   readonly until: number | undefined;
 }
 
 /** One owner of a client of this library. */
 export class NodeActor implements Actor {
-  /** Innermost last; what is lost stays until its unlock. */
+  /** The holds, the innermost last; a lost one stays until its unlock. */
   holds: readonly Held[] = [];
   readonly #client: LockClient;
   readonly #owner: Owner;

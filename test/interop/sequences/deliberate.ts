@@ -1,6 +1,6 @@
 /**
- * Where this library leaves something else than Redisson would, on purpose. The numbers are those of docs/interop.md, which says why.
- * Each of them makes of what Redisson left what is expected here, and does nothing where both agree.
+ * Where this library leaves a different state than Redisson, on purpose; docs/interop.md gives the reason for each
+ * number. Each function changes Redisson's result into the expected one, and does nothing where both agree.
  */
 import { type Call, WATCHDOG } from "./calls.js";
 import type { Expected, Scene } from "./play.js";
@@ -83,7 +83,7 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
       const looked = isReleased || ours.messages.length > 0;
       expected.messages = [...(looked ? told(free) : []), ...(isReleased ? told(free + 1) : [])];
     } else if (lapsed || (ours.messages[0] === told(free)[0] && expected.messages[0] !== ours.messages[0])) {
-      // Where Redisson looks as well, it tells as well.
+      // Where Redisson looks as well, it also sends the message.
       expected.messages = [...told(free), ...expected.messages];
     }
   },
@@ -101,48 +101,48 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
   },
 };
 
-/** One more is a difference in what a call starts from: see `seenBy`. */
+/** W25 is a difference in the state that a call starts from: see `seenBy`. */
 export const NUMBERS: readonly string[] = [...Object.keys(DELIBERATE), "W25"];
 
-/** What a call of this library goes by: what has lapsed is no more, whether or not somebody has cleared it away. */
+/** The state that a call of this library sees: expired entries do not count, even if no call has removed them. */
 export function seenBy({ verb }: Call, before: State): State {
-  // Redisson counts permits whose leases are over here, and nowhere else.
+  // In this call alone Redisson counts permits whose leases are over.
   if (verb === "setPermits") return withoutLapsedPermits(before);
-  // Whoever gives back a read hold that went early on the server has lost nothing, if nobody came between.
+  // An owner that gives back a read hold, which ended early on the server, has lost nothing if no one came in between.
   return verb === "unlock" ? before : withoutDeadReaders(before);
 }
 
-/** A reader comes to the hash that the dead have left, which may have had longer to go; a writer makes a new one. */
+/** A reader keeps the hash that dead readers have left, which may have a longer TTL; a writer makes a new hash. */
 export function keepHash(state: State, name: string, before: State): void {
   const [lock, old] = [state[name], before[name]];
   if (lock && old && modeOf(lock) === "read")
     endAt(state, name, Math.max(lock.expireAt ?? 0, old.expireAt ?? 0));
 }
 
-/** As it is after the next look of this library. */
+/** The state after the next call of this library. */
 export function clearedUp(state: State): State {
   return withoutLapsedPermits(withoutDeadReaders(state));
 }
 
-/** After an unlock each hold that is left ends when it would have ended anyway; those of the watchdog are renewed. */
+/** After an unlock each remaining hold keeps its own deadline; holds of the watchdog are renewed. */
 function ownDeadlines({ call, name, owner, at, actor, before }: Scene, { outcome, state }: Expected): void {
   const left = owner.holds.filter(({ hold }) => hold.isHeld);
   if (call.verb !== "unlock" || outcome !== null || !state[name] || left.length === 0) return;
   if (call.side === "write" && modeOf(state[name]) === "read")
     return endAt(state, name, longestRead(state, actor));
   const ends = left.map(({ side, until = at + WATCHDOG }) => ({ side, until }));
-  // An unlock of the write side leaves the keys of read holds as they are.
+  // An unlock of the write side does not change the keys of read holds.
   const reads = call.side === "read" ? ends.filter(({ side }) => side === "read") : [];
   for (const [i, { until }] of reads.entries())
     endAt(state, `{${name}}:<${actor}>:rwlock_timeout:${i + 1}`, until);
   const others = Object.keys(state).filter((key) => isReadHold(key) && !key.includes(actor));
   const theirs = others.map((key) => state[key]?.expireAt ?? 0);
-  // As W6: beside another reader, who has not the longest to go leaves the lock its time.
+  // As in W6: beside other readers, an unlock of a reader without the longest hold does not change the lock's TTL.
   if (call.side === "read" && others.length > 0 && !isLongest(actor, before, state, name)) return;
   endAt(state, name, Math.max(...ends.map(({ until }) => until), ...theirs));
 }
 
-/** A permit whose lease is over is free again. */
+/** The state without permits whose lease is over: they are free again. */
 function withoutLapsedPermits(state: State): State {
   const now = Date.now();
   const left = { ...state };
@@ -159,7 +159,7 @@ function withoutLapsedPermits(state: State): State {
   return left;
 }
 
-/** Readers are fields of the hash; each lives as long as one of its holds' keys. */
+/** The state without dead readers. A reader is a field of the hash; it lives as long as one of its holds' keys. */
 function withoutDeadReaders(state: State): State {
   const living: State = {};
   for (const [key, entry] of Object.entries(state)) {
@@ -171,7 +171,7 @@ function withoutDeadReaders(state: State): State {
   return living;
 }
 
-/** Of a read-write lock. */
+/** The mode of a read-write lock. */
 function modeOf(entry: Entry | undefined): string | undefined {
   return entry?.type === "hash" ? (entry.value as Record<string, string>).mode : undefined;
 }
@@ -189,13 +189,13 @@ function isReadHold(key: string): boolean {
   return key.includes(":rwlock_timeout:");
 }
 
-/** Epoch ms at which an actor's longest read hold ends. */
+/** The end of an actor's longest read hold, in epoch ms. */
 function longestRead(state: State, actor: string): number {
   const holds = Object.keys(state).filter((key) => isReadHold(key) && key.includes(`:<${actor}>:`));
   return Math.max(0, ...holds.map((key) => state[key]?.expireAt ?? 0));
 }
 
-/** Whether an actor's longest read hold ends when the lock does, before its call or after. */
+/** Whether an actor's longest read hold ends together with the lock, before its call or after it. */
 function isLongest(actor: string, before: State, after: State, name: string): boolean {
   const end = Math.max(longestRead(before, actor) + 1, longestRead(after, actor));
   return end >= (before[name]?.expireAt ?? 0);

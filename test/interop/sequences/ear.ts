@@ -18,11 +18,11 @@ export class Ear {
     this.#own = own;
   }
 
-  /** Ends with the server. */
+  /** Listens until the server ends. */
   static async listen(redis: Redis): Promise<Ear> {
     const ear = new Ear(redis, "the ear's own");
     const subscriber = redis.duplicate();
-    subscriber.on("error", () => {}); // the server is stopped before it
+    subscriber.on("error", () => {}); // the server is stopped first
     subscriber.on("pmessage", (_pattern, channel: string, payload: string) => {
       ear.#heard.push({ channel, payload });
     });
@@ -30,11 +30,11 @@ export class Ear {
     return ear;
   }
 
-  /** What was said about `name` since the last time it was asked about anything, in order. */
+  /** The messages about `name`, in order, since the last call of this for any name. */
   async heard(name: string): Promise<Message[]> {
     const payload = String(++this.#last);
     await this.#redis.publish(this.#own, payload);
-    // A server delivers in the order of its commands, so all that was sent before is here then.
+    // A server delivers messages in the order of its commands, so all earlier ones have arrived by then.
     await until(
       "the ear hears its own",
       () => this.#heard.some((each) => each.payload === payload && each.channel === this.#own),

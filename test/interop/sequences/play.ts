@@ -1,4 +1,4 @@
-/** Plays a sequence in both worlds and compares what each call came to and left. */
+/** Plays a sequence in both worlds, and compares the outcome of each call and the state that it leaves. */
 import type { Redis } from "ioredis";
 import { until } from "../../support/index.js";
 import type { Call, Kind, NodeActor } from "./calls.js";
@@ -14,27 +14,27 @@ import {
   type Worlds,
 } from "./worlds.js";
 
-/** Ms that an instant may differ, beyond the time that the slowest call so far took in the two worlds. */
+/** Milliseconds by which an instant may differ, beyond the time of the slowest call so far in the two worlds. */
 const CLOSE = 50;
 
-/** What is known when a call of this library is compared. */
+/** What is known of a call of this library when it is compared. */
 export interface Scene {
   readonly kind: Kind;
   readonly name: string;
   readonly call: Call;
   readonly actor: ActorName;
   readonly owner: NodeActor;
-  /** What it started from. */
+  /** The state before the call. */
   readonly before: State;
-  /** True if something had been cleared away from that which had lapsed. */
+  /** Whether expired entries had been removed from that state. */
   readonly lapsed: boolean;
-  /** Epoch ms of the call. */
+  /** The time of the call in epoch ms. */
   readonly at: number;
-  /** Of this library. */
+  /** The result of this library. */
   readonly ours: Result;
 }
 
-/** What Redisson's call came to and left; a deliberate difference makes of it what is expected of this library. */
+/** Redisson's outcome and state, which a deliberate difference changes into those expected of this library. */
 export interface Expected {
   outcome: Result["outcome"];
   state: State;
@@ -44,11 +44,11 @@ export interface Expected {
 export interface Figures {
   sequences: number;
   calls: number;
-  /** How often each deliberate difference was one. */
+  /** How often each deliberate difference made a difference. */
   readonly deliberate: Map<string, number>;
 }
 
-/** @throws if a call came to or left anything but what Redisson would have, deliberate differences aside */
+/** @throws if a call has another outcome or state than with Redisson, deliberate differences aside */
 export async function play(
   cast: Cast,
   kind: Kind,
@@ -99,7 +99,7 @@ class Sequence {
     const lapsed = differences(before, seen, 0).length > 0;
     if (lapsed && this.#kind === "readwrite") this.#count("W25");
     await redisson.write(seen);
-    // It learns first that its hold is lost, which clears away what the dead have left.
+    // The owner first learns that its hold is lost, and that removes what dead readers have left.
     const isCleared = !seen[this.#name] && owner?.holds.some(({ hold }) => hold.isHeld);
     const newPermit = `p${this.#permits}`;
     const worlds = [mixed, redisson].map((world) => world.perform(step, newPermit));
@@ -153,25 +153,25 @@ class Sequence {
   async #lapse(actor: ActorName): Promise<void> {
     const isAwaited = ACTORS.some((each) => this.#worlds.mixed.isWaiting(each));
     if (this.#kind === "permits") await lapsePermit(this.#cast, this.#name);
-    // Nobody would tell those who wait, and they know of a later end.
+    // Not while a call waits: no message would tell it of the earlier end.
     else if (!isAwaited) await lapse(this.#cast, this.#name, actor);
   }
 }
 
-/** Redisson's force-unlock leaves the keys of the read holds to lapse by themselves: time passes for them. */
+/** Lets time pass for the keys of read holds that Redisson's force-unlock leaves to expire by themselves. */
 async function sweep(redis: Redis, name: string): Promise<void> {
   if ((await redis.exists(name)) === 1) return;
   const left = (await redis.keys(`*${name}*`)).filter((key) => READER.test(key));
   if (left.length > 0) await redis.del(...left);
 }
 
-/** Time passes for all who hold, or for one Java reader: it is dead for the others then. */
+/** Lets time pass for all holders, or for one Java reader, which is then dead for the others. */
 async function lapse({ mixed: { redis: mixed }, java }: Cast, name: string, which: string): Promise<void> {
   const keys = (await mixed.keys(`*${name}*`)).filter((key) => key === name || READER.test(key));
   const readers = new Set(
     keys.flatMap((key) => READER.exec(key)?.[0] ?? []).filter((key) => key.includes(java.id)),
   );
-  // The empty text is the start of every key.
+  // Every key starts with the empty text, which stands for all holders.
   const holders = ["", ...[...readers].sort()];
   const holder = holders[which.charCodeAt(which.length - 1) % holders.length] ?? "";
   for (const key of keys.filter((each) => each.startsWith(holder))) {
@@ -180,12 +180,12 @@ async function lapse({ mixed: { redis: mixed }, java }: Cast, name: string, whic
   }
 }
 
-/** The oldest permit's lease is over. */
+/** Ends the oldest permit's lease. */
 async function lapsePermit({ mixed: { redis: mixed } }: Cast, name: string): Promise<void> {
   const key = `{${name}}:timeout`;
   const [oldest] = await mixed.zrangeBuffer(key, "0", "0");
   if (oldest) await mixed.zadd(key, "XX", String(Date.now() - 1_000), oldest);
 }
 
-/** Of a key of a reader's hold, what all of that reader's have in common. */
+/** The common beginning of the keys of one reader's holds. */
 const READER = /^.*:rwlock_timeout:/;

@@ -79,7 +79,7 @@ const CALLS: Readonly<Record<string, fc.Arbitrary<Call>>> = {
   ),
 };
 
-/** A sequence in words: `node1 tryLock read 20000`. */
+/** A sequence from words: `node1 tryLock read 20000`. */
 function story(...lines: string[]): Step[] {
   return lines.map((line) => {
     const [actor, verb = "", ...rest] = line.split(" ");
@@ -94,7 +94,7 @@ function story(...lines: string[]): Step[] {
   });
 }
 
-/** Played first: they have each deliberate difference at least once. */
+/** Sequences that are played first: together they have each deliberate difference at least once. */
 const STORIES: Readonly<Record<string, Step[][]>> = {
   lock: [story("node1 tryLock 60000", "node1 tryLock 5000", "node1 unlock", "node1 unlock")],
   fair: [story("node1 tryLock", "java1 forceUnlock", "node1 unlock")],
@@ -175,7 +175,7 @@ withRedisson("sequences", (scene) => {
     const sequence = fc.array(step as fc.Arbitrary<Step>, { minLength: 1, maxLength: 40, size: "max" });
     await fc.assert(
       fc.asyncProperty(sequence, (steps) => play(cast, kind as Kind, scene.name(), steps, figures)),
-      // A long search for the shortest sequence that fails would hide the failure behind a time-out.
+      // The time limit also ends the search for the shortest failing sequence, so that no time-out hides the failure.
       {
         numRuns: RUNS + examples.length,
         examples,

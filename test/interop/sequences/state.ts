@@ -1,17 +1,17 @@
-/** What stands in Redis under a name: read whole, written back elsewhere, its owners and permits renamed on the way. */
+/** The keys of a name in Redis: read as a whole, and written elsewhere with renamed owners and permits. */
 import type { Redis } from "ioredis";
 
 export interface Entry {
   readonly type: "string" | "hash" | "list" | "zset";
-  /** A zset's by member; bytes are latin1. */
+  /** A zset's value is by member; bytes are latin1. */
   readonly value: string | string[] | Record<string, string> | Record<string, number>;
-  /** Epoch ms of the server; null if it has no end. */
+  /** The end in epoch ms of the server; null if there is none. */
   readonly expireAt: number | null;
 }
 
 export type State = Record<string, Entry>;
 
-/** Redis 7.0 or later: instants are asked for as such, since a server may stand still between two looks at its clock. */
+/** For Redis 7.0 or later: it asks for instants, because a server may stand still between two looks at its clock. */
 const READ = `
 local commands = {
   string = { 'GET' }, hash = { 'HGETALL' }, list = { 'LRANGE', 0, -1 }, zset = { 'ZRANGE', 0, -1, 'WITHSCORES' },
@@ -25,10 +25,10 @@ for _, key in ipairs(redis.call('KEYS', '*' .. ARGV[1] .. '*')) do
 end
 return found`;
 
-/** What only this library writes, and what a release keeps for itself: no other client looks at either. */
+/** Keys that only this library writes, or that a release keeps for itself: no other client looks at them. */
 const PRIVATE = /^(holdfast_|redisson_unlock_latch)/;
 
-/** All keys with `name` in theirs. `rename` is applied to every key and text. */
+/** All keys whose name contains `name`. `rename` is applied to every key and text. */
 export async function readState(
   redis: Redis,
   name: string,
@@ -63,7 +63,7 @@ function shaped(type: Entry["type"], texts: readonly string[]): Entry["value"] {
   return Object.fromEntries(pairs.map(([member, score]) => [member, Number(score)]));
 }
 
-/** Makes `state` all that there is under `name`. */
+/** Makes `state` the whole state of `name`. */
 export async function writeState(
   redis: Redis,
   name: string,
@@ -89,10 +89,10 @@ export async function writeState(
   await commands.exec();
 }
 
-/** Greater numbers are instants, not counts. */
+/** Greater numbers are instants, and no counts. */
 const FIRST_INSTANT = 1e12;
 
-/** How `actual` differs, one line each; instants may differ by `slack` ms. */
+/** The differences of `actual`, one line each; instants may differ by `slack` ms. */
 export function differences(expected: State, actual: State, slack: number): string[] {
   return [...new Set([...Object.keys(expected), ...Object.keys(actual)])].sort().flatMap((key) => {
     const [a, b] = [expected[key], actual[key]];

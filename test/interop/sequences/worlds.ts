@@ -1,7 +1,7 @@
 /**
- * Two Redis servers. In the mixed world some actors are this library's and some Redisson's; in the other all are
- * Redisson's. Before each call the other world is made like the mixed one, so that every call starts from the same
- * state on both sides, and what it leaves can be compared.
+ * Two Redis servers. In the mixed world some actors use this library and some use Redisson; in the other world all use
+ * Redisson. Before each call the other world gets the state of the mixed one. So every call starts from the same state
+ * on both sides, and the states after it can be compared.
  */
 import type { Redis } from "ioredis";
 import type { LockClient } from "../../../src/index.js";
@@ -19,13 +19,13 @@ export interface Step {
   readonly call: Call;
 }
 
-/** What a step did in one of the worlds. */
+/** The result of a step in one of the worlds. */
 export interface Result {
   readonly outcome: Outcome;
   readonly state: State;
-  /** What was announced, `channel: payload` each, in order. */
+  /** The published messages as `channel: payload`, in order. */
   readonly messages: readonly string[];
-  /** Epoch ms: it took place between the two. */
+  /** Epoch ms: the step took place between the two. */
   readonly from: number;
   readonly to: number;
 }
@@ -33,17 +33,17 @@ export interface Result {
 const PERMIT_ID = /^[0-9a-f]{32}$/;
 const NOBODYS = "0123456789abcdef".repeat(2);
 
-/** One server, whoever acts there, and what their owners and permits are called on it. */
+/** One server with its actors, and the names of their owners and permits on it. */
 class World {
   readonly #redis: Redis;
   readonly #ear: Ear;
   readonly #name: string;
   readonly #actors: ReadonlyMap<ActorName, Actor>;
-  /** From what stands on the server to the label that is the same in both worlds. */
+  /** Replaces the names on the server by labels that are the same in both worlds. */
   readonly #labels: readonly (readonly [pattern: RegExp, label: string])[];
   readonly #owners: ReadonlyMap<string, string>;
   readonly #permits = new Map<string, string>();
-  /** Calls that wait in a fair line. */
+  /** Calls that wait in the queue of a fair lock. */
   readonly #waiting = new Map<ActorName, Promise<void>>();
 
   constructor(
@@ -66,7 +66,7 @@ class World {
     return actor;
   }
 
-  /** A permit that is granted is called `newPermit` from then on. */
+  /** Makes a call. A permit that it is granted is called `newPermit` from then on. */
   async perform({ actor, call }: Step, newPermit: string): Promise<Result> {
     await this.#ear.heard(this.#name);
     const from = Date.now();
@@ -74,7 +74,7 @@ class World {
     const mine =
       permitId === undefined ? call : { ...call, permitId: this.#permits.get(permitId) ?? NOBODYS };
     const outcome = await (call.verb === "lock" ? this.#begin(actor, mine) : this.actor(actor).perform(mine));
-    // This library answers when the wait is over, and leaves the line in the same moment.
+    // This library answers when the wait is over, and leaves the queue at the same moment.
     if (outcome === false && (call.wait ?? 0) > 0) {
       await until(`${actor} has left`, async () => !(await this.#line()).includes(`<${actor}>`));
     }
@@ -92,7 +92,7 @@ class World {
     return this.#waiting.has(actor);
   }
 
-  /** Serves all who wait. */
+  /** Serves all waiting calls. */
   async end(): Promise<void> {
     while (this.#waiting.size > 0) {
       const waiting = ACTORS.find((actor) => !this.isWaiting(actor)) ?? "java1";
@@ -101,7 +101,7 @@ class World {
     }
   }
 
-  /** A call that may wait: over when it is granted, or stands in the line. */
+  /** Starts a call that may wait; resolves when it is granted, or is in the queue. */
   async #begin(actor: ActorName, call: Call): Promise<Outcome> {
     let isGranted = false;
     const granted = this.actor(actor)
@@ -118,7 +118,7 @@ class World {
     return isGranted ? "granted" : "waiting";
   }
 
-  /** Resolves when a lock that is free has been taken by the first in line. */
+  /** Resolves when the first waiter in the queue has taken a lock that is free. */
   async #handOver(): Promise<void> {
     if (this.#waiting.size === 0) return;
     await until("the first in line has the lock", async () => {
@@ -134,7 +134,7 @@ class World {
     return ((await this.read())[`redisson_lock_queue:{${this.#name}}`]?.value ?? []) as string[];
   }
 
-  /** Labelled. */
+  /** Reads the state, with labels. */
   read(): Promise<State> {
     return readState(this.#redis, this.#name, (text) => this.#toLabels(text));
   }
@@ -155,7 +155,7 @@ class World {
   }
 }
 
-/** Every owner of a client of this library: it has a fresh one for each outermost acquisition. */
+/** Matches every owner of a client of this library, which makes a new one for each outermost acquisition. */
 function ownersOf(clientId: string): RegExp {
   return new RegExp(`${clientId}:\\d+`, "g");
 }
@@ -164,12 +164,12 @@ function patternOf(owner: string | RegExp): RegExp {
   return typeof owner === "string" ? new RegExp(`${owner}(?!\\d)`, "g") : owner;
 }
 
-/** As Redisson writes permit ids: the bytes that the hex digits mean. */
+/** A permit's id as Redisson writes it: the bytes of its hex digits. */
 function bytesOf(hex: string): string {
   return Buffer.from(hex, "hex").toString("latin1");
 }
 
-/** A server, and who hears what is said there. */
+/** A server, and an ear for its messages. */
 export interface Site {
   readonly redis: Redis;
   readonly ear: Ear;
@@ -180,14 +180,14 @@ export interface NodeClient {
   readonly id: string;
 }
 
-/** What both worlds are made of; one set serves any number of sequences, each on a name of its own. */
+/** The parts of both worlds; one set serves any number of sequences, each on its own name. */
 export interface Cast {
   readonly mixed: Site;
   readonly redisson: Site;
-  /** At the mixed server: a client for each actor, so that its fresh owners can be told from the other's. */
+  /** On the mixed server: a client for each actor, so that the new owners of the two can be distinguished. */
   readonly nodes: readonly [NodeClient, NodeClient];
   readonly java: JavaClient;
-  /** At the other server. */
+  /** On the other server. */
   readonly javaAlone: JavaClient;
 }
 

@@ -1,4 +1,4 @@
-// A lock that grants to everybody at once. The bench has to notice.
+// A lock that is granted to every call at once. The bench has to notice.
 export const meta = { name: "never-excludes", version: "0", client: "ioredis" };
 
 export async function create(env) {
