@@ -1,7 +1,7 @@
 /**
- * How each fault of plan.ts is injected. All of them leave what was granted where it was: before a master dies its replica
- * has all it had, and a server that restarts has its append-only file. What docs/guarantees.md does not promise beyond
- * that, test/not-guaranteed produces.
+ * How each fault of plan.ts is injected. No injection loses a grant: before a master dies its replica has all of its
+ * data, and a server that restarts has its append-only file. Faults that do lose grants are produced by
+ * test/not-guaranteed.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Member } from "../exclusion/fleet.js";
@@ -22,7 +22,10 @@ import {
 } from "../support/index.js";
 import type { Planned } from "./plan.js";
 
-/** Processes of one kind, and how one is killed and followed by another; undefined where a death takes permits along. */
+/**
+ * Processes of one kind. `replace` kills one and starts its successor; undefined where a death would take permits
+ * along.
+ */
 export interface Company {
   readonly members: readonly Member[];
   readonly replace?: ((member: Member) => Promise<void>) | undefined;
@@ -31,18 +34,18 @@ export interface Company {
 export interface Scenery {
   readonly site: Site;
   readonly companies: readonly Company[];
-  /** Names that are in use. */
+  /** Names of locks in use. */
   readonly locks: readonly string[];
 }
 
-/** Milliseconds for which a fault waits for the command that it is to strike. */
+/** Milliseconds for which a fault waits for a command to strike. */
 const STRIKES_WITHIN = 2_000;
-/** With more replicas than there are to wait for, a master refuses every write. */
+/** With this setting above the number of its replicas, a master refuses every write. */
 const REFUSES = ["CONFIG", "SET", "min-replicas-to-write"] as const;
 
 /**
- * Milliseconds: more than four node time-outs. A node of a cluster that stands for election again sooner takes the old votes
- * for new ones, and becomes a master whose slots nobody believes in. Such a fault is left out.
+ * Milliseconds: more than four node time-outs. A cluster node that stands for election again sooner counts the old
+ * votes as new ones, and becomes a master that no other node accepts. A fault that would cause this is left out.
  */
 const BETWEEN_ELECTIONS = 26_000;
 const elected = new WeakMap<RedisServer, number>();
@@ -55,7 +58,7 @@ function pick<T>(list: readonly T[], target: number): T {
   return list[Math.floor(target * list.length)] as T;
 }
 
-/** The way of a process to all servers, or to a single one. */
+/** The proxies between a process and all servers, or a single one of them. */
 function wayOf({ target, way }: Planned, { companies }: Scenery): readonly FaultProxy[] {
   const members = companies.flatMap((company) => company.members);
   const { proxies } = pick(members, target).route;
@@ -66,7 +69,10 @@ async function masterOf({ target }: Planned, { site }: Scenery): Promise<RedisSe
   return pick(await site.masters(), target);
 }
 
-/** Arms one fault for each way, until one of them has struck. */
+/**
+ * Waits until one fault has struck, cancels all of them, and returns the one that struck; undefined if none does in
+ * time.
+ */
 async function struck<T extends Fault>(faults: readonly T[]): Promise<T | undefined> {
   const late = new AbortController();
   const timeout = pause(STRIKES_WITHIN, undefined, { signal: late.signal }).catch(() => undefined);
@@ -82,7 +88,7 @@ async function during(begin: () => void, ms: number, end: () => void): Promise<v
   end();
 }
 
-/** All servers think well of each other again. */
+/** Resolves when all servers consider each other healthy again. */
 async function settled(site: Site): Promise<void> {
   if (site instanceof SentinelSite) return site.sentinel.inStep();
   if (!(site instanceof ClusterSite)) return;
@@ -96,7 +102,7 @@ async function settled(site: Site): Promise<void> {
   await Promise.all(nodes.filter((node) => !masters.includes(node)).map(untilInStep));
 }
 
-/** Who is a master of which slots, and who is whose replica, by the word of one node. */
+/** The cluster as one node sees it: each node, its master and its slots. */
 async function viewOf(node: RedisServer): Promise<string> {
   const lines = String(await node.call("CLUSTER", "NODES"))
     .trim()
@@ -109,8 +115,8 @@ async function viewOf(node: RedisServer): Promise<string> {
 }
 
 /**
- * The master grants and releases nothing more, and the replica has all that it did. (CLIENT PAUSE would stop the sentinels, too,
- * who publish on the connection by which they command.)
+ * Stops all writes on the master and waits until the replica has its data. (CLIENT PAUSE would also stop the sentinels'
+ * publishing, which shares a connection with their commands.)
  */
 async function quiesce(master: RedisServer, replica: RedisServer): Promise<void> {
   await master.call(...REFUSES, 9);
@@ -146,7 +152,7 @@ async function failOver(planned: Planned, { site, locks }: Scenery, kills: boole
   await before.call(...REFUSES, 0);
 }
 
-/** One or two of the five masters of a RedLock die, and come back with their data; or they only stand still. */
+/** One or two of the five masters of a RedLock are killed and restart with their data, or are only paused. */
 async function leave(planned: Planned, { site }: Scenery): Promise<void> {
   const masters = await site.masters();
   const first = pick(masters, planned.target);
@@ -161,7 +167,7 @@ async function leave(planned: Planned, { site }: Scenery): Promise<void> {
   await Promise.all(gone.map(async (master) => (dies ? master.restart() : master.resume())));
 }
 
-/** By the names in plan.ts. Each resolves when nothing of it is left. */
+/** The injections by the names of plan.ts. Each resolves when its fault is over. */
 export const INJECTIONS: Readonly<Record<string, Injection>> = {
   "lost reply": async (planned, scenery) => {
     await struck(wayOf(planned, scenery).map((proxy) => proxy.cutReplyOf(isScript)));
@@ -173,7 +179,7 @@ export const INJECTIONS: Readonly<Record<string, Injection>> = {
     const held = wayOf(planned, scenery).map((proxy) => proxy.holdRequest(isScript));
     if (!(await struck(held))) return;
     await pause(planned.ms);
-    // The server may have been replaced meanwhile: then it is refused, or lost.
+    // The server may have been replaced meanwhile: then it refuses the late request, or the request is lost.
     await Promise.allSettled(held.filter(({ hits }) => hits > 0).map((request) => request.deliver()));
   },
   cut: async (planned, scenery) => {
@@ -211,7 +217,7 @@ export const INJECTIONS: Readonly<Record<string, Injection>> = {
   },
   "SCRIPT FLUSH": async (planned, scenery) => {
     const master = await masterOf(planned, scenery);
-    // One that was restarted refuses it while it loads its data.
+    // A restarted server refuses the command while it loads its data.
     await until("the server has forgotten its scripts", () => master.call("SCRIPT", "FLUSH"));
   },
   "SIGSTOP of a server": async (planned, scenery) => {

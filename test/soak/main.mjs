@@ -1,15 +1,10 @@
-// `npm run soak -- --minutes 20 --topology cluster --kinds all --seed 7`: all kinds of locks under faults that come at random. Exit code 1
-// if a lock had two owners, a waiter was left asleep, a permit was lost, or anything else went wrong.
-//
-//   --minutes     default 10
-//   --topology    single (default), sentinel, cluster, or redlock: five masters
-//   --kinds       all (default), or some of those that the topology has, with commas: lock,fair,fenced,readwrite,unranked,multi,
-//                 semaphore,permits,latch; on redlock: red
-//   --seed        of the plan of faults; default a random one
-//   --plan        prints the plan, and does nothing
-//   --planted     a mistake of test/exclusion/planted/mutants.mjs, to see it found
-//
-// The report is in out/soak: a page, and its data as JSON.
+// `npm run soak -- --minutes 20 --topology cluster --kinds all --seed 7`: all kinds of locks under random faults. Exit
+// code 1 if a lock had two owners, a waiter was not woken, a permit was lost, or anything else went wrong.  --minutes
+// default 10 --topology    single (default), sentinel, cluster, or redlock: five masters --kinds       all (default),
+// or some kinds of the topology, separated by commas: lock,fair,fenced,readwrite,unranked,multi,
+// semaphore,permits,latch; on redlock: red --seed        of the plan of faults; default a random one --plan
+// prints the plan and runs nothing --planted     a mistake of test/exclusion/planted/mutants.mjs, to prove that the
+// soak finds it  The report is in out/soak: a page, and its data as JSON.
 import { randomInt } from "node:crypto";
 import { register } from "node:module";
 import { parseArgs } from "node:util";
@@ -47,7 +42,7 @@ const options = { topology, kinds, seconds, seed, ...(planted ? { worker: mutant
 const command = `npm run soak -- --minutes ${values.minutes} --topology ${topology} --kinds ${values.kinds} --seed ${seed}`;
 console.log(`${command}${planted ? ` --planted ${planted}` : ""}`);
 if (values.plan) printPlan();
-// Left to end by itself Node 20 may spin for ever in the clean-up of its own handles.
+// Without `process.exit` Node 20 may spin for ever while it cleans up its own handles.
 else process.exit(await run());
 
 function printPlan() {
@@ -81,7 +76,7 @@ async function run() {
   return report.passed ? 0 : 1;
 }
 
-/** One line that changes, or one for each ten seconds where the output is kept. */
+/** Prints the status: on a terminal one line that is overwritten, else a new line every ten seconds. */
 function tell(line) {
   if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${line.slice(0, process.stdout.columns - 1)}`);
   else if (Number.parseInt(line, 10) % 10 === 0) console.log(line);

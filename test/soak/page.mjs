@@ -1,13 +1,13 @@
-// The report of a soak as one page that needs nothing else: in light and dark, with its plots inside.
+// The report of a soak as one HTML page with its styles and plots inside, in light and dark.
 import { lines, PALETTE, spans } from "../../bench/lib/plot.mjs";
 
-/** Of the groups of faults. */
+/** Colours of the groups of faults. */
 const [NETWORK, MASTER, , PROCESS, SERVER] = PALETTE;
 const COLOURS = { network: NETWORK, process: PROCESS, server: SERVER, master: MASTER };
-/** What strikes all clients at once is drawn behind the other plots. */
+/** Groups whose faults strike all clients at once: drawn behind the other plots. */
 const STRIKES_ALL = ["server", "master"];
 const LEFT = 150;
-/** Points of a line, at most. */
+/** Most points of a line. */
 const POINTS = 240;
 
 const GREY = ["#6b7280", "#9ca3af"];
@@ -25,13 +25,13 @@ function table(head, rows) {
   return `<div class="wide"><table><thead><tr>${cells("th", head)}</tr></thead><tbody>${body}</tbody></table></div>`;
 }
 
-/** As an image, so that the styles of one plot are none of another's. */
+/** A plot as an image, so that its styles do not apply to other plots. */
 function image(svg) {
   const title = /aria-label="([^"]*)"/.exec(svg)?.[1] ?? "";
   return `<img alt="${title}" src="data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}">`;
 }
 
-/** The seconds, several together if there are many; null parts the rounds, between which nothing runs. */
+/** Joins neighbouring seconds if there are too many. An empty bucket stands between two rounds, where nothing runs. */
 function buckets(series) {
   const step = 1_000 * Math.max(1, Math.ceil(series.length / POINTS));
   const found = [];
@@ -106,7 +106,7 @@ function plotsOf({ faults, series, scene }) {
   return scene ? [...plots, holders(scene, drawn)] : plots;
 }
 
-/** Of each kind, the lock that was taken most. */
+/** Who held the lock of each kind that was taken most often. */
 function holders({ from, to, visits }, faults) {
   const byLock = new Map();
   for (const visit of visits) byLock.set(visit.lock, [...(byLock.get(visit.lock) ?? []), visit]);

@@ -1,28 +1,31 @@
-/** Which faults come when: random, and the same for the same seed. Pure. */
+/** Plans which fault comes when: at random, and always the same for the same seed. Pure. */
 import { randomFrom } from "../exclusion/random.mjs";
 
 export const TOPOLOGIES = ["single", "sentinel", "cluster", "redlock"] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 
-/** What a fault strikes. Faults of one lane come one after the other; those of two meet. */
+/** What a fault strikes. Faults of one lane follow each other; faults of two lanes may overlap. */
 export type Lane = "clients" | "servers";
 
 export interface FaultKind {
   readonly name: string;
-  /** What it is drawn with: the way to the servers, the processes, the servers, or who is master. */
+  /** Its group in the report: the connections, the processes, the servers, or a change of the master. */
   readonly group: "network" | "process" | "server" | "master";
   readonly lane: Lane;
-  /** Milliseconds, from the least to the most; none for what happens in an instant. */
+  /** Shortest and longest duration in milliseconds; absent for a fault without duration. */
   readonly ms?: readonly [least: number, most: number];
   /** Default all. */
   readonly topologies?: readonly Topology[];
-  /** More is more often. Default 1. */
+  /** How often it is drawn, compared with the others. Default 1. */
   readonly weight?: number;
 }
 
 const REPLICATED: readonly Topology[] = ["sentinel", "cluster"];
 
-/** The rows of docs/faults.md that leave the exclusion as it is, each with the way in which it is injected in faults.ts. */
+/**
+ * The rows of docs/faults.md under which mutual exclusion still holds, each with the name of its injection in
+ * faults.ts.
+ */
 export const FAULTS: readonly FaultKind[] = [
   { name: "lost reply", group: "network", lane: "clients", weight: 3 },
   { name: "lost request", group: "network", lane: "clients", weight: 3 },
@@ -52,24 +55,24 @@ export const FAULTS: readonly FaultKind[] = [
   },
 ];
 
-/** Milliseconds of rest between two faults of a lane, at most. */
+/** Longest pause between two faults of a lane, in milliseconds. */
 const REST: Record<Lane, number> = { clients: 700, servers: 3_000 };
 
-/** One fault to come. */
+/** A fault of the plan. */
 export interface Planned {
-  /** Milliseconds from the start of its round. It comes later if the one before it takes longer. */
+  /** Milliseconds from the start of its round. It starts later if the fault before it takes longer. */
   readonly at: number;
   readonly lane: Lane;
   readonly name: string;
-  /** Milliseconds; 0 for what happens in an instant. */
+  /** Milliseconds; 0 for a fault without duration. */
   readonly ms: number;
-  /** Which of those that it can strike: at least 0, below 1. */
+  /** Picks the process or server to strike: at least 0, below 1. */
   readonly target: number;
-  /** In which way, where there are several: at least 0, below 1. */
+  /** Picks one of several variants of the fault: at least 0, below 1. */
   readonly way: number;
 }
 
-/** The faults of one round of so many milliseconds, in their order. */
+/** The faults of a round of `ms` milliseconds, in the order of their start. */
 export function planRound(seed: number, round: number, topology: Topology, ms: number): Planned[] {
   const random = randomFrom(seed + 0x9e3779b9 * round);
   const lanes = (["clients", "servers"] as const).flatMap((lane) => planLane(random, lane, topology, ms));

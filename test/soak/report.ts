@@ -18,16 +18,16 @@ export interface Report {
   readonly seed: number;
   readonly seconds: number;
   readonly date: string;
-  /** The machine, and how busy it was at the start and in the end: the average of a minute. */
+  /** The machine, and its load at the start and at the end: averages of one minute. */
   readonly machine: { readonly node: string; readonly cores: number; readonly load: readonly number[] };
   readonly summary: readonly string[];
   readonly acquisitions: number;
-  /** Milliseconds for which a free lock may keep a waiter, and what is added for a machine that was so slow. */
+  /** Milliseconds for which a waiter may sleep although the lock is free, and the allowance for a slow machine. */
   readonly bound: number;
   readonly slack: number;
   readonly kinds: readonly KindFigures[];
   readonly faultCounts: Readonly<Record<string, number>>;
-  /** By the workers' own count: holds that were lost, calls without an answer, and so on. */
+  /** What the workers counted themselves: lost holds, calls without an answer, and so on. */
   readonly counts: Readonly<Record<string, number>>;
   readonly violations: readonly Violation[];
   readonly errors: readonly string[];
@@ -41,7 +41,10 @@ export interface KindFigures {
   readonly acquisitions: number;
   /** Milliseconds from a call to its grant. */
   readonly longestWait: number;
-  /** Milliseconds of it in which the lock was free and no fault was under way; undefined where only the bound is checked. */
+  /**
+   * Milliseconds of the wait while the lock was free and no fault was active; undefined where only the bound is
+   * checked.
+   */
   readonly longestStall: number | undefined;
 }
 

@@ -1,15 +1,15 @@
-/** The servers of a soak: they lose nothing that they have granted, and nobody replaces them but the plan. */
+/** The servers of a soak. They lose no grant, and a replica becomes master only by a fault of the plan. */
 import { ClusterSite, RedlockSite, SentinelSite, SingleSite, type Site } from "../exclusion/sites.js";
 import { startCluster, startRedis, startSentinel } from "../support/index.js";
 import type { Topology } from "./plan.js";
 
 /**
- * Redis writes to its append-only file before it answers, and what is written outlives the process, if not the machine: to
- * survive SIGKILL nothing has to be synced. ("everysec" would not do: it puts writes off while a sync is under way.) The file is
- * rewritten before it takes long to load.
+ * Redis writes to its append-only file before it answers. The written data outlives the process, if not the machine, so
+ * that SIGKILL needs no sync. ("everysec" is not enough: it delays writes while a sync runs.) Redis rewrites the file
+ * before loading it would take long.
  */
 const FAITHFUL = ["--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-min-size", "8mb"];
-/** Milliseconds: longer than a server is away in the plan, on a machine that is busy. */
+/** Milliseconds: longer than any fault of the plan stops a server, even on a busy machine. */
 const PATIENT = 6_000;
 const MASTERS = 5;
 

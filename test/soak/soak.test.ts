@@ -1,4 +1,4 @@
-/** The soak as a command: a short one passes and leaves its report; with a mistake in the library it fails. */
+/** The soak as a command: a short soak passes and writes its report; with a planted mistake in the library it fails. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { FAULTS, planRound, TOPOLOGIES } from "./plan.js";
 import { roundsOf } from "./soak.js";
 
 const COMMAND = fileURLToPath(new URL("main.mjs", import.meta.url));
-/** Of this test alone, so that it overwrites no report of others. */
+/** A seed of this run alone, so that its report overwrites no other report. */
 const SEED = 1_000_000_000 + process.pid;
 const TIMEOUT = 300_000;
 
@@ -46,7 +46,8 @@ test("fifteen seconds of everything on one server pass, and leave a report", {
 test("a release that does not ask whose the lock is fails it", { timeout: 2 * TIMEOUT }, async () => {
   const planted = ["--minutes", "0.25", "--kinds", "lock", "--planted", "frees-anybody"];
   const violation = /VIOLATION in round \d+: (overlap|intrusion|lost update) of lock-/;
-  // Only a release that comes when its hold is over does harm. Not every plan has the faults for that; ten in a row have.
+  // Only a release after the end of its hold does harm. Some plans have no fault that causes it; of ten plans in a row
+  // one has.
   let ended = { code: 0, output: "" };
   for (let seed = SEED; seed < SEED + 10 && !violation.test(ended.output); seed++) {
     ended = await soak(seed, ...planted);

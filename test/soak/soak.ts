@@ -1,7 +1,7 @@
 /**
- * All kinds of locks at work on one topology while faults come at random, in rounds: each has faults, then a quiet time in
- * which everybody who waits must be served, and then the verdict of the checkers on all that the witness has written down.
- * The witness is a server that no fault touches.
+ * All kinds of locks at work on one topology under random faults. A round has faults, then a quiet time in which every
+ * waiter must be served; then the checkers judge the journals that the witness keeps. The witness is a server that no
+ * fault touches.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Crowd, type CrowdPart } from "../exclusion/crowd.js";
@@ -23,23 +23,23 @@ export interface SoakOptions {
   readonly kinds: readonly string[];
   readonly seconds: number;
   readonly seed: number;
-  /** How the processes of the locks are started. */
+  /** How the worker processes of the locks are started. */
   readonly worker?: WorkerOptions;
 }
 
 /** Milliseconds of a round, its quiet time included. */
 const ROUND = 60_000;
-/** The share of a round that is quiet, at most. */
+/** The largest share of a round that is quiet. */
 const QUIET_SHARE = 0.4;
-/** Milliseconds within which all tasks come to their end. */
+/** Milliseconds within which all tasks must end. */
 const STOPS_WITHIN = 120_000;
 /**
- * A hand-over is so many steps of processes and servers, each of which may be as late as the slowest answer of the witness, on a
- * machine that is too busy.
+ * A hand-over takes this many steps of processes and servers. On a machine that is too busy each step may take as long
+ * as the slowest answer of the witness.
  */
 export const STEPS = 20;
 
-/** The rounds of a soak, each with its length in milliseconds and that of its faults. */
+/** How many rounds a soak has, the length of each, and how much of it has faults; both in milliseconds. */
 export function roundsOf(seconds: number): {
   readonly count: number;
   readonly ms: number;
@@ -53,7 +53,7 @@ export function roundsOf(seconds: number): {
 export class Soak {
   readonly tape: Tape = new Tape();
   readonly verdict: Verdict = new Verdict(this.tape);
-  /** Milliseconds: the longest time that the witness needed for an answer. */
+  /** Longest answer time of the witness, in milliseconds. */
   slowest = 0;
   readonly #options: SoakOptions;
   readonly #part: Part | undefined;
@@ -80,12 +80,12 @@ export class Soak {
     return new Soak(options, site, witness);
   }
 
-  /** Resolves when all is judged; sooner if nothing more can be learnt. */
+  /** Resolves when all rounds are judged; ends early after a round with errors. */
   async run(tell: (line: string) => void): Promise<void> {
     const { count } = roundsOf(this.#options.seconds);
     const status = () =>
       this.#status().then(tell, () => {
-        // The witness is away: the soak is over.
+        // The witness cannot be reached any more because the soak is over.
       });
     const timer = setInterval(() => void status(), 1_000);
     try {
@@ -123,7 +123,7 @@ export class Soak {
       Promise.all(this.#parts.map((each) => Crowd.gather(each, servers))),
       part ? this.#fleet.man(part) : undefined,
     ]);
-    this.#yardstick.take(); // what was before is of no interest
+    this.#yardstick.take(); // answer times before the round do not count
     const companies = crowds.map((crowd) => companyOf(crowd));
     if (part) companies.push(fleetCompany(this.#fleet, part, deaths));
     const scenery = { site: this.#site, companies, locks: hotNames(kinds) };
@@ -165,7 +165,9 @@ export class Soak {
     this.#ticker.restart();
   }
 
-  /** Faults one after the other, each when its time has come; none after the end. */
+  /**
+   * Injects the faults of one lane one after the other, each at its time; starts none after the end of the faulty time.
+   */
   async #harm(plan: readonly Planned[], scenery: Scenery, faulty: number): Promise<void> {
     const begin = performance.now();
     for (const planned of plan) {
@@ -178,21 +180,20 @@ export class Soak {
     }
   }
 
-  /** Undefined if some never end: whoever they are, they are stuck. */
+  /** Undefined if some tasks do not end in time: they are stuck. */
   async #inTime<T>(stopping: Promise<T>): Promise<T | undefined> {
     const limit = new AbortController();
     const late = pause(STOPS_WITHIN, undefined, { signal: limit.signal }).catch(() => undefined);
     const stopped = await Promise.race([stopping, late]);
     limit.abort();
     if (stopped) return stopped;
-    stopping.catch(() => {}); // its processes are killed
+    stopping.catch(() => {}); // rejects when its processes are killed
     this.verdict.errors.push(
       `some tasks did not end within ${STOPS_WITHIN} ms: they wait for what nobody holds`,
     );
     return undefined;
   }
 
-  /** Milliseconds that everybody may wait longer, for the machine was so slow in this round. */
   /** Milliseconds that everything may have taken longer in this round. */
   get #slack(): number {
     return Math.round(STEPS * this.#yardstick.longest);
@@ -205,7 +206,10 @@ export class Soak {
   }
 }
 
-/** A process that dies takes its permits of a plain semaphore along, and its counts of a latch. */
+/**
+ * The processes of a crowd. They are killed only for permits: a death would lose permits of a semaphore, or a latch's
+ * counts.
+ */
 function companyOf(crowd: Crowd): Company {
   const isMortal = crowd.part.kind === "permits";
   return {

@@ -1,4 +1,7 @@
-/** A process that stood still may have lost its places in lines: it writes that down, and nobody is judged by them. */
+/**
+ * A stopped process may have lost its places in lines: it notes the stall, and the checker ignores its places around
+ * it.
+ */
 import { beforeEach, expect, test } from "vitest";
 import { Fleet, type Part } from "../exclusion/fleet.js";
 import { withoutDoubtfulPlaces } from "../exclusion/order.js";

@@ -1,13 +1,13 @@
 /**
- * What a soak has seen, on one clock, as data for its report: the faults; of each second the acquisitions and their waits; and
- * who was inside, for some seconds of special interest, since an hour of that would fill the memory.
+ * What a soak has recorded, on one clock, as data for its report: the faults, and the acquisitions and waits of each
+ * second. After a round it keeps the holds of one scene only, because those of an hour would fill the memory.
  */
 import type { Stay } from "../exclusion/crowd-checker.js";
 import { endOf as endOfStay } from "../exclusion/crowd-checker.js";
 import { type Deaths, endOf, later, type Outage, type Section } from "../exclusion/sections.js";
 import { FAULTS, type FaultKind } from "./plan.js";
 
-/** Somebody was inside. Milliseconds since the start of the soak. */
+/** A hold, with its owner's wait. Milliseconds since the start of the soak. */
 export interface Visit {
   readonly kind: string;
   readonly lock: string;
@@ -17,28 +17,31 @@ export interface Visit {
   readonly to: number;
 }
 
-/** What one second had. Milliseconds. */
+/** The acquisitions of one second. Milliseconds. */
 export interface Second {
   readonly at: number;
   readonly acquisitions: number;
-  /** From the call to the grant: half of them, all but one in a hundred, and all of them took no longer; null if there were none. */
+  /**
+   * Percentiles of the wait from the call to the grant: half, 99 of 100, and all were no longer; null if there was
+   * none.
+   */
   readonly p50: number | null;
   readonly p99: number | null;
   readonly most: number | null;
 }
 
-/** Some seconds, and everybody who was inside. */
+/** An interval with all of its holds. */
 export interface Scene {
   readonly from: number;
   readonly to: number;
   readonly visits: readonly Visit[];
 }
 
-/** Milliseconds of a scene before and after what it is about. */
+/** Milliseconds that a scene shows before and after its fault. */
 const BEFORE = 1_500;
 const AFTER = 3_000;
 
-/** A fault as it came. Milliseconds since the start of the soak. */
+/** An injected fault. Milliseconds since the start of the soak. */
 export interface Struck {
   readonly name: string;
   readonly group: FaultKind["group"];
@@ -50,22 +53,22 @@ export class Tape {
   readonly #start = process.hrtime.bigint();
   readonly faults: Struck[] = [];
   readonly seconds: Second[] = [];
-  /** Acquisitions by kind, and the longest wait for one, in milliseconds. */
+  /** Acquisitions and the longest wait by kind; milliseconds. */
   readonly kinds: Record<string, { acquisitions: number; longestWait: number }> = {};
-  /** About the longest fault of servers. */
+  /** The scene around the longest fault of a server or master. */
   scene: Scene | undefined;
   #sceneLasts = -1;
-  /** Of the round that goes on. */
+  /** Holds of the current round. */
   #visits: Visit[] = [];
-  /** Of the round that goes on: faults, on the clock of the journals. */
+  /** Faults of the current round, on the clock of the journals. */
   #outages: Outage[] = [];
 
-  /** Milliseconds since the start. */
+  /** Milliseconds since the start of the soak. */
   at(instant: bigint = process.hrtime.bigint()): number {
     return Number(instant - this.#start) / 1e6;
   }
 
-  /** Notes a fault for as long as its injection takes. */
+  /** Records a fault for as long as its injection takes. */
   async strike(name: string, inject: () => Promise<void>): Promise<void> {
     const from = process.hrtime.bigint();
     try {
@@ -78,7 +81,7 @@ export class Tape {
     }
   }
 
-  /** The faults since this was asked last. */
+  /** The faults since the last call. */
   takeOutages(): Outage[] {
     const outages = this.#outages;
     this.#outages = [];
@@ -112,7 +115,7 @@ export class Tape {
     };
   }
 
-  /** Sums up what was noted since the last time. */
+  /** Sums up the holds of the round that ends. */
   closeRound(): void {
     const visits = this.#visits.sort((a, b) => a.from - b.from);
     this.#visits = [];

@@ -1,7 +1,7 @@
-/** Reads what is new in the journals of the witness, for a line that tells how it goes. */
+/** Reads the new entries of the witness's journals for a line of progress. */
 import type { Redis } from "ioredis";
 
-/** Which words of an entry are the instants of the call and of the grant: after the permits, where there are some. */
+/** Positions of the instants of the call and the grant in an entry: a crowd's entry has the permits before them. */
 const INSTANTS = { locks: [3, 4], crowds: [4, 5] } as const;
 
 export class Ticker {
@@ -9,20 +9,20 @@ export class Ticker {
   readonly #read = new Map<string, number>();
   #acquisitions = 0;
   #longestWait = 0;
-  /** One look at a time: two would count the same lines. */
+  /** Looks run one after the other: two at a time would count the same lines twice. */
   #looking: Promise<void> = Promise.resolve();
 
   constructor(witness: Redis) {
     this.#witness = witness;
   }
 
-  /** Since the start; waits in milliseconds. */
+  /** Totals since the start; waits in milliseconds. */
   async read(): Promise<{ readonly acquisitions: number; readonly longestWait: number }> {
     await this.#look();
     return { acquisitions: this.#acquisitions, longestWait: this.#longestWait };
   }
 
-  /** The journals have been read to their ends, and cleared. */
+  /** The journals have been read completely and are cleared now. */
   restart(): void {
     this.#read.clear();
   }

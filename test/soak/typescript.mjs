@@ -1,10 +1,10 @@
-// Module hooks that let plain Node run the TypeScript of the tests: each file is stripped of its types as it is loaded.
+// Module hooks with which plain Node runs the tests' TypeScript: they strip the types of each file on load.
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 
-/** TypeScript imports `x.js` where there is `x.ts`. */
+/** TypeScript imports `x.js` although the file is `x.ts`. */
 export function resolve(specifier, context, nextResolve) {
   if (specifier.startsWith(".") && specifier.endsWith(".js")) {
     const url = new URL(specifier.replace(/\.js$/, ".ts"), context.parentURL);

@@ -1,4 +1,4 @@
-/** What a soak has found wrong, and how near to it the rest was. */
+/** What went wrong in a soak, and how close the rest came to the limits. */
 import { check, type History, stallsOf } from "../exclusion/checker.js";
 import { type Crowd, keepCrowd } from "../exclusion/crowd.js";
 import { checkCrowd } from "../exclusion/crowd-checker.js";
@@ -9,7 +9,7 @@ import type { Deaths, Outage } from "../exclusion/sections.js";
 import { LIMITS, limitsOf } from "./parts.js";
 import type { Tape } from "./tape.js";
 
-/** What was found wrong. */
+/** A rule that was broken. */
 export interface Violation {
   readonly kind: string;
   readonly lock: string;
@@ -17,33 +17,33 @@ export interface Violation {
   readonly round: number;
 }
 
-/** Why somebody may have waited: faults, and milliseconds for a machine that is slow. */
+/** What may excuse a longer wait: faults, and milliseconds for a slow machine. */
 interface Shadows {
   readonly outages: readonly Outage[];
   readonly slack: number;
 }
 
 /**
- * With more slack than so many milliseconds nobody can tell who stood in line first: a writer behind one of its own process tells the
- * server a moment later, and the checker grants 40 ms for that.
+ * Above this slack the order in line cannot be judged: a writer behind another one of its own process registers at the
+ * server a moment later, and the checker allows only 40 ms for that.
  */
 const ORDERLY = 1_000;
-/** Nanoseconds that a connection needs to come back after a fault. */
+/** Nanoseconds within which a connection is back after a fault. */
 const COMES_BACK = 1_000_000_000n;
 
 const ALWAYS: readonly Outage[] = [{ from: 0n, until: 2n ** 63n }];
 
 export class Verdict {
   readonly violations: Violation[] = [];
-  /** What went wrong in the processes, or with the faults themselves. */
+  /** Errors of the processes, and of the injections themselves. */
   readonly errors: string[] = [];
-  /** By the workers' own count. */
+  /** What the workers counted themselves. */
   readonly counts: Record<string, number> = {};
-  /** Milliseconds by kind: the longest that anybody waited for what was free. */
+  /** The longest wait for a free lock by kind, in milliseconds. */
   readonly stalls: Record<string, number> = {};
-  /** Rounds in which the machine was too slow to judge the order of those who waited. */
+  /** Rounds in which the machine was too slow to judge the order of the waiters. */
   disorderly = 0;
-  /** The one that goes on. */
+  /** Number of the current round. */
   round = 0;
   readonly #tape: Tape;
 
@@ -94,7 +94,7 @@ export class Verdict {
     this.#noteViolations(findings.map((detail) => ({ kind: "latch", lock: "latch", detail })));
   }
 
-  /** What the processes count themselves. */
+  /** Adds the counts and errors of the worker processes. */
   noteFigures(figures: readonly (Figures | undefined)[]): void {
     for (const { counts, errors } of figures.flatMap((each) => each ?? [])) {
       this.errors.push(...errors);

@@ -1,4 +1,4 @@
-/** How slow the machine is: how long a server that no fault touches takes for an answer, as the soak's own process sees it. */
+/** Measures how slow the machine is: how long an untouched server takes to answer, seen from the soak's own process. */
 import type { Redis } from "ioredis";
 
 /** Milliseconds between two looks. */
@@ -15,12 +15,12 @@ export class Yardstick {
     this.#timer = setInterval(() => void this.#look(), EVERY);
   }
 
-  /** The longest time for an answer since it was taken last, in milliseconds. */
+  /** Longest answer time since the last `take`, in milliseconds. */
   get longest(): number {
     return this.#longest;
   }
 
-  /** Begins anew, and returns what was the longest. */
+  /** Returns the longest answer time and starts again. */
   take(): number {
     const longest = this.#longest;
     this.#longest = 0;
@@ -34,7 +34,7 @@ export class Yardstick {
   async #look(): Promise<void> {
     if (this.#asked !== undefined) return;
     this.#asked = performance.now();
-    await this.#witness.ping().catch(() => {}); // the soak is over
+    await this.#witness.ping().catch(() => {}); // rejects when the soak is over
     this.#longest = Math.max(this.#longest, performance.now() - this.#asked);
     this.#asked = undefined;
   }
