@@ -1,4 +1,4 @@
-/** What bundlers make of the package, run on a server. `npm run test:consumers` has webpack and Next beside these. */
+/** Bundles the package and runs the bundles against a server. `npm run test:consumers` adds webpack and Next. */
 import { build as esbuild, type Format } from "esbuild";
 import { rollup } from "rollup";
 import { describe, expect, test } from "vitest";
@@ -29,7 +29,7 @@ describe("bundling", () => {
   ] as const)("by rollup, into %s", async (format, extension) => {
     const source = await consumer.write(`rollup-${format}.js`, programs.takeAndGiveBack(programs.IMPORT));
     const entry = consumer.path("node_modules/holdfast/dist/index.js");
-    // Rollup finds no packages by itself; what the bundle leaves outside, Node finds.
+    // Rollup does not resolve packages itself. Node resolves those that the bundle leaves outside.
     const resolve = {
       name: "resolve-holdfast",
       resolveId: (id: string): string | null => (id === "holdfast" ? entry : null),
@@ -46,7 +46,7 @@ describe("bundling", () => {
 });
 
 describe("bundling everything, for a folder without packages", () => {
-  /** What esbuild asks of whoever bundles a CommonJS package, as ioredis is, into an ES module. */
+  /** esbuild needs this banner to bundle a CommonJS package, such as ioredis, into an ES module. */
   const WITH_REQUIRE = `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`;
 
   test.each([

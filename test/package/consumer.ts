@@ -14,7 +14,7 @@ import { PATIENCE } from "../support/patience.js";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const execute = promisify(execFile);
 
-/** Runs a program to its end and gives what it printed; rejects with that and its errors when it fails. */
+/** Runs a program to its end and returns its output; rejects with the output and the errors if it fails. */
 async function run(
   program: string,
   args: readonly string[],
@@ -25,7 +25,7 @@ async function run(
   try {
     return (await execute(program, args, { cwd, timeout, env: { ...process.env, ...env } })).stdout;
   } catch (error) {
-    // Only the texts: the error itself repeats them, with the environment's details.
+    // Only the texts: the error itself repeats them together with the environment.
     const { message, stdout } = error as Error & { stdout: string };
     throw new Error(`${message}\n${stdout}`);
   }
@@ -43,7 +43,7 @@ export class PackedPackage {
     this.files = files;
   }
 
-  /** Packs what is built. */
+  /** Packs dist/ as it was built. */
   static async create(): Promise<PackedPackage> {
     if (!existsSync(join(ROOT, "dist/index.js")))
       throw new Error("dist/ is missing: run `npm run build` first");
@@ -57,7 +57,7 @@ export class PackedPackage {
     );
   }
 
-  /** A project with the package and `packages`, the latter given as the names they have here. */
+  /** A project with the package and with links to `packages`, by their names in this repository. */
   async install(...packages: string[]): Promise<Consumer> {
     const consumer = await this.#consumer();
     const installed = consumer.path("node_modules/holdfast");
@@ -67,7 +67,7 @@ export class PackedPackage {
     return consumer;
   }
 
-  /** A project for which npm has installed the package and `packages`, as it understands them. Runs no scripts of theirs. */
+  /** A project for which npm installs the package and `packages`, given as npm takes them. No install script runs. */
   async fetch(packages: readonly string[]): Promise<Consumer> {
     const consumer = await this.#consumer();
     const args = ["install", "--engine-strict=false", "--ignore-scripts", "--no-audit", "--no-fund"];
@@ -110,7 +110,7 @@ export class Consumer {
     await rm(this.path(name), { recursive: true });
   }
 
-  /** Puts a package of this repository, or of the folder `from`, into the project. */
+  /** Links a package of this repository, or of the folder `from`, into the project. */
   async link(name: string, from: string = join(ROOT, "node_modules", name)): Promise<void> {
     const link = this.path(join("node_modules", name));
     await mkdir(dirname(link), { recursive: true });
@@ -121,19 +121,22 @@ export class Consumer {
     return await run(program, args, this.folder, 100 * PATIENCE, env);
   }
 
-  /** A program that does not end by itself is killed, and that is a failure: the package must not keep it alive. */
+  /**
+   * Runs a program that must end by itself: it is killed after 15 s, and fails, because the package must not keep it
+   * alive.
+   */
   async node(name: string, ...args: string[]): Promise<string> {
     return await run(process.execPath, [this.path(name), ...args], this.folder, 15_000);
   }
 
-  /** As a Node that cannot `require` an ES module, which is every one before 20.19. */
+  /** Runs a program as on Node before 20.19, which cannot `require` an ES module. */
   async oldNode(name: string, ...args: string[]): Promise<string> {
     const flag = "--no-experimental-require-module";
     const flags = process.allowedNodeEnvironmentFlags.has("--experimental-require-module") ? [flag] : [];
     return await run(process.execPath, [...flags, this.path(name), ...args], this.folder, 15_000);
   }
 
-  /** What the compiler in that folder, else the one of this repository, says of the project. */
+  /** Output of the compiler in the given folder, by default this repository's, for the project. */
   async tsc(compiler: string = join(ROOT, "node_modules/typescript")): Promise<string> {
     return await run(process.execPath, [join(compiler, "bin/tsc"), "-p", "."], this.folder);
   }

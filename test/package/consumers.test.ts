@@ -1,4 +1,7 @@
-/** A table of consumers. `npm run test:consumers` runs all its rows; else those run that need no more than is installed. */
+/**
+ * Runs the table of consumers: all rows with `npm run test:consumers`, else only the short ones that need no
+ * installation.
+ */
 import { expect, test } from "vitest";
 import { forFile, PATIENCE, startRedis } from "../support/index.js";
 import { PackedPackage } from "./consumer.js";

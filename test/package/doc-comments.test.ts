@@ -1,4 +1,7 @@
-/** What the declarations of the package say to the one who hovers over a name: every public one explains itself, by code that compiles. */
+/**
+ * The doc comments of the package's declarations, as editors show them: every public name has one, and its example
+ * compiles.
+ */
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { expect, test } from "vitest";
@@ -9,7 +12,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const DIST = `${ROOT}dist/`;
 const ENTRIES = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
 
-/** What an example may use that it does not say itself. */
+/** Declarations that an example may use without its own. */
 const SCENE = `import { createServer } from "node:http";
 import { Module } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
@@ -45,7 +48,7 @@ function declarationsOf(entry: string): string {
 }
 
 interface Declared {
-  /** `Lock.unlock` */
+  /** Such as `Lock.unlock`. */
   readonly name: string;
   readonly entry: string;
   readonly symbol: ts.Symbol;
@@ -58,7 +61,7 @@ const checker = program.getTypeChecker();
 const isOurs = ({ declarations }: ts.Symbol) =>
   declarations?.[0]?.getSourceFile().fileName.startsWith(DIST) === true;
 
-/** What an entry exports that no entry before it does, and the members of it. */
+/** Each export, at the first entry that has it, and its members. */
 function* declared(): Generator<Declared> {
   const seen = new Set<ts.Symbol>();
   for (const entry of ENTRIES) {
@@ -126,7 +129,7 @@ test("every call that resolves says how it rejects", () => {
   expect(silent.map(({ name }) => name)).toEqual([]);
 });
 
-/** Errors have theirs at `isLockError`; a Redlock's parts have it at the Redlock. */
+/** Errors have their example at `isLockError`; the Lock of holdfast/redlock has it at Redlock. */
 const needsExample = ({ symbol, entry, owner }: Declared) =>
   owner === undefined &&
   (symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Function | ts.SymbolFlags.BlockScopedVariable)) !==
@@ -151,10 +154,10 @@ test("every class and function has an example, and it compiles", () => {
   expect(wrong).toEqual([]);
 });
 
-/** The example with imports of all that its entry and the root export. */
+/** The example as a module, with imports of all that its entry, the root and the inspector export. */
 function exampleModule({ entry, code }: Declared & { code: string }): string {
   const sources = new Map<string, string>();
-  // What the entry exports itself goes before what others export by the same name.
+  // The entry's own exports come last, because they replace exports of the same name.
   for (const each of [".", "./inspector", entry])
     for (const other of ALL)
       if (other.owner === undefined && other.entry === each) sources.set(other.name, each);

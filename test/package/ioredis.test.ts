@@ -1,4 +1,4 @@
-/** Each line of ioredis that the peer dependency allows, from its floor on. */
+/** Every minor version of ioredis that the peer dependency allows, from the oldest on. */
 import { createRequire } from "node:module";
 import type * as ioredis from "ioredis";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { installVersions, versionFolder } from "./versions/install.js";
 const VERSIONS = ["5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.11", "6.0"].map((version) => ({
   version,
 }));
-/** These put all scripts of a tick into one pipeline, whatever their keys: a cluster refuses that. */
+/** Versions that pipeline all scripts of a tick together, whatever their keys: a cluster refuses such a pipeline. */
 const MIXING = VERSIONS.slice(
   0,
   VERSIONS.findIndex(({ version }) => version === "5.11"),
@@ -34,11 +34,11 @@ const onCluster: Connect = ({ Cluster }, options) => new Cluster(cluster.startup
 function connect(version: string, make: Connect, options?: ioredis.ClusterOptions): LockClient {
   const redis = forTest(make(load(versionFolder(`ioredis${version}`)) as typeof ioredis, options));
   redis.on("error", () => {});
-  // So far away that only a message can wake anybody.
+  // Polls are so rare that only a message can wake a waiter.
   return forTest(new LockClient(redis, { pollCap: 60_000 }));
 }
 
-/** Many locks at once, on all masters; and one that somebody waits for. */
+/** Takes many locks at once, on all masters, and hands one lock over to a waiter. */
 async function work(client: LockClient, rival: LockClient, name: string): Promise<void> {
   await client.ready();
   const locks = Array.from({ length: 50 }, (_, n) => client.getLock(`${name}:${n}`));

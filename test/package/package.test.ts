@@ -1,4 +1,4 @@
-/** The package as its users get it: packed, unpacked elsewhere, and loaded in every way that is promised. */
+/** The package as users get it: packed, unpacked elsewhere, and loaded in every promised way. */
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -7,23 +7,22 @@ import { forFile, startRedis } from "../support/index.js";
 import { PackedPackage } from "./consumer.js";
 import * as programs from "./programs.js";
 
-/** What `exports` lists beside the root. */
+/** The entries in `exports` beside the root. */
 const ENTRIES = Object.keys(manifest.exports)
   .filter((path) => !/^[.]$|[.]json$/.test(path))
   .map((path) => path.slice("./".length));
 
-/** What several entries are built from, beside the root and each other: it has no types. */
+/** Files that several entries share, beside the root: they have no types. */
 const SHARED = ["platform"];
 
-/** Packages that an entry is for, and imports. */
+/** The package that an entry integrates with, and imports. */
 const NEEDED: Readonly<Record<string, string>> = { nestjs: "@nestjs/common", otel: "@opentelemetry/api" };
 
-/** Files that only who works on the library asks for. */
+/** Files for those who work on the library itself. */
 const OF_REPOSITORY = /^(bench|test)\/|^(ARCHITECTURE|CONTRIBUTING)\.md$/;
 
-/** A project with ioredis and what entries need; each test has files of its own in it. */
-
 const [redis, packed] = await Promise.all([forFile(startRedis()), forFile(PackedPackage.create())]);
+/** A project with ioredis and the packages that entries need. Each test writes files of its own into it. */
 const consumer = await packed.install("ioredis", ...Object.values(NEEDED));
 
 describe("what is in the package", () => {
@@ -135,7 +134,7 @@ describe("without ioredis", () => {
   });
 });
 
-/** A file, or a folder of files. */
+/** Whether the package has this file, or a file in this folder. */
 function isPacked(path: string): boolean {
   return packed.files.some((file) => file === path || file.startsWith(`${path}/`));
 }

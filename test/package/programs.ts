@@ -1,12 +1,12 @@
-/** What the consumers of the package run. Each prints what the test compares. */
+/** Programs that the consumers of the package run. Each prints what its test compares. */
 
 export const IMPORT = `import { LockClient } from "holdfast";`;
 export const REQUIRE = `const { LockClient } = require("holdfast");`;
 
-/** What {@link takeAndGiveBack} prints. */
+/** The output of {@link takeAndGiveBack}. */
 export const TAKEN_AND_GIVEN_BACK = "true\nfalse\n";
 
-/** Takes a lock and gives it back, on the server named by the first argument. */
+/** Takes a lock and gives it back, on the server that the first argument names. */
 export function takeAndGiveBack(load: string, connect = "LockClient.connect(process.argv[2])"): string {
   return `${load}
 async function main() {
@@ -32,7 +32,10 @@ export const IMPORT_ALL = (names: readonly string[]): string =>
 export const REQUIRE_ALL = (names: readonly string[]): string =>
   names.map((name, n) => `const e${n} = require("${name}");`).join("\n");
 
-/** Loads the root and the entries beside it; prints what one knows of an error that the root made, and whether another's default is its class. */
+/**
+ * Loads the root and all other entries. Prints whether holdfast/http knows an error of the root, and whether the
+ * default export of holdfast/redlock is its class.
+ */
 export function entries(load: typeof IMPORT_ALL, names: readonly string[]): string {
   const all = ["holdfast", ...names.map((name) => `holdfast/${name}`)];
   const [http, redlock] = ["http", "redlock"].map((name) => `e${all.indexOf(`holdfast/${name}`)}`);
@@ -42,7 +45,7 @@ console.log(${http}.problemOf(error).code, ${http}.httpStatusOf(error), ${redloc
 `;
 }
 
-/** The error is made by one copy of the package and recognised by the other. */
+/** One copy of the package makes the error, the other recognises it. */
 export const TWO_COPIES = `import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import * as esm from "holdfast";
@@ -55,7 +58,7 @@ console.log(error instanceof cjs.LockError, error instanceof esm.LockError);
 console.log(esm.isLockError(error), esm.isLockError(error, "CLIENT_CLOSED"), esm.isLockError(error, "LOCK_LOST"));
 `;
 
-/** Prints that the package loaded, then why it cannot connect. */
+/** Prints that the package loaded, then why `connect` fails without ioredis. */
 export function connectWithoutIoredis(load: string): string {
   return `${load}
 console.log(typeof LockClient);
@@ -67,7 +70,7 @@ try {
 `;
 }
 
-/** Compiled only. `ioredis` and `ioredis5` are the two majors. */
+/** Only compiled, never run. `ioredis` and `ioredis5` are the two majors. */
 export const TYPED = `import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { isLockError, LockClient, MultiLock, RedLock, type Hold, type Lock, type LockFace } from "holdfast";
@@ -110,7 +113,7 @@ clients[0]?.getLock("a").lock({ timeout: 5 });
 clients[0]?.getLock(1);
 `;
 
-/** Compiled only. */
+/** Only compiled, never run. */
 export const TYPED_REDLOCK = `import { type EventEmitter, once } from "node:events";
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
@@ -133,8 +136,8 @@ export async function workAsBefore(): Promise<number> {
 `;
 
 /**
- * Compiled only: what the codes of errors tell the compiler. Each `@ts-expect-error` is an error where the next line compiles,
- * and a branch without a case left over is an error by `never`.
+ * Only compiled, never run: what error codes tell the compiler. A `@ts-expect-error` fails if the line after it
+ * compiles, and a `switch` without a branch for some code fails by `never`.
  */
 export const NARROWED = `import {
   ClientClosedError, isLockError, LockError, LockLostError, LockTimeoutError, RedisUnavailableError,

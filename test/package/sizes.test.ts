@@ -1,4 +1,4 @@
-/** What each entry point adds to a bundle: minified and packed, without the packages it needs beside it. */
+/** What each entry point adds to a bundle: minified and compressed, without the packages that it needs. */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
@@ -8,13 +8,13 @@ import manifest from "../../package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LIMITS = new URL("sizes.json", import.meta.url);
-/** A change may make an entry so much larger; more is meant, or a mistake. */
+/** How much larger a change may make an entry. A larger increase is deliberate, and changes sizes.json, or a mistake. */
 const TOLERANCE = 1.05;
 
 /** `.`, `./http` and so on. */
 const ENTRIES = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
 
-/** kB of the entry alone: the root is a file of its own to the others. */
+/** kB of the entry alone: the other entries import the root as a separate file. */
 async function sizeOf(entry: string): Promise<number> {
   const name = entry === "." ? "index" : entry.slice("./".length);
   const { outputFiles } = await build({

@@ -1,6 +1,6 @@
 /**
- * A shop in Nest, compiled as Nest's own starter does it, on both versions: two instances sell from one stock, many requests at a time, and
- * are terminated meanwhile.
+ * A shop in Nest, compiled as Nest's starter does it, on both versions: two instances sell from one stock, serve many
+ * requests at a time, and are terminated while they do.
  */
 import manifest from "../../../package.json" with { type: "json" };
 import versions from "../versions/package.json" with { type: "json" };

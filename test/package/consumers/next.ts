@@ -1,4 +1,7 @@
-/** An application of Next that takes a lock in a route and mounts the inspector, built as one that runs without its packages. */
+/**
+ * A Next application that takes a lock in a route and mounts the inspector; its standalone build runs without its
+ * packages.
+ */
 import * as programs from "../programs.js";
 import type { Row } from "./table.js";
 
@@ -22,7 +25,7 @@ const inspector = createInspector(client, { path: "/locks", authorize: () => tru
 export { inspector as GET, inspector as POST };
 `;
 
-/** Asks the route until there is somebody to answer. */
+/** Starts the application, calls the route until it answers, and then asks the inspector. */
 const ASK = `import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 const port = await new Promise((resolve) => {

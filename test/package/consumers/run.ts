@@ -7,20 +7,20 @@ import { versionFolder } from "../versions/install.js";
 import versions from "../versions/package.json" with { type: "json" };
 import type { Row } from "./table.js";
 
-/** What is installed for the tests anyway. */
+/** Versions of the packages that are installed for the tests in any case. */
 const HERE: Readonly<Record<string, string>> = { ...versions.dependencies, ...manifest.devDependencies };
 
-/** Whether it needs nothing from the registry. */
+/** Whether the row needs nothing from the registry. */
 export function isLocal({ node, packages = {} }: Row): boolean {
   return node === undefined && Object.entries(packages).every(([name, version]) => HERE[name] === version);
 }
 
-/** Another reason than the consumer's own: the row is skipped for it. */
+/** The environment, not the consumer, is at fault: the row is skipped with this message. */
 export class Unavailable extends Error {}
 
 const UNREACHABLE = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|E404|ETARGET|ENOSPC|network/;
 
-/** What each command prints, one after the other. @throws Unavailable if the registry does not give what is asked for */
+/** Returns the output of all commands in order. @throws Unavailable if the registry does not deliver a package */
 export async function runRow(row: Row, packed: PackedPackage, url: string): Promise<string> {
   const { commands, files, node, packages = {}, remove = [], type = "module" } = row;
   const consumer = await (isLocal(row) ? linked(packed, packages) : fetched(packed, packages));
@@ -29,11 +29,11 @@ export async function runRow(row: Row, packed: PackedPackage, url: string): Prom
   for (const [name, source] of Object.entries(files)) await consumer.write(name, source);
   let printed = "";
   for (const [n, [first, ...args]] of commands.entries()) {
-    // What is a bundle has to run without what it was made of.
+    // The last command runs a bundle, which has to work without the files that it was made of.
     if (n === commands.length - 1) for (const path of remove) await consumer.delete(path);
     printed += await consumer.run(first === "node" ? program : consumer.path(first), args, {
       REDIS_URL: url,
-      // So that programs that start a Node start this one.
+      // A program that starts `node` gets the same version.
       PATH: `${join(program, "..")}:${process.env.PATH}`,
     });
   }

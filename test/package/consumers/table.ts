@@ -1,4 +1,4 @@
-/** Who uses the package, and how: each row is a project of its own that gets the tarball. */
+/** The consumers of the package: each row is a project of its own that installs the tarball. */
 import manifest from "../../../package.json" with { type: "json" };
 import { NODES, newestNode } from "../../../tools/fetch-node.mjs";
 import { allPages, blocksOf } from "../../docs/pages.js";
@@ -9,21 +9,21 @@ import { TYPESCRIPT } from "./typescript.js";
 
 export interface Row {
   readonly name: string;
-  /** Beside holdfast, at these exact versions. */
+  /** Packages beside holdfast, at exact versions. */
   readonly packages?: Readonly<Record<string, string>>;
-  /** That runs the row; the one that runs the tests, if absent. */
+  /** The Node version that runs the row. Default: the Node that runs the tests. */
   readonly node?: string | undefined;
   readonly type?: "module" | "commonjs";
   readonly files: Readonly<Record<string, string>>;
-  /** `node` or a program of the project with its arguments. Each has to end well; `REDIS_URL` is that of a server. */
+  /** `node` or a program of the project, with its arguments. Each must succeed. `REDIS_URL` names a server. */
   readonly commands: readonly (readonly [string, ...string[]])[];
-  /** Paths that are deleted before the last command. */
+  /** Paths to delete before the last command. */
   readonly remove?: readonly string[];
-  /** What the commands print, together. Default: anything. */
+  /** The output of all commands together. Default: anything. */
   readonly prints?: string | RegExp;
-  /** Why there is nothing to run. */
+  /** Why this row cannot be run. */
   readonly impossible?: string | undefined;
-  /** For `npm run test:consumers` alone, though all it needs is installed. */
+  /** Runs only with `npm run test:consumers`, even if all it needs is installed. */
   readonly long?: boolean;
 }
 
@@ -72,7 +72,7 @@ const onOthers: Row[] = [
   },
 ];
 
-/** The recipe of docs/testing.md for that test runner. */
+/** The recipe of docs/testing.md for a test runner. */
 function recipe(runner: string): string {
   const page = allPages().filter(({ file }) => file === "docs/testing.md");
   const [block] = page.flatMap(blocksOf).filter(({ code }) => code.includes(`from "${runner}"`));
@@ -80,7 +80,7 @@ function recipe(runner: string): string {
   return block.code;
 }
 
-/** As Jest takes it without Babel, where its own functions are there without an import. */
+/** The code for Jest without Babel: as CommonJS, and with Jest's own functions as globals. */
 function toCommonJs(code: string): string {
   return code
     .replace(/^import .* from "@jest\/globals";$/m, "")
@@ -134,7 +134,7 @@ const runners: Row[] = [
   nodeTest(newestNode(26)),
 ];
 
-/** Bundles all, by a script, and runs where no packages and sources are. */
+/** A row whose script bundles everything; the bundles run after the packages and sources are deleted. */
 const bundled = (
   name: string,
   packages: Row["packages"],

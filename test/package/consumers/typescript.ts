@@ -1,16 +1,16 @@
-/** The types as the compilers of users see them, from the oldest that works to the newest. */
+/** The package's types under the compilers that users have, from the oldest supported one to the newest. */
 import manifest from "../../../package.json" with { type: "json" };
 import * as programs from "../programs.js";
 import versions from "../versions/package.json" with { type: "json" };
 import type { Row } from "./table.js";
 
-/** By their names in test/package/versions. */
+/** By their names in the package.json of test/package/versions. */
 const COMPILERS = ["typescript5.2", "typescript5.9", "typescript6", "typescript7"] as const;
 
 const { ioredis, ioredis5, "@types/node": node } = manifest.devDependencies;
 const TYPED = { ioredis, ioredis5, "@types/node": node };
 
-/** Entries whose types are of the package that they are for. */
+/** Entries whose types need a package of others. */
 const OF_OTHERS = ["nestjs", "otel"];
 const { "@nestjs/common": nest, "@opentelemetry/api": otel } = manifest.devDependencies;
 const OTHERS = { "@nestjs/common": nest, "@opentelemetry/api": otel };
@@ -93,7 +93,7 @@ function row(compiler: (typeof COMPILERS)[number], way: Way): Row {
     skipLibCheck: false,
     noEmit: true,
     ...way.options,
-    // Of the resolution of Node 10.
+    // TypeScript 6 deprecates the resolution of Node 10.
     ...(major === "6" ? { ignoreDeprecations: "6.0" } : {}),
   };
   return {

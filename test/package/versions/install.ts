@@ -1,4 +1,6 @@
-/** Installs what package.json here pins: the versions that users may have, beside the ones that the library is made with. */
+/**
+ * Installs what package.json here pins: versions that users may have, beside those that the library is developed with.
+ */
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -33,7 +35,7 @@ async function isInstalled(): Promise<boolean> {
   );
 }
 
-/** Why the versions are missing, or undefined when they are there. Asks the registry only for what is not installed yet. */
+/** Why the versions are missing, or undefined when they are installed. Asks the registry only if they are not. */
 export async function installVersions(): Promise<string | undefined> {
   if (await isInstalled()) return undefined;
   await mkdir(OUT, { recursive: true });
@@ -51,7 +53,7 @@ export async function installVersions(): Promise<string | undefined> {
   }
 }
 
-/** Several test files install at the same time, and one of them may use what is there already: the first one's stays. */
+/** Several test files may install at the same time: the first installation stays, since a test may use it already. */
 async function putInPlace(modules: string): Promise<void> {
   if (await isInstalled()) return;
   await rm(INSTALLED, { recursive: true, force: true });
@@ -60,7 +62,7 @@ async function putInPlace(modules: string): Promise<void> {
   });
 }
 
-/** The folder of a package there. */
+/** The folder of an installed package. */
 export function versionFolder(name: string): string {
   return join(HERE, "node_modules", name);
 }
