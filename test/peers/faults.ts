@@ -1,4 +1,4 @@
-/** The faults that every peer meets: what is done to it, and what came of it in a few words. Nothing here is judged. */
+/** The faults that every peer meets: how each is injected, and its outcome in a few words. Nothing here is judged. */
 import type { RedisServer } from "../support/index.js";
 import { until } from "../support/index.js";
 import type { Peer } from "./peers.js";
@@ -7,12 +7,12 @@ import { LEASE, type Side } from "./side.js";
 
 export interface PeerFault {
   readonly id: string;
-  /** What happens, and the number that the fault has in the table of docs/faults.md. */
+  /** What happens, with the fault's number in the table of docs/faults.md. */
   readonly fault: string;
   run(scene: Scene): Promise<string>;
 }
 
-/** What a waiter gets out of a release, by when it has the lock. */
+/** How a release wakes a waiter, told from when the waiter gets the lock. */
 function woken({ waits }: Peer, when: When | "rejects"): string {
   const soon = waits === "by poll" ? "gets it by its next poll" : "gets it soon";
   return {
@@ -23,21 +23,21 @@ function woken({ waits }: Peer, when: When | "rejects"): string {
   }[when];
 }
 
-/** What stays of a lock that should be free. */
+/** What remains of a lock that should be free, told from when it is free. */
 const REST = {
   soon: "",
   late: "locked by nobody until the lease ends",
   never: "locked by nobody, and renewed",
 } as const;
 
-/** From now on; `side` looks. */
+/** When the lock becomes free, counted from `since`; `side` tries to take it. */
 function freed(side: Side, name: string, since: number): Promise<When> {
   return whenIs(() => side.isFree(name), since);
 }
 
 const joined = (...parts: string[]): string => parts.filter((part) => part !== "").join("; ");
 
-/** The take that is sent twice: the reply to the first one is lost. */
+/** The take is sent twice, because the reply to the first one is lost. */
 async function lostTake(scene: Scene): Promise<string> {
   const { name } = scene;
   const server = await scene.server();
@@ -54,7 +54,7 @@ async function lostTake(scene: Scene): Promise<string> {
   return joined(when === "soon" ? "counts once" : "waits for itself until the lease ends", rest);
 }
 
-/** The same inside a hold. As often as a take resolved it is given back. */
+/** The same inside a hold. The lock is given back once for each take that resolved. */
 async function lostNestedTake(scene: Scene): Promise<string> {
   const { name, peer } = scene;
   if (!peer.reentrant) return "not reentrant";
@@ -91,7 +91,7 @@ async function lostGiveBack(scene: Scene): Promise<string> {
   );
 }
 
-/** The waiter hears that it was refused only when the lock is free again. */
+/** The waiter learns that its try was refused only when the lock is free again. */
 async function earlyRelease(scene: Scene): Promise<string> {
   const { name } = scene;
   const server = await scene.server();
@@ -108,11 +108,11 @@ async function earlyRelease(scene: Scene): Promise<string> {
 interface Pair {
   readonly holder: Side;
   readonly waiter: Member;
-  /** The waiter's. */
+  /** The waiter's take. */
   readonly call: Call;
 }
 
-/** A holder, and a waiter that has settled: if it listens it has tried again since. */
+/** A holder and a waiter. The waiter has settled: it listens, if it uses messages, and has tried again since. */
 async function pair(scene: Scene, server: RedisServer): Promise<Pair> {
   const { name, peer } = scene;
   const [waiter, holder] = [await scene.join(server), await scene.join(server)];
@@ -128,7 +128,9 @@ async function isHeard(server: RedisServer, name: string): Promise<boolean> {
   return Array.isArray(channels) && channels.length > 0;
 }
 
-/** Nothing comes through to the waiter, neither the message nor the end of the connection for it, until the lock is free. */
+/**
+ * While the lock is freed the waiter is unreachable: neither the message nor the end of its connection comes through.
+ */
 async function killedAtRelease(scene: Scene): Promise<string> {
   const server = await scene.server();
   const { holder, waiter, call } = await pair(scene, server);
@@ -143,14 +145,17 @@ async function killedSubscriber(scene: Scene): Promise<string> {
   const server = await scene.server();
   const { holder, call } = await pair(scene, server);
   await server.call("CLIENT", "KILL", "TYPE", "pubsub");
-  // A killed connection is closed a moment later; who polls has none.
+  // The server closes a killed connection a moment later; a waiter that polls has none.
   if (scene.peer.waits === "by message") await whenIs(() => isHeard(server, scene.name), performance.now());
   const givenBack = performance.now();
   await holder.giveBack(scene.name);
   return woken(scene.peer, await ending(call, givenBack));
 }
 
-/** What a holder learns of its loss by itself, or else by giving back; and that this does not harm the next one. */
+/**
+ * What a holder learns about its loss, by itself or by giving back, and whether the give back frees the next one's
+ * lock.
+ */
 async function learns({ peer, name }: Scene, side: Side, soon = "told by its next renewal"): Promise<string> {
   const when = peer.tells ? await whenIs(() => side.told.includes(name), performance.now()) : "never";
   const told = { soon, late: "told by its next renewal", never: "not told" }[when];
@@ -178,10 +183,10 @@ async function stoppedHolder(scene: Scene): Promise<string> {
   return joined(first, await learns(scene, side, "told right after"));
 }
 
-/** What the absence of Redis made of a waiter's call: it rejected, and the waiter asks again. */
+/** While Redis was away the waiter's call rejected, and the waiter asks again. */
 const ASKS_AGAIN = "the waiter rejects and asks again";
 
-/** When a waiter has the lock, and whether it had to ask again. */
+/** When the waiter gets the lock, and whether it had to ask again. */
 async function granted(
   scene: Scene,
   waiter: Side,
@@ -192,7 +197,10 @@ async function granted(
   return when === "rejects" ? [await ending(begin(waiter.take(scene.name))), ASKS_AGAIN] : [when, ""];
 }
 
-/** Redis was away and has its data: the hold is renewed, nobody else gets it, and it can be given back. */
+/**
+ * Redis was away but kept its data: is the hold renewed, does nobody else get the lock, and can the holder give it
+ * back?
+ */
 async function survives(
   scene: Scene,
   server: RedisServer,
@@ -226,7 +234,7 @@ async function restartWithData(scene: Scene): Promise<string> {
   return survives(scene, server, [holder, waiter.side, call]);
 }
 
-/** The waiter has it: together with the holder, unless that was told before. */
+/** The waiter has the lock: does the holder hold it too, or was it told of its loss before? */
 async function lost(scene: Scene, holder: Side): Promise<string> {
   if (holder.told.includes(scene.name)) return "lost; told before another has it";
   return `two hold it; ${await learns(scene, holder)}`;
@@ -258,7 +266,7 @@ async function failoverKept(scene: Scene): Promise<string> {
   return survives(scene, await all.killMaster(), [holder, waiter, call]);
 }
 
-/** What a take comes to whose replica is linked with the master, and stopped: nobody knows whether it will have the grant. */
+/** Outcome of a take while the replica is connected but stopped: nobody knows whether the replica will get the grant. */
 async function unacknowledged(scene: Scene, options?: object): Promise<string> {
   const all = await scene.sentinel();
   const side = await scene.joinSentinel(all, options);
@@ -269,7 +277,7 @@ async function unacknowledged(scene: Scene, options?: object): Promise<string> {
   return when === "never" ? "never ends" : "is granted";
 }
 
-/** A replica that did not get the grant becomes master. */
+/** A replica without the grant becomes master. */
 async function forgottenGrant(scene: Scene, options?: object): Promise<string> {
   const all = await scene.sentinel();
   const [holder, next] = [await scene.joinSentinel(all, options), await scene.joinSentinel(all, options)];
@@ -285,7 +293,7 @@ async function forgottenGrant(scene: Scene, options?: object): Promise<string> {
   return twoHold(scene, holder, next, begin(next.take(scene.name)));
 }
 
-/** The fault as it is, and once more for a peer that has a setting against it. */
+/** The fault with the peer's defaults, and again with its setting for replicas if it has one. */
 function alsoWithReplicas(strike: (scene: Scene, options?: object) => Promise<string>) {
   return async (scene: Scene): Promise<string> => {
     const plain = await strike(scene);
@@ -296,7 +304,7 @@ function alsoWithReplicas(strike: (scene: Scene, options?: object) => Promise<st
   };
 }
 
-/** The rows. */
+/** The rows of the table. */
 export const FAULTS: readonly PeerFault[] = [
   { id: "lost-take", fault: "the reply to a take is lost (F1)", run: lostTake },
   { id: "lost-nested-take", fault: "the reply to a nested take is lost (F1)", run: lostNestedTake },
@@ -340,7 +348,7 @@ export const FAULTS: readonly PeerFault[] = [
   },
 ];
 
-/** What a peer does under a fault, in a few words. */
+/** The outcome of a fault on a peer, in a few words. */
 export async function outcomeOf(fault: PeerFault, peer: Peer): Promise<string> {
   await using scene = new Scene(peer, `${fault.id}-lock`);
   const outcome = await fault.run(scene);

@@ -1,6 +1,7 @@
 /**
- * The same faults on holdfast and on its peers. On holdfast always: it does what the table of docs/faults.md says. On the others by
- * `npm run faults:peers`, which names a file for what came of it: nothing that they do fails a test.
+ * The same faults on holdfast and on its peers. Holdfast always runs, and must do what the table of docs/faults.md
+ * says. The other peers run by `npm run faults:peers`, which names a file for the outcomes: no outcome of theirs fails
+ * a test.
  */
 import { writeFileSync } from "node:fs";
 import { afterAll, describe, expect, inject, test } from "vitest";

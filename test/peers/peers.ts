@@ -1,4 +1,4 @@
-/** Who is compared: holdfast and the libraries beside which it stands. How each takes a lock is in its adapter. */
+/** The libraries that are compared with holdfast, and holdfast. Each adapter knows how its library takes a lock. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,34 +7,34 @@ import type { Built } from "../interop/build.js";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface PeerInfo {
-  /** Of its column, and of its adapter. */
+  /** Name of its column and of its adapter. */
   readonly id: string;
-  /** Where package.json of an installed one is. Without: by Maven. */
+  /** The folder with the package.json of the installed library; absent for a library from Maven. */
   readonly packageFolder?: string;
   /** How its waiters learn that a lock is free. */
   readonly waits: "by message" | "by poll";
   /** Whether it renews holds by itself. */
   readonly renews: boolean;
   readonly reentrant?: true;
-  /** It has a signal, an event or a callback for a lock that was lost. */
+  /** It tells of a lost lock by a signal, an event or a callback. */
   readonly tells?: true;
-  /** It answers by a question to Redis whether a lock is held, not by itself. */
+  /** To say whether a lock is held, it asks Redis. */
   readonly asksRedis?: true;
-  /** A setting of its own that makes a take wait for replicas, and its name. */
+  /** Its setting that makes a take wait for replicas, and the name of the setting. */
   readonly withReplicas?: { readonly options: object; readonly name: string };
 }
 
 export interface Peer extends PeerInfo {
   readonly version: string;
-  /** Of the driver in Java. */
+  /** The Java driver of a library for the JVM. */
   readonly driver?: { readonly version: string; readonly classpath: string };
-  /** Why it cannot be run here. */
+  /** Why it cannot run here. */
   readonly missing?: string;
 }
 
 const inBench = (name: string): string => join("bench/node_modules", name);
 
-/** The columns. */
+/** The columns of the table. */
 export const PEERS: readonly PeerInfo[] = [
   {
     id: "holdfast",
@@ -64,7 +64,7 @@ export const PEERS: readonly PeerInfo[] = [
   { id: "Redisson", waits: "by message", renews: true, reentrant: true, asksRedis: true },
 ];
 
-/** A peer as it is installed here. `built`: the Java driver for the newest Redisson. */
+/** A peer as installed here. `built`: the Java driver for the newest Redisson. */
 export function prepared(info: PeerInfo, built: Built | undefined): Peer {
   if (info.packageFolder === undefined) {
     if (built === undefined) return { ...info, version: "", missing: "no Redisson was built" };

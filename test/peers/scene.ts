@@ -1,4 +1,7 @@
-/** Where a fault strikes: a server, the sides that use it, each behind a proxy of its own, and how what came of it is told. */
+/**
+ * The scene of a fault: servers, sides that use them through proxies of their own, and the timing that tells an
+ * outcome.
+ */
 import {
   type FaultProxy,
   type Matcher,
@@ -13,9 +16,9 @@ import {
 import type { Peer } from "./peers.js";
 import { LEASE, type Side, startSide } from "./side.js";
 
-/** Milliseconds: below, nobody waited for a lease to end. */
+/** Milliseconds: whatever happens sooner has not waited for a lease to end. */
 const SOON = LEASE / 2;
-/** Milliseconds after which nothing is waited for any more: whatever hangs on a lease has come. */
+/** Milliseconds after which nothing more can happen: every lease has ended by then. */
 const LATE = 2 * LEASE;
 const OFTEN = { timeout: LATE, every: 50 };
 
@@ -28,7 +31,7 @@ export interface Member {
 
 export class Scene implements AsyncDisposable {
   readonly peer: Peer;
-  /** The lock of this scene. */
+  /** Name of the lock of this scene. */
   readonly name: string;
   readonly #stack: AsyncDisposable[] = [];
   readonly #sides: Side[] = [];
@@ -46,31 +49,31 @@ export class Scene implements AsyncDisposable {
     return this.#owned(await startSentinel());
   }
 
-  /** A side behind a proxy of its own. Its scripts are where it takes the lock. */
+  /** A side behind a proxy of its own. */
   async join(server: RedisServer): Promise<Member> {
     const proxy = this.#owned(await startProxy(server));
     return { proxy, side: await this.#side({ host: proxy.host, port: proxy.port }) };
   }
 
-  /** A side that asks the sentinels for the way. */
+  /** A side that asks the sentinels for the master. */
   joinSentinel({ clientOptions: { sentinels, name } }: RedisSentinel, options: object = {}): Promise<Side> {
     return this.#side({ sentinels, name }, options);
   }
 
-  /** What sends or asks something about the lock of this scene, in a script or not. */
+  /** Matches the commands and scripts that take, release or ask about the lock of this scene. */
   get aboutLock(): Matcher {
     return ([verb = "", ...words]) =>
       /^(EVAL|EVALSHA|SET)$/.test(verb) && words.some((word) => word.includes(this.name));
   }
 
-  /** The longest TTL of a key of the lock, in ms; 0 if there is none. */
+  /** The longest TTL of the lock's keys in ms; 0 if there is none. */
   async longestTtl(server: Pick<RedisServer, "call">): Promise<number> {
     const keys = (await server.call("KEYS", `*${this.name}*`)) as RespValue[];
     const ttls = await Promise.all(keys.map((key) => server.call("PTTL", String(key))));
     return Math.max(0, ...ttls.map(Number));
   }
 
-  /** Rejections that nobody heard, of any side. */
+  /** How many rejections nobody handled, over all sides. */
   get unhandled(): number {
     return this.#sides.reduce((sum, { unhandled }) => sum + unhandled.length, 0);
   }
@@ -98,9 +101,9 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** A call that goes on, and what became of it. */
+/** A call under way, and its outcome so far. */
 export interface Call {
-  /** When it was made, or when the fault struck: `performance.now()`. */
+  /** `performance.now()` of the call, or of the fault. */
   readonly since: number;
   readonly state: "pending" | "resolved" | "rejected";
 }
@@ -114,13 +117,13 @@ export function begin(promise: Promise<unknown>): Call {
   return call;
 }
 
-/** When the call resolves, counted from `since`; "rejects" if it does not. */
+/** When the call resolves, counted from `since`; "rejects" if it rejects. */
 export async function ending(call: Call, since: number = call.since): Promise<When | "rejects"> {
   const when = await whenIs(() => call.state !== "pending", since);
   return call.state === "rejected" ? "rejects" : when;
 }
 
-/** When something is seen to be so. */
+/** When `look` first returns true. */
 export async function whenIs(look: () => boolean | Promise<boolean>, since: number): Promise<When> {
   const seen = await until("it is so", look, OFTEN).catch(() => false);
   if (!seen) return "never";

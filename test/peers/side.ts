@@ -1,35 +1,35 @@
-/** One process of a peer with one client: what every fault asks of it, whether it is Node or a JVM. Owns the process. */
+/** A process of a peer with one client: every fault uses it in the same way, be it Node or a JVM. Owns the process. */
 import { JavaClient, type JavaLock } from "../interop/java.js";
 import { Jvm } from "../interop/jvm.js";
 import { startWorker, type Worker } from "../support/index.js";
 import type { Peer } from "./peers.js";
 
 /**
- * Milliseconds for which a hold lasts unless it is renewed: the default of most. Far longer than what a busy machine needs for a
- * failover, so that half of it tells "soon" from "when it has ended".
+ * Milliseconds that a hold lasts unless it is renewed: the default of most libraries. Far longer than a failover on a
+ * busy machine, so that half of it separates "soon" from "when the lease has ended".
  */
 export const LEASE = 30_000;
 
-/** The way to Redis. */
+/** How to reach Redis. */
 export type Way =
   | { readonly host: string; readonly port: number }
   | { readonly sentinels: { readonly host: string; readonly port: number }[]; readonly name: string };
 
 export interface Side extends AsyncDisposable {
-  /** Waits for as long as it takes. */
+  /** Waits as long as necessary. */
   take(name: string): Promise<unknown>;
-  /** Once more, for the owner that has it; only of a peer that is reentrant. */
+  /** Once more, for the owner that holds the lock; only for a reentrant peer. */
   takeAgain(name: string): Promise<unknown>;
   giveBack(name: string): Promise<unknown>;
-  /** Tries once, for another owner, and gives back what it got. */
+  /** Tries once, for another owner, and gives back what it took. */
   isFree(name: string): Promise<boolean>;
-  /** What it says of its own hold; undefined if it has no word for that. */
+  /** What the library says of its own hold; undefined if it has no call for that. */
   isHeld(name: string): Promise<boolean | undefined>;
   /** Stops the process while `act` runs; resolves with `isHeld` of the first moment after. */
   isHeldAfterStop(name: string, act: () => Promise<void>): Promise<boolean | undefined>;
-  /** The names of locks that it was told to have lost, without asking. */
+  /** Names of the locks of whose loss the library told, without being asked. */
   readonly told: readonly string[];
-  /** Rejections that nobody hears: they end a process, unless it says otherwise. */
+  /** Rejections that nobody handled: by default each would end the process. */
   readonly unhandled: readonly string[];
 }
 
@@ -76,9 +76,9 @@ class NodeSide implements Side {
   }
 }
 
-/** Each call on a thread of its own kind: to Redisson a thread is an owner. */
+/** The owner's calls run on one thread and another owner's on a second one: to Redisson a thread is an owner. */
 class JavaSide implements Side {
-  /** Redisson has no call for it. */
+  /** Empty, because Redisson does not tell of a loss. */
   readonly told: string[] = [];
   readonly unhandled: string[] = [];
   readonly #jvm: Jvm;

@@ -1,10 +1,10 @@
-/** One process of a peer that runs in Node: a client with the defaults of ioredis, and an adapter that takes locks with it. */
+/** A process of a peer in Node: a client with the defaults of ioredis, and the adapter that takes locks with it. */
 import { createRequire } from "node:module";
 import { Redis } from "../../bench/lib/ioredis.mjs";
 import { emit, serve } from "../support/worker-child.mjs";
 
 const load = createRequire(new URL("../../bench/package.json", import.meta.url));
-/** By name, the innermost last. */
+/** The holds of each lock; the innermost is last. */
 const holds = new Map();
 let peer;
 
@@ -36,7 +36,9 @@ serve({
     return true;
   },
   isHeld: async (name) => peer.isHeld?.(innermost(name)),
-  /** Lets nothing else run until this process has been stopped for `ms` and goes on; then what the very next line is told. */
+  /**
+   * Blocks this process until it has been stopped for `ms` and runs again; then returns what the very next line reads.
+   */
   isHeldAfterStop: async ({ name, ms }) => {
     let [last, now] = [performance.now(), performance.now()];
     emit("ready to stop");

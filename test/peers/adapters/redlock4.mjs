@@ -9,7 +9,7 @@ export function create({ redis, load, lease }) {
   return {
     take: (name) => patient.lock(name, lease),
     tryTake: (name) => hasty.lock(name, lease).catch(() => undefined),
-    // With the tries of its defaults: endless ones would never reject.
+    // With the default number of tries: with endless tries a release would never reject.
     giveBack: (lock) => plain.unlock(lock),
   };
 }
