@@ -16,9 +16,9 @@ import type { Told } from "./cycle-worker.js";
 
 const FIGURES = new URL("figures.json", import.meta.url);
 const TOLERANCE = 1.3;
-/** For executed code, which is the same each time, whatever else the machine does. */
+/** For executed code, whose count does not depend on what else the machine does. */
 const TOLERANCE_OF_PATH = 1.1;
-/** So many more timers may run: those that all holds of a client share come and go (command time-outs, the watchdog). */
+/** Timers that all holds of a client share (command time-outs, the watchdog) come and go: this many more may run. */
 const PASSING_TIMERS = 3;
 const PARTS: readonly Part[] = ["free", "leased", "renewed", "renewals", "waiting", "handOver"];
 const TOLD: readonly Told[] = ["with events", "with channels", "with otel", "with traceHolds"];
@@ -27,7 +27,7 @@ const writes = process.env.HOLDFAST_COST === "write";
 const PATH = fileURLToPath(new URL("../../tools/path.mjs", import.meta.url));
 /** Long, because a process that counts is slow on a busy machine; no count is a time. */
 const LIMIT = 15 * PATIENCE;
-/** So much room for new objects that no garbage is collected before the end of a measurement. */
+/** Room for new objects, so that no garbage is collected before the end of a measurement. */
 const ROOM = ["--min-semi-space-size=64", "--max-semi-space-size=64"];
 
 const bundle = bundledWorker(fileURLToPath(new URL("cost-worker.ts", import.meta.url)));

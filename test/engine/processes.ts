@@ -21,7 +21,7 @@ export interface Load {
   readonly hold: number;
   /** The shortest latency of a command, an answer or a message; up to half as much is added at random. */
   readonly latency: number;
-  /** The play ends after so many runs, or after so much time, because one process alone makes a single run. */
+  /** The play ends after `runs` runs or after `time`, because one process alone makes a single run. */
   readonly runs: number;
   readonly time: number;
   readonly seed: number;

@@ -39,7 +39,7 @@ const CONFIG = {
   latch: { tasks: 0 },
 };
 
-/** Leases so long that the end of none of them helps a waiter. */
+/** Leases so long that no waiter can profit from their end. */
 const LONG = { lease: [30_000, 40_000], options: { ...UNHURRIED, watchdogTimeout: 90_000, pollCap: ASLEEP } };
 const TAKEN = "permitTaken";
 

@@ -135,7 +135,7 @@ export class Actor {
       this.proxy.count((command) => /^EVAL/.test(command[0] ?? "") && command.includes(lock));
     const before = looks();
     await until("it has looked once more", () => looks() > before, { timeout: 1_000 }).catch(() => {
-      // It tried again before the test heard of its waiting; or it has the lock, and need not try.
+      // The call tried again before the test heard that it waits; or it has the lock, and needs no try.
     });
     return { given: async () => this.give(await taking) };
   }

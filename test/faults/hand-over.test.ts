@@ -27,7 +27,7 @@ function notedEvents(bed: Bed): string[] {
   return noted;
 }
 
-// One after the other, because it depends on time how often other processes are asked.
+// These tests run one after the other, because the policy asks other processes at certain times.
 describe.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
   test("goes to all who wait in the order of their calls, each by one command", async () => {
     await using bed = await stage.bed({ kind, topology, version, client: PATIENT });

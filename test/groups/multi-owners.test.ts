@@ -139,7 +139,7 @@ describe("bare calls", () => {
       await a.lock();
       await new MultiLock(b, a).lock();
       expect(await counts(hall)).toEqual([3, 2]);
-      await multi.unlock(); // a group is its members, whatever the object or their order
+      await multi.unlock(); // the members decide, not the MultiLock object or their order in it
       expect(await counts(hall)).toEqual([2, 1]);
       await a.unlock();
       await expect(a.unlock()).rejects.toMatchObject(notOwner);

@@ -27,7 +27,7 @@ const TIME = 3_000;
 const IMPATIENT = { commandTimeout: TIME };
 /** Milliseconds, less than {@link TIME}. */
 const QUICK = 2_000;
-/** Milliseconds of a lease so long that a master has all of {@link TIME} for its answer. */
+/** Milliseconds. The lease is so long that a master has all of {@link TIME} for its answer. */
 const LEASE = 100 * TIME;
 
 interface Harm {

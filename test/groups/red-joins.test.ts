@@ -112,7 +112,7 @@ for (const version of [5, 6] as const) {
     await until("all masters have it", async () => (await heldOn(party)).length === 3);
     party.proxy(0).stall();
     party.proxy(2).restore();
-    // Two of three confirmations are needed, and the one that is on its way is one of them.
+    // Two of three masters must confirm, and one of those two is the master whose confirmation is on its way.
     await hold.unlock();
     party.proxy(0).restore();
     await expectNothingLeft(party);

@@ -58,7 +58,7 @@ test("late answers that say no let the waiter sleep on", async () => {
   const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
   const call = watch(waiter.done);
   await roundInVain(party, [0, 1]);
-  // Not master 2: it may owe an answer of the round before, and is asked again only when that has come.
+  // Master 2 is left out: it may still owe an answer of the round before, and is asked again only after that.
   const asked = () => party.asked.slice(0, 2);
   const before = asked();
   for (const i of [0, 1]) party.proxy(i).restore();

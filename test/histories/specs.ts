@@ -134,7 +134,7 @@ function release(
   if (!("released" in answer)) return [];
   if (answer.released) return (answer.left ?? count - 1) === count - 1 ? fewer : [];
   if (answer.because === "not owner") return count === 0 ? [state] : [];
-  // Of several holds, one may be lost, or all.
+  // An owner with several holds may have lost one of them, or all.
   return count > 1 ? [...fewer, withCount(state, owner, side, 0)] : count > 0 ? fewer : [state];
 }
 
@@ -159,7 +159,10 @@ function emptied(state: LockState, side: Side): LockState {
     : { ...state, readers: new Map() };
 }
 
-/** "set": the number of permits, unless it was set before; "add": so many more, or fewer; "drain": all free permits. */
+/**
+ * "set": the number of permits, unless it was set before; "add": changes it by `permits`; "drain": takes all free
+ * permits.
+ */
 export interface SemaphoreCall {
   readonly do: "acquire" | "release" | "set" | "add" | "drain" | "available";
   /** Default 1; for "drain" and "available" not known before. */

@@ -24,7 +24,7 @@ export interface Spec<State, Call, Answer> {
 export type Verdict<Call = unknown, Answer = unknown> =
   | { readonly linearizable: true; readonly states: number }
   | Violation<Call, Answer>
-  /** The search was given up after so many states. */
+  /** The search was given up after `states` states. */
   | { readonly linearizable: undefined; readonly name: string; readonly states: number };
 
 export interface Violation<Call = unknown, Answer = unknown> {
@@ -79,7 +79,7 @@ interface Step<State, Call, Answer> {
 class Search<State, Call, Answer> {
   readonly #name: string;
   readonly #spec: Spec<State, Call, Answer>;
-  /** Its `after` is the first entry of the list. */
+  /** Stands before the list: the head's `after` is the first entry. */
   readonly #head = {} as Entry<Call, Answer>;
   readonly #seen = new Set<string>();
   /** One bit for each explained operation. */

@@ -55,7 +55,7 @@ test("live waiters keep their places while a holder renews for much longer than 
   }
   const queue = await scene.queue();
   const renewals = (): number => seen.filter(({ name }) => name === "renewed").length;
-  // For 7.5 seconds. Without renewal the first ticket would last 6.5 s, and the sign that its waiter is alive 4.5 s.
+  // Five renewals take 7.5 s. Unrenewed, the first ticket would last 6.5 s, and the sign that its waiter is alive 4.5 s.
   while (renewals() < 5) {
     // Tries of other clients remove dead waiters from the queue, and would remove these.
     expect(await scene.fair(3).tryLock()).toBeNull();

@@ -222,7 +222,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(server.took().filter((name) => /acquire|reenter/.test(name))).toEqual([]);
     });
 
-    /** Calls that are made so many milliseconds after a command that gets no answer. */
+    /** Calls, and how many milliseconds after an unanswered command each is made. */
     const LATER: [string, number, (lock: Lock, holds: Hold[]) => Promise<unknown>][] = [
       ["a nested lock() behind", 500, (lock, [outer]) => lock.lock({ owner: outer })],
       ["a nested lock() after", COMMAND_TIMEOUT, (lock, [outer]) => lock.lock({ owner: outer })],

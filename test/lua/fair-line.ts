@@ -41,7 +41,7 @@ export const theirs = (ttl: number): States => ({
   [LOCK]: held({ "b0e5b1a2-0000-4000-8000-000000000000:9": "2" }, ttl),
 });
 
-/** Both in ms of the server's clock since the last `put`; without `due` its score is missing. */
+/** Times in ms of the server's clock since the last `put`; without `due` the place has no score. */
 export interface Place {
   readonly due?: number | Later | undefined;
   readonly alive?: number | Later | undefined;

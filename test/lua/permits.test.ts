@@ -50,7 +50,7 @@ const NEVER = { at: 922337203685477 };
 const TOMBSTONE = tombstoneOf(MINE);
 
 type Members = Scores["members"];
-/** So many free permits, these permits in use, and the traces of calls. */
+/** The number of free permits, the permits in use, and the traces of calls. */
 const permits = (free: number | string, out: Members = {}, marks: States = {}, ttl = -1): States => ({
   [NUMBER]: number(free, ttl),
   ...leased(out, ttl),

@@ -55,7 +55,7 @@ const named = (name: string, base: string, ttl: number, terms: readonly number[]
   [name]: held({ mode: "read", [owner]: String(terms.length) }, ttl),
   ...holds(owner, terms, base),
 });
-/** A waiting writer that counts as alive for so many ms. */
+/** A dead waiting writer, and one that counts as alive for `ms`. */
 const waits = (ms: number): States => ({ [WRITERS]: scored({ [OTHER]: -1, [THIRD]: ms }, 40_000) });
 const theirsOf = (...owners: string[]) =>
   owners.flatMap((owner) => [`redisson_unlock_latch:{job}:${owner}`, holdKey(owner, 1)]);

@@ -22,7 +22,7 @@ import { each, OUT_OF_MEMORY, refusal, scriptTable, WRONGTYPE } from "./table.js
 
 const bench = await useBench(PERMIT_CHANNEL);
 
-/** So many free permits, and the marker of the call if it has run. */
+/** The number of free permits, and the marker of the call if it has run. */
 const free = (permits: number | string, marker?: State) => ({
   [NUMBER]: number(permits),
   ...(marker && { [MARKER]: marker }),

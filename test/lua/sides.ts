@@ -48,7 +48,7 @@ export function reading(readers: Readers, ttl: number = Math.max(...Object.value
   return { [LOCK]: held({ mode: "read", ...counts(readers) }, ttl), ...keysOf(readers) };
 }
 
-/** A lock that an owner has taken for writing so many times, and for reading with these remaining ms. */
+/** A lock that an owner holds for writing `count` times, and for reading with the remaining times in `terms` (ms). */
 export function writing(ttl: number, count = "1", terms: readonly number[] = [], owner: string = ME): States {
   const readers = terms.length > 0 ? { [owner]: terms } : {};
   return {

@@ -4,7 +4,7 @@ import { checkKind } from "./check.js";
 import { kinds } from "./kinds.js";
 import type { Checkable } from "./suites.js";
 
-/** Things that must happen in so many histories; otherwise the histories prove little. */
+/** Things that must happen among the histories of a suite; without them the histories prove little. */
 const USUAL = [
   "granted",
   "nested",

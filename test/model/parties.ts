@@ -65,7 +65,7 @@ export interface Call extends Ask {
   /** Gone holds that its owner will learn of by the call's command, which still waits for the answer to another one. */
   unsent: readonly Hold[];
   /**
-   * Whether it has no place in the order: its client was silent for so long that others may have taken it for dead, or
+   * Whether the call has no place in the order: its client was silent so long that others may have taken it for dead, or
    * it was nested in a hold that was lost.
    */
   forfeited: boolean;

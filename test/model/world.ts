@@ -80,7 +80,7 @@ export class World {
   constructor(redis: Redis) {
     this.#redis = redis;
     this.#traffic = new Traffic(redis, () => {
-      // If this fails, the next travel fails too, and that one is awaited.
+      // A failure need not be handled here: the next travel fails too, and is awaited.
       if (this.#owed > 0) this.travel().catch(() => {});
     });
     for (let i = 0; i < CLIENTS; i++) this.inhabitants.push(this.#settle());

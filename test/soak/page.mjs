@@ -106,7 +106,7 @@ function plotsOf({ faults, series, scene }) {
   return scene ? [...plots, holders(scene, drawn)] : plots;
 }
 
-/** Who held the lock of each kind that was taken most often. */
+/** A plot of the holders over time: of each kind, the lock that was taken most often. */
 function holders({ from, to, visits }, faults) {
   const byLock = new Map();
   for (const visit of visits) byLock.set(visit.lock, [...(byLock.get(visit.lock) ?? []), visit]);

@@ -95,7 +95,7 @@ export class MovableClock implements AsyncDisposable {
     return { LD_PRELOAD: this.#path("clock.so"), HOLDFAST_TEST_CLOCK: this.#path("ahead") };
   }
 
-  /** Moves the clock by so many milliseconds from what it shows now; back if negative. */
+  /** Moves the clock by `ms` from what it shows now; back if negative. */
   async step(ms: number): Promise<void> {
     this.#ahead += ms;
     await this.#set(0, this.#ahead === 0 && ms === 0 ? "w" : "r+");

@@ -20,7 +20,7 @@ import {
 import { Crew, namesOn, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
 import { Load } from "./load.js";
 
-/** So long that no waiter gets the lock by its poll. */
+/** Milliseconds: no waiter gets the lock by a poll within the test. */
 const NEVER = 60_000;
 const SOON = 10_000;
 const ROUNDS = 6;

@@ -112,7 +112,7 @@ export function ending(act: NewAct, connect: (options: LockClientOptions) => Loc
     const { lock, rival } = kept.act;
     expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(KEPT);
     const renewals = () => events.filter(({ name }) => name === "renewed").length;
-    // By the client's clock as well, because that may be another clock, and behind.
+    // The hold must be alive by the client's clock too, because the server's clock may be another one, and ahead.
     const isOver = () => performance.now() - began > KEPT && renewals() > 1 && hold.remaining > 0;
     await until("a lease is over", isOver);
     expect(await rival.tryLock()).toBeNull();

@@ -32,7 +32,7 @@ class Asking {
     this.#watch(this.redis);
   }
 
-  /** Cuts all connections, so that they ask for the master; `told` is the one that is told of a failover then. */
+  /** Cuts all connections, so that they ask for the master; only `told` is then told of a failover. */
   async cut(told: Redis | undefined): Promise<void> {
     this.#told = told;
     const master = await all.master();

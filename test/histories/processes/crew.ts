@@ -52,7 +52,7 @@ const TASKS = 4;
 const WAYS = 5;
 const NAMES = 2;
 const PERMITS = 3;
-/** Every so many rounds one of the processes is killed. */
+/** One of the processes is killed every `KILLS_EVERY` rounds. */
 const KILLS_EVERY = 6;
 
 /** The number of faults in each of the other rounds. */

@@ -8,7 +8,7 @@ import { type Script, Signal, type VirtualProcess, type World } from "./world.js
 /** A renewal that never ends is found long before this time. */
 const FOR_EVER = 30_000;
 const SLICE = 15;
-/** By then the library has given back the holds that it could not give back at once. */
+/** By this time the library has given back the holds that it could not give back at once. */
 const IN_THE_END = 500;
 
 export interface Setting {

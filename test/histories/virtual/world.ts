@@ -5,7 +5,7 @@
 import { Random } from "../../support/random.js";
 import type { Mistake } from "./mistakes.js";
 
-/** The work of a process, up to its next wait: for so many milliseconds, or for a signal if that comes first. */
+/** The work of a process up to its next wait, which lasts `ms` milliseconds, or until a signal if that comes first. */
 export type Script<T = void> = Generator<{ readonly ms: number; readonly signal?: Signal }, T, void>;
 
 /** Milliseconds for which a call waits for its answer. */

@@ -199,7 +199,7 @@ export async function parked<T>(
   return watched;
 }
 
-/** For a waiter in Node that is no party. */
+/** Stands for a waiter in Node that is not a party. */
 export const NODE_WAITER: Pick<Party, "isAsleep"> = { isAsleep: () => Promise.resolve(true) };
 
 /** The remaining milliseconds of an owner's read hold; -2 if it has none. */

@@ -125,7 +125,7 @@ export class Shared<T> implements Readonly<Record<Side, T>> {
     return new Shared(scene, faces, name, faces.java(await scene.thread(), name));
   }
 
-  /** For a call that waits: a Java thread of its own, or a Node client that hardly polls. */
+  /** A party for a call that waits: a Java thread of its own, or a Node client that hardly polls. */
   async other(side: Side): Promise<T> {
     if (side === "Java") return this.#faces.java(await this.#scene.thread(), this.name);
     return this.#faces.node(this.#scene.newNode({ pollCap: NEVER }), this.name);

@@ -79,7 +79,7 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
     if (kind !== "permits" || !(lapsed || hasLapsed)) return;
     if (call.verb === "release" || call.verb === "tryRelease") {
       const isReleased = expected.outcome === null || expected.outcome === true;
-      // This library does not look for an id that it knows to be over.
+      // This library does not ask the server about an id that it knows to be over.
       const looked = isReleased || ours.messages.length > 0;
       expected.messages = [...(looked ? told(free) : []), ...(isReleased ? told(free + 1) : [])];
     } else if (lapsed || (ours.messages[0] === told(free)[0] && expected.messages[0] !== ours.messages[0])) {

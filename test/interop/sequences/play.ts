@@ -153,7 +153,7 @@ class Sequence {
   async #lapse(actor: ActorName): Promise<void> {
     const isAwaited = ACTORS.some((each) => this.#worlds.mixed.isWaiting(each));
     if (this.#kind === "permits") await lapsePermit(this.#cast, this.#name);
-    // Not while a call waits: no message would tell it of the earlier end.
+    // A lapse is left out while a call waits: no message would tell the call of the earlier end.
     else if (!isAwaited) await lapse(this.#cast, this.#name, actor);
   }
 }

@@ -177,7 +177,7 @@ export abstract class Course<C extends Call, S extends { do: string }>
   async #close(client: number): Promise<boolean> {
     const inhabitant = this.world.inhabitants[client] as Inhabitant;
     if (inhabitant.closed) return false;
-    // Not at the moment at which the client's own connection comes back.
+    // The close must not coincide with the return of the client's own connection.
     await this.world.rest();
     this.note(`client ${client}.close()`);
     this.model.closed.add(client);

@@ -7,7 +7,7 @@ import { latches } from "./latch.js";
 import { permits } from "./permits.js";
 import { semaphores } from "./semaphore.js";
 
-/** Things that must happen in so many histories; otherwise the histories prove little. */
+/** Things that must happen among the histories of a suite; without them the histories prove little. */
 const USUAL = ["granted", "waited", "nothing", "aborted", "CLIENT_CLOSED", "loseReply", "loseRequest"];
 
 function checkable<Step>(
