@@ -23,7 +23,7 @@ test("run gives the command the lock's name, its owner and the token; what it wr
   expect(await site.client().getLock("env").isLocked()).toBe(false);
 });
 
-test("what others hold: 75 at once, or after --wait, or the code that was asked for", async () => {
+test("a lock that is held: exit code 75 at once, or after --wait, or the code of --busy-code", async () => {
   const client = site.client({ label: "who has it" });
   const hold = await client.getLock("busy").lock();
   const marker = join(await mkdtemp(join(tmpdir(), "holdfast-cli-")), "ran");

@@ -68,7 +68,7 @@ describe("LockClient.connect", () => {
     await untilOnly(before);
   });
 
-  test("nobody need hear its connection's errors", async () => {
+  test("the errors of its connection need no listener", async () => {
     const client = LockClient.connect({ port: 1, host: "127.0.0.1" }, { commandTimeout: 100 });
     expect(await failure(client.ready())).toMatchObject({ code: "UNAVAILABLE" });
     await client.close();

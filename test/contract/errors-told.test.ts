@@ -132,7 +132,7 @@ describe("UNAVAILABLE", () => {
         expect(each.cause).toMatchObject({ code: "ECONNREFUSED" });
     }));
 
-  test("what is asked of a group of locks tells its caller", () =>
+  test("a failed query of a group has a cause and names its caller", () =>
     withPorts(1, async (port = 0) => {
       const client = clientOn(connect(port));
       const error = await toldOf(() => new MultiLock(client.getLock("a"), client.getLock("b")).isLocked());

@@ -22,7 +22,7 @@ eachKind("the rules of run", (test, kind) => {
       expect(await wire.keys()).toEqual([]);
     });
 
-    test("what is thrown need be no error", async ({ lock }) => {
+    test("the function may throw something that is no error", async ({ lock }) => {
       expect(await failure(lock.run(() => Promise.reject("text")))).toBe("text");
       let thrown: unknown = "nothing";
       await lock
@@ -153,7 +153,7 @@ eachKind("the rules of run", (test, kind) => {
       expect(toldBy(lock, "released", events)).toHaveLength(1);
     });
 
-    test("what others have taken since stays theirs", async ({ lock, rival, wire }) => {
+    test("after an early unlock a run leaves the next owner's hold alone", async ({ lock, rival, wire }) => {
       let theirs: Awaited<ReturnType<Lock["lock"]>> | undefined;
       await lock.run(async (hold) => {
         await hold.unlock();

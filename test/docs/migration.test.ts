@@ -152,7 +152,7 @@ describe.each(pages)("$file", (page) => {
     await runner.run(programOf(page, true), LONGEST_PAGE);
   });
 
-  test("it has a word for all that readers come with", () => {
+  test("the page names everything that its readers used before", () => {
     expect(NAMED[page.file]?.filter((name) => !page.text.includes(name))).toEqual([]);
   });
 });

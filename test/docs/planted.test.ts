@@ -102,7 +102,7 @@ describe("programs", () => {
   );
 });
 
-describe("what is no program", () => {
+describe("blocks that are no programs", () => {
   test("a command that the server does not know, a setting it has not", async () => {
     expect(await failureOf(block("redis", "# first", "PING", "ACL SETUSER a", "    +hgte"))).toMatch(
       /^docs\/page\.md:6: .*Unknown command/,

@@ -65,7 +65,7 @@ describe("among calls that want several locks", () => {
     expect([arbiter.holdsUp(first), clock.timers]).toEqual([false, 0]);
   });
 
-  test("those that are held up sleep until turns change, or as long as they want", async () => {
+  test("calls that are held up sleep until the turn changes, or for as long as they asked", async () => {
     const { clock, arbiter, call } = scene();
     const [first, second] = [call(1, "a"), call(2, "a")];
     arbiter.lost(first);

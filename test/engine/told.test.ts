@@ -59,7 +59,7 @@ describe("the server forbids the channel of a waiter that listens for itself", (
 });
 
 describe("in the queue of a server", () => {
-  test("who is not the first refreshes nobody's ticket", async (scene) => {
+  test("a call that is not the first refreshes no ticket", async (scene) => {
     const first = await scene.waiting({ name: "a", traits: FAIR, ticket: "a" });
     await scene.clock.advance(POLL_CAP - 1);
     const second = await scene.acquire({ name: "b", traits: FAIR, ticket: "b" });

@@ -357,7 +357,7 @@ describe("where the server keeps a queue", () => {
   });
 });
 
-describe("what can be had by several", () => {
+describe("locks that several calls can have at once", () => {
   const queue = async (scene: Scene, wants: readonly number[], traits = COUNTED) => {
     const calls: ScriptedCall[] = [];
     for (const [i, permits] of wants.entries()) {

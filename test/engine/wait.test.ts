@@ -59,7 +59,7 @@ describe("the time of a call", () => {
     expect(await outcome(wait.park())).toEqual({ error: "enough" });
   });
 
-  test("what comes in time is what it is", async () => {
+  test("a promise that settles in time passes its result on", async () => {
     const { wait } = scene();
     expect(await outcome(wait.during(Promise.resolve("word")))).toEqual({ value: "word" });
     expect(await outcome(wait.during(Promise.reject("no")))).toEqual({ error: "no" });
@@ -106,7 +106,7 @@ describe("a call that is parked", () => {
   });
 });
 
-describe("those that share a signal", () => {
+describe("calls that share a signal", () => {
   test("share one listener, which goes with the last of them", () => {
     const { signal } = new AbortController();
     const listeners = () => getEventListeners(signal, "abort").length;

@@ -67,7 +67,7 @@ test.each(["lock", "fair", "fenced", "read", "write"] satisfies LockedKind[])("k
   expect(await lock.isLocked()).toBe(false);
 });
 
-test("what it cannot decorate, and options that it does not know, are refused", async () => {
+test("a target that is no method, an unknown option and a missing client are refused", async () => {
   expect(() => locked(client, "a", { kind: "spin" as LockedKind })).toThrow(TypeError);
   const decorate = locked(client, "a") as (...args: unknown[]) => unknown;
   expect(() => decorate(undefined, { kind: "field", name: "a" })).toThrow(/a is no method/);

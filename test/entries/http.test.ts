@@ -139,7 +139,7 @@ describe.each(apps)("$name", ({ name, start }) => {
   });
 });
 
-describe("what an error is to the one who asked", () => {
+describe("the answer to a client for each error", () => {
   const secret = new RedisUnavailableError("a", new Error("connect ECONNREFUSED 10.1.2.3:6379"));
 
   test.each([
@@ -189,7 +189,7 @@ describe("what an error is to the one who asked", () => {
   );
 });
 
-test("who passes no client is told at once", async () => {
+test("a value that is no LockClient is refused at once", async () => {
   expect(() => http.lockScope({} as LockClient)).toThrow(TypeError);
   const [, , fastify] = apps;
   await expect(fastify?.start(http, {} as LockClient, async () => {})).rejects.toThrow(

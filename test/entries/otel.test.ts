@@ -176,7 +176,7 @@ test("clients that share a meter are counted in one sum, each for as long as it 
   expect(await held()).toEqual([0]);
 });
 
-test("who waits is counted by lock and kind, and no more of them than there are", async () => {
+test("waiters are counted by lock and kind, and each only while it waits", async () => {
   await using it = new Observed();
   await using others = new LockClient(server.connect(), UNHURRIED);
   const waiting = async () => (await it.series())["holdfast.lock.waiting"];

@@ -93,7 +93,7 @@ describe.each([
     await (await other.acquire([name], LONG)).release();
   });
 
-  test("who waits is woken by the release, long before retryDelay", async () => {
+  test("a waiter is woken by the release, long before retryDelay", async () => {
     const [holder, other] = [newRedlock(servers(), {}, version), newRedlock(servers(), PATIENT, version)];
     const name = freshName();
     const lock = await holder.acquire([name], LONG);
@@ -141,7 +141,7 @@ describe.each([
     });
   });
 
-  test("nobody's count is lost where many read and then write", async () => {
+  test("no count is lost where many read and then write", async () => {
     const [server] = servers();
     const name = freshName();
     const redis = server?.connect();
@@ -222,7 +222,7 @@ test("the class is the default export, and stands on the clients that it was giv
   expect(new Redlock([redis], { retryCount: 3 }).settings).toMatchObject({ retryCount: 3, retryDelay: 200 });
 });
 
-test("what redlock itself has under the name is left alone, and named as the cause", async () => {
+test("a key that redlock itself wrote is left alone, and named as the cause", async () => {
   const [server] = masters;
   const name = freshName();
   await server?.call("SET", name, "redlock's", "PX", LONG);

@@ -108,7 +108,7 @@ describe("a client that closes", () => {
 });
 
 describe("while Redis is away", () => {
-  test("who waits goes on waiting, who comes is told, and what was held is lost at its deadline", async () => {
+  test("waiters go on waiting, new requests reject, and a held lock is lost at its deadline", async () => {
     await using server = await startRedis();
     const connect = async (options: object): Promise<LockClient> => {
       const { LockClient } = await import("../../src/index.js");

@@ -243,7 +243,7 @@ test("a lock of another kind that has the name is taken, too", async () => {
   expect(other.isHeld).toBe(false);
 });
 
-test("who holds nothing for long has no lock to be told by", async () => {
+test("a manager without a lasting hold keeps no lock for notices", async () => {
   const client = scene.client();
   const manager = createLockManager(client);
   const looking = scene.client();

@@ -373,14 +373,14 @@ test.each(tokens)("tokens: %s", (_, history, found) => {
   expect(kinds(history)).toEqual(found);
 });
 
-test("what is left of a line is found as well, and named", () => {
+test("remains of a line are found as well, and named", () => {
   const sections = [stay(0, { left: 9 })];
   expect(check({ sections, deaths: new Map(), sightings: seen(110, -1, "queue:{a}") }, LIMITS)).toEqual([
     { kind: "orphan", lock: "a", detail: "nobody's for 101.000 ms and queue:{a} is still there (ttl -1)" },
   ]);
 });
 
-test("who died in a line may hold up the others, for as long as that is allowed", () => {
+test("a process that died in a line may hold up the others, for as long as that is allowed", () => {
   const deaths = died("k", 5);
   const late = (until: number) => ({ deaths, sections: [stay(until, { asked: 0, left: until + 1 })] });
   expect(kinds(late(1_605), { absence: 700 })).toEqual([]);

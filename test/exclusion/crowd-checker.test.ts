@@ -166,7 +166,7 @@ const tables: [title: string, history: Partial<CrowdHistory>, found: CrowdFindin
   ["waited for one who died in that moment", { inVain: vain(0, 1_600), deaths: died("k", 300) }, []],
 ];
 
-test("what is kept is not lost while nothing happens", () => {
+test("the loss of a kept permit is a violation only while nothing happens", () => {
   const stays = [stay(0, { left: 50, lost: 40, kept: true }), stay(60, { left: 90, kept: true })];
   const history = { stays, inVain: [], deaths: new Map(), rests: [] };
   expect(checkCrowd(history, LIMITS)).toEqual([]);

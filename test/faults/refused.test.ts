@@ -113,7 +113,7 @@ describe.each(PASSING)("%s", (text) => {
   });
 });
 
-describe("what will not pass is told at once", () => {
+describe("a refusal that will not pass rejects at once", () => {
   test.each([
     ["NOPERM this user has no permissions to run the 'hdel' command", "UNSUPPORTED"],
     [

@@ -112,7 +112,7 @@ describe("runs", () => {
     await hall.expectNothingLeft();
   });
 
-  test("one that waits for a member keeps nobody from the others' turns", async () => {
+  test("a call that waits for a member holds up no turn of other calls", async () => {
     await using it = await open();
     const { hall, a, multi } = it;
     const theirs = await hall.lock(3, "b").lock();

@@ -169,7 +169,7 @@ test("fair members work: waiters of several clients are all served", async () =>
   await expectNothingLeft(one);
 });
 
-test("what others ask is answered by the majority", async () => {
+test("queries of another client are answered by the majority", async () => {
   await using party = await Party.of(masters);
   await using other = await Party.of(masters, { name: party.name });
   const { lock } = other;

@@ -152,7 +152,7 @@ test("grants that come too late are tried for again after a short pause, not aft
   await call.value?.unlock().catch(({ code }) => expect(code).toBe("LOCK_LOST"));
 });
 
-test("one stranger's vote does no harm; with two the call is refused, and gives its own vote back", async () => {
+test("with one master held by another owner the call succeeds; with two it is refused, and its own vote is given back", async () => {
   await using party = await Party.of(masters);
   await occupy(party, [1], LONG);
   const hold = await party.lock.tryLock(0, LONG);
@@ -180,7 +180,7 @@ test("a lost round gives back at once what a master granted without its answer b
   await expectNothingLeft(party);
 });
 
-test("what a silent master grants late is given back, though the call was won without it", async () => {
+test("a late grant of a silent master is given back, though the call was won without it", async () => {
   await using party = await Party.of(masters);
   await party.warmUp();
   party.proxy(2).stall();

@@ -85,7 +85,7 @@ test("a hold count that the silent one could raise is not told; that it is held 
   await party.lock.forceUnlock();
 });
 
-test("who holds nothing is told so without a call, whoever is silent", async () => {
+test("an owner without a hold is told so without a command, even if all masters are silent", async () => {
   await using party = await Party.of(masters, { client: IMPATIENT });
   await party.warmUp();
   for (const proxy of party.proxies) proxy.stall();

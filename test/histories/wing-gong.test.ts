@@ -237,7 +237,7 @@ test("a violation names the lock, the longest way and the answer that does not f
   expect(verdict).toMatchObject({ linearizable: false, name: "x", longest: wrong, refuted });
 });
 
-test("what would take too long is undecided, and a violation elsewhere is told all the same", () => {
+test("a search that would take too long is undecided, and a violation elsewhere is still reported", () => {
   const crowd = Array.from({ length: 12 }, (_, i) => op(`o${i}`, "acquire", 0, 100));
   const verdict = checkLinearizable(crowd, mutex, 10);
   expect(verdict).toMatchObject({ linearizable: undefined, name: "x" });

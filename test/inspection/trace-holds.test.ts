@@ -51,7 +51,7 @@ describe.each(byName(WITH_GROUP))("%s", (_, kind) => {
     expect(at(run).line).toBe(third);
   });
 
-  test("one that waited tells where it was called", async () => {
+  test("a hold that had to wait tells where its call was made", async () => {
     await using client = open();
     await using other = open({});
     const name = fresh();
@@ -144,7 +144,7 @@ test("a bundle of all code tells the place that called", async () => {
   expect(seen).toMatch(/^(Object\.)?hold \(.*worker\.cjs:\d+:\d+\)$/);
 });
 
-test("it is one line of bounded length, whatever the function is called", async () => {
+test("the place is one line of bounded length, whatever the function's name", async () => {
   await using client = open();
   const name = fresh();
   const take = () => client.getLock(name).lock();
@@ -176,7 +176,7 @@ test("stacks that are not as usual cost nothing but the place", async () => {
   }
 });
 
-test("what somebody else has written as a place is bounded, or left out", async () => {
+test("a place that another program wrote is bounded, or left out", async () => {
   await using client = open();
   const id = "0e8fd4a2-5f7c-4d3e-9b1a-6c5d4e3f2a1b";
   const places = [

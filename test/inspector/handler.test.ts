@@ -84,7 +84,7 @@ describe("without authorize", () => {
     }
   });
 
-  test("nobody unlocks, and the page offers it to nobody", async () => {
+  test("nobody can unlock, and the page does not offer it", async () => {
     const inspector = inspect();
     const held = await hold("read-only");
     expect((await post(inspector, { body: '{"name":"read-only"}' })).status).toBe(403);
@@ -94,7 +94,7 @@ describe("without authorize", () => {
 });
 
 describe("with authorize", () => {
-  test("it is asked for each request with its action, and decides alone", async () => {
+  test("authorize is asked for each request with its action, and alone decides", async () => {
     const asked: string[] = [];
     const inspector = createInspector(client, {
       authorize: (request, action) => {
@@ -234,7 +234,7 @@ describe("api/unlock", () => {
     expect((await other.inspect("guarded"))?.holders[0]?.ownerId).toBe(held.ownerId);
   });
 
-  test("whatever the body calls itself, with the token and the Origin it counts", async () => {
+  test("with the token and the Origin the body counts, whatever its content type", async () => {
     const headers = { "content-type": "text/plain;charset=UTF-8" };
     const response = await post(inspect({ authorize: allow }), { body: '{"name":"free"}', headers });
     expect([response.status, await response.json()]).toEqual([200, { unlocked: false }]);
@@ -276,7 +276,7 @@ describe("api/unlock", () => {
     },
   );
 
-  test("what a writer also reads is unlocked with it", async () => {
+  test("unlocking a writer also unlocks its read hold", async () => {
     const lock = other.getReadWriteLock("both sides");
     const owner = other.newOwner();
     await lock.writeLock().lock({ owner });
@@ -320,7 +320,7 @@ describe("api/events", () => {
     expect(all?.filter((entry) => entry.ownerId === ownerId)).toHaveLength(2);
   });
 
-  test("who comes later learns what was before", async () => {
+  test("a page that connects later learns what was before", async () => {
     const inspector = inspect({ every: 100 });
     const first = await open(inspector);
     await first.find("locks");

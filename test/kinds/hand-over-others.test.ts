@@ -183,7 +183,7 @@ describe.each(PASSED.map((kind) => [kind.name, kind] as const))("%s: a crowd in 
     expectTurns(`${kind.name}, Redisson's kind`, meanwhile, RACES);
   });
 
-  test("who only polls has it now and then", async () => {
+  test("another process that only polls gets the lock now and then", async () => {
     await using scene = await Scene.of(stage, {}, {});
     await using crowd = new Crowd(kind.make(scene.client(0), scene.name));
     const lock = kind.make(scene.client(1), scene.name);

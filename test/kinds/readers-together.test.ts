@@ -80,7 +80,7 @@ test("250 readers are let in by few scripts, each with its own lease", async () 
   expect(bed.troubles).toEqual([]);
 });
 
-test("those that are aborted in the moment of their try leave nothing, and the others are let in", async () => {
+test("readers aborted during their try leave nothing, and the other readers are let in", async () => {
   await using wait = await lineUp();
   const { bed, writer, readers, controllers } = wait;
   const gone = [0, 7, 120, 249];

@@ -423,7 +423,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await theirs.unlock();
   });
 
-  test("what NOT_OWNER says is what happened and what to do, and no more", async ({ lock, a }) => {
+  test("NOT_OWNER says what happened and what to do, and no more", async ({ lock, a }) => {
     const end = /\. See docs\/guide\.md#not_owner$/;
     expect((await failure(lock.unlock())).message.replace(end, "")).toBe(
       `lock "${NAME}": unlock() outside a scope does not know whose hold to give back; ` +

@@ -160,7 +160,7 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
     await runs.end("c");
   });
 
-  test("of siblings that wait together for somebody else's lock one runs, and the others after it", async (place) => {
+  test("siblings that wait together for another owner's lock run one after the other", async (place) => {
     const { lock, rival, runs, server } = place;
     const theirs = await rival.lock();
     for (const name of ["a", "b", "c"]) runs.begin(name, lock);
@@ -176,7 +176,7 @@ describe.each(byName(KINDS.filter(({ exclusive }) => exclusive)))("%s", (_, kind
     expect(runs.began).toEqual(["a", "b", "c"]);
   });
 
-  test("of siblings that wait for their turn one alone asks while somebody else has the lock", async (place) => {
+  test("of siblings that wait for their turn only one asks while another owner has the lock", async (place) => {
     const { lock, rival, runs, settle, server } = place;
     runs.begin("a", lock);
     await settle();

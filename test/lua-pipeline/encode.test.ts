@@ -69,7 +69,7 @@ test("groups of unequal length are refused", () => {
   );
 });
 
-test("what is not text is refused, in keys and in arguments", () => {
+test("a key or an argument that is no text is refused", () => {
   // @ts-expect-error a number is no owner
   expect(() => encode("text", counterAdd, keys, { ...args, owner: 1 })).toThrow(
     new TypeError("counter/add: 'owner' must be a string, not number"),

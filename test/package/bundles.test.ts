@@ -60,7 +60,7 @@ describe("bundling everything, for a folder without packages", () => {
     expect(await bare.node(`bundle.${extension}`, redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
   });
 
-  test("what has no ioredis is bundled all the same, and connect says what is missing", async () => {
+  test("a program without ioredis is bundled all the same, and connect says what is missing", async () => {
     const bare = await packed.install();
     const source = await bare.write("source.js", programs.connectWithoutIoredis(programs.IMPORT));
     await bundleByEsbuild(source, bare.path("bundle.cjs"), "cjs");

@@ -57,7 +57,7 @@ test.each(told)("a mistake is found by its histories alone: %s", async (name, { 
   expect(findings).toMatchObject([{ failure: expect.stringMatching(/is not linearizable/) }]);
 });
 
-test("what fails is shrunk, and its shortest schedule fails likewise", async () => {
+test("a failing schedule is shrunk, and its shortest form fails likewise", async () => {
   const { kind, seed, edits } = PLANTED["grants what is held"] ?? expect.fail();
   const wrong = await bundle("shrunk", edits);
   const { findings } = await simulate(wrong, { kind, seed, schedules: 1 }, 1);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Machine, World } from "./world.js";
 
-test("whoever waits for what is left of a time has waited enough at some point, by a clock that runs slow, too", async () => {
+test("a timer for the rest of a time fires when that time is over, also by a slow clock", async () => {
   const world = new World();
   await world.runUntil(2_348.825_408_473_255);
   const { clock } = new Machine(world, 0.998_638_464_158_258_3);

@@ -111,7 +111,7 @@ test("a grant that died with its master is told as lost, and the next one has it
   await rejoin(cluster, failover.before);
 });
 
-test("what was given back to a master that died with it is free when its lease is over", async () => {
+test("a release that died with its master: the lock is free when its lease is over", async () => {
   const master = await cluster.masterFor("here");
   const [ours, theirs] = await Promise.all([crew.join({ watchdogTimeout: 6_000 }), crew.join()]);
   const locks = await locksOn(master, KINDS);

@@ -159,7 +159,7 @@ describe.concurrent.each(byName())("%s: while its keys are on two masters", (_, 
     },
   );
 
-  test("who gives it back then waits for the rest to come, and the next one has it", async () => {
+  test("an unlock meanwhile waits for the rest of the move, and the waiter gets the lock", async () => {
     await using crew = new Crew(cluster);
     const [ours, theirs] = await Promise.all([crew.join(), crew.join({ pollCap: NEVER })]);
     const [master] = await cluster.masters();

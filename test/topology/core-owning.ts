@@ -55,7 +55,7 @@ export function owning(act: NewAct): void {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  test("who does not hold it cannot give it back or extend it", async () => {
+  test("an owner without a hold can neither give it back nor extend it", async () => {
     const { lock, twin } = act();
     const hold = await lock.lock();
     await expect(twin.unlock()).rejects.toMatchObject(notOwner(twin));
