@@ -100,6 +100,8 @@ export class BareCalls {
 
   /** The client is closed. */
   close(): void {
+    // A later call is refused, and must not begin to note again: nothing would stop that.
+    this.#notedSince = Number.POSITIVE_INFINITY;
     this.#cancelWatch?.();
     for (const young of this.#young.all()) this.#young.remove(young);
     this.#stopNoting();

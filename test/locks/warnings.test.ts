@@ -5,7 +5,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect } from "vitest";
+import { systemClock } from "../../src/base/clock.js";
 import type { Hold, Lock } from "../../src/index.js";
+import { BareCalls, type WatchedCall } from "../../src/locks/bare-calls.js";
 import { letGo } from "../support/kept-holds.js";
 import { until } from "../support/until.js";
 import { deferred, failure, NAME, type Scene, scene, testIn, watch } from "./scene.js";
@@ -38,6 +40,19 @@ const test = testIn(open, async ({ warnings }, body) => {
   } finally {
     process.off("warning", listener);
   }
+});
+
+test("a call of a closed client is not noted, so no note outlives the clients", () => {
+  const call = (): WatchedCall => ({ isBare: true, lease: undefined, owner: undefined, begun: LONG });
+  const [open, closed] = [new BareCalls(systemClock), new BareCalls(systemClock)];
+  closed.close();
+  const calls = [open, closed].map((each) => {
+    const made = call();
+    each.begin(made, NAME, failure);
+    return made.noted !== undefined;
+  });
+  open.close();
+  expect(calls).toEqual([true, false]);
 });
 
 describe("a call that waits for a bare hold of its own async tree", () => {
