@@ -134,8 +134,9 @@ export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise
     await asked;
   } catch (error) {
     const { servers } = own.table.env.runner;
-    if (isLockError(error, "UNAVAILABLE"))
-      return void servers.healthOf(key).onAnswer(() => void askWhetherForced(own, forced));
+    // By then that side may have been given back, and nothing is left to be asked about.
+    const again = () => (holdOn(own, forced) ? void askWhetherForced(own, forced) : unsuspect(own, side));
+    if (isLockError(error, "UNAVAILABLE")) return void servers.healthOf(key).onAnswer(again);
   }
   unsuspect(own, side);
 }

@@ -298,6 +298,28 @@ test("by another client is no reason of what is lost later", async ({
   });
 });
 
+test("of a side on another server leaves no suspicion behind when that side was given back before its server answered", async ({
+  read,
+  settle,
+}) => {
+  await read.lock();
+  const elsewhere = sidesOf({ commandTimeout: 1_000 });
+  const { a, server } = elsewhere;
+  await a.client.scope(async () => {
+    await elsewhere.write.lock();
+    const given = await elsewhere.read.lock();
+    a.keep("requests");
+    void watch(read.forceUnlock());
+    await settle();
+    await elsewhere.advance(1_500);
+    void watch(given.unlock());
+    await a.letGo();
+    const next = await elsewhere.read.lock();
+    server.delete();
+    expect(await failure(next.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+  });
+});
+
 test("of both sides, whose answers are lost, is the reason of what commands under way are told of", async (place) => {
   const { read, write, a, advance } = place;
   await a.client.scope(async () => {
