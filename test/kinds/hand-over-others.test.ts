@@ -24,6 +24,8 @@ const RACES = 3;
 /** The same on a cluster, where a message takes longer because it goes from node to node. */
 const RACES_ON_CLUSTER = 10;
 const REPEATS = 40;
+/** Milliseconds after which a crowd that hears no message looks for itself. */
+const DEAF = 100;
 /** Milliseconds within which the lock is released to all processes more than once. */
 const POLLING = 15_000;
 
@@ -181,6 +183,16 @@ describe.each(PASSED.map((kind) => [kind.name, kind] as const))("%s: a crowd in 
     await using java = await Java.on(scene, kind);
     const meanwhile = await takeTurns(crowd, REPEATS, () => java.visit());
     expectTurns(`${kind.name}, Redisson's kind`, meanwhile, RACES);
+  });
+
+  test("a waiter of another client has it as soon when the crowd's own subscription is never confirmed", async () => {
+    await using bed = await stage.bed({ kind, split: true, client: { pollCap: DEAF } });
+    await using other = await stage.bed({ kind, client: { pollCap: NEVER } });
+    bed.subscribing.blackhole();
+    await using crowd = new Crowd(bed.lock);
+    const lock = other.make(bed.name);
+    const meanwhile = await takeTurns(crowd, REPEATS / 4, () => visit(lock));
+    expectTurns(`${kind.name}, not subscribed`, meanwhile, RACES);
   });
 
   test("another process that only polls gets the lock now and then", async () => {
