@@ -1,6 +1,6 @@
 /** `holdfast doctor`, on healthy servers and on others. */
 import { afterAll, expect, test } from "vitest";
-import { startCluster, startRedis } from "../support/index.js";
+import { type RedisServer, startCluster, startRedis } from "../support/index.js";
 import { useSite } from "./program.js";
 
 const site = await useSite();
@@ -18,13 +18,13 @@ interface Finding {
 async function examine(
   url: string,
   ...args: string[]
-): Promise<{ code: number | null; by: Record<string, Finding> }> {
+): Promise<{ code: number | null; findings: Finding[]; by: Record<string, Finding> }> {
   const { code, out } = await site.run("doctor", "--json", "--url", url, ...args);
   const findings = JSON.parse(out) as Finding[];
   for (const { level, why, cure } of findings) {
     if (level === "poor" || level === "bad") expect([typeof why, typeof cure]).toEqual(["string", "string"]);
   }
-  return { code, by: Object.fromEntries(findings.map((finding) => [finding.what, finding])) };
+  return { code, findings, by: Object.fromEntries(findings.map((finding) => [finding.what, finding])) };
 }
 
 test("a server that is well: nothing poor or bad, and nothing is left behind", async () => {
@@ -91,6 +91,21 @@ test("a cluster, asked as one and as a lone server", async () => {
     by: { cluster: { level: "good", finding: "16384 slots served" }, messages: { level: "good" } },
   });
   expect((await examine(url)).by.cluster).toMatchObject({ level: "poor" });
+});
+
+test("one master of a cluster that is set differently is found, and named", async () => {
+  const cluster = await startCluster({ masters: 3 });
+  stops.push(() => cluster[Symbol.asyncDispose]());
+  const [first, odd, last] = cluster.nodes as [RedisServer, RedisServer, RedisServer];
+  await odd.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+  const { code, findings } = await examine(first.url, "--cluster");
+  expect(code).toBe(1);
+  const memory = findings.filter(({ what }) => what === "memory");
+  expect(memory.map(({ level }) => level).sort()).toEqual(["good", "poor"]);
+  const named = (level: string) => memory.find((each) => each.level === level)?.finding;
+  expect(named("poor")).toBe(`allkeys-lru, though there is no maxmemory yet (on ${odd.host}:${odd.port})`);
+  for (const { host, port } of [first, last]) expect(named("good")).toContain(`${host}:${port}`);
+  expect(findings.filter(({ what }) => what === "persistence")).toHaveLength(1);
 });
 
 test("a server that refuses to write is bad", async () => {

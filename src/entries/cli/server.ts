@@ -4,7 +4,10 @@ import type { RedisConnection } from "../../index.js";
 
 /** What the commands themselves need of a connection, beside what the library needs. */
 export interface Server extends RedisConnection {
+  readonly options: { readonly host?: string; readonly port?: number };
   readonly isCluster?: boolean;
+  /** Of a cluster only. */
+  nodes?(role: "master"): Server[];
   call(command: string, ...args: string[]): Promise<unknown>;
   duplicate(): Server;
   subscribe(channel: string): Promise<unknown>;

@@ -9,7 +9,9 @@ import type { Facts } from "./facts.js";
 
 export interface Patient {
   readonly client: LockClient;
+  /** On a cluster: all of it. */
   readonly server: Server;
+  /** Of one server. */
   readonly facts: Facts;
 }
 
@@ -22,19 +24,22 @@ export interface Finding {
   readonly cure?: string | undefined;
 }
 
-type Check = (patient: Patient) => Promise<Finding>;
+export type Check = (patient: Patient) => Promise<Finding>;
 
-export const CHECKS: readonly (readonly [what: string, check: Check])[] = [
-  ["version", version],
+/** Of each master by itself, since one that is set differently is enough to lose a lock. */
+const EACH = true;
+
+export const CHECKS: readonly (readonly [what: string, check: Check, ofEach?: boolean])[] = [
+  ["version", version, EACH],
   ["rights", rights],
   ["messages", messages],
-  ["memory", memory],
-  ["persistence", persistence],
-  ["replicas", replicas],
+  ["memory", memory, EACH],
+  ["persistence", persistence, EACH],
+  ["replicas", replicas, EACH],
   ["cluster", cluster],
   ["latency", latency],
   ["clock", clock],
-  ["idle connections", idleConnections],
+  ["idle connections", idleConnections, EACH],
   ["own keys", ownKeys],
 ];
 

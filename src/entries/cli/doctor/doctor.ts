@@ -2,8 +2,9 @@
 
 import { type Command, EXIT } from "../command.js";
 import { pause } from "../pause.js";
+import type { Server } from "../server.js";
 import type { Style } from "../terminal.js";
-import { CHECKS, type Level, type Patient } from "./checks.js";
+import { CHECKS, type Check, type Finding, type Level, type Patient } from "./checks.js";
 import { Facts } from "./facts.js";
 
 const SOON = 1_000;
@@ -20,7 +21,6 @@ export const doctor: Command = {
   words: { least: 0, most: 0 },
   act: async ({ connect, terminal }) => {
     const { client, server } = connect();
-    const patient: Patient = { client, server, facts: new Facts(server) };
     // Without any answer there is nothing to examine. A node of a cluster may refer this key to another node, so an
     // answer to PING is enough.
     await client
@@ -33,22 +33,58 @@ export const doctor: Command = {
         );
         if (!(await Promise.race([answers, pause(SOON).then(() => false)]))) throw error;
       });
+    const patients = mastersOf(server).map(
+      (master): Patient => ({ client, server, facts: new Facts(master) }),
+    );
     let isWell = true;
     const findings: object[] = [];
-    for (const [what, check] of CHECKS) {
-      const { level, finding, why, cure } = await check(patient).catch((error: Error) => ({
-        level: "note" as const,
-        finding: `cannot be found out: ${error.message}`,
-        why: undefined,
-        cure: undefined,
-      }));
-      if (level === "poor" || level === "bad") isWell = false;
-      findings.push({ what, level, finding, why, cure });
-      terminal.say(`${level.padEnd(4)}  ${what}: ${finding}`, STYLES[level]);
-      if (why) terminal.say(`      why: ${why}`);
-      if (cure) terminal.say(`      do:  ${cure}`);
+    for (const [what, check, ofEach] of CHECKS) {
+      const results = await Promise.all(
+        (ofEach ? patients : patients.slice(0, 1)).map((each) => run(check, each)),
+      );
+      for (const { level, finding, why, cure } of distinct(results)) {
+        if (level === "poor" || level === "bad") isWell = false;
+        findings.push({ what, level, finding, why, cure });
+        terminal.say(`${level.padEnd(4)}  ${what}: ${finding}`, STYLES[level]);
+        if (why) terminal.say(`      why: ${why}`);
+        if (cure) terminal.say(`      do:  ${cure}`);
+      }
     }
     terminal.json(findings);
     return isWell ? EXIT.ok : EXIT.found;
   },
 };
+
+/** The masters of a cluster, or the server itself. */
+function mastersOf(server: Server): readonly Server[] {
+  const masters = server.nodes?.("master") ?? [];
+  return masters.length > 0 ? masters : [server];
+}
+
+interface Result extends Finding {
+  /** The server that was examined: `host:port`. */
+  readonly on: string;
+}
+
+async function run(check: Check, patient: Patient): Promise<Result> {
+  const found = await check(patient).catch(
+    (error: Error): Finding => ({ level: "note", finding: `cannot be found out: ${error.message}` }),
+  );
+  return { ...found, on: patient.facts.address };
+}
+
+/** A finding that all servers share is told once; where they differ, each finding names its servers. */
+function distinct(results: readonly Result[]): readonly Finding[] {
+  const groups = new Map<string, { first: Result; servers: string[] }>();
+  for (const result of results) {
+    const key = `${result.level} ${result.finding}`;
+    const group = groups.get(key) ?? { first: result, servers: [] };
+    groups.set(key, group);
+    group.servers.push(result.on);
+  }
+  if (groups.size === 1) return results.slice(0, 1);
+  return [...groups.values()].map(({ first, servers }) => ({
+    ...first,
+    finding: `${first.finding} (on ${servers.join(", ")})`,
+  }));
+}

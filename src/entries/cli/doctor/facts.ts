@@ -1,4 +1,4 @@
-/** What a server says of itself; on a cluster ioredis asks any master. */
+/** Asks one server about itself. */
 import type { Server } from "../server.js";
 
 export class Facts {
@@ -7,6 +7,12 @@ export class Facts {
 
   constructor(server: Server) {
     this.#server = server;
+  }
+
+  /** `host:port`. */
+  get address(): string {
+    const { host, port } = this.#server.options;
+    return `${host}:${port}`;
   }
 
   /** A field of INFO; undefined if there is none. */
