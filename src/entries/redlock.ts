@@ -15,6 +15,7 @@ import {
   ResourceLockedError,
 } from "./redlock/errors.js";
 import { Execution, type ExecutionParts, isPassing, onAll } from "./redlock/execution.js";
+import { quitMaster } from "./redlock/quit.js";
 import { type RedlockScripts, warnOfScripts } from "./redlock/scripts.js";
 import { checkSettings, type Settings, waitOf } from "./redlock/settings.js";
 import { locksOf, takeAll } from "./redlock/take.js";
@@ -110,13 +111,7 @@ export class Redlock extends Emitter {
 
   /** Ends the given connections. What is held then lapses by itself; calls that wait reject. Never rejects. */
   async quit(): Promise<void> {
-    const ends = this.#parts.masters.map(async ({ redis, client }) => {
-      // A connection that is away would answer QUIT when it is back; a command behind QUIT may cut off its answer.
-      if (redis.status === "ready") await redis.quit().catch(() => {});
-      redis.disconnect();
-      await client.close({ timeout: 0 });
-    });
-    await Promise.all(ends);
+    await Promise.all(this.#parts.masters.map(quitMaster));
   }
 
   /**

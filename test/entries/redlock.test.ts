@@ -11,7 +11,7 @@ import DefaultRedlock, {
 import { isLockError, LockClient } from "../../src/index.js";
 import { freshName } from "../faults/harness.js";
 import { useMasters } from "../groups/red-helpers.js";
-import { until } from "../support/index.js";
+import { startRedis, until } from "../support/index.js";
 import {
   countHeld,
   executionError,
@@ -206,6 +206,22 @@ describe.each([
     await redlock.quit();
   });
 });
+
+test.each([5, 6] as const)(
+  "quit ends the connection of a server that is silent, ioredis %s",
+  async (version) => {
+    await using server = await startRedis();
+    const redlock = newRedlock([server], ONCE, version);
+    await (await redlock.acquire([freshName()], LONG)).release();
+    server.pause();
+    try {
+      await redlock.quit();
+      for (const client of redlock.clients) await until("it is ended", () => client.status === "end");
+    } finally {
+      server.resume();
+    }
+  },
+);
 
 test("the class is the default export, and stands on the clients that it was given", () => {
   expect(DefaultRedlock).toBe(Redlock);
