@@ -1,11 +1,13 @@
 /** The commands that act: run and unlock. */
+import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { failure } from "../contract/helpers.js";
 import { until } from "../support/index.js";
-import { useSite } from "./program.js";
+import { own as ownProcess } from "../support/owned-processes.js";
+import { PROGRAM, useSite } from "./program.js";
 
 const site = await useSite();
 
@@ -158,6 +160,42 @@ test("a signal while it waits for the lock ends it, and leaves nothing behind", 
   expect(await site.server.call("EXISTS", "redisson_lock_queue:{waits}")).toBe(0);
   await hold.unlock();
 });
+
+const isRoot = process.getuid?.() === 0;
+
+test.skipIf(!isRoot)(
+  "a command that takes no signal, as another user's, keeps the lock until it ends",
+  async () => {
+    // Root without the right to signal others' processes, as a user is before what sudo has started.
+    const command = [
+      "setpriv",
+      "--reuid=65534",
+      "--clear-groups",
+      "sh",
+      "-c",
+      "echo runs; read line; exit 5",
+    ];
+    const own = ["--bounding-set=-kill", process.execPath, PROGRAM, "run", "foreign", "--", ...command];
+    const child = spawn("setpriv", own, { env: { ...process.env, HOLDFAST_URL: site.server.url } });
+    ownProcess(child);
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    let said = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => {
+        said += String(chunk);
+      });
+    await until("it runs", () => said.includes("runs"));
+    for (const times of [1, 2]) {
+      child.kill("SIGTERM");
+      await until(`it is told ${times} times`, () => said.split("kill EPERM").length === times + 1);
+    }
+    const lock = site.client().getLock("foreign");
+    expect(await lock.isLocked()).toBe(true);
+    child.stdin.end("\n");
+    expect(await ended).toBe(5);
+    expect(await lock.isLocked()).toBe(false);
+  },
+);
 
 test("a command that is not there: 127, and the lock is free again", async () => {
   const { code, err } = await site.run("run", "none", "--", "/no/such/command");

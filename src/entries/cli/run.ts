@@ -129,7 +129,9 @@ async function carryOut(
 /** Resolves with the exit code that a shell would have. */
 function ended(child: ChildProcess, program: string, tell: (line: string) => void): Promise<number> {
   return new Promise((resolve) => {
-    child.once("error", (error: NodeJS.ErrnoException) => {
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      // A command that has become another user's takes no signal from here: it runs, and the lock is held until it ends.
+      if (child.pid !== undefined) return tell(`${program}: ${error.message}`);
       tell(`${program}: ${error.code === "ENOENT" ? "there is no such command" : error.message}`);
       resolve(error.code === "ENOENT" ? EXIT.notFound : EXIT.cannotRun);
     });
