@@ -23,6 +23,8 @@ export interface Watch {
   readonly failoverTimeout: number;
   /** The password that the sentinels themselves ask for. */
   readonly sentinelPassword?: string | undefined;
+  /** Arguments of redis-server, by pairs. */
+  readonly args?: readonly string[];
 }
 
 const LOG_KEPT = 16_384;
@@ -52,7 +54,7 @@ export async function startSentinelProcess(watch: Watch): Promise<SentinelProces
 }
 
 function configuration(watch: Watch, port: number, directory: string): string {
-  const { name, master, quorum, downAfter, failoverTimeout, sentinelPassword } = watch;
+  const { name, master, quorum, downAfter, failoverTimeout, sentinelPassword, args = [] } = watch;
   const lines = [
     `port ${port}`,
     "bind 127.0.0.1",
@@ -64,6 +66,7 @@ function configuration(watch: Watch, port: number, directory: string): string {
   if (master.password !== undefined) lines.push(`sentinel auth-pass ${name} ${master.password}`);
   if (sentinelPassword !== undefined)
     lines.push(`requirepass ${sentinelPassword}`, `sentinel sentinel-pass ${sentinelPassword}`);
+  for (let i = 0; i < args.length; i += 2) lines.push(`${args[i]?.replace(/^--/, "")} ${args[i + 1]}`);
   return `${lines.join("\n")}\n`;
 }
 

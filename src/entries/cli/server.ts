@@ -41,7 +41,9 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
   };
   if (isCluster) return new Cluster([at], { redisOptions: own }) as unknown as Server;
   if (sentinelName === undefined) return new Redis({ ...at, ...own, db }) as unknown as Server;
-  const asked = { sentinels: [at], name: sentinelName, failoverDetector: true };
+  // Of these ioredis takes none from the option tls: it would send the password to the master in plain text.
+  const secure = protocol === "rediss:" ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {};
+  const asked = { sentinels: [at], name: sentinelName, failoverDetector: true, ...secure };
   return new Redis({ ...asked, ...own, db }) as unknown as Server;
 }
 
