@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { EXIT } from "../../src/entries/cli/command.js";
+import { until } from "../support/index.js";
 import { PROGRAM, useSite } from "./program.js";
 
 const site = await useSite();
@@ -52,6 +53,23 @@ test("unlock shows who would lose it, asks, and does what was said", async () =>
   expect(await atTerminal(["unlock", "asked"], "y\n")).toMatch(/Unlocked\.[\s\S]*code 0\n$/);
   expect(await client.getLock("asked").isLocked()).toBe(false);
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
+test("a signal ends it while it asks", async () => {
+  const hold = await site.client().getLock("left").lock();
+  const command = `sh -c 'echo process $$; exec "${process.execPath}" "${PROGRAM}" unlock left'; echo "code $?"`;
+  const running = promisify(execFile)("script", ["-qec", command, "/dev/null"], {
+    env: { ...process.env, TERM: "xterm", HOLDFAST_URL: site.server.url },
+  });
+  let shown = "";
+  running.child.stdout?.on("data", (part: string) => {
+    shown += part;
+  });
+  await until("it asks", () => /\[y\/N\]/.test(shown));
+  process.kill(Number(/process (\d+)/.exec(shown)?.[1]), "SIGTERM");
+  expect((await running).stdout).toMatch(/code 143\r?\n$/);
+  expect(hold.isHeld).toBe(true);
+  await hold.unlock();
 });
 
 test.each([

@@ -130,10 +130,13 @@ async function carryOut(
     opened.push({ client, server });
     return { client, server };
   };
+  const { signal } = ending;
   try {
-    return await command.act({ words, rest, options, terminal, connect, signal: ending.signal, signals });
+    const acted = command.act({ words, rest, options, terminal, connect, signal, signals });
+    // What runs a command of its own hears of signals itself, so that it does not give the lock back before that has ended.
+    return await (command.takesCommand ? acted : Promise.race([acted, aborted(signal)]));
   } catch (error) {
-    if (ending.signal.aborted) throw ending.signal.reason;
+    if (signal.aborted) throw signal.reason;
     throw error;
   } finally {
     stop();
@@ -142,6 +145,15 @@ async function carryOut(
       server.disconnect();
     }
   }
+}
+
+/** Rejects when it is aborted. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = () => reject(signal.reason as Error);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
 }
 
 /** A signal goes to the listener that was added last. */
