@@ -1,8 +1,10 @@
 /** The commands that look: ls, get, waiters, watch, deadlocks, inspector, completions; and wrong command lines. */
 import { execFileSync } from "node:child_process";
 import { hostname } from "node:os";
+import { Writable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { circlesOf, type Edge } from "../../src/entries/cli/deadlocks.js";
+import { Terminal } from "../../src/entries/cli/terminal.js";
 import type { Hold, LockInfo } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { startRedis, until } from "../support/index.js";
@@ -236,6 +238,19 @@ test.each<[string, string[], string[]]>([
       .join(""),
   );
   expect(found.sort()).toEqual(circles);
+});
+
+test("a table may have more rows than a function takes arguments", () => {
+  let shown = 0;
+  const stdout = new Writable({
+    write(_chunk, _encoding, done) {
+      shown++;
+      done();
+    },
+  });
+  const rows = Array.from({ length: 300_000 }, (_, i) => [`lock ${i}`, "lock"]);
+  new Terminal({ stdin: process.stdin, stdout, stderr: stdout }, false, {}).table(["NAME", "KIND"], rows);
+  expect(shown + stdout.writableLength).toBeGreaterThan(rows.length);
 });
 
 test("a long chain of locks is no problem", () => {

@@ -52,7 +52,7 @@ export class Terminal {
   /** Writes rows in columns; the first is the head. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): void {
     const all = [head, ...rows].map((row) => row.map(plain));
-    const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
+    const widths = head.map((_, i) => all.reduce((wide, row) => Math.max(wide, row[i]?.length ?? 0), 0));
     for (const [i, row] of all.entries()) {
       const line = row.map((cell, k) => (k < row.length - 1 ? cell.padEnd(widths[k] ?? 0) : cell)).join("  ");
       this.say(line, ...(i === 0 ? (["dim"] as const) : []));
