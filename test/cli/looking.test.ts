@@ -44,6 +44,7 @@ test.each<[string[], RegExp]>([
   [["ls", "--watch", "--every", "1ms"], /--every must be 100ms at least/],
   [["ls", "--url", "http://user:secret@nowhere"], /redis:\/\/host:port/],
   [["ls", "--url"], /--url/],
+  [["ls", "--url", "redis://:100%secret@nowhere"], /percent-encoded/],
   [["completions", "csh"], /bash, zsh, fish/],
 ])("typed wrong: %j", async (args, text) => {
   const { code, out, err } = await site.run(...args);

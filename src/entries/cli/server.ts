@@ -34,8 +34,8 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
   if (!Number.isInteger(db))
     throw new TypeError("a URL of Redis ends with the number of a database, or nothing");
   const own = {
-    ...(username ? { username: decodeURIComponent(username) } : {}),
-    ...(password ? { password: decodeURIComponent(password) } : {}),
+    ...(username ? { username: decoded(username) } : {}),
+    ...(password ? { password: decoded(password) } : {}),
     ...(protocol === "rediss:" ? { tls: {} } : {}),
     connectTimeout: CONNECT_TIMEOUT,
   };
@@ -45,6 +45,15 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
   const secure = protocol === "rediss:" ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {};
   const asked = { sentinels: [at], name: sentinelName, failoverDetector: true, ...secure };
   return new Redis({ ...asked, ...own, db }) as unknown as Server;
+}
+
+/** @throws TypeError for what is not percent-encoded; it does not repeat that */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new TypeError("user and password in a URL of Redis must be percent-encoded: % is %25 there");
+  }
 }
 
 /** The address for people: without user and password. */
