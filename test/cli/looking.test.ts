@@ -54,6 +54,11 @@ test.each<[string[], RegExp]>([
   expect(err.trim().split("\n")).toHaveLength(1);
 });
 
+test("--help without a command is the help, whatever stands before it", async () => {
+  const help = await site.run("--help");
+  expect(await site.run("--json", "--url", "redis://nowhere", "--help")).toEqual(help);
+});
+
 test("options of every command may stand before it", async () => {
   const client = site.client({ prefix: "front" });
   const hold = await client.getLock("here").lock();

@@ -28,7 +28,8 @@ export function commandFirst(argv: readonly string[]): readonly string[] {
     at += option.type === "string" && value === undefined ? 2 : 1;
   }
   const command = argv[at];
-  return command === undefined ? argv : [command, ...argv.slice(0, at), ...argv.slice(at + 1)];
+  if (command === undefined) return argv.includes("--help") ? ["--help"] : argv;
+  return [command, ...argv.slice(0, at), ...argv.slice(at + 1)];
 }
 
 /** A URL is not repeated, since it may have a password. */
