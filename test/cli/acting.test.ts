@@ -202,6 +202,8 @@ test("a command that is not there: 127, and the lock is free again", async () =>
   expect(code).toBe(127);
   expect(err).toContain("there is no such command");
   expect((await site.run("run", "none", "--", "/")).code).toBe(126);
+  // What Node does not even try.
+  expect((await site.run("run", "none", "--", "/dev/null/command")).code).toBe(126);
   expect(await site.client().getLock("none").isLocked()).toBe(false);
 });
 

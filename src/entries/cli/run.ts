@@ -93,7 +93,15 @@ async function carryOut(
     await hold.unlock();
     throw signal.reason;
   }
-  const child = spawn(program, args, { stdio: "inherit", env });
+  let child: ChildProcess;
+  try {
+    child = spawn(program, args, { stdio: "inherit", env });
+  } catch (error) {
+    // Node throws what the system refuses at once, such as arguments that are too long.
+    await hold.unlock();
+    terminal.tell(`${program}: ${(error as Error).message}`);
+    return EXIT.cannotRun;
+  }
   // A terminal sends Ctrl-C to the child itself, so it is not sent a second time.
   const passOn = (name: NodeJS.Signals) => {
     if (!(name === "SIGINT" && terminal.streams.stdin.isTTY)) child.kill(name);
