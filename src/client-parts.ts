@@ -103,7 +103,11 @@ function makeReplicas(
 ): Replicas | undefined {
   const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
   if (required === 0) return undefined;
-  const own = connection.duplicate();
+  // A WAIT may block for longer than the user gives a command or socket; its time is kept by the calls on it.
+  const unhurried = { commandTimeout: undefined, socketTimeout: undefined };
+  const own = isCluster(connection)
+    ? connection.duplicate([], { redisOptions: { ...connection.options.redisOptions, ...unhurried } })
+    : connection.duplicate(unhurried);
   stayConnected(own);
   hearErrors(own, () => {
     // The calls on this connection report what is wrong.

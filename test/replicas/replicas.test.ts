@@ -148,6 +148,17 @@ describe("a master and a replica", () => {
     await hold.unlock();
   });
 
+  test.each(["commandTimeout", "socketTimeout"])(
+    "the user's %s, shorter than that for replicas, ends no WAIT before its time",
+    async (option) => {
+      const hasty = master.connect({ [option]: 1_000 });
+      await using client = new LockClient(hasty, { ...UNHURRIED, replicas: 1, replicasTimeout: 2_500 });
+      await client.ready();
+      link.stall();
+      await expect(client.getLock("job").lock()).rejects.toMatchObject(short(0, 1));
+    },
+  );
+
   test("a nested grant is undone alone", async () => {
     const lock = connect(IMPATIENT).getLock("job");
     const hold = await until("a grant is acknowledged", () => lock.lock({ lease: 20_000 }));
