@@ -18,7 +18,9 @@ export function received(value: unknown): string {
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object") return "an object";
   if (typeof value === "function") return "a function";
-  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  // A bigint without its mark would read as the number that was asked for.
+  const shown = typeof value === "bigint" ? `${value}n` : String(value);
+  const text = typeof value === "string" ? JSON.stringify(value) : shown;
   return text.length <= LONGEST_SHOWN ? text : `a ${typeof value}`;
 }
 

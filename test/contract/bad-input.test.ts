@@ -38,6 +38,10 @@ eachKind("wrong arguments", (test) => {
     await refused(() => lock.run(never, { lease }), type);
   });
 
+  test("a bigint is named as what it is", async ({ lock }) => {
+    expect((await failure(lock.lock({ lease: as(5n) }))).message).toContain("lease must be a number, not 5n");
+  });
+
   test.for(SIGNALS)("signal: %s", async ([_, value, type], { lock }) => {
     const signal = as(value);
     await refused(() => lock.lock({ signal }), type);
