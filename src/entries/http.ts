@@ -86,17 +86,24 @@ export const lockPlugin: LockPlugin = Object.assign(
   },
 );
 
-/** Calls `next` inside a scope that ends with the response. */
+/** Calls `next` inside a scope that ends with the response, and throws what it throws. */
 function openScope(client: LockClient, response: ClosingResponse, next: (error?: unknown) => void): void {
+  let thrown: { readonly error: unknown } | undefined;
   const scope = client.scope(async () => {
     const closed = new Promise<void>((resolve) => {
       if (response.closed) resolve();
       else response.once("close", resolve);
     });
-    next();
+    try {
+      next();
+    } catch (error) {
+      thrown = { error };
+    }
     await closed;
   });
   scope.catch(next);
+  // Were it an error of the scope, next would be called once more.
+  if (thrown) throw thrown.error;
 }
 
 function checkClient(client: unknown, what: string): void {

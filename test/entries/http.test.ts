@@ -196,3 +196,14 @@ test("a value that is no LockClient is refused at once", async () => {
     /lockPlugin.*LockClient/,
   );
 });
+
+test("what throws behind lockScope throws as without it, and is called once", async () => {
+  const calls: unknown[] = [];
+  const next = (error?: unknown) => {
+    calls.push(error);
+    throw new Error("behind");
+  };
+  expect(() => http.lockScope(newClient())({}, { once: () => {} }, next)).toThrow("behind");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(calls).toEqual([undefined]);
+});
