@@ -396,6 +396,18 @@ describe("api/events", () => {
   });
 });
 
+test("who begins to look on while Redis is away is told so", async () => {
+  const own = await startRedis();
+  const away = new LockClient(own.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 300 });
+  onTestFinished(() => away.close({ timeout: 0 }));
+  await own.stop();
+  const reader = new EventReader(
+    await createInspector(away, { every: 100 })(new Request(`${HERE}api/events`)),
+  );
+  onTestFinished(() => reader.stop());
+  expect(await reader.find("trouble")).toMatchObject({ code: "UNAVAILABLE" });
+});
+
 function isEntry(what: string, ownerId: string): (entry: { what: string; ownerId: string }) => boolean {
   return (entry) => entry.what === what && entry.ownerId === ownerId;
 }

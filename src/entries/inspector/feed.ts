@@ -116,7 +116,7 @@ export class Feed {
       this.#tellLook(look);
     } catch (error) {
       const code = isLockError(error) ? error.code : "FAILED";
-      this.#tell("trouble", { at: wallTime(), code });
+      this.#tellTrouble(code);
       if (code === "CLIENT_CLOSED") return this.#end();
     }
     if (this.#viewers.size === 0) return;
@@ -155,6 +155,12 @@ export class Feed {
     this.#batch = undefined;
     const entries: readonly Entry[] = this.#history.take();
     if (entries.length > 0) this.#tell("history", entries);
+  }
+
+  /** Tells every viewer, since one that has seen no lock yet would wait without a word. */
+  #tellTrouble(code: string): void {
+    const bytes = message("trouble", { at: wallTime(), code });
+    for (const viewer of this.#viewers.keys()) if (viewer.ready) viewer.send(bytes);
   }
 
   /** Tells the viewers that are up to date. A viewer that does not keep up is told everything when it does again. */
