@@ -1,5 +1,5 @@
 /** The inspector behind real servers. */
-import { request as httpRequest } from "node:http";
+import { Agent, type ClientRequest, request as httpRequest, type RequestOptions } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
@@ -96,6 +96,40 @@ describe("by nodeHandler, the answers", () => {
     gone.abort();
   });
 });
+
+describe("by nodeHandler, a body that is not read to its end", () => {
+  test.each<[string, InspectorOptions, number]>([
+    ["that of a refused request", {}, 403],
+    ["one that is too long", { authorize: () => true }, 400],
+  ])("%s: its answer arrives, and so does the next one on the connection", async (_what, options, status) => {
+    app = await MOUNTS["node:http"]?.start(createInspector(client, options));
+    const { url } = app as App;
+    const token = /holdfast-csrf" content="([^"]+)"/.exec(await (await fetch(url)).text())?.[1] ?? "";
+    const headers = { origin: new URL(url).origin, "x-holdfast-csrf": token };
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (const size of [100_000, 2_000_000, 20_000_000]) {
+      const body = "x".repeat(size);
+      const sent = await send(`${url}api/unlock`, { method: "POST", headers, agent }, body);
+      expect([size, sent]).toEqual([size, status]);
+      expect([size, await send(`${url}api/locks`, { agent })]).toEqual([size, 200]);
+    }
+    agent.destroy();
+  });
+});
+
+/** Resolves with the status, when the whole answer has come. */
+function send(url: string, options: RequestOptions, body?: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    httpRequest(url, { timeout: 20_000, ...options }, (response) => {
+      response.resume().once("end", () => resolve(response.statusCode));
+    })
+      .on("timeout", function (this: ClientRequest) {
+        this.destroy(new Error("no answer"));
+      })
+      .on("error", reject)
+      .end(body);
+  });
+}
 
 /** Sends only these headers, and returns the body as it arrives. */
 function fetchRaw(

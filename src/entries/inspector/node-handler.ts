@@ -1,6 +1,5 @@
 /** Makes a handler for node:http, which Express and Connect call as well, of a handler of fetch's Requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
 import { setRemote } from "./access.js";
 import { compressed } from "./compressed.js";
 
@@ -104,9 +103,28 @@ function headersOf({ headers }: IncomingMessage): Headers {
 
 function bodyOf(incoming: FrameworkRequest): NonNullable<RequestInit["body"]> {
   const { body } = incoming;
-  if (body === undefined || !incoming.readableDidRead)
-    return Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
+  if (body === undefined || !incoming.readableDidRead) return streamOf(incoming);
   return typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+}
+
+/** Reads what is asked for and passes over the rest, so that the connection can serve the next request. */
+function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
+  const chunks: AsyncIterator<Uint8Array> = incoming.iterator({ destroyOnReturn: false });
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks.return?.();
+        // Node does so by itself only with a body of which nothing has been read.
+        incoming.resume();
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 async function send(
