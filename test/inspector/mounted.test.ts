@@ -115,6 +115,15 @@ describe("by nodeHandler, a body that is not read to its end", () => {
     }
     agent.destroy();
   });
+
+  test("what is no request for it is answered as such", async () => {
+    app = await MOUNTS["node:http"]?.start(createInspector(client));
+    const { url } = app as App;
+    expect(await send(url, { method: "TRACE" })).toBe(400);
+    const host = `user:secret@${new URL(url).host}`;
+    expect(await send(url, { headers: { host } })).toBe(400);
+    expect(await send(url, { method: "OPTIONS" })).toBe(405);
+  });
 });
 
 /** Resolves with the status, when the whole answer has come. */

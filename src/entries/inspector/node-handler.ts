@@ -82,14 +82,24 @@ function requestOf(incoming: FrameworkRequest, outgoing: ServerResponse): Reques
   if (!path.startsWith("/") || !URL.canParse(address)) return undefined;
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
-  const request = new Request(address, {
+  const init = {
     method,
     headers: headersOf(incoming),
     signal: gone.signal,
     ...(method === "GET" || method === "HEAD" ? {} : { body: bodyOf(incoming), duplex: "half" }),
-  } as RequestInit);
-  setRemote(request, socket.remoteAddress);
+  } as RequestInit;
+  const request = requestOrNone(address, init);
+  if (request) setRemote(request, socket.remoteAddress);
   return request;
+}
+
+/** There is none of the method TRACE, nor with a user in the Host header. */
+function requestOrNone(address: string, init: RequestInit): Request | undefined {
+  try {
+    return new Request(address, init);
+  } catch {
+    return undefined;
+  }
 }
 
 function headersOf({ headers }: IncomingMessage): Headers {
