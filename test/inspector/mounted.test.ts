@@ -126,6 +126,28 @@ describe("by nodeHandler, a body that is not read to its end", () => {
   });
 });
 
+describe("by nodeHandler, an answer of any handler", () => {
+  async function open(handler: (request: Request) => Promise<Response>): Promise<string> {
+    app = await MOUNTS["node:http"]?.start(handler);
+    return (app as App).url;
+  }
+
+  test("that fails on its way is broken off: what has come does not pass for the whole", async () => {
+    const url = await open(async () => {
+      const parts = [new Uint8Array(3)];
+      const body = new ReadableStream({
+        pull(controller) {
+          const part = parts.pop();
+          if (part) controller.enqueue(part);
+          else controller.error(new Error("no more"));
+        },
+      });
+      return new Response(body);
+    });
+    await expect(fetch(url).then((response) => response.text())).rejects.toThrow(TypeError);
+  });
+});
+
 /** Resolves with the status, when the whole answer has come. */
 function send(url: string, options: RequestOptions, body?: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {

@@ -57,8 +57,9 @@ export function nodeHandler(handler: (request: Request) => Promise<Response>): N
       else outgoing.writeHead(400).end();
     } catch (error) {
       if (next) return next(error);
-      if (!outgoing.headersSent) outgoing.writeHead(500);
-      outgoing.end();
+      // An answer that has begun has no other way to say that it is not whole.
+      if (outgoing.headersSent) outgoing.destroy();
+      else outgoing.writeHead(500).end();
     }
   };
 }
