@@ -5,7 +5,7 @@ import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { createInspector, type InspectorOptions } from "../../src/entries/inspector.js";
 import { LockClient } from "../../src/index.js";
-import { forFile, startRedis, UNHURRIED } from "../support/index.js";
+import { forFile, startRedis, UNHURRIED, until } from "../support/index.js";
 import { type App, MOUNTS } from "./apps.js";
 import { EventReader } from "./event-reader.js";
 
@@ -145,6 +145,23 @@ describe("by nodeHandler, an answer of any handler", () => {
       return new Response(body);
     });
     await expect(fetch(url).then((response) => response.text())).rejects.toThrow(TypeError);
+  });
+
+  test("that comes when the one who asked has gone is not waited for", async () => {
+    const asker = new AbortController();
+    let isCancelled = false;
+    const url = await open(async ({ signal }) => {
+      const gone = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      asker.abort();
+      await gone;
+      await new Promise((resolve) => setImmediate(resolve));
+      const cancel = () => {
+        isCancelled = true;
+      };
+      return new Response(new ReadableStream({ cancel }));
+    });
+    await expect(fetch(url, { signal: asker.signal })).rejects.toThrow(/abort/);
+    await until("its body is cancelled", () => isCancelled);
   });
 });
 

@@ -157,7 +157,10 @@ async function send(
   }
   outgoing.flushHeaders();
   const reader = response.body.getReader();
-  signal.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });
+  const leave = () => void reader.cancel().catch(() => {});
+  // Whoever asked may have gone before there was an answer.
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
   for (;;) {
     const { done, value } = await reader.read();
     if (done || outgoing.destroyed) break;
