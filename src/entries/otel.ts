@@ -153,12 +153,15 @@ function follow<C extends LockCallContext | HoldContext>(
   attributesOf: (about: About) => Attributes,
 ): () => void {
   const spans = new WeakMap<object, Span>();
+  const open = new Set<Span>();
   const channel = tracingChannel<unknown, C>(name);
   const handlers = {
     start(context: C) {
       if (context.clientId !== client.id) return;
       const options = { kind: SpanKind.CLIENT, attributes: attributesOf(context) };
-      spans.set(context, tracer.startSpan(name.replace(":", "."), options));
+      const made = tracer.startSpan(name.replace(":", "."), options);
+      spans.set(context, made);
+      open.add(made);
     },
     end() {
       // The span ends with the call, not with its first step.
@@ -170,6 +173,7 @@ function follow<C extends LockCallContext | HoldContext>(
       const made = spans.get(context);
       if (!made) return;
       spans.delete(context);
+      open.delete(made);
       if (context.outcome) made.setAttribute(OUTCOME, context.outcome);
       made.end();
     },
@@ -182,5 +186,10 @@ function follow<C extends LockCallContext | HoldContext>(
     },
   };
   channel.subscribe(handlers);
-  return () => channel.unsubscribe(handlers);
+  return () => {
+    channel.unsubscribe(handlers);
+    // Nobody follows these any more, and a span without an end is never exported.
+    for (const made of open) made.end();
+    open.clear();
+  };
 }

@@ -299,6 +299,30 @@ test("stopped, it counts nothing as held any more", async () => {
   await hold.unlock();
 });
 
+test("stopped, it ends the spans of what goes on: without an end nobody exports them", async () => {
+  await using it = new Observed();
+  const hold = await it.client.getLock("o").lock();
+  const abort = new AbortController();
+  const { signal } = abort;
+  const waits = await untilWaiting(it.client, () =>
+    it.client.getLock("o").lock({ signal, owner: it.client.newOwner() }),
+  );
+  const outcomes = () =>
+    it.spans.map(({ name, attributes }) => [name, attributes["holdfast.outcome"]]).sort();
+  expect(outcomes()).toEqual([["holdfast.lock", "acquired"]]);
+  it.stop();
+  const ended = [
+    ["holdfast.hold", undefined],
+    ["holdfast.lock", undefined],
+    ["holdfast.lock", "acquired"],
+  ];
+  expect(outcomes()).toEqual(ended);
+  abort.abort();
+  await expect(waits.done).rejects.toThrow();
+  await hold.unlock();
+  expect(outcomes()).toEqual(ended);
+});
+
 test("by default it records with the global API, which does nothing unless it is set up", async () => {
   await using client = new LockClient(server.connect(), UNHURRIED);
   const stop = instrument(client);
