@@ -3,7 +3,7 @@
  * redlock itself and processes that use this module do not exclude each other.
  */
 import { wallTime } from "../base/platform.js";
-import { type Hold, isLockError, LockClient, type LockError } from "../index.js";
+import { type Hold, isLockError, type LockError } from "../index.js";
 import { checkDuration, checkResources } from "./redlock/arguments.js";
 import { Emitter, type RedlockEvents } from "./redlock/emitter.js";
 import {
@@ -20,7 +20,7 @@ import { type RedlockScripts, warnOfScripts } from "./redlock/scripts.js";
 import { checkSettings, type Settings, waitOf } from "./redlock/settings.js";
 import { locksOf, takeAll } from "./redlock/take.js";
 import { type RedlockAbortSignal, type Routine, useLock } from "./redlock/using.js";
-import type { Master } from "./redlock/votes.js";
+import { type Master, mastersOf } from "./redlock/votes.js";
 
 export {
   type Attempts,
@@ -103,7 +103,7 @@ export class Redlock extends Emitter {
     if (this.clients.size === 0) throw new Error("redlock: it needs at least one client");
     this.settings = checkSettings(settings);
     const options = { drift: this.settings.driftFactor };
-    const masters = [...this.clients].map((redis) => ({ redis, client: new LockClient(redis, options) }));
+    const masters = mastersOf(this.clients, options);
     this.#parts = { masters, tell: (error) => this.#tell(error) };
     for (const { client } of masters) client.on("error", ({ cause }) => this.#tell(cause));
     warnOfScripts(scripts);

@@ -1,4 +1,5 @@
 /** The interface of redlock: the examples of its documentation, written anew, on one, three and five masters. */
+import type { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { describe, expect, test } from "vitest";
 import DefaultRedlock, {
@@ -269,6 +270,13 @@ test("driftFactor makes expiration earlier, that of a call too", async () => {
   expect(other.expiration).toBeLessThanOrEqual(most(0.2));
   expect(other.expiration).toBeGreaterThan(most(0.25));
   await Promise.all([lock.release(), other.release()]);
+});
+
+test("a client that is refused leaves no listeners on the others", async () => {
+  const [first, second] = masters.map((server) => server.connect()) as [Redis, Redis];
+  const before = first.eventNames().length;
+  expect(() => new Redlock([first, second, {} as RedlockClient])).toThrow(TypeError);
+  await until("nobody listens any more", () => first.eventNames().length === before);
 });
 
 test("scripts of one's own cause a warning", async () => {
