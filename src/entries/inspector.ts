@@ -91,7 +91,11 @@ export function createInspector(client: LockClient, options: InspectorOptions = 
     if (method !== route.method && !(method === "HEAD" && route.method === "GET")) {
       return text(405, "Method not allowed.", { allow: route.method === "GET" ? "GET, HEAD" : route.method });
     }
-    return (action === "unlock" && checkOrigin(guard, request)) || route.answer(request);
+    const response = (action === "unlock" && checkOrigin(guard, request)) || (await route.answer(request));
+    if (method !== "HEAD") return response;
+    // Servers drop the body that nobody asked for, and need not cancel it: events would be sent to nobody for ever.
+    await response.body?.cancel();
+    return new Response(null, response);
   }
 
   return async (request) => {

@@ -204,6 +204,18 @@ describe("api/locks", () => {
     expect(response.headers.get("x-holdfast-truncated")).toBe("true");
   });
 
+  test("a HEAD of the events opens none", async () => {
+    const inspector = inspect();
+    for (let asked = 0; asked < 150; asked++) {
+      const head = await inspector(new Request(`${HERE}api/events`, { method: "HEAD" }));
+      expect([head.status, head.body]).toEqual([200, null]);
+      expect(head.headers.get("content-type")).toMatch(/event-stream/);
+    }
+    const reader = new EventReader(await get(inspector, "api/events"));
+    onTestFinished(() => reader.stop());
+    await reader.find("locks");
+  });
+
   test("a client that is closed answers 503 with its code", async () => {
     const closed = new LockClient(server.connect());
     await closed.close();
