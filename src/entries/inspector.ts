@@ -127,8 +127,11 @@ function checkOptions(client: LockClient, options: InspectorOptions): CheckedOpt
   for (const [name, value] of Object.entries({ authorize, onUnlock })) {
     if (value !== undefined && typeof value !== "function") throw new TypeError(`${name} must be a function`);
   }
-  if (typeof path !== "string" || !/^(\/.*)?$/.test(path)) throw new TypeError("path must begin with /");
+  if (typeof path !== "string" || !/^(\/[^?#]*)?$/.test(path))
+    throw new TypeError("path must begin with /, and have no ? or # in it");
   if (!(every >= 100)) throw new RangeError("every must be at least 100");
   if (!Number.isInteger(limit) || limit < 1) throw new RangeError("limit must be an integer of at least 1");
-  return { authorize, onUnlock, path: path.replace(/\/+$/, ""), every, limit };
+  // As it stands in the URLs of requests.
+  const { pathname } = new URL(`http://localhost${path}`);
+  return { authorize, onUnlock, path: pathname.replace(/\/+$/, ""), every, limit };
 }

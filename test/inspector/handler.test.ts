@@ -163,6 +163,13 @@ describe("statuses and headers", () => {
     }
   });
 
+  test("a path is as a browser writes it", async () => {
+    const inspector = inspect({ path: "/my löcks" });
+    expect((await get(inspector, "/my löcks/api/locks")).status).toBe(200);
+    const bare = await get(inspector, "/my%20l%C3%B6cks");
+    expect([bare.status, bare.headers.get("location")]).toEqual([308, "/my%20l%C3%B6cks/"]);
+  });
+
   test("mounted at a path: a redirect to it, and nothing beside it", async () => {
     const inspector = inspect({ path: "/admin/locks" });
     const root = await get(inspector, "/admin/locks?a=1");
@@ -178,6 +185,7 @@ describe("statuses and headers", () => {
     ["client", { authorise: allow }, TypeError],
     ["client", { authorize: true }, TypeError],
     ["client", { path: "locks" }, TypeError],
+    ["client", { path: "/locks?all" }, TypeError],
     ["client", { every: 1 }, RangeError],
     ["client", { limit: 0 }, RangeError],
   ])("wrong arguments throw: %s, %j", (given, options, error) => {
