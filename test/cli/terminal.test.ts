@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { EXIT } from "../../src/entries/cli/command.js";
+import type { Hold } from "../../src/index.js";
 import { until } from "../support/index.js";
 import { PROGRAM, useSite } from "./program.js";
 
@@ -11,7 +12,11 @@ const site = await useSite();
 const COLOUR = "\u001b[";
 
 /** Runs the program at a terminal of its own, by util-linux' `script`. `typed` is typed when the program asks. */
-async function atTerminal(args: readonly string[], typed = "", env: NodeJS.ProcessEnv = {}): Promise<string> {
+async function atTerminal(
+  args: readonly string[],
+  typed: string | (() => Promise<string>) = "",
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
   const command = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
   const { NO_COLOR: _, ...own } = process.env;
   const running = promisify(execFile)("script", ["-qec", `${command}; echo "code $?"`, "/dev/null"], {
@@ -20,9 +25,12 @@ async function atTerminal(args: readonly string[], typed = "", env: NodeJS.Proce
   const { stdin, stdout } = running.child;
   if (typed === "") stdin?.end();
   let shown = "";
+  let isAsked = false;
   stdout?.on("data", (part: string) => {
     shown += part;
-    if (/\[y\/N\]/.test(shown) && stdin?.writable) stdin.end(typed);
+    if (isAsked || !/\[y\/N\]/.test(shown)) return;
+    isAsked = true;
+    void Promise.resolve(typeof typed === "string" ? typed : typed()).then((text) => stdin?.end(text));
   });
   return (await running).stdout.replaceAll("\r", "");
 }
@@ -53,6 +61,20 @@ test("unlock shows who would lose it, asks, and does what was said", async () =>
   expect(await atTerminal(["unlock", "asked"], "y\n")).toMatch(/Unlocked\.[\s\S]*code 0\n$/);
   expect(await client.getLock("asked").isLocked()).toBe(false);
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
+test("unlock takes a lock from nobody but those whom it has shown", async () => {
+  const lock = site.client().getLock("handed on");
+  const shown = await lock.lock();
+  let next: Hold | undefined;
+  const said = await atTerminal(["unlock", "handed on"], async () => {
+    await shown.unlock();
+    next = await lock.lock();
+    return "y\n";
+  });
+  expect(said).toMatch(/Others hold it by now\.[\s\S]*code 1\n$/);
+  expect(await lock.isLocked()).toBe(true);
+  await next?.unlock();
 });
 
 test("a signal ends it while it asks", async () => {

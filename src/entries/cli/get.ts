@@ -54,7 +54,7 @@ export const unlock: Command = {
   summary: "takes a lock from whoever holds it, who is told that it was lost",
   details: [
     "It shows who would lose it, and asks. The holder works on until it looks: if what the lock protects cannot bear two,",
-    "stop that process first. The exit code is 1 if the lock is free, or the answer no.",
+    "stop that process first. The exit code is 1 if the lock is free, or others' by then, or the answer no.",
   ],
   options: { yes: { type: "boolean", short: "y", help: "does not ask" } },
   words: ONE,
@@ -67,16 +67,25 @@ export const unlock: Command = {
       );
     }
     if (info) show(terminal, info, wallTime());
-    const unlocked = info !== null && (await agrees(task)) && (await force(connect().client, info));
+    const agreed = info !== null && (await agrees(task));
+    const isMeant = agreed && (options.yes === true || areAmong(info, await inspect(task)));
+    const unlocked = isMeant && (await force(connect().client, info));
     terminal.json({ unlocked });
     if (!info) terminal.say(`${task.words[0]} is free.`);
-    else if (options.yes === true || unlocked) terminal.say(unlocked ? "Unlocked." : "It was free by now.");
+    else if (agreed && !isMeant) terminal.say("Others hold it by now.");
+    else if (agreed) terminal.say(unlocked ? "Unlocked." : "It was free by now.");
     return unlocked ? EXIT.ok : EXIT.found;
   },
 };
 
 function inspect({ connect, words: [name = ""] }: Task): Promise<LockInfo | null> {
   return connect().client.inspect(name, { kinds: "all" });
+}
+
+/** Whether all who hold it now were shown: the question may have stood for long. */
+function areAmong({ holders }: LockInfo, now: LockInfo | null): boolean {
+  const shown = new Set(holders.map(({ ownerId }) => ownerId));
+  return (now?.holders ?? []).every(({ ownerId }) => shown.has(ownerId));
 }
 
 async function agrees({ options, terminal }: Task): Promise<boolean> {
