@@ -45,6 +45,7 @@ test.each<[string[], RegExp]>([
   [["ls", "--url", "http://user:secret@nowhere"], /redis:\/\/host:port/],
   [["ls", "--url"], /--url/],
   [["ls", "--url", "redis://:100%secret@nowhere"], /percent-encoded/],
+  [["ls", "--url", "redis://:secret@nowhere?db=3"], /nothing behind \? or #/],
   [["completions", "csh"], /bash, zsh, fish/],
 ])("typed wrong: %j", async (args, text) => {
   const { code, out, err } = await site.run(...args);

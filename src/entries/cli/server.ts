@@ -27,12 +27,15 @@ const CONNECT_TIMEOUT = 5_000;
 
 /** @throws TypeError for what is no URL of Redis; it does not repeat the password */
 export function openServer({ url, isCluster, sentinelName }: Address): Server {
-  const { hostname, port, username, password, pathname, protocol } = parse(url);
+  const { hostname, port, username, password, pathname, protocol, search, hash } = parse(url);
   const host = hostname.replace(/^\[(.*)\]$/, "$1") || "127.0.0.1";
   const at = { host, port: Number(port || (sentinelName === undefined ? 6379 : 26379)) };
   const db = Number(pathname.slice(1) || 0);
   if (!Number.isInteger(db))
     throw new TypeError("a URL of Redis ends with the number of a database, or nothing");
+  // ioredis takes options there: one that is passed over, as ?db=3, would be another database than that of the services.
+  if (search || hash)
+    throw new TypeError("a URL of Redis has nothing behind ? or # here: redis://host/3 is database 3");
   const own = {
     ...(username ? { username: decoded(username) } : {}),
     ...(password ? { password: decoded(password) } : {}),
