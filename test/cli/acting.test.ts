@@ -25,6 +25,21 @@ test("run gives the command the lock's name, its owner and the token; what it wr
   expect(await site.client().getLock("env").isLocked()).toBe(false);
 });
 
+test("a command inside another's has the token of its own lock, or none", async () => {
+  const inner = [
+    process.execPath,
+    PROGRAM,
+    "run",
+    "inner",
+    "--",
+    "sh",
+    "-c",
+    'echo "$HOLDFAST_LOCK|$HOLDFAST_TOKEN"',
+  ];
+  const { out } = await site.run("run", "outer", "--kind", "fenced", "--", ...inner);
+  expect(out).toBe("inner|\n");
+});
+
 test("a lock that is held: exit code 75 at once, or after --wait, or the code of --busy-code", async () => {
   const client = site.client({ label: "who has it" });
   const hold = await client.getLock("busy").lock();

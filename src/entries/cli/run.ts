@@ -85,7 +85,8 @@ async function carryOut(
   killAfter: number,
 ): Promise<number> {
   const { lockName, ownerId } = hold;
-  const token = "token" in hold ? { HOLDFAST_TOKEN: String(hold.token) } : {};
+  // Without a token it has none, neither that of another lock which this process runs under.
+  const token = { HOLDFAST_TOKEN: "token" in hold ? String(hold.token) : undefined };
   const env = { ...process.env, HOLDFAST_LOCK: lockName, HOLDFAST_OWNER: ownerId, ...token };
   const [program = "", ...args] = rest;
   let lost: LossReason | undefined;
