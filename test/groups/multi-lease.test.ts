@@ -86,13 +86,18 @@ describe.concurrent("with a lease", () => {
   test("a long one is asked for with each member, by one command", async () => {
     await using hall = await Hall.of(stages, {}, { server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
-    const hold = await multi.lock({ lease: 600_000 });
-    for (const [i, word] of ["a", "b"].entries()) {
-      expect(await hall.ttl(i, word)).toBeGreaterThan(500_000);
-      expect(hall.scripts(i).map(({ command }) => script("acquire")(command))).toEqual([true]);
-    }
-    expect(hold.remaining).toBeGreaterThan(600_000 * 0.98 - 2);
-    await hold.unlock();
+    // On a busy machine a member may now and then take so long that the lease begins anew for all.
+    await until("no member took long", async () => {
+      for (const i of [0, 1]) hall.bed(i).proxy.clear();
+      const hold = await multi.lock({ lease: 600_000 });
+      const sent = [0, 1].map((i) => hall.scripts(i).map(({ command }) => script("acquire")(command)));
+      for (const [i, word] of ["a", "b"].entries()) {
+        expect(await hall.ttl(i, word)).toBeGreaterThan(500_000);
+      }
+      expect(hold.remaining).toBeGreaterThan(600_000 * 0.98 - 2);
+      await hold.unlock();
+      return sent.every((scripts) => scripts.length === 1 && scripts[0]);
+    });
     await hall.expectNothingLeft();
   });
 
