@@ -49,7 +49,8 @@ interface Anything {
 }
 
 function connectionOf(client: unknown): GivenConnection {
-  if (typeof client !== "object" || client === null) throw new TypeError(`${WANTED}, not ${typeof client}`);
+  if (client === null) throw new TypeError(`${WANTED}, not null`);
+  if (typeof client !== "object") throw new TypeError(`${WANTED}, not ${typeof client}`);
   const given = client as Anything;
   const can = (name: string) => typeof given[name] === "function";
   if (can("evalsha") && can("duplicate"))

@@ -46,6 +46,8 @@ test.each<[string[], RegExp]>([
   [["ls", "--url"], /--url/],
   [["ls", "--url", "redis://:100%secret@nowhere"], /percent-encoded/],
   [["ls", "--url", "redis://:secret@nowhere?db=3"], /nothing behind \? or #/],
+  [["ls", "--cluster", "--sentinel", "main"], /--cluster and --sentinel.*use one/],
+  [["ls", "--cluster", "--url", "redis://:secret@nowhere/3"], /no database but 0.*names 3/],
   [["completions", "csh"], /bash, zsh, fish/],
 ])("typed wrong: %j", async (args, text) => {
   const { code, out, err } = await site.run(...args);

@@ -192,6 +192,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   test("clients with keyPrefix, pools and things that are no clients are refused", () => {
     const anything = (value: unknown) => () => fromNodeRedis(value as TestClient);
     expect(anything(undefined)).toThrow(TypeError);
+    expect(anything(null)).toThrow(/not null/);
     expect(anything({})).toThrow(/createClient/);
     expect(anything(server.connect())).toThrow(/ioredis goes into new LockClient\(\) as it is/);
     const prefixed = redis.client({ keyPrefix: "shop:" });

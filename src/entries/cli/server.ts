@@ -42,6 +42,9 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
     ...(protocol === "rediss:" ? { tls: {} } : {}),
     connectTimeout: CONNECT_TIMEOUT,
   };
+  if (isCluster && sentinelName !== undefined)
+    throw new TypeError("--cluster and --sentinel are two ways to find a master: use one of them");
+  if (isCluster && db !== 0) throw new TypeError(`a cluster has no database but 0, and the URL names ${db}`);
   if (isCluster) return new Cluster([at], { redisOptions: own }) as unknown as Server;
   if (sentinelName === undefined) return new Redis({ ...at, ...own, db }) as unknown as Server;
   // Of these ioredis takes none from the option tls: it would send the password to the master in plain text.
