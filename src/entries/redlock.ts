@@ -15,12 +15,11 @@ import {
   ResourceLockedError,
 } from "./redlock/errors.js";
 import { Execution, type ExecutionParts, isPassing, onAll } from "./redlock/execution.js";
-import { quitMaster } from "./redlock/quit.js";
+import { type Master, mastersOf, quitMaster } from "./redlock/masters.js";
 import { type RedlockScripts, warnOfScripts } from "./redlock/scripts.js";
 import { checkSettings, type Settings, waitOf } from "./redlock/settings.js";
 import { locksOf, takeAll } from "./redlock/take.js";
 import { type RedlockAbortSignal, type Routine, useLock } from "./redlock/using.js";
-import { type Master, mastersOf } from "./redlock/votes.js";
 
 export {
   type Attempts,

@@ -10,6 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { LockClient } from "../../src/index.js";
 import {
+  PATIENCE,
   type RedisServer,
   startRedis,
   startWorker,
@@ -111,7 +112,7 @@ export class Fleet {
   }
 
   /** Resolves when the living processes have counted at least this much of each. */
-  async untilCounted(least: Readonly<Record<string, number>>, timeout?: number): Promise<void> {
+  async untilCounted(least: Readonly<Record<string, number>>, timeout: number = PATIENCE): Promise<void> {
     const wanted = Object.entries(least);
     await until(
       wanted.map(([name, count]) => `${count} ${name}`).join(", "),
@@ -119,7 +120,7 @@ export class Fleet {
         const { counts } = await this.figures();
         return wanted.every(([name, count]) => (counts[name] ?? 0) >= count);
       },
-      { every: 100, ...(timeout === undefined ? {} : { timeout }) },
+      { every: 100, timeout },
     );
   }
 

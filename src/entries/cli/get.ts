@@ -1,7 +1,7 @@
 /** `holdfast get`, `watch` and `unlock`: one lock. */
 import { wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
-import { force } from "../inspector/force.js";
+import { force, hasOthers } from "../inspector/force.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
 import { nameOf, show } from "./locks.js";
 import { EVERY, intervalOf } from "./ls.js";
@@ -68,7 +68,9 @@ export const unlock: Command = {
     }
     if (info) show(terminal, info, wallTime());
     const agreed = info !== null && (await agrees(task));
-    const isMeant = agreed && (options.yes === true || areAmong(info, await inspect(task)));
+    const shown = info?.holders.map(({ ownerId }) => ownerId) ?? [];
+    // The question may have stood for long.
+    const isMeant = agreed && (options.yes === true || !hasOthers(await inspect(task), shown));
     const unlocked = isMeant && (await force(connect().client, info));
     terminal.json({ unlocked });
     if (!info) terminal.say(`${task.words[0]} is free.`);
@@ -80,12 +82,6 @@ export const unlock: Command = {
 
 function inspect({ connect, words: [name = ""] }: Task): Promise<LockInfo | null> {
   return connect().client.inspect(name, { kinds: "all" });
-}
-
-/** Whether all who hold it now were shown: the question may have stood for long. */
-function areAmong({ holders }: LockInfo, now: LockInfo | null): boolean {
-  const shown = new Set(holders.map(({ ownerId }) => ownerId));
-  return (now?.holders ?? []).every(({ ownerId }) => shown.has(ownerId));
 }
 
 async function agrees({ options, terminal }: Task): Promise<boolean> {

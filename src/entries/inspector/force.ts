@@ -1,6 +1,11 @@
 /** Takes a lock from whoever holds it, of whatever kind it is. */
 import type { LockClient, LockInfo } from "../../index.js";
 
+/** Whether a lock has holders beside those that were shown to the operator; null is a free one. */
+export function hasOthers(lock: LockInfo | null, shown: readonly string[]): boolean {
+  return (lock?.holders ?? []).some(({ ownerId }) => !shown.includes(ownerId));
+}
+
 /** Resolves with whether anybody held it. */
 export async function force(client: LockClient, { name, kind, mode, holders }: LockInfo): Promise<boolean> {
   if (kind === "fair") return client.getFairLock(name).forceUnlock();

@@ -2,7 +2,7 @@
 import type { LockClient, LockInfo } from "../../index.js";
 import type { CsrfGuard } from "./access.js";
 import type { Feed } from "./feed.js";
-import { force } from "./force.js";
+import { force, hasOthers } from "./force.js";
 import { json, text } from "./responses.js";
 
 /** What an operator did. */
@@ -44,9 +44,7 @@ export async function unlock({ client, feed, onUnlock }: Unlocking, request: Req
     throw error;
   }
   if (!lock) return json(200, { unlocked: false });
-  if (ownerIds && !lock.holders.every(({ ownerId }) => ownerIds.includes(ownerId))) {
-    return text(409, "Others hold it by now.");
-  }
+  if (ownerIds && hasOthers(lock, ownerIds)) return text(409, "Others hold it by now.");
   const unlocked = await force(client, lock);
   if (unlocked) {
     feed.unlocked(lock);

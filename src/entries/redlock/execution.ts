@@ -2,8 +2,9 @@
 import { monotonic, setTimeout } from "../../base/platform.js";
 import { type Hold, isLockError, type LockError } from "../../index.js";
 import { ExecutionError, type ExecutionStats } from "./errors.js";
+import type { Master } from "./masters.js";
 import { pauseOf, type Settings, waitOf } from "./settings.js";
-import { type Master, noneFor, votesAgainst, votesFor } from "./votes.js";
+import { noneFor, votesAgainst, votesFor } from "./votes.js";
 
 /** How long one of several masters may take to answer: at least so many milliseconds, or this share of the duration. */
 const SHORTEST_ANSWER_TIME = 50;

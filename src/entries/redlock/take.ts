@@ -1,7 +1,7 @@
 /** Makes the locks of a call, and takes them: all or none. */
 import { monotonic } from "../../base/platform.js";
 import { type Hold, type LockFace, MultiLock, type Owner, RedLock } from "../../index.js";
-import type { Master } from "./votes.js";
+import type { Master } from "./masters.js";
 
 const FEWEST_FOR_REDLOCK = 3;
 

@@ -1,25 +1,7 @@
 /** Finds out which masters voted for an attempt and which against. It asks them only for what the attempt has not told. */
-import { setTimeout } from "../../base/platform.js";
-import { type Hold, LockClient, type LockClientOptions, MultiHold } from "../../index.js";
-import { type ExecutionStats, type RedlockClient, ResourceLockedError } from "./errors.js";
-
-/** A connection that was given, and the client that uses it. */
-export interface Master {
-  readonly redis: RedlockClient;
-  readonly client: LockClient;
-}
-
-/** @throws TypeError, RangeError for a connection or options that LockClient refuses; then nothing listens to the others */
-export function mastersOf(connections: Iterable<RedlockClient>, options: LockClientOptions): Master[] {
-  const masters: Master[] = [];
-  try {
-    for (const redis of connections) masters.push({ redis, client: new LockClient(redis, options) });
-  } catch (error) {
-    for (const { client } of masters) void client.close({ timeout: 0 });
-    throw error;
-  }
-  return masters;
-}
+import { type Hold, MultiHold } from "../../index.js";
+import { type ExecutionStats, ResourceLockedError } from "./errors.js";
+import { isReady, type Master, pause } from "./masters.js";
 
 /** Resolves with undefined for a vote in favour, and with the error of one against. */
 type Vote = (master: Master) => Promise<Error | undefined>;
@@ -83,17 +65,6 @@ async function count(masters: readonly Master[], vote: Vote): Promise<ExecutionS
   });
   await Promise.all(votes);
   return stats;
-}
-
-function isReady({ redis }: Master): boolean {
-  return redis.status === "ready";
-}
-
-/** Resolves after `ms`, without keeping the process alive. */
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
 }
 
 /** Whether the master is one of those that granted the hold. */
