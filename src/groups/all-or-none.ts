@@ -7,7 +7,7 @@ import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
 import type { Arbiter, Contestant } from "../engine/arbiter.js";
 import { Wait } from "../engine/wait.js";
-import type { OwnedRequest } from "../locks/acquisition-options.js";
+import type { LockRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { limit } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
@@ -28,7 +28,7 @@ const LONGEST_PAUSE = 16;
 export class AllOrNone {
   readonly #members: Members;
   readonly #requests: readonly MemberRequest[];
-  readonly #request: OwnedRequest;
+  readonly #request: LockRequest;
   readonly #wait: Wait;
   /** Aborts the member calls that wait inside the engines. */
   readonly #ending = new AbortController();
@@ -44,7 +44,7 @@ export class AllOrNone {
   /** Whether the `waiting` event was sent. */
   #announced = false;
 
-  constructor(members: Members, requests: readonly MemberRequest[], request: OwnedRequest) {
+  constructor(members: Members, requests: readonly MemberRequest[], request: LockRequest) {
     this.#members = members;
     this.#requests = requests;
     this.#request = request;

@@ -5,22 +5,21 @@ import { isLockError, type LockLostError, type LossReason, withErrors } from "..
 import type { Successor } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
 import type { Hold } from "../locks/hold.js";
-import { HoldRecord, type HoldVerbs } from "../locks/hold-record.js";
+import { HoldRecord } from "../locks/hold-record.js";
 import { hasAnother } from "../locks/holds.js";
 import { dropExpired } from "../locks/loss.js";
-import type { Grant } from "../locks/owner-lock.js";
+import { type Grant, giveOwner } from "../locks/owner-lock.js";
 import { extend, release } from "../locks/release.js";
 import { follow, tellGrant } from "../locks/telling.js";
 import { quietly } from "../locks/work.js";
-import { type OwnerRecord, outside } from "../owners/context.js";
+import { OwnerRecord, outside } from "../owners/context.js";
+import { GroupRecord } from "./group-record.js";
 import { LateCalls } from "./late-calls.js";
 import { type Member, type Members, successorAt } from "./members.js";
-import { countFulfilled, type Settled, settled } from "./settled.js";
-import { tooFewDone } from "./votes.js";
+import { mostDone } from "./votes.js";
 
 export class GroupGrant extends HoldRecord {
   readonly acquiredAt: number;
-  readonly owner: OwnerRecord;
   /** The owner id of the first member that has granted the hold, or may yet grant it. */
   readonly ownerId: string;
   /** The hold was taken by `lock()` or `tryLock()`, not by `run()`. */
@@ -32,6 +31,8 @@ export class GroupGrant extends HoldRecord {
   /** In the order of the members; of a RedLock perhaps of a majority only. */
   grants: readonly Grant[];
   readonly #members: Members;
+  /** Undefined for a new owner until it is asked for. */
+  #owner: OwnerRecord | undefined;
   #late: LateCalls | undefined;
   /** Milliseconds of the last extend. */
   #term: number | undefined;
@@ -41,10 +42,10 @@ export class GroupGrant extends HoldRecord {
   /** The last release, under way or done. */
   #release: Promise<void> | undefined;
 
-  constructor(members: Members, owner: OwnerRecord, grants: readonly Grant[], ownerId: string) {
+  constructor(members: Members, owner: OwnerRecord | undefined, grants: readonly Grant[], ownerId: string) {
     super();
     this.#members = members;
-    this.owner = owner;
+    this.#owner = owner;
     this.grants = grants;
     this.ownerId = ownerId;
     this.acquiredAt = members.clock.wall();
@@ -52,6 +53,10 @@ export class GroupGrant extends HoldRecord {
 
   get lockName(): string {
     return this.#members.name;
+  }
+
+  get owner(): OwnerRecord {
+    return this.#owner ?? this.#giveOwner();
   }
 
   get remaining(): number {
@@ -106,6 +111,16 @@ export class GroupGrant extends HoldRecord {
 
   protected get clock(): Clock {
     return this.#members.clock;
+  }
+
+  /** From now on the holds and calls of the members are a new owner's. */
+  #giveOwner(): OwnerRecord {
+    const owner = new OwnerRecord();
+    this.#owner = owner;
+    for (const { own } of this.grants) giveOwner(own, owner);
+    this.#late?.giveOwner(owner);
+    if (!this.#release) GroupRecord.push(owner, this.#members.key, this);
+    return owner;
   }
 
   #join(grant: Grant): void {
@@ -206,10 +221,8 @@ export class GroupGrant extends HoldRecord {
   #goOn(): void {
     this.#release = undefined;
     const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
-    const { quorum } = this.#members;
-    void settled(work, (so) => countFulfilled(so) >= quorum).then((results) => {
-      const error = countFulfilled(results) < quorum && tooFewDone(results, quorum);
-      if (!error) this.#tellRelease();
+    void mostDone(this.#members.quorum, work).then((error) => {
+      if (error === undefined) this.#tellRelease();
       else if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
     });
   }
@@ -226,24 +239,11 @@ export class GroupGrant extends HoldRecord {
   }
 
   /**
-   * Resolves as soon as a quorum of `work` is done. The work of `late` members counts as well, but is not waited for.
-   * @throws the first LockError, with all of them in `errors`
+   * See {@link mostDone}.
+   * @throws the loss, or the first LockError, with all of them in `errors`
    */
-  async #enough(work: readonly Promise<void>[], late: readonly Promise<void>[] = []): Promise<void> {
-    const { quorum } = this.#members;
-    const own = work.length;
-    const isOver = (so: readonly Settled<void>[]) =>
-      countFulfilled(so) >= quorum || (late.length > 0 && so.slice(0, own).every(Boolean));
-    const results = await settled([...work, ...late], isOver);
-    if (countFulfilled(results) >= quorum) return;
-    if (this.loss) throw this.loss;
-    throw tooFewDone(results.slice(0, own), quorum);
+  async #enough(work: readonly Promise<void>[], late?: readonly Promise<void>[]): Promise<void> {
+    const error = await mostDone(this.#members.quorum, work, late);
+    if (error !== undefined) throw this.loss ?? error;
   }
 }
-
-/** What the user's object can do with a hold on a group. */
-export const GROUP_VERBS: HoldVerbs<GroupGrant> = {
-  check: (group) => group.check(),
-  extend: (group, lease) => group.extend(lease),
-  release: (group) => group.release(),
-};

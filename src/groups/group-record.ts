@@ -3,13 +3,26 @@ import { isLockError } from "../base/errors.js";
 import type { Hold } from "../locks/hold.js";
 import { quietly } from "../locks/work.js";
 import type { LockRecord, OwnerRecord } from "../owners/context.js";
-import type { GroupGrant } from "./group-grant.js";
+
+/** A hold of a group, as its owner's record needs it. */
+export interface OwnedGroup {
+  readonly isHeld: boolean;
+  /** The hold was taken by `lock()` or `tryLock()`, not by `run()`. */
+  readonly isBare: boolean;
+  /** The user's object for this hold. */
+  readonly view: Hold | undefined;
+  readonly grants: readonly { readonly outcome: Promise<void> | undefined }[];
+  takenBack: boolean;
+  /** Called when a release begins. */
+  onRelease: (() => void) | undefined;
+  release(): Promise<void>;
+}
 
 export class GroupRecord implements LockRecord {
   readonly lockKey: string;
   readonly #owner: OwnerRecord;
   /** Holds that are not given back; the innermost is last. */
-  readonly #grants: GroupGrant[] = [];
+  readonly #grants: OwnedGroup[] = [];
 
   private constructor(owner: OwnerRecord, lockKey: string) {
     this.#owner = owner;
@@ -21,7 +34,7 @@ export class GroupRecord implements LockRecord {
   }
 
   /** Puts a hold on the owner's stack; its release takes it off. */
-  static push(owner: OwnerRecord, lockKey: string, grant: GroupGrant): void {
+  static push(owner: OwnerRecord, lockKey: string, grant: OwnedGroup): void {
     const record = GroupRecord.of(owner, lockKey) ?? new GroupRecord(owner, lockKey);
     record.#push(grant);
     grant.onRelease = () => record.#remove(grant);
@@ -44,22 +57,22 @@ export class GroupRecord implements LockRecord {
   }
 
   /** After UNAVAILABLE the release goes on; until it is done a further unlock() finds the hold again. */
-  #askAgain(grant: GroupGrant): void {
+  #askAgain(grant: OwnedGroup): void {
     this.#push(grant);
     const work = grant.grants.map(({ outcome }) => quietly(outcome ?? Promise.resolve()));
     void Promise.all(work).then(() => this.#remove(grant));
   }
 
-  #last(is: (grant: GroupGrant) => boolean): GroupGrant | undefined {
+  #last(is: (grant: OwnedGroup) => boolean): OwnedGroup | undefined {
     return this.#grants.filter(is).at(-1);
   }
 
-  #push(grant: GroupGrant): void {
+  #push(grant: OwnedGroup): void {
     this.#grants.push(grant);
     this.#owner.put(this);
   }
 
-  #remove(grant: GroupGrant): void {
+  #remove(grant: OwnedGroup): void {
     const index = this.#grants.lastIndexOf(grant);
     if (index >= 0) this.#grants.splice(index, 1);
     if (this.#grants.length === 0) this.#owner.drop(this);

@@ -2,8 +2,10 @@
  * The calls for members that had not answered when a quorum had granted the group. A member's late grant joins the hold
  * while the hold lives, and is undone otherwise. A late refusal or error has no effect.
  */
-import type { Grant } from "../locks/owner-lock.js";
+import { inOrder } from "../locks/commands.js";
+import { type Grant, giveOwner } from "../locks/owner-lock.js";
 import { quietly } from "../locks/work.js";
+import type { OwnerRecord } from "../owners/context.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 
 export class LateCalls {
@@ -34,6 +36,14 @@ export class LateCalls {
 
   has(call: MemberAcquisition): boolean {
     return this.#calls.has(call);
+  }
+
+  /** The hold has an owner now: its later commands for these members go behind the tries. */
+  giveOwner(owner: OwnerRecord): void {
+    for (const { own, lastTry } of this.#calls.keys()) {
+      giveOwner(own, owner);
+      if (lastTry) void quietly(inOrder(own, () => lastTry));
+    }
   }
 
   /**

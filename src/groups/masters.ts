@@ -9,6 +9,8 @@ export class Masters {
   readonly #members: Members;
   /** By the index of the member. */
   readonly #runIds: (string | undefined)[] = [];
+  /** Two members are known to be on one server. */
+  #isTwice = false;
   readonly #asked = new Set<Member>();
   /** Members whose run id a call has waited for. */
   readonly #awaited = new Set<Member>();
@@ -38,12 +40,15 @@ export class Masters {
    * have answered, after `grace` milliseconds at most; undefined if there is nothing to wait for.
    */
   introduce(grace: number): Promise<void> | undefined {
+    if (this.#asked.size === this.#members.all.length) return undefined;
     const first: Promise<unknown>[] = [];
     for (const [i, member] of this.#members.all.entries()) {
       if (this.#asked.has(member) || member.env.runner.servers.isAway(member.backend.key)) continue;
       this.#asked.add(member);
       const told = member.env.masters.runIdOf(member.backend.key).then((runId) => {
         this.#runIds[i] = runId;
+        const known = this.#runIds.filter((id) => id !== undefined);
+        this.#isTwice = new Set(known).size < known.length;
       });
       told.catch(() => this.#asked.delete(member));
       if (this.#awaited.has(member) || isUnresponsive(member)) continue;
@@ -57,8 +62,7 @@ export class Masters {
 
   /** @throws UNSUPPORTED if two members are known to be on one server */
   assertDistinct(): void {
-    const known = this.#runIds.filter((runId) => runId !== undefined);
-    if (new Set(known).size === known.length) return;
+    if (!this.#isTwice) return;
     throw new UnsupportedServerError(
       this.#members.name,
       "two members are on one server",

@@ -1,9 +1,9 @@
 /** The members of a group in one call: the owner that is to hold each member, and the calls for them. */
 
-import { type OwnedRequest, ownerOf } from "../locks/acquisition-options.js";
+import { type LockRequest, type OwnedRequest, ownerOf } from "../locks/acquisition-options.js";
 import { endRun } from "../locks/commands.js";
 import { wireIdOf } from "../locks/loss.js";
-import { type Grant, knownLockOf, ownerLockOf } from "../locks/owner-lock.js";
+import { type Grant, knownLockOf, OwnerLock, ownerLockOf } from "../locks/owner-lock.js";
 import { release } from "../locks/release.js";
 import { ActedFor, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { MemberAcquisition } from "./member-acquisition.js";
@@ -11,14 +11,25 @@ import type { Member, Members } from "./members.js";
 
 export interface MemberRequest {
   readonly member: Member;
-  readonly owner: OwnerRecord;
+  /** Undefined for a new owner, which is made when it is asked for. */
+  readonly owner: OwnerRecord | undefined;
+  /** The member's record without an owner. An owner's record is looked up for each call. */
+  readonly own: OwnerLock | undefined;
   /** For a `run`: a run of the group is a run of each member, nested in the order of the members. */
   readonly frame: Frame | undefined;
 }
 
 /** The owner that is to hold a member: inside a run of that very lock the run's owner, else the owner of the call. */
-function holderOf(member: Member, request: OwnedRequest): OwnerRecord {
-  return ownerOf(request.named, member.key) ?? request.owner;
+function holderOf(member: Member, { named, owner }: OwnedRequest): OwnerRecord {
+  return ownerOf(named, member.key) ?? owner;
+}
+
+/**
+ * Whether the owner of this call can be made later, when it is asked for: the call is of a new owner, and no two members
+ * share a record of it.
+ */
+export function isUnowned({ order, areApart }: Members, { owner, named }: LockRequest): boolean {
+  return !owner && areApart && order.every(({ key }) => !ownerOf(named, key));
 }
 
 /** Opens the frames of a run of the group; returns the innermost, the group's own. */
@@ -37,21 +48,40 @@ export function framesOf(members: Members, frame: Frame): readonly Frame[] {
   return frames;
 }
 
-/** One request for each member, in `members.order`. */
-export function requestsOf(members: Members, request: OwnedRequest): readonly MemberRequest[] {
+/** One request for each member, in `members.order`. Without an owner the request {@link isUnowned}. */
+export function requestsOf(members: Members, request: LockRequest): readonly MemberRequest[] {
+  if (!isOwned(request)) return members.order.map(unownedRequest);
   const frames = request.frame ? framesOf(members, request.frame) : [];
-  return members.order.map((member, i) => ({ member, owner: holderOf(member, request), frame: frames[i] }));
+  return members.order.map((member, i) => ({
+    member,
+    owner: holderOf(member, request),
+    own: undefined,
+    frame: frames[i],
+  }));
+}
+
+function isOwned(request: LockRequest): request is OwnedRequest {
+  return request.owner !== undefined;
+}
+
+function unownedRequest(member: Member): MemberRequest {
+  const { table, backend } = member;
+  return { member, owner: undefined, own: new OwnerLock(table, undefined, backend.key), frame: undefined };
 }
 
 /** The owner of the hold on the group: the call's owner, through the owners of the members where these are others. */
-export function actingOwner(owner: OwnerRecord, requests: readonly MemberRequest[]): OwnerRecord {
-  if (requests.every((request) => request.owner === owner)) return owner;
-  return new ActedFor(owner, new Map(requests.map((request) => [request.member.key, request.owner])));
+export function actingOwner(
+  owner: OwnerRecord | undefined,
+  requests: readonly MemberRequest[],
+): OwnerRecord | undefined {
+  if (!owner || requests.every((request) => request.owner === owner)) return owner;
+  const actors = requests.map((request) => [request.member.key, request.owner as OwnerRecord] as const);
+  return new ActedFor(owner, new Map(actors));
 }
 
 /** Whether the owner holds this member already. */
-export function isHeldByOwner({ member, owner }: MemberRequest): boolean {
-  return wireIdOf(knownLockOf(owner, member.key)) !== undefined;
+export function isHeldByOwner({ member, owner, own }: MemberRequest): boolean {
+  return wireIdOf(own ?? knownLockOf(owner, member.key)) !== undefined;
 }
 
 export interface Terms {
@@ -63,12 +93,12 @@ export interface Terms {
 
 /** Makes a call for one member. */
 export function callFor(
-  { member, owner, frame }: MemberRequest,
-  request: OwnedRequest,
+  { member, owner, own: unowned, frame }: MemberRequest,
+  request: LockRequest,
   { lease, onWaiting }: Terms,
 ): MemberAcquisition {
   const { table, backend } = member;
-  const own = ownerLockOf(table, owner, backend.key);
+  const own = unowned ?? ownerLockOf(table, owner, backend.key);
   const { caller } = request;
   return new MemberAcquisition({ own, backend, origin: "member", lease, frame, caller, onWaiting });
 }

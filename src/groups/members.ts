@@ -88,6 +88,8 @@ export class Members {
   readonly lastFirst: readonly Member[];
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
+  /** Whether no two members are sides of one lock. */
+  readonly areApart: boolean;
   /** The members' names joined by ",". */
   readonly name: string;
   /** The key under which an owner keeps its holds of the group. */
@@ -104,6 +106,7 @@ export class Members {
     this.order = [...members].sort(inOrder);
     this.lastFirst = [...this.order].reverse();
     this.quorum = quorum;
+    this.areApart = new Set(members.map(({ key }) => key)).size === members.length;
     this.name = members.map(({ lock }) => lock.name).join(",");
     this.key = `${kind}${JSON.stringify(this.order.map(memberKey))}`;
     this.envs = [...new Set(members.map(({ env }) => env))];
@@ -177,8 +180,8 @@ export class Members {
     return foremost(await Promise.all(told));
   }
 
-  /** The group's value, given the value of each member: the best value that a quorum of members reaches. */
-  best(values: readonly number[]): number {
-    return [...values].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
+  /** The group's value, given the value of each member: the best value that a quorum of members reaches. Sorts `values`. */
+  best(values: number[]): number {
+    return values.sort((a, b) => b - a)[this.quorum - 1] ?? 0;
   }
 }

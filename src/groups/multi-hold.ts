@@ -1,8 +1,15 @@
 /** The user's object for a hold on a group of locks. */
 import { Hold } from "../locks/hold.js";
+import type { HoldVerbs } from "../locks/hold-record.js";
 import type { Grant } from "../locks/owner-lock.js";
-import { GROUP_VERBS, type GroupGrant } from "./group-grant.js";
+import type { GroupGrant } from "./group-grant.js";
 import type { Member, Members } from "./members.js";
+
+const VERBS: HoldVerbs<GroupGrant> = {
+  check: (group) => group.check(),
+  extend: (group, lease) => group.extend(lease),
+  release: (group) => group.release(),
+};
 
 /** Keeps the hold of the group alive while the user keeps the hold of a member: a dropped hold is given back. */
 const GROUPS = new WeakMap<Hold, MultiHold>();
@@ -21,7 +28,7 @@ export class MultiHold extends Hold {
 
   /** Holds are made by locks. @internal */
   constructor(grant: GroupGrant, members: Members) {
-    super(grant, GROUP_VERBS);
+    super(grant, VERBS);
     this.#group = grant;
     this.#members = members;
   }
@@ -31,6 +38,8 @@ export class MultiHold extends Hold {
    * later join while it is held.
    */
   get members(): readonly Hold[] {
+    // Made now if need be, so that the members' holds have the owner of the group's.
+    this.#group.owner;
     return this.#group.grants.map((grant) => this.#viewOf(grant));
   }
 

@@ -21,7 +21,7 @@ import { ambientOwner, type Frame, type OwnerRecord } from "../owners/context.js
 import { AllOrNone } from "./all-or-none.js";
 import type { GroupGrant } from "./group-grant.js";
 import { GroupRecord } from "./group-record.js";
-import { framesOf, type MemberRequest, openFrames, requestsOf } from "./member-requests.js";
+import { framesOf, isUnowned, type MemberRequest, openFrames, requestsOf } from "./member-requests.js";
 import { checkMembers, isUnresponsive, type Member, Members } from "./members.js";
 import { MultiHold } from "./multi-hold.js";
 import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
@@ -114,7 +114,7 @@ export class MultiLock extends LockFace<MultiHold> {
   /** Takes the members; undefined if `request.wait` was not enough. @internal */
   protected collect(
     requests: readonly MemberRequest[],
-    request: OwnedRequest,
+    request: LockRequest,
   ): Promise<GroupGrant | undefined> {
     return new AllOrNone(this.#members, requests, request).collect();
   }
@@ -144,21 +144,19 @@ export class MultiLock extends LockFace<MultiHold> {
   protected override async acquire(request: LockRequest): Promise<MultiHold | undefined> {
     if (request.signal?.aborted) throw request.signal.reason;
     const members = this.#members;
-    const { begun } = request;
     members.assertOpen();
-    const own = owned(request);
-    const requests = requestsOf(members, own);
-    const group = await this.collect(requests, own).catch((error: unknown) => {
-      members.tellEnd(own, members.clock.mono() - begun, error);
+    const asked = isUnowned(members, request) ? request : owned(request);
+    const group = await this.collect(requestsOf(members, asked), asked).catch((error: unknown) => {
+      members.tellEnd(asked, members.clock.mono() - request.begun, error);
       return tellCaller(error);
     });
     if (!group) {
-      members.tellEnd(own, members.clock.mono() - begun);
+      members.tellEnd(asked, members.clock.mono() - request.begun);
       return undefined;
     }
     group.isBare = !request.frame;
-    GroupRecord.push(own.owner, members.key, group);
-    group.announce(begun, request.callSite);
+    if (asked.owner) GroupRecord.push(asked.owner, members.key, group);
+    group.announce(request.begun, request.callSite);
     const hold = new MultiHold(group, members);
     // A bare call's hold is watched for being dropped by its caller, so nothing here may refer to it.
     if (request.owner) group.view = hold;

@@ -2,7 +2,7 @@
 
 import { isLockError } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
-import type { OwnedRequest } from "../locks/acquisition-options.js";
+import type { LockRequest } from "../locks/acquisition-options.js";
 import type { Lock } from "../locks/lock.js";
 import type { GroupGrant } from "./group-grant.js";
 import { Masters } from "./masters.js";
@@ -44,7 +44,7 @@ export class RedLock extends MultiLock {
   /** @internal */
   protected override async collect(
     requests: readonly MemberRequest[],
-    request: OwnedRequest,
+    request: LockRequest,
   ): Promise<GroupGrant | undefined> {
     const members = membersOf(this);
     const attempt = new RedlockAttempt(members, this.#masters, requests, request);

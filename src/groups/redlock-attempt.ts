@@ -14,7 +14,7 @@ import {
   type Successor,
 } from "../engine/acquisition.js";
 import type { RoundBackoff } from "../engine/round-backoff.js";
-import type { OwnedRequest } from "../locks/acquisition-options.js";
+import type { LockRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { release } from "../locks/release.js";
 import { noop, quietly } from "../locks/work.js";
@@ -46,7 +46,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   readonly #members: Members;
   readonly #masters: Masters;
   readonly #requests: readonly MemberRequest[];
-  readonly #request: OwnedRequest;
+  readonly #request: LockRequest;
   /** The calls of the next round, in the order of the members. */
   #calls: readonly MemberAcquisition[];
   #backoff: RoundBackoff | undefined;
@@ -56,7 +56,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   /** How many rounds in a row had split votes. */
   #clashes = 0;
 
-  constructor(members: Members, masters: Masters, requests: readonly MemberRequest[], request: OwnedRequest) {
+  constructor(members: Members, masters: Masters, requests: readonly MemberRequest[], request: LockRequest) {
     super();
     this.#members = members;
     this.#masters = masters;
@@ -179,7 +179,8 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     const acting = actingOwner(this.#request.owner, this.#requests);
     const first = this.#calls.find(({ grant, ownerId }, i) => grant || (!votes[i] && ownerId));
     const group = new GroupGrant(this.#members, acting, granted(votes), first?.ownerId ?? "");
-    if (group.remaining <= 0) return this.#lose(round, votes, limit);
+    const { remaining } = group;
+    if (remaining <= 0) return this.#lose(round, votes, limit);
     this.#group = group;
     group.watch();
     for (const [i, vote] of round.entries()) {
@@ -188,7 +189,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     this.#backoff?.heard.clear();
     if (!nested && !inherits) this.#backoff?.served(this.#members.clock.mono());
     // For so long the next call of this process need not try.
-    return { granted: true, value: group, lease: Math.min(group.remaining, untilLook(this.#members)) };
+    return { granted: true, value: group, lease: Math.min(remaining, untilLook(this.#members)) };
   }
 
   #member(i: number): Member {

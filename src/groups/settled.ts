@@ -11,17 +11,20 @@ export function settled<T>(
   return new Promise((resolve) => {
     const results: Settled<T>[] = promises.map(() => undefined);
     let open = promises.length;
+    let isOver = false;
     const note = (i: number, result: PromiseSettledResult<T>) => {
+      if (isOver) return;
       results[i] = result;
-      if (--open === 0 || enough(results)) resolve([...results]);
+      isOver = --open === 0 || enough(results);
+      if (isOver) resolve(results);
     };
-    for (const [i, promise] of promises.entries()) {
+    promises.forEach((promise, i) => {
       promise.then(
         (value) => note(i, { status: "fulfilled", value }),
         (reason: unknown) => note(i, { status: "rejected", reason }),
       );
-    }
-    if (open === 0) resolve([]);
+    });
+    if (open === 0) resolve(results);
   });
 }
 

@@ -4,7 +4,7 @@ import type { Attempt } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { isUnresponsive, type Members } from "./members.js";
-import { rejected, type Settled } from "./settled.js";
+import { countFulfilled, rejected, type Settled, settled } from "./settled.js";
 
 export type Vote = Settled<Attempt<Grant>>;
 
@@ -108,6 +108,22 @@ export function tooFewAnswers(
 export function nobodyAnswered({ name, all: members }: Members): LockError | undefined {
   const errors = members.filter(isUnresponsive).map(({ env }) => env.runner.unavailable(name));
   return errors[0] && withErrors(errors[0], errors);
+}
+
+/**
+ * Waits until a quorum of `work` is done. The work of `late` members counts as well, but is not waited for. Resolves with
+ * the error of work that too few members have done.
+ */
+export async function mostDone(
+  quorum: number,
+  work: readonly Promise<void>[],
+  late: readonly Promise<void>[] = [],
+): Promise<unknown> {
+  const own = work.length;
+  const isOver = (so: readonly Settled<void>[]) =>
+    countFulfilled(so) >= quorum || (late.length > 0 && so.slice(0, own).every(Boolean));
+  const results = await settled([...work, ...late], isOver);
+  return countFulfilled(results) >= quorum ? undefined : tooFewDone(results.slice(0, own), quorum);
 }
 
 /** The error for work that fewer than `quorum` members of a hold have done. */

@@ -1,4 +1,9 @@
-/** The keys and arguments that the scripts of all kinds share, and how their replies are read. */
+/**
+ * The keys and arguments that the scripts of all kinds share, and how their replies are read.
+ *
+ * Where a kind adds its own to those of all, they stand before the spread, `{ field, ...shared }`: behind it a new key
+ * costs a microsecond on Node 20, and a second spread four.
+ */
 import type { LockError } from "../base/errors.js";
 import { type Rest, TAKEN, TOMBSTONE_TTL } from "../locks/backend.js";
 import type { AnyScriptCall } from "../redis/call.js";

@@ -57,23 +57,23 @@ export class FairBackend extends HashBackend {
 
   protected override releasing(ending: Ending): AnyCall {
     const keys = this.keysWith(ending.over);
-    const args = { ...this.ending(ending), grace: this.#grace };
+    const args = { grace: this.#grace, ...this.ending(ending) };
     return this.call(fairRelease, keys, args);
   }
 
   protected override undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, ...this.#queueKeys, tombstones };
-    const args = { ...remaining(rest, this.publish), grace: this.#grace, owners: wireIds };
+    const keys = { lock: this.key, channel: this.channel, tombstones, ...this.#queueKeys };
+    const args = { owners: wireIds, grace: this.#grace, ...remaining(rest, this.publish) };
     return this.call(fairUndo, keys, args);
   }
 
   protected override forcing(over: string): AnyCall {
-    const args = { ...forceArguments(this.publish), grace: this.#grace };
+    const args = { grace: this.#grace, ...forceArguments(this.publish) };
     return this.call(fairForce, this.keysWith(over), args);
   }
 
   protected override keysWith(over: string): FairKeys {
-    return { ...super.keysWith(over), ...this.#queueKeys };
+    return Object.assign(super.keysWith(over), this.#queueKeys);
   }
 
   get #queueKeys(): QueueKeys {

@@ -29,13 +29,13 @@ export class FencedBackend extends HashBackend {
   }
 
   protected override passing(wireId: string, successor: Successor): AnyCall {
-    const keys = { ...passKeys(this, wireId, successor), counter: tokenCounter(this.key) };
+    const keys = { counter: tokenCounter(this.key), ...passKeys(this, wireId, successor) };
     return this.call(fencedPass, keys, passArguments(this.publish, wireId, successor));
   }
 
   protected override readPassed(reply: readonly unknown[]): Passed {
     const passed = super.readPassed(reply);
-    return passed.granted ? { ...passed, token: BigInt(reply[2] as string) } : passed;
+    return passed.granted ? { token: BigInt(reply[2] as string), ...passed } : passed;
   }
 }
 

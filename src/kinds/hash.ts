@@ -197,7 +197,7 @@ export class HashBackend implements Backend {
 
   protected undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
     const keys = { lock: this.key, channel: this.channel, tombstones };
-    return this.call(lockUndo, keys, { ...remaining(rest, this.publish), owners: wireIds });
+    return this.call(lockUndo, keys, { owners: wireIds, ...remaining(rest, this.publish) });
   }
 
   /** Whether one command can undo the outermost calls of many owners. */

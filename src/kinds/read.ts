@@ -106,6 +106,6 @@ export class ReadBackend extends ReadWriteBackend {
 
   #ending(ending: Ending) {
     const { count, ...args } = this.ending(ending);
-    return { ...args, terms: count > 0 ? ending.rest.terms : [] };
+    return { terms: count > 0 ? ending.rest.terms : [], ...args };
   }
 }

@@ -61,18 +61,18 @@ export class WriteBackend extends ReadWriteBackend {
   }
 
   protected override passing(wireId: string, successor: Successor): AnyCall {
-    const keys = { ...passKeys(this, wireId, successor), writers: waitingWriters(this.key) };
+    const keys = { writers: waitingWriters(this.key), ...passKeys(this, wireId, successor) };
     const args = {
-      ...passArguments(this.publish, wireId, successor),
       field: writeField(wireId),
       successorField: writeField(successor.wireId),
       aliveFor: this.traits.advertised ? aliveFor(this.env.settings) : 0,
+      ...passArguments(this.publish, wireId, successor),
     };
     return this.call(writePass, keys, args);
   }
 
   protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
-    const keys = { ...this.keysWith(over), writers: waitingWriters(this.key) };
+    const keys = { writers: waitingWriters(this.key), ...this.keysWith(over) };
     return this.call(writeUndo, keys, this.#ending({ wireId, over, rest }));
   }
 
@@ -86,6 +86,6 @@ export class WriteBackend extends ReadWriteBackend {
 
   #ending(ending: Ending) {
     const { wireId } = ending;
-    return { ...this.ending(ending), owner: wireId, field: writeField(wireId) };
+    return { field: writeField(wireId), ...this.ending(ending), owner: wireId };
   }
 }

@@ -47,7 +47,7 @@ const WATCHED = { forget: (record: HoldRecord): void => void registry.unregister
 export function watchForDrop(young: YoungHold): void {
   young.forget();
   const { view, parts, callSite } = young;
-  registry.register(view, { ...parts, callSite }, parts.record);
+  registry.register(view, { callSite, ...parts }, parts.record);
   parts.record.drop = WATCHED;
 }
 

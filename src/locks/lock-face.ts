@@ -92,7 +92,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     // A named owner is also the ambient owner inside fn.
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrame(request, scope);
-    const hold = (await this.#take({ ...request, frame }, this.run)) ?? (await this.#timedOut(request));
+    const hold = (await this.#take({ frame, ...request }, this.run)) ?? (await this.#timedOut(request));
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold)) };

@@ -59,7 +59,6 @@ export class OwnerLock implements Item, TimerEntry, LockRecord {
   dueAt = 0;
   index = -1;
   readonly table: LockTable;
-  /** The lock's key. */
   readonly key: string;
   /** Absent until it is asked for: most owners make one call only. */
   owner: OwnerRecord | undefined;
@@ -111,6 +110,13 @@ export function knownLockOf(owner: OwnerRecord | undefined, lockKey: string): Ow
 export function forgetIfIdle(own: OwnerLock): void {
   const { owner, firstHold, openHold, calls, turns, lastCommand } = own;
   if (owner && !firstHold && !openHold && !calls && !turns && !lastCommand) owner.drop(own);
+}
+
+/** The owner of a record that had none is asked for: from now on the owner knows the record. */
+export function giveOwner(own: OwnerLock, owner: OwnerRecord): OwnerRecord {
+  own.owner = owner;
+  owner.put(own);
+  return owner;
 }
 
 /** Epoch times are stored relative to this: a small whole number costs a record nothing, any other number 16 bytes. */
@@ -180,13 +186,7 @@ export class Grant extends HoldRecord {
   }
 
   get owner(): OwnerRecord {
-    const { own } = this;
-    if (!own.owner) {
-      own.owner = new OwnerRecord();
-      own.owner.put(own);
-      forgetIfIdle(own);
-    }
-    return own.owner;
+    return this.own.owner ?? giveOwner(this.own, new OwnerRecord());
   }
 
   get acquiredAt(): number {

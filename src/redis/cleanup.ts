@@ -85,7 +85,7 @@ export class CleanUp {
     const { waiting } = group;
     const undone = new Promise<void>((resolve, reject) => waiting.push({ id, resolve, reject }));
     this.#size++;
-    this.#fill(server, lane);
+    this.#fill(lane);
     return undone;
   }
 
@@ -98,15 +98,14 @@ export class CleanUp {
   }
 
   /** Sends as many undos as the limits allow. */
-  #fill(server: string, lane: Lane): void {
+  #fill(lane: Lane): void {
     for (const [name, group] of lane.groups) {
       while (isWaiting(group) && group.commands < COMMANDS_PER_LOCK) {
         if (lane.commands === COMMANDS || lane.calls === CALLS) return;
-        void this.#send(lane, group).then(() => this.#fill(server, lane));
+        void this.#send(lane, group).then(() => this.#fill(lane));
       }
       if (!isWaiting(group) && group.commands === 0) lane.groups.delete(name);
     }
-    if (lane.groups.size === 0 && this.#lanes.get(server) === lane) this.#lanes.delete(server);
   }
 
   /** Sends one command for the first calls of a group; resolves when it has been answered. Never rejects. */

@@ -87,7 +87,7 @@ export class SharedNumber {
     granted: (value: T) => boolean,
   ): Promise<T> {
     const { runner, replicas } = this.env;
-    const call = { ...this.#call(step), within };
+    const call = { within, ...this.#call(step) };
     return replicas ? replicas.call(this.key, call, read, granted) : runner.call(call, read);
   }
 

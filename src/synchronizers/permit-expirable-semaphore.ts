@@ -126,7 +126,7 @@ export class PermitExpirableSemaphore {
     const word = await number.give(
       (latest) => ({
         script: permitsUpdate,
-        keys: { ...keysOf(number), marker },
+        keys: { marker, ...keysOf(number) },
         args: { id: known, lease: ms, markerTtl: MARKER_TTL, latest, publish: number.publish },
       }),
       // Runs however late the answer comes: until then nobody knows which lease the permit has.
@@ -175,7 +175,7 @@ export class PermitExpirableSemaphore {
     const marker = number.marker();
     await number.give((latest) => ({
       script: permitsSet,
-      keys: { ...keysOf(number), marker },
+      keys: { marker, ...keysOf(number) },
       args: { count, markerTtl: MARKER_TTL, latest, publish: number.publish },
     }));
   }

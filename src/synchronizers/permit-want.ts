@@ -44,7 +44,7 @@ export class TakePermit implements Want<Permit> {
     const { clock, settings } = number.env;
     const id = this.#id;
     const sent = instant(clock);
-    const keys = { ...keysOf(number), tombstone: tombstone(number.key, id) };
+    const keys = { tombstone: tombstone(number.key, id), ...keysOf(number) };
     const args = { id, lease: this.#lease, publish: number.publish };
     const read = (reply: unknown): Attempt<Permit> => {
       const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
@@ -72,7 +72,7 @@ export function endStep(number: SharedNumber, id: string, call: string): End {
   const { key, publish } = number;
   return {
     script: permitsRelease,
-    keys: { ...keysOf(number), tombstone: tombstone(key, id) },
+    keys: { tombstone: tombstone(key, id), ...keysOf(number) },
     args: { id, call, tombstoneTtl: MARKER_TTL, publish },
   };
 }

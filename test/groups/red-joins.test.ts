@@ -64,6 +64,27 @@ for (const version of [5, 6] as const) {
     expect(hold.members).toHaveLength(2);
   });
 
+  test(`ioredis ${version}: a call for the owner of a hold goes behind the late try, and re-enters its grant`, async () => {
+    await using party = await withLateMaster();
+    const hold = await party.lock.lock({ lease: LONG });
+    // A hold is an owner for the options, as in the contract.
+    const nested = party
+      .client(2)
+      .getLock(party.name)
+      .lock({ lease: LONG, owner: hold as never });
+    await until("all masters have it", async () => (await heldOn(party)).length === 3);
+    party.proxy(2).restore();
+    const inner = await nested;
+    await joined(hold);
+    expect(inner.ownerId).toBe(hold.members[2]?.ownerId);
+    expect(party.proxy(2).count(script("acquire", party.name))).toBe(1);
+    expect(await masters[2]?.call("HVALS", party.name)).toEqual(["2"]);
+    await hold.unlock();
+    await until("the nested hold is left", async () => (await heldOn(party)).join() === "2");
+    await inner.unlock();
+    await expectNothingLeft(party);
+  });
+
   test(`ioredis ${version}: a try that reaches its master after the hold has ended leaves nothing there`, async () => {
     await using party = await Party.of(masters, { version });
     await party.warmUp();
