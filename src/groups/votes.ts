@@ -127,7 +127,7 @@ export async function mostDone(
 }
 
 /** The error for work that fewer than `quorum` members of a hold have done. */
-export function tooFewDone(results: readonly Settled<unknown>[], quorum: number): unknown {
+function tooFewDone(results: readonly Settled<unknown>[], quorum: number): unknown {
   const errors = rejected(results);
   const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
   // With a quorum of members not lost, the lost ones are not why the work failed.
