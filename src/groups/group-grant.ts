@@ -119,7 +119,7 @@ export class GroupGrant extends HoldRecord {
     this.#owner = owner;
     for (const { own } of this.grants) giveOwner(own, owner);
     this.#late?.giveOwner(owner);
-    if (!this.#release) GroupRecord.push(owner, this.#members.key, this);
+    if (!this.outcome) GroupRecord.push(owner, this.#members.key, this);
     return owner;
   }
 

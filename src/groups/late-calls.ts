@@ -2,7 +2,6 @@
  * The calls for members that had not answered when a quorum had granted the group. A member's late grant joins the hold
  * while the hold lives, and is undone otherwise. A late refusal or error has no effect.
  */
-import { inOrder } from "../locks/commands.js";
 import { type Grant, giveOwner } from "../locks/owner-lock.js";
 import { quietly } from "../locks/work.js";
 import type { OwnerRecord } from "../owners/context.js";
@@ -40,9 +39,9 @@ export class LateCalls {
 
   /** The hold has an owner now: its later commands for these members go behind the tries. */
   giveOwner(owner: OwnerRecord): void {
-    for (const { own, lastTry } of this.#calls.keys()) {
-      giveOwner(own, owner);
-      if (lastTry) void quietly(inOrder(own, () => lastTry));
+    for (const call of this.#calls.keys()) {
+      giveOwner(call.own, owner);
+      call.orderTry();
     }
   }
 

@@ -2,8 +2,10 @@
 import type { Acquisition, Attempt, CoWaiters } from "../engine/acquisition.js";
 import { LockAcquisition } from "../locks/acquire.js";
 import type { LockAcquisitionOptions } from "../locks/acquisition-options.js";
+import { inOrder } from "../locks/commands.js";
 import { dropExpired, holds } from "../locks/loss.js";
 import type { Grant } from "../locks/owner-lock.js";
+import { quietly } from "../locks/work.js";
 
 export interface MemberAcquisitionOptions extends LockAcquisitionOptions {
   /** Called once, if this call has to wait. */
@@ -46,6 +48,12 @@ export class MemberAcquisition extends LockAcquisition {
     this.over = true;
     this.own.table.env.engine.parts.remove(this);
     this.ended(taken);
+  }
+
+  /** Its record's later commands go behind its open try: without an owner nothing has kept them in order. */
+  orderTry(): void {
+    const { own, inFlight, lastTry } = this;
+    if (inFlight && lastTry) void quietly(inOrder(own, () => lastTry));
   }
 
   /** The call that does the waiting: the group's, or this one. */

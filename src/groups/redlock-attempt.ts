@@ -231,7 +231,11 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
         : this.#newCall(this.#requests[i] as MemberRequest),
     );
     for (const call of this.#calls) if (!calls.includes(call)) call.enter(this);
-    for (const call of calls) if (!this.#calls.includes(call)) call.leave(false);
+    for (const call of calls) {
+      if (this.#calls.includes(call)) continue;
+      if (!call.own.owner) call.orderTry();
+      call.leave(false);
+    }
     const confirmed = calls.map(async ({ grant, away, lockName }, i) => {
       const time = Math.min(limit, this.#answerTime(i));
       if (grant && !away)

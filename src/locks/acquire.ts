@@ -80,7 +80,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   }
 
   override begun(): void {
-    // A record without an owner has this one call, and nothing looks it up.
+    // A record without an owner has one call at a time, and nothing looks it up.
     if (this.own.owner) openCall(this.own, this);
   }
 
@@ -118,7 +118,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   override attempt(within: number, coWaiters: CoWaiters): Promise<Attempt<Grant>> {
     const { own, successor } = this;
     if (successor || (!own.lastCommand && !own.firstHold)) {
-      // Without an owner no other call sends commands for this record; a successor is in the order already.
+      // Without an owner this is the record's only open call; a successor is in the order already.
       const outermost = () => this.#outermost(within, coWaiters);
       const tried = own.owner && !successor ? inOrder(own, outermost) : outermost();
       this.lastTry = tried;

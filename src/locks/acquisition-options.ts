@@ -76,7 +76,7 @@ export interface LockRequest extends Limits, WatchedCall {
   callSite?: CallSite;
 }
 
-/** A request that needs its owner at once: it takes more than one lock, or runs a function. */
+/** A request that needs its owner at once: it runs a function, or is of a group whose members share something of it. */
 export interface OwnedRequest extends LockRequest {
   readonly owner: OwnerRecord;
 }

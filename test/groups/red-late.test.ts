@@ -52,6 +52,24 @@ test("a waiter whose round no majority answered in time tries again when the lat
   await expectNothingLeft(party);
 });
 
+test("a round asks a master that owes the answer to the round before only behind that answer", async () => {
+  await using party = await Party.of(masters, { client: PATIENT });
+  await occupy(party, [0, 1, 2], LONG);
+  const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));
+  const call = watch(waiter.done);
+  const asked = (i: number) => party.proxy(i).count(script("acquire", party.name));
+  await roundInVain(party, [2]);
+  const [before, owing] = [asked(0), asked(2)];
+  await mislead(party, [0, 1]);
+  await until("the next round is on its way", () => asked(0) > before, { timeout: SOON });
+  expect(asked(2)).toBe(owing);
+  party.proxy(2).restore();
+  await vacate(party, [0, 1, 2], true);
+  const hold = await soon(call);
+  await hold.unlock();
+  await expectNothingLeft(party);
+});
+
 test("late answers that say no let the waiter sleep on", async () => {
   await using party = await Party.of(masters, { client: PATIENT });
   await occupy(party, [0, 1, 2], LONG);

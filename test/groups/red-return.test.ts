@@ -48,6 +48,21 @@ test("a failed unlock rejects with a LockError and all errors; calls beside it s
   await expectNothingLeft(party);
 });
 
+test("an owner who is asked for after a failed unlock has nothing to give back", async () => {
+  await using party = await Party.of(masters, { client: IMPATIENT });
+  await party.warmUp();
+  const hold = await party.lock.lock({ lease: LONG });
+  await until("all masters have it", async () => (await heldOn(party)).length === 3);
+  for (const i of [0, 1]) party.proxy(i).stall();
+  expect(await failure(hold.unlock())).toMatchObject({ code: "UNAVAILABLE" });
+  for (const i of [0, 1]) party.proxy(i).restore();
+  await expectNothingLeft(party);
+  // A hold stands for its owner.
+  const owner = { owner: hold as never };
+  expect(await failure(party.lock.unlock(owner))).toMatchObject({ code: "NOT_OWNER" });
+  await hold.unlock();
+});
+
 test("so it is with lock.unlock() in a scope, until nothing is left to give back", async () => {
   await using party = await Party.of(masters, { client: IMPATIENT });
   await party.client(0).scope(async () => {
