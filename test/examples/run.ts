@@ -10,6 +10,9 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const EXAMPLES = join(ROOT, "examples");
 
+/** How often an example with a planted mistake runs, at most: where processes race, a busy machine may hide it once. */
+const MOST_RUNS = 5;
+
 export interface Ended {
   readonly code: number;
   readonly output: string;
@@ -46,7 +49,10 @@ export function testExample(file: string, { says, fault }: Example): void {
   });
 
   test(`${file} notices: ${fault.to || "nothing"} for ${fault.from.trim()}`, async () => {
-    const { code, output } = await runChanged(file, file, fault.from, fault.to);
+    let ended: Ended = { code: 0, output: "" };
+    for (let i = 0; i < MOST_RUNS && ended.code === 0; i++)
+      ended = await runChanged(file, file, fault.from, fault.to);
+    const { code, output } = ended;
     expect(output).toMatch(/AssertionError/);
     expect(output).toMatch(fault.noticed);
     expect(code).toBe(1);
