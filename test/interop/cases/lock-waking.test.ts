@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { LockClient } from "../../../src/index.js";
 import { soon } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
 import { NEVER } from "../../synchronizers/helpers.js";
 import type { JavaLock } from "../java.js";
 import { withRedisson } from "../scene.js";
@@ -14,12 +15,12 @@ withRedisson("waking", (scene) => {
 
   test("Java breaks Node's hold: who waits in Node goes on at once, and the hold tells its loss", async () => {
     const name = scene.name();
-    const holder = scene.newNode({ watchdogTimeout: 1_500 });
+    const holder = scene.newNode({ watchdogTimeout: 6_000 });
     const hold = await holder.getLock(name).lock();
     const waiting = await parked(scene, name, () => patient().getLock(name).lock());
     expect(await (await scene.thread()).lock("lock", name).forceUnlock()).toBe(true);
     const next = await soon(waiting);
-    await new Promise((resolve) => hold.signal.addEventListener("abort", resolve)); // its renewal finds the loss
+    await until("its renewal finds the loss", () => hold.signal.aborted);
     expect(hold.isHeld).toBe(false);
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken" });
     expect(next.isHeld).toBe(true);
