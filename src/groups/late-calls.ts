@@ -40,8 +40,8 @@ export class LateCalls {
   /** The hold has an owner now: its later commands for these members go behind the tries. */
   giveOwner(owner: OwnerRecord): void {
     for (const call of this.#calls.keys()) {
-      giveOwner(call.own, owner);
       call.orderTry();
+      giveOwner(call.own, owner);
     }
   }
 

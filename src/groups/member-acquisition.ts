@@ -50,10 +50,10 @@ export class MemberAcquisition extends LockAcquisition {
     this.ended(taken);
   }
 
-  /** Its record's later commands go behind its open try: without an owner nothing has kept them in order. */
+  /** Its record's later commands go behind its open try; for an owner's record they do so anyhow. */
   orderTry(): void {
     const { own, inFlight, lastTry } = this;
-    if (inFlight && lastTry) void quietly(inOrder(own, () => lastTry));
+    if (!own.owner && inFlight && lastTry) void quietly(inOrder(own, () => lastTry));
   }
 
   /** The call that does the waiting: the group's, or this one. */

@@ -20,7 +20,7 @@ export interface MemberRequest {
 }
 
 /** The owner that is to hold a member: inside a run of that very lock the run's owner, else the owner of the call. */
-function holderOf(member: Member, { named, owner }: OwnedRequest): OwnerRecord {
+function holderOf(member: Member, named: OwnerRecord | undefined, owner: OwnerRecord): OwnerRecord {
   return ownerOf(named, member.key) ?? owner;
 }
 
@@ -35,7 +35,8 @@ export function isUnowned({ order, areApart }: Members, { owner, named }: LockRe
 /** Opens the frames of a run of the group; returns the innermost, the group's own. */
 export function openFrames(members: Members, request: OwnedRequest, outer: Frame | undefined): Frame {
   let frame = outer;
-  for (const member of members.order) frame = openFrame(holderOf(member, request), member.key, frame);
+  for (const member of members.order)
+    frame = openFrame(holderOf(member, request.named, request.owner), member.key, frame);
   return openFrame(request.owner, members.key, frame);
 }
 
@@ -50,18 +51,15 @@ export function framesOf(members: Members, frame: Frame): readonly Frame[] {
 
 /** One request for each member, in `members.order`. Without an owner the request {@link isUnowned}. */
 export function requestsOf(members: Members, request: LockRequest): readonly MemberRequest[] {
-  if (!isOwned(request)) return members.order.map(unownedRequest);
+  const { named, owner } = request;
+  if (!owner) return members.order.map(unownedRequest);
   const frames = request.frame ? framesOf(members, request.frame) : [];
   return members.order.map((member, i) => ({
     member,
-    owner: holderOf(member, request),
+    owner: holderOf(member, named, owner),
     own: undefined,
     frame: frames[i],
   }));
-}
-
-function isOwned(request: LockRequest): request is OwnedRequest {
-  return request.owner !== undefined;
 }
 
 function unownedRequest(member: Member): MemberRequest {

@@ -233,7 +233,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
     for (const call of this.#calls) if (!calls.includes(call)) call.enter(this);
     for (const call of calls) {
       if (this.#calls.includes(call)) continue;
-      if (!call.own.owner) call.orderTry();
+      call.orderTry();
       call.leave(false);
     }
     const confirmed = calls.map(async ({ grant, away, lockName }, i) => {
