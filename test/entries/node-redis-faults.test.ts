@@ -1,6 +1,6 @@
 /** Faults between node-redis and one server: replies and connections that are lost. */
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
@@ -35,6 +35,20 @@ interface Bed extends AsyncDisposable {
   readonly user: TestClient;
   readonly locks: LockClient;
   readonly name: string;
+}
+
+/** A server that takes sockets and says nothing. */
+async function listen(): Promise<
+  AsyncDisposable & { server: Server; address: { host: string; port: number } }
+> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    server,
+    address: { host: "127.0.0.1", port },
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
 }
 
 describe.each(VERSIONS)("%s", (_, redis) => {
@@ -182,18 +196,40 @@ describe.each(VERSIONS)("%s", (_, redis) => {
   );
 
   test("a socket that is taken is no connection before the server has answered", async () => {
-    const deaf = createServer().listen(0, "127.0.0.1");
-    await once(deaf, "listening");
-    const socket = { host: "127.0.0.1", port: (deaf.address() as AddressInfo).port };
+    await using deaf = await listen();
     // These options send nothing else over a new socket.
-    const user = clients.add(redis.client({ socket, RESP: 2, disableClientInfo: true }));
+    const user = clients.add(redis.client({ socket: deaf.address, RESP: 2, disableClientInfo: true }));
     const connection = fromNodeRedis(user);
     const locks = new LockClient(connection, { commandTimeout: 500 });
     expect(await failure(locks.getLock("a").lock())).toMatchObject({ code: "UNAVAILABLE" });
     expect(connection.status).not.toBe("ready");
     await locks.close({ timeout: 0 });
     user.destroy();
-    deaf.close();
+  });
+
+  test("a connection that ends while its socket is on its way leaves no socket open", async () => {
+    await using deaf = await listen();
+    const taken = once(deaf.server, "connection") as Promise<[Socket]>;
+    const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
+    const connected = failure(own.connect());
+    // The socket is opened in this turn of the event loop, and connects in a later one.
+    for (let i = 0; i < 50; i++) await null;
+    own.disconnect();
+    expect(await connected).toMatchObject({ message: "disconnected" });
+    const [socket] = await taken;
+    await once(socket.resume(), "close");
+  });
+
+  test("a connection that ends stays ended, whatever waited for it", async () => {
+    await using deaf = await listen();
+    const taken = once(deaf.server, "connection") as Promise<[Socket]>;
+    const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
+    const changes = [own.subscribe("a"), own.unsubscribe("a")];
+    const [socket] = await taken;
+    own.disconnect();
+    for (const change of changes) expect(await failure(change)).toMatchObject({ message: "disconnected" });
+    expect(own.status).toBe("end");
+    await once(socket.resume(), "close");
   });
 
   test("a server that is stopped for a moment", async () => {

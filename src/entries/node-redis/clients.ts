@@ -2,6 +2,7 @@
  * The part of node-redis that this entry uses, of versions 5 and 6: by structure, since their types differ and a project
  * may hold both.
  */
+import { clearTimeout, setTimeout } from "../../base/platform.js";
 
 type Listener = (...args: never[]) => void;
 type MessageListener = (message: string, channel: string) => void;
@@ -107,6 +108,11 @@ export function named(error: unknown): Error {
   return first instanceof Error ? first : new Error(error.constructor.name);
 }
 
+/** The error of a connection that was ended. */
+export function disconnected(): Error {
+  return new Error("disconnected");
+}
+
 /** True if the server does not let this user in: another try gets the same answer. */
 export function isRefusal(error: Error): boolean {
   return error.name === "ReplyError" && /^(WRONGPASS|NOAUTH|NOPERM)\b/.test(error.message);
@@ -125,12 +131,24 @@ export function isMoved(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("MOVED ");
 }
 
-/** Destroys a client. The error of a client that is closed already tells nothing new. */
+/** Clients whose socket is on its way. */
+const approaching = new WeakSet<PlainClient>();
+
+/**
+ * Destroys a client. One whose socket is on its way is destroyed as that connects: node-redis would forget the socket,
+ * and leave it open.
+ */
 export function destroy(client: PlainClient): void {
+  if (approaching.has(client)) client.on("connect", () => destroyNow(client));
+  else destroyNow(client);
+}
+
+/** The error of a client that is closed already tells nothing new. */
+function destroyNow(client: PlainClient): void {
   try {
     client.destroy();
   } catch {
-    // Version 5 throws for a client that is not open.
+    // Both versions throw for a client that is not open.
   }
 }
 
@@ -154,6 +172,24 @@ export function another(source: PlainClient): PlainClient {
  * it.
  */
 export async function meet(client: PlainClient): Promise<void> {
+  approaching.add(client);
+  client.on("connect", () => approaching.delete(client));
   await client.connect();
   await client.sendCommand(["PING"], PLAINLY);
+}
+
+/**
+ * Does what may never end; rejects when the time, in milliseconds, is over. Without that, a server that takes the
+ * connection and says nothing more would hold up all calls.
+ */
+export async function inTime<T>(time: number, work: () => Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("connection timeout")), time).unref();
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -11,7 +11,9 @@ import { ChannelChanges } from "./channel-changes.js";
 import {
   another,
   destroy,
+  disconnected,
   ignore,
+  inTime,
   isMoved,
   isRefusal,
   meet,
@@ -76,18 +78,22 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     return this.#pending;
   }
 
-  /** Resolves when connected, however many attempts that takes; rejects if the server does not let the user in. */
+  /**
+   * Resolves when connected, however many attempts that takes; rejects if the server does not let the user in. Connects
+   * anew what has ended; nothing else does.
+   */
   async connect(): Promise<void> {
+    if (this.status === "end") this.status = "wait";
     await this.ready();
   }
 
-  /** The client that is connected; waits and rejects as {@link connect}. */
+  /** The client that is connected; waits and rejects as {@link connect}, and rejects if the connection has ended. */
   ready(): Promise<PlainClient> {
     if (this.#client && this.status === "ready") return Promise.resolve(this.#client);
-    if (this.#refusal) return Promise.reject(this.#refusal);
+    if (this.#refusal || this.status === "end") return Promise.reject(this.#refusal ?? disconnected());
     this.#arrival ??= new Arrival();
     const { promise } = this.#arrival;
-    if (this.status === "wait" || this.status === "end") this.#start();
+    if (this.status === "wait") this.#start();
     return promise;
   }
 
@@ -116,7 +122,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       this.status = "end";
       return;
     }
-    this.#lose(new Error("disconnected"), reconnect);
+    this.#lose(disconnected(), reconnect);
   }
 
   duplicate(options?: OwnOptions): OwnConnection {
@@ -178,7 +184,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       client.on("error", (error: unknown) => {
         if (!client.isReady) failed(error);
       });
-      client.on("end", () => failed(new Error("disconnected")));
+      client.on("end", () => failed(disconnected()));
       client.on("sharded-channel-moved", () => this.emit("moved"));
       if (!this.#keepsAlive) client.unref();
       return true;
@@ -187,20 +193,12 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     }, failed);
   }
 
-  /** Resolves when a new client is connected; rejects if it cannot be. */
-  async #connect(use: (client: PlainClient) => boolean): Promise<void> {
-    // Without a time-out, a server that takes the connection and says nothing more would hold up all calls.
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error("connection timeout")), ATTEMPT_TIMEOUT).unref();
+  /** Resolves when a new client is connected; rejects if it cannot be in time. */
+  #connect(use: (client: PlainClient) => boolean): Promise<void> {
+    return inTime(ATTEMPT_TIMEOUT, async () => {
+      const client = another(await this.#source());
+      if (use(client)) await meet(client);
     });
-    try {
-      const source = await Promise.race([this.#source(), late]);
-      const client = another(source);
-      if (use(client)) await Promise.race([meet(client), late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   #connected(): void {
