@@ -13,7 +13,6 @@ import {
   inMemory,
   isMemoryWanted,
   isPresence,
-  memoryRedis,
   type RedisServer,
   startProxy,
   startRedis,
@@ -22,6 +21,13 @@ import {
 import { warmUpAtLast } from "./helpers.js";
 import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
+
+async function startServer(): Promise<RedisServer> {
+  if (!isMemoryWanted) return startRedis();
+  // Loaded here, because its Lua alone takes as long to load as all else.
+  const { memoryRedis } = await import("../support/memory-redis.js");
+  return memoryRedis();
+}
 
 /** The parts that the tests of one kind share in one file. */
 class Scene {
@@ -39,7 +45,7 @@ class Scene {
   }
 
   static async start(kind: Kind): Promise<Scene> {
-    const scene = new Scene(isMemoryWanted ? memoryRedis() : await startRedis());
+    const scene = new Scene(await startServer());
     for (const client of [scene.client, scene.rivals]) await warmUpAtLast(kind.make(client, "warm-up"));
     return scene;
   }

@@ -2,9 +2,8 @@
  * Clients of the package redis, versions 5 and 6, for the tests of their entry. They also replace ioredis in suites that
  * are run by hand with `HOLDFAST_TEST_CLIENT=node-redis` (or `node-redis-5`).
  */
+import { createRequire } from "node:module";
 import type { Redis } from "ioredis";
-import * as redis6 from "redis";
-import * as redis5 from "redis5";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import type { RedisConnection } from "../../src/index.js";
 import { until } from "./until.js";
@@ -24,6 +23,9 @@ export interface TestClient {
   listeners(event: string): unknown[];
 }
 
+/** Loads a package where it is asked for: each has hundreds of files, and most tests need none of them. */
+const load = createRequire(import.meta.url);
+
 type Make = (options: object) => TestClient;
 
 /** `createClient`, `createCluster` and `createSentinel` of one version; each client has an `error` listener. */
@@ -34,9 +36,10 @@ export interface NodeRedis {
 }
 
 export function nodeRedis(version: NodeRedisVersion): NodeRedis {
-  const { createClient, createCluster, createSentinel } = (version === 6
-    ? redis6
-    : redis5) as unknown as Record<string, Make>;
+  const { createClient, createCluster, createSentinel } = load(version === 6 ? "redis" : "redis5") as Record<
+    string,
+    Make
+  >;
   const heard =
     (make: Make | undefined): Make =>
     (options) => {
