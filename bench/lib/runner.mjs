@@ -1,6 +1,6 @@
 // Runs one variant of a scenario: all who take part, in interleaved repeats, on the same servers.
 import { Child } from "./child.mjs";
-import { pin, spin, unpin } from "./pin.mjs";
+import { keepAwake, pinClients, pinServers, unpin } from "./pin.mjs";
 import { slowDown } from "./slow.mjs";
 import { summary } from "./stats.mjs";
 
@@ -55,7 +55,7 @@ class Party {
     return { children, servers, variant, meta, adapter, ...more };
   }
 
-  async start(isPinned) {
+  async start(pin) {
     const servers = this.ways.map(({ host, port }) => ({ host, port }));
     const config = { servers, ttl: this.variant.ttl };
     const { file: adapter, env } = this.adapter;
@@ -65,7 +65,8 @@ class Party {
       this.children.push(child);
     };
     await few(Array.from({ length: this.variant.procs ?? 1 }, () => startOne));
-    if (isPinned) await pin(this.children.map((child) => child.process.pid));
+    const pids = this.children.map((child) => child.process.pid);
+    if (pin) await pinClients(pin, pids);
   }
 
   async warm() {
@@ -102,9 +103,9 @@ function participants(scenario, variant, { peers, isFull, isNamed }) {
 
 async function measureOne(party, repeat, options) {
   const { scenario } = party;
-  const { sliceMs, isPinned } = options;
+  const { sliceMs, pin } = options;
   if (party.children.length === 0 && !scenario.processless) {
-    await party.start(isPinned);
+    await party.start(pin);
     await party.warm();
   }
   const figures = await scenario.measure(party.context({ sliceMs: sliceMs / (scenario.finer ?? 1), repeat }));
@@ -117,7 +118,7 @@ async function measureAll(parties, options) {
   const count = variant.repeats ?? scenario.repeats ?? repeats * (scenario.finer ?? 1);
   if (!scenario.fresh && !scenario.processless) {
     const starts = parties.map(
-      (party) => () => party.start(options.isPinned).catch((error) => party.failed(error, "start")),
+      (party) => () => party.start(options.pin).catch((error) => party.failed(error, "start")),
     );
     // Those of one process start together, and warm up one after the other.
     if ((variant.procs ?? 1) > 1) for (const start of starts) await start();
@@ -185,18 +186,18 @@ export async function runVariant(scenario, variant, options) {
     (adapter) => new Party(adapter, scenario, variant, servers, ways),
   );
   const floorName = scenario.ratioTo ?? (variant.floors ?? scenario.floors ?? [])[0];
-  const isPinned = scenario.pin === true && options.pin;
+  const pin = options.pin ? scenario.pin : undefined;
   const pids = servers.map(({ pid }) => pid);
-  let stopSpinning;
-  if (isPinned) {
-    await pin(pids);
-    stopSpinning = spin();
+  let letSleep;
+  if (pin) {
+    await pinServers(pids);
+    letSleep = keepAwake(pin);
   }
   try {
-    if (parties.length > 0) await measureAll(parties, { ...options, scenario, variant, isPinned });
+    if (parties.length > 0) await measureAll(parties, { ...options, scenario, variant, pin });
   } finally {
-    stopSpinning?.();
-    if (isPinned) await unpin(pids);
+    letSleep?.();
+    if (pin) await unpin(pids);
   }
   if (scenario.audit) await auditAll(parties, servers);
   await Promise.all(parties.map((party) => party.stop()));

@@ -30,7 +30,7 @@ export default {
   title: "a cold service",
   order: 1.5,
   floors: ["raw", "wire"],
-  pin: true,
+  pin: "together",
   fresh: true,
   repeats: 3,
   peers: ({ name }) => name === "redis-semaphore",

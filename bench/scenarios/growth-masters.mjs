@@ -7,7 +7,7 @@ export default {
   order: 23,
   floors: ["raw"],
   peers: () => false,
-  pin: true,
+  pin: "apart",
   finer: 2,
   variants: [1, 3, 5, 7].map((x) => ({ label: `${x} masters`, x, servers: x })),
   grows: { by: "masters", figures: ["p50", "sentPer", "cpuUs"] },

@@ -73,7 +73,7 @@ export default {
   order: 20,
   floors: ["raw-fifo"],
   peers: () => false,
-  pin: true,
+  pin: "together",
   audit: true,
   variants: [10, 16, 100, 1_000, 10_000].map((x) => ({ label: `${x} waiters`, x })),
   grows: {

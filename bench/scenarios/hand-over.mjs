@@ -16,7 +16,7 @@ export default {
   title: "hand-over in one process",
   order: 4,
   floors: ["raw-fifo"],
-  pin: true,
+  pin: "together",
   variants: [
     loop(16),
     // Long enough that one turn more or less is little of what each got.

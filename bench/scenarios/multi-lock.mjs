@@ -10,7 +10,7 @@ export default {
   floors: ["raw-8-in-series", "raw-8-in-parallel"],
   ours: ["holdfast-multi-lock"],
   peers: () => false,
-  pin: true,
+  pin: "together",
   finer: 2,
   variants: [{ label: "take + give back all, one after the other" }],
   metrics,

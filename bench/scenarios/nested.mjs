@@ -15,7 +15,7 @@ export default {
   title: "nested take + give back",
   order: 2,
   floors: ["raw", "wire"],
-  pin: true,
+  pin: "together",
   finer: 2,
   peers: ({ can = [] }) => can.includes("nest"),
   variants: [{ label: "inside a hold of the same owner" }],

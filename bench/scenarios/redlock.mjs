@@ -5,7 +5,7 @@ export default {
   title: "several masters, take + give back",
   order: 12,
   floors: ["raw", "wire"],
-  pin: true,
+  pin: "apart",
   finer: 2,
   audit: true,
   peers: ({ can = [] }) => can.includes("masters"),

@@ -5,7 +5,7 @@ export default {
   title: "take + give back, one after the other",
   order: 1,
   floors: ["raw", "wire"],
-  pin: true,
+  pin: "together",
   finer: 2,
   audit: true,
   variants: [{ label: "one lock" }],
