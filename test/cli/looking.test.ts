@@ -188,6 +188,23 @@ test("ls --watch goes on until it is ended", async () => {
   await hold.unlock();
 });
 
+test.each([
+  ["watch", "away"],
+  ["ls", "--watch"],
+  ["waiters", "--watch"],
+])("%s %s goes on when Redis answers again; without a first answer it ends", async (...command) => {
+  await using server = await startRedis();
+  const watching = site.start(...command, "--every", "100ms", "--url", server.url);
+  await watching.says(/free|Nothing|Nobody/);
+  await server.kill();
+  await watching.says(/holdfast: .*UNAVAILABLE|holdfast: .*Redis/);
+  expect(await site.run(...command, "--url", server.url)).toMatchObject({ code: 69, out: "" });
+  await server.restart();
+  await watching.says(/holdfast: Redis answers again/);
+  watching.child.kill("SIGINT");
+  expect((await watching.ended).code).toBe(130);
+});
+
 test("deadlocks: two owners that wait for each other, in two processes", async () => {
   expect(await site.run("deadlocks")).toMatchObject({ code: 0, out: "There is none.\n" });
   const [a, b] = [site.client({ label: "A", traceHolds: true }), site.client({ label: "B" })];

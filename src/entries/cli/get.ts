@@ -4,8 +4,7 @@ import type { LockInfo } from "../../index.js";
 import { force, hasOthers } from "../inspector/force.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
 import { nameOf, show } from "./locks.js";
-import { EVERY, intervalOf } from "./ls.js";
-import { pause } from "./pause.js";
+import { EVERY, intervalOf, lookAgain } from "./look-again.js";
 
 const ONE = { least: 1, most: 1 };
 
@@ -33,18 +32,17 @@ export const watch: Command = {
   options: { every: { ...EVERY, help: "between two looks; 200ms by default, 100ms at least" } },
   words: ONE,
   act: async (task) => {
-    const { terminal, signal } = task;
+    const { terminal } = task;
     const every = intervalOf({ ...task, options: { every: "200ms", ...task.options } });
     let before: Seen | undefined;
-    for (;;) {
+    return lookAgain(task, every, async () => {
       const now: Seen = { at: wallTime(), info: await inspect(task) };
       for (const change of changesOf(before, now)) {
         terminal.json({ at: new Date(now.at), ...change });
         terminal.say(`${new Date(now.at).toISOString()}  ${change.what.padEnd(9)}  ${change.who}`);
       }
       before = now;
-      await pause(every, signal);
-    }
+    });
   },
 };
 

@@ -1,18 +1,11 @@
 /** `holdfast ls`: the locks that there are. */
 
-import { monotonic, wallTime } from "../../base/platform.js";
+import { wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
-import { type Command, durationOf, EXIT, type Option, type Task, UsageError } from "./command.js";
+import { type Command, EXIT, type Task } from "./command.js";
 import { ago, allLocks, nameOf, numbersOf, placeOf } from "./locks.js";
-import { pause } from "./pause.js";
+import { EVERY, intervalOf, lookAgain } from "./look-again.js";
 import { spell, type Terminal } from "./terminal.js";
-
-export const EVERY: Option = {
-  type: "string",
-  value: "TIME",
-  help: "between two looks; 1s by default, 100ms at least",
-};
-const LEAST = 100;
 
 export const ls: Command = {
   name: "ls",
@@ -36,24 +29,11 @@ export const waiters: Command = {
   act: (task) => again(task, () => listWaiters(task)),
 };
 
-export function intervalOf({ options }: Task): number {
-  const every = durationOf(options, "every") ?? 1_000;
-  if (every < LEAST) throw new UsageError("--every must be 100ms at least");
-  return every;
-}
-
 async function again(task: Task, once: () => Promise<void>): Promise<number> {
   const every = intervalOf(task);
-  if (task.options.watch !== true) {
-    await once();
-    return EXIT.ok;
-  }
-  for (;;) {
-    const begun = monotonic();
-    await once();
-    // Looks are further apart if a look takes long, so that the load on Redis stays low.
-    await pause(Math.max(every, 4 * (monotonic() - begun)), task.signal);
-  }
+  if (task.options.watch === true) return lookAgain(task, every, once);
+  await once();
+  return EXIT.ok;
 }
 
 async function list({ connect, words, terminal, options }: Task): Promise<void> {

@@ -1,0 +1,42 @@
+/** For commands that look until they are told to end. */
+import { monotonic } from "../../base/platform.js";
+import { isLockError } from "../../index.js";
+import { durationOf, type Option, type Task, UsageError } from "./command.js";
+import { pause } from "./pause.js";
+
+export const EVERY: Option = {
+  type: "string",
+  value: "TIME",
+  help: "between two looks; 1s by default, 100ms at least",
+};
+const LEAST = 100;
+
+/** Milliseconds between two looks. */
+export function intervalOf({ options }: Task): number {
+  const every = durationOf(options, "every") ?? 1_000;
+  if (every < LEAST) throw new UsageError("--every must be 100ms at least");
+  return every;
+}
+
+/**
+ * Looks again and again. Once Redis has answered, a look without an answer is told of and does not end the command: who
+ * watches a failover wants to see what comes behind it.
+ */
+export async function lookAgain(task: Task, every: number, look: () => Promise<void>): Promise<never> {
+  const { terminal, signal } = task;
+  let answers: boolean | undefined;
+  for (;;) {
+    const begun = monotonic();
+    try {
+      await look();
+      if (answers === false) terminal.tell("Redis answers again");
+      answers = true;
+    } catch (error) {
+      if (answers === undefined || !isLockError(error, "UNAVAILABLE")) throw error;
+      if (answers) terminal.tell(error.message);
+      answers = false;
+    }
+    // Looks are further apart if a look takes long, so that the load on Redis stays low.
+    await pause(answers ? Math.max(every, 4 * (monotonic() - begun)) : every, signal);
+  }
+}
