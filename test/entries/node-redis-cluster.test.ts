@@ -66,6 +66,16 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await locks.close();
   });
 
+  test.each(["auto", false] as const)(
+    "a first call that replicas must acknowledge connects the client: shardedPubSub %s",
+    async (shardedPubSub) => {
+      const options = { ...UNHURRIED, shardedPubSub, replicas: 1, replicasTimeout: PATIENCE };
+      const locks = new LockClient(fromNodeRedis(make()), options);
+      await locks.getLock(`${version} copied at first`).run(() => {});
+      await locks.close();
+    },
+  );
+
   test("replicas that must acknowledge a grant", async () => {
     const locks = new LockClient(fromNodeRedis(make()), {
       ...UNHURRIED,

@@ -1,5 +1,6 @@
 /** Faults between node-redis and one server: replies and connections that are lost. */
 import { once } from "node:events";
+import { createRequire } from "node:module";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
@@ -11,7 +12,10 @@ import { failOnUnhandledRejections, script } from "../faults/harness.js";
 import {
   type FaultProxy,
   forFile,
+  freePort,
   named,
+  nodeRedis,
+  releasePort,
   startProxy,
   startRedis,
   type TestClient,
@@ -35,6 +39,14 @@ interface Bed extends AsyncDisposable {
   readonly user: TestClient;
   readonly locks: LockClient;
   readonly name: string;
+}
+
+/** Where version 6 keeps an account of its clients. */
+interface Accounts {
+  readonly ClientRegistry: {
+    init(): void;
+    readonly instance: { getAll(): Iterable<unknown> };
+  };
 }
 
 /** A server that takes sockets and says nothing. */
@@ -232,6 +244,19 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await once(socket.resume(), "close");
   });
 
+  test("a client that its user has closed before it was ever connected stays closed", async () => {
+    const port = await freePort();
+    const user = clients.add(redis.client({ socket: { host: "127.0.0.1", port } }));
+    const locks = new LockClient(fromNodeRedis(user), { commandTimeout: 500 });
+    expect(await failure(locks.getLock("a").lock())).toMatchObject({ code: "UNAVAILABLE" });
+    expect(user.isOpen).toBe(true);
+    user.destroy();
+    expect(await failure(locks.getLock("b").lock())).toMatchObject({ code: "UNAVAILABLE" });
+    await locks.close();
+    expect(user.isOpen).toBe(false);
+    releasePort(port);
+  });
+
   test("a server that is stopped for a moment", async () => {
     await using it = await bed({ commandTimeout: 3_000 });
     const lock = it.locks.getLock(it.name);
@@ -240,4 +265,22 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await until("it can be taken", () => lock.run(() => true));
     expect(await lock.isLocked()).toBe(false);
   });
+});
+
+test("version 6 keeps no account of clients whose attempts to connect have failed", async () => {
+  const load = createRequire(import.meta.url);
+  const { ClientRegistry } = load("@redis/client/dist/lib/opentelemetry/client-registry.js") as Accounts;
+  // Only with OpenTelemetry does it keep one at all.
+  ClientRegistry.init();
+  const registered = () => [...ClientRegistry.instance.getAll()].length;
+  const port = await freePort();
+  const user = clients.add(nodeRedis(6).client({ socket: { host: "127.0.0.1", port } }));
+  const connection = connectionOf(user).duplicate();
+  let attempts = 0;
+  connection.on("error", () => attempts++);
+  connection.connect().catch(() => {});
+  await until("three attempts have failed", () => attempts >= 3);
+  connection.disconnect();
+  await until("only the user's client is left", () => registered() === 1);
+  releasePort(port);
 });

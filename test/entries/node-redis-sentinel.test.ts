@@ -54,6 +54,16 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await client.use(() => locks.getLock("copied").run(() => {}));
     await locks.close();
   });
+
+  test("a first call that replicas must acknowledge connects the client", async () => {
+    const locks = new LockClient(fromNodeRedis(make()), {
+      ...UNHURRIED,
+      replicas: 1,
+      replicasTimeout: PATIENCE,
+    });
+    await locks.getLock("copied at first").run(() => {});
+    await locks.close();
+  });
 });
 
 type End = (own: RedisSentinel, master: RedisServer) => Promise<unknown>;

@@ -49,7 +49,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
       this.opened();
       this.emit("ready");
     });
-    cluster.on("disconnect", () => this.checkOpen());
+    cluster.on("disconnect", () => this.closed());
     if (this.knowledge === "ready") this.opened();
   }
 
@@ -71,6 +71,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
   duplicate(): OwnCluster {
     const own = new OwnCluster(this, true);
     this.#own.add(own);
+    own.on("connect", () => this.#own.add(own));
     return own;
   }
 
@@ -83,6 +84,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
   /** Resolves when it is known where the slots are; rejects if an attempt to find out fails. Calls share one. */
   known(): Promise<void> {
     if (this.knowledge === "ready") return Promise.resolve();
+    this.begin();
     this.#knowing ??= this.#learn().finally(() => {
       this.#knowing = undefined;
     });

@@ -96,14 +96,19 @@ export abstract class GivenConnection extends Emitter implements Connection {
     return this;
   }
 
-  /** Connects what is not connected, unless the user has closed it. */
+  /** Connects the given client if it is not, unless its user has closed it. */
+  protected begin(): void {
+    this.checkOpen();
+    if (this.isOpen || this.opening || this.#isEnded) return;
+    const over = () => {
+      this.opening = undefined;
+    };
+    this.opening = this.#outside(() => this.open()).then(over, over);
+  }
+
+  /** Connects what is not connected. */
   #start(): void {
-    if (!this.isOpen && !this.opening && !this.#isEnded) {
-      const over = () => {
-        this.opening = undefined;
-      };
-      this.opening = this.#outside(() => this.open()).then(over, over);
-    }
+    this.begin();
     if (this.link.status === "wait" || this.link.status === "end")
       void this.#outside(() => this.link.connect().catch(ignore));
   }
@@ -140,7 +145,12 @@ export abstract class GivenConnection extends Emitter implements Connection {
 
   /** Called at everything that may mean that the given client was closed. */
   protected checkOpen(): void {
-    if (this.#isEnded || !this.#wasOpen || this.isOpen) return;
+    if (this.#wasOpen) this.closed();
+  }
+
+  /** The given client was closed, though it may never have been connected; unless it is open again by now. */
+  protected closed(): void {
+    if (this.#isEnded || this.isOpen) return;
     this.#isEnded = true;
     this.link.disconnect();
     this.emit("end");

@@ -130,6 +130,7 @@ export class OwnCluster extends Emitter implements ClusterConnection, Link {
   async connect(): Promise<void> {
     this.#isEnded = false;
     this.#isStarted = true;
+    this.emit("connect");
     await this.#topology.known();
   }
 

@@ -178,8 +178,10 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     const failed = (error: unknown) => {
       if (isPresent()) this.#lose(named(error), true);
     };
-    this.#connect((client) => {
-      if (!isPresent()) return false;
+    inTime(ATTEMPT_TIMEOUT, async () => {
+      const source = await this.#source();
+      if (!isPresent()) return;
+      const client = another(source);
       this.#client = client;
       client.on("error", (error: unknown) => {
         if (!client.isReady) failed(error);
@@ -187,18 +189,10 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       client.on("end", () => failed(disconnected()));
       client.on("sharded-channel-moved", () => this.emit("moved"));
       if (!this.#keepsAlive) client.unref();
-      return true;
+      await meet(client);
     }).then(() => {
       if (isPresent()) this.#connected();
     }, failed);
-  }
-
-  /** Resolves when a new client is connected; rejects if it cannot be in time. */
-  #connect(use: (client: PlainClient) => boolean): Promise<void> {
-    return inTime(ATTEMPT_TIMEOUT, async () => {
-      const client = another(await this.#source());
-      if (use(client)) await meet(client);
-    });
   }
 
   #connected(): void {

@@ -67,11 +67,10 @@ export class SentinelConnection extends GivenConnection {
 
   /** The client of the master. A client that has lost its socket stays the answer until there is another. */
   async #present(): Promise<PlainClient> {
-    if (!this.#sentinel.isOpen) {
-      // Version 5 has no event for its end.
-      this.checkOpen();
-      throw new Error("the client of the sentinels is not connected");
-    }
+    // Version 5 has no event for its end: this finds out.
+    this.begin();
+    await this.opening;
+    if (!this.#sentinel.isOpen) throw new Error("the client of the sentinels is not connected");
     if (!this.#master?.isOpen) await this.#find();
     if (!this.#master) throw new Error("no master is known");
     return this.#master;

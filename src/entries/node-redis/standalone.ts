@@ -22,7 +22,7 @@ export class StandaloneConnection extends GivenConnection {
     this.link.on("close", () => this.emit("close"));
     this.link.on("ready", () => this.emit("ready"));
     client.on("ready", () => this.opened());
-    client.on("end", () => this.checkOpen());
+    client.on("end", () => this.closed());
     client.on(errorMonitor, () => {
       this.#firstError?.();
       this.checkOpen();
