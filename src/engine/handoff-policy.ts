@@ -146,6 +146,11 @@ export class HandoffPolicy {
     return isLast ? "release" : "offer";
   }
 
+  /** The lock was not given back after all, so it was not announced either. */
+  unannounced(): void {
+    this.#ownUntil = NEVER;
+  }
+
   /** So many other processes go first. */
   backOff(others: number, now: number): void {
     this.#ahead = others;

@@ -153,16 +153,15 @@ export class WaitQueue implements Timed {
       this.#permits.promise(call, shared ? Number.POSITIVE_INFINITY : remaining);
     }
     if (this.first !== call) return;
-    const now = this.#now;
     const wasHandedOver = this.#successor === call;
-    if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) this.#policy.arrived(now);
+    if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) this.#policy.arrived(this.#now);
     this.#successor = undefined;
     this.#policy.granted();
     // An advertised waiter does not rely on messages: the server must record it soon.
     const isTold = (this.#listening && !advertised) || serverQueued;
     // The next waiter tries at once if it can be granted as well, or if neither a message nor a hand-over will come.
     if (shared || !(isTold || handoff)) this.#policy.want();
-    else this.#policy.quiet(isTold ? ms : Math.min(ms, SHORTEST_TURN), now);
+    else this.#policy.quiet(isTold ? ms : Math.min(ms, SHORTEST_TURN), this.#now);
   }
 
   /**
@@ -206,10 +205,11 @@ export class WaitQueue implements Timed {
     }
   }
 
-  /** The lock was given back, and no call of this process has it yet. */
-  released(): void {
+  /** The lock was given back, or was `lost` before. `told`: the first waiter knows how that has ended for it. */
+  released(lost = false, told = false): void {
+    if (lost) this.#policy.unannounced();
     // No message will wake the next waiter, so it is woken here.
-    if (!this.#policy.backsOff && !(this.#listening && this.first)) this.hint();
+    if (!told && !this.#policy.backsOff && !(this.#listening && this.first)) this.hint();
   }
 
   get #now(): number {

@@ -52,10 +52,11 @@ export function successorBy(
   return call.traits.advertised ? call.succeed(key, OTHERS_FIRST) : undefined;
 }
 
-/** The command that gave the lock back was answered, or has failed. */
-export function concludeHandoff({ engine }: Env, { successor, queueName }: Handoff): void {
+/** The command that gave the lock back was answered, or has failed. `lost`: there was nothing to give back any more. */
+export function concludeHandoff({ engine }: Env, { successor, queueName }: Handoff, lost: boolean): void {
   successor?.silent();
   if (queueName === undefined) return;
-  if (successor?.late) engine.queue(queueName)?.hint();
-  else if (!successor?.settled) engine.queue(queueName)?.released();
+  const queue = engine.queue(queueName);
+  queue?.released(lost, successor?.settled);
+  if (successor?.late) queue?.hint();
 }

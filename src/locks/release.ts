@@ -119,10 +119,10 @@ function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor)
     onSilence();
     successor?.silent();
   };
-  const done = () => {
+  const done = (lost = false) => {
     keepHolds(own, (other) => other !== grant);
     changed(own);
-    concludeHandoff(env, handoff);
+    concludeHandoff(env, handoff, lost);
     commandDone(own, grant.outcome);
     env.workDone();
   };
@@ -131,7 +131,7 @@ function giveBack(grant: Grant, onSilence: () => void, choose?: ChooseSuccessor)
       try {
         confirm(grant, word, begun, left);
       } finally {
-        done();
+        done(word !== DONE);
       }
     },
     (error: unknown) => {

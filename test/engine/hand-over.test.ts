@@ -217,6 +217,18 @@ describe("a lock that is given back", () => {
     expect(await scene.untilNextTry(second)).toBe(50);
   });
 
+  test("is tried for at a message, if its holder had lost it before the offer: that message is not its own", async (place) => {
+    const { scene, queue, second, message } = place;
+    await scene.clock.advance(50);
+    expect(giveBack(queue, true)?.handoff).toBe("offer");
+    await settled();
+    await second.refuse(1_000);
+    queue.released(true, true);
+    expect(second.tries).toHaveLength(1);
+    await message();
+    expect(second.tries).toHaveLength(2);
+  });
+
   testOpenEnd("is tried for at once by a queue that does not listen", async (scene) => {
     const holder = await scene.acquire({ name: "holder" });
     const next = await scene.acquire({ name: "next" });

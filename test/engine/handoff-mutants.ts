@@ -66,6 +66,7 @@ export const MUTANTS: readonly Mutant[] = [
   ["Math.min(backoff, this.#tryAt - now)", "Math.max(backoff, this.#tryAt - now)"],
   // message
   ["this.#ownUntil = NEVER;\n    if", "if"],
+  ["unannounced(): void {\n    this.#ownUntil = NEVER;", "unannounced(): void {"],
   ["if (own <= 0)", "if (own < 0)"],
   ["if (own <= 0)", "if (own <= 1)"],
   ["if (own <= 0)", "if (true)"],

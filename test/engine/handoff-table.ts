@@ -7,7 +7,7 @@ export type PolicyClass = new (advertised: boolean) => HandoffPolicy;
 
 /** The moment in milliseconds, the method, and its argument; for a question, the expected answer. */
 type Step =
-  | readonly [number, "trying" | "want" | "granted" | "arrived"]
+  | readonly [number, "trying" | "want" | "granted" | "arrived" | "unannounced"]
   | readonly [number, "tryIn" | "quiet" | "changed" | "message" | "backOff", number]
   | readonly [number, "giveBack", Handoff, "listening"?]
   | readonly [number, "due", number]
@@ -354,6 +354,10 @@ export const STORIES: readonly Story[] = [
     steps: [...SETTLED, [1, "giveBack", "passLocal", "listening"], [2, "message", 7], [2, "due", 7]],
   },
   {
+    rule: "what was lost before it could be offered was not announced",
+    steps: [...LISTENING, [11, "unannounced"], [12, "message", 7], [12, "due", 7]],
+  },
+  {
     rule: "a process that does not listen hears nothing of its own offer",
     steps: [...OFFERED, [11, "message", 7], [11, "due", 7]],
   },
@@ -369,6 +373,7 @@ export function tell(Policy: PolicyClass, { advertised = false, steps }: Story):
       case "trying":
       case "want":
       case "granted":
+      case "unannounced":
         policy[step[1]]();
         break;
       case "backOff":

@@ -163,7 +163,7 @@ class Process {
     const passed = this.#pass(wireId, handoff);
     await this.server.way();
     if (passed) handoff.successor?.settle(passed);
-    concludeHandoff(this.env, handoff);
+    concludeHandoff(this.env, handoff, false);
   }
 
   /** The server's part of the release command. */
