@@ -9,6 +9,7 @@ import type { Acquisition } from "./acquisition.js";
 import { type Handoff, HandoffPolicy, SHORTEST_TURN } from "./handoff-policy.js";
 import { type EndCall, listen, listenAlone } from "./listening.js";
 import { PromisedPermits } from "./promised-permits.js";
+import { Tickets } from "./tickets.js";
 
 export interface WaitQueueOptions {
   readonly name: string;
@@ -40,7 +41,7 @@ export class WaitQueue implements Timed {
   /** Calls in line, in order of arrival. */
   readonly #waiters = new List<Acquisition<unknown>>();
   #policy: HandoffPolicy;
-  #refreshedAt: number;
+  readonly #tickets: Tickets;
   #unsubscribe: (() => void) | undefined;
   /** The server has confirmed the common subscription, so each later release sends a message. */
   #listening = false;
@@ -54,7 +55,7 @@ export class WaitQueue implements Timed {
     this.#options = options;
     this.#advertised = advertised;
     this.#policy = new HandoffPolicy(advertised);
-    this.#refreshedAt = options.clock.mono();
+    this.#tickets = new Tickets(options.refreshEvery, options.clock.mono());
   }
 
   get first(): Acquisition<unknown> | undefined {
@@ -130,11 +131,7 @@ export class WaitQueue implements Timed {
     call.hinted = false;
     if (this.first !== call) return [];
     this.#policy.trying();
-    if (!call.traits.serverQueued) return [];
-    const now = this.#now;
-    if (now - this.#refreshedAt < this.#options.refreshEvery) return [];
-    this.#refreshedAt = now;
-    return this.#waiters.all().flatMap((other) => (other === call ? [] : (other.ticket ?? [])));
+    return call.traits.serverQueued ? this.#tickets.refreshed(call, this.#waiters, this.#now) : [];
   }
 
   /** The outcome of a try does not count: another one is due at once. */

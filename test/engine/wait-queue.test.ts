@@ -339,6 +339,20 @@ describe("where the server keeps a queue", () => {
     expect(calls.map(({ tries }) => tries.length)).toEqual([2, 1, 2]);
   });
 
+  test("after a stall each other call tries too: a grant does not tell whose ticket is lost", async (scene) => {
+    const first = await scene.waiting(fair("1"));
+    const second = await scene.acquire(fair("2"));
+    await second.refuse();
+    scene.clock.moveTo(scene.clock.mono() + 2 * POLL_CAP);
+    await first.message();
+    await first.refuse();
+    expect(second.tries).toHaveLength(1);
+    scene.clock.moveTo(scene.clock.mono() + 3 * POLL_CAP);
+    await first.message();
+    await first.grant();
+    expect(second.tries).toHaveLength(2);
+  });
+
   test("a call that is told to try at once does so in its place", async (scene) => {
     const first = await scene.waiting(fair("1"));
     const second = await scene.acquire(fair("2"));
