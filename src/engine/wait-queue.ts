@@ -150,15 +150,16 @@ export class WaitQueue implements Timed {
       this.#permits.promise(call, shared ? Number.POSITIVE_INFINITY : remaining);
     }
     if (this.first !== call) return;
+    const now = this.#now;
     const wasHandedOver = this.#successor === call;
-    if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) this.#policy.arrived(this.#now);
+    if (handoff && !wasHandedOver && (this.calls > 1 || this.#policy.active)) this.#policy.arrived(now);
     this.#successor = undefined;
     this.#policy.granted();
     // An advertised waiter does not rely on messages: the server must record it soon.
     const isTold = (this.#listening && !advertised) || serverQueued;
     // The next waiter tries at once if it can be granted as well, or if neither a message nor a hand-over will come.
     if (shared || !(isTold || handoff)) this.#policy.want();
-    else this.#policy.quiet(isTold ? ms : Math.min(ms, SHORTEST_TURN), this.#now);
+    else this.#policy.quiet(isTold ? ms : Math.min(ms, SHORTEST_TURN), now);
   }
 
   /**

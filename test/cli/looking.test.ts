@@ -197,7 +197,7 @@ test.each([
   const watching = site.start(...command, "--every", "100ms", "--url", server.url);
   await watching.says(/free|Nothing|Nobody/);
   await server.kill();
-  await watching.says(/holdfast: .*UNAVAILABLE|holdfast: .*Redis/);
+  await watching.says(/holdfast: .*no usable answer from Redis/);
   expect(await site.run(...command, "--url", server.url)).toMatchObject({ code: 69, out: "" });
   await server.restart();
   await watching.says(/holdfast: Redis answers again/);

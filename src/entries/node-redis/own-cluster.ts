@@ -1,6 +1,6 @@
 /** Connections of the library's own to the masters of a user's cluster. */
 import type { ClusterConnection, ConnectionOptions, ServerConnection } from "../../redis/connection.js";
-import type { ClusterClient, ClusterNode, PlainClient } from "./clients.js";
+import { type ClusterClient, type ClusterNode, disconnected, type PlainClient } from "./clients.js";
 import { CommandList } from "./command-list.js";
 import { Emitter } from "./emitter.js";
 import type { Link } from "./given-connection.js";
@@ -153,7 +153,7 @@ export class OwnCluster extends Emitter implements ClusterConnection, Link {
   linkTo(address: string): OwnConnection {
     const known = this.#links.get(address);
     if (known) return known;
-    if (this.#isEnded) throw new Error("disconnected");
+    if (this.#isEnded) throw disconnected();
     const source = this.#topology.nodes().find((node) => node.address === address);
     if (!source) throw new Error(`no master ${address} is known`);
     const link = source.duplicate();
