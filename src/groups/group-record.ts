@@ -24,13 +24,13 @@ export class GroupRecord implements LockRecord {
   /** Holds that are not given back; the innermost is last. */
   readonly #grants: OwnedGroup[] = [];
 
-  private constructor(owner: OwnerRecord, lockKey: string) {
+  constructor(owner: OwnerRecord, lockKey: string) {
     this.#owner = owner;
     this.lockKey = lockKey;
   }
 
   static of(owner: OwnerRecord, lockKey: string): GroupRecord | undefined {
-    return owner.get(lockKey) as GroupRecord | undefined;
+    return owner.get(lockKey, GroupRecord);
   }
 
   /** Puts a hold on the owner's stack; its release takes it off. */

@@ -11,8 +11,8 @@ const VERBS: HoldVerbs<GroupGrant> = {
   release: (group) => group.release(),
 };
 
-/** Keeps the hold of the group alive while the user keeps the hold of a member: a dropped hold is given back. */
-const GROUPS = new WeakMap<Hold, MultiHold>();
+/** On a member's hold, its group's: a dropped hold is given back, so this keeps the group's while the user keeps the member's. */
+const GROUP = Symbol("group");
 
 /**
  * A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority.
@@ -50,7 +50,7 @@ export class MultiHold extends Hold {
       const { makeHold } = this.#members.all.find(({ backend }) => backend === grant.backend) as Member;
       view = makeHold(grant);
       this.#views.set(grant, view);
-      GROUPS.set(view, this);
+      Object.defineProperty(view, GROUP, { value: this });
     }
     return view;
   }

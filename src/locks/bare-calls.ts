@@ -10,7 +10,7 @@ import type { Clock } from "../base/clock.js";
 import { List } from "../base/list.js";
 import { warnOnce } from "../base/warnings.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
-import { watchForDrop, YoungHold } from "./dropped.js";
+import { DropWatch, YoungHold } from "./dropped.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
 import { forgetMarks, type Mark, markBareCall, ownHold } from "./own-holds.js";
 
@@ -53,6 +53,7 @@ export class BareCalls {
   #notedSince = Number.NEGATIVE_INFINITY;
   /** Holds that will be watched if they are not given back soon. */
   readonly #young = new List<YoungHold>();
+  readonly #watched = new DropWatch();
   /** A timer for the young holds runs. */
   #watchesSoon = false;
   #cancelWatch: (() => void) | undefined;
@@ -133,7 +134,7 @@ export class BareCalls {
     outside(() => {
       this.#cancelWatch = this.#clock.after(YOUTH, () => {
         this.#watchesSoon = false;
-        for (const young of this.#young.all()) watchForDrop(young);
+        for (const young of this.#young.all()) this.#watched.add(young);
       });
     });
   }

@@ -16,7 +16,7 @@ interface Taken extends HoldParts {
   readonly callSite: CallSite | undefined;
 }
 
-/** A bare hold that was granted a moment ago. Most are given back soon: these never come to the registry below. */
+/** A bare hold that was granted a moment ago. Most are given back soon: these never come to a {@link DropWatch}. */
 export class YoungHold implements Item {
   declare next: this | undefined;
   declare prev: this | undefined;
@@ -40,15 +40,22 @@ export class YoungHold implements Item {
   }
 }
 
-const registry = new FinalizationRegistry(giveBack);
-const WATCHED = { forget: (record: HoldRecord): void => void registry.unregister(record) };
+/** The bare holds of one client that have lived for a moment. */
+export class DropWatch {
+  readonly #registry = new FinalizationRegistry(giveBack);
 
-/** Gives the hold back if its view becomes garbage: the view is the user's only way to give the hold back. */
-export function watchForDrop(young: YoungHold): void {
-  young.forget();
-  const { view, parts, callSite } = young;
-  registry.register(view, { callSite, ...parts }, parts.record);
-  parts.record.drop = WATCHED;
+  /** Gives the hold back if its view becomes garbage: the view is the user's only way to give the hold back. */
+  add(young: YoungHold): void {
+    young.forget();
+    const { view, parts, callSite } = young;
+    this.#registry.register(view, { callSite, ...parts }, parts.record);
+    // By this the record keeps the registry, which must not be garbage before the view.
+    parts.record.drop = this;
+  }
+
+  forget(record: HoldRecord): void {
+    this.#registry.unregister(record);
+  }
 }
 
 /** Ends the watch: the hold was given back, or the user may keep its signal or owner instead of its view. */

@@ -103,7 +103,7 @@ export function ownerLockOf(table: LockTable, owner: OwnerRecord | undefined, ke
 
 /** The owner's record of the lock that owners know by this key, if there is one. */
 export function knownLockOf(owner: OwnerRecord | undefined, lockKey: string): OwnerLock | undefined {
-  return owner?.get(lockKey) as OwnerLock | undefined;
+  return owner?.get(lockKey, OwnerLock);
 }
 
 /** Drops a record that is empty, if no further command of its owner has to wait for a command of this record. */

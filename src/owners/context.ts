@@ -11,6 +11,8 @@ export interface LockRecord {
   readonly lockKey: string;
 }
 
+type RecordClass<R extends LockRecord> = abstract new (...args: never[]) => R;
+
 /** One owner, and its record of each lock, by key. Most owners have one lock only, which costs no map. */
 export class OwnerRecord {
   /** Owners that act for this one on some locks, by the locks' keys. */
@@ -18,9 +20,10 @@ export class OwnerRecord {
   #only: LockRecord | undefined;
   #more: Map<string, LockRecord> | undefined;
 
-  get(lockKey: string): LockRecord | undefined {
-    if (this.#more) return this.#more.get(lockKey);
-    return this.#only?.lockKey === lockKey ? this.#only : undefined;
+  /** The record of this class that the owner has under this key. */
+  get<R extends LockRecord>(lockKey: string, kind: RecordClass<R>): R | undefined {
+    const record = this.#more ? this.#more.get(lockKey) : this.#only;
+    return record?.lockKey === lockKey && record instanceof kind ? record : undefined;
   }
 
   put(record: LockRecord): void {
@@ -50,8 +53,8 @@ export class ActedFor extends OwnerRecord {
     this.actors = actors;
   }
 
-  override get(lockKey: string): LockRecord | undefined {
-    return this.#owner.get(lockKey);
+  override get<R extends LockRecord>(lockKey: string, kind: RecordClass<R>): R | undefined {
+    return this.#owner.get(lockKey, kind);
   }
 
   override put(record: LockRecord): void {

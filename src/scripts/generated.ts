@@ -66,12 +66,6 @@ error('WRONGTYPE the key holds a hash that is not a lock', 0) end end end`;
 const sharedIsInteger = `local function is_integer(text)
 local digits = text == '0' and text or string.match(text, '^%-?([1-9]%d*)$')
 return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') end`;
-const sharedNextToken = `local function next_token(counter)
-local token = redis.call('INCR', counter)
-local time = redis.call('TIME')
-local floor = time[1] * 1000000 + time[2]
-if token < floor then
-redis.call('SET', counter, string.format('%.0f', floor)) end end`;
 const sharedOthersOthersFirst = `local function others_first(lock, successorTombstone, channel, message, ask, own, publish)
 local possible = redis.call('EXISTS', lock, successorTombstone) == 0
 if possible and ask == '0' then
@@ -109,10 +103,6 @@ head = redis.call('LINDEX', queue, 0) end
 if unused > 0 then
 close_ranks(queue, timeouts, now, grace, unused) end
 return dropped end`;
-const sharedQueueWakeNext = `local function wake_next(queue, channel, publish)
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0') end end`;
 const sharedRaiseTtl = `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl) end end`;
@@ -206,14 +196,11 @@ others = redis.call('HEXISTS', lock, owner .. ':write') == 0
 else
 others = redis.call('EXISTS', lock) == 1 end
 return others and -1 or 0 end`;
-const sharedTellPresenceTell = `local function tell(client, ttl, label, host, pid, since, holds, waits)
-redis.call('DEL', client)
-redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
-redis.call('PEXPIRE', client, ttl) end`;
 const sharedTellPresenceEnlist = `local function enlist(index, now, ttl, id)
 redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
 redis.call('ZADD', index, now + ttl, id)
-raise_ttl(index, ttl) end`;
+if redis.call('PTTL', index) < tonumber(ttl) then
+redis.call('PEXPIRE', index, ttl) end end`;
 const sharedUpdateHold = `local function update_hold(lock, tombstone, owner, count, left)
 if redis.call('EXISTS', tombstone) == 1 then
 return true end
@@ -233,7 +220,8 @@ redis.call('SET', tombstone, value or '1', 'PX', ttl)
 return true end`;
 const sharedWritersAdvertise = `local function advertise(writers, writer, now, aliveFor)
 redis.call('ZADD', writers, now + aliveFor, writer)
-raise_ttl(writers, aliveFor) end`;
+if redis.call('PTTL', writers) < tonumber(aliveFor) then
+redis.call('PEXPIRE', writers, aliveFor) end end`;
 
 const clientDescribeHeader = {
   name: "client/describe",
@@ -246,8 +234,9 @@ export const clientDescribe: ScriptOf<typeof clientDescribeHeader> = defineScrip
   `local client = KEYS[1]
 local ttl = ARGV[1]
 local label, host, pid, since, holds, waits = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-${sharedTellPresenceTell}
-tell(client, ttl, label, host, pid, since, holds, waits)
+redis.call('DEL', client)
+redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
+redis.call('PEXPIRE', client, ttl)
 return 1`,
 );
 const clientEnlistHeader = {
@@ -260,7 +249,6 @@ export const clientEnlist: ScriptOf<typeof clientEnlistHeader> = defineScript(
   clientEnlistHeader,
   `local index = KEYS[1]
 local id, ttl = ARGV[1], ARGV[2]
-${sharedRaiseTtl}
 ${sharedTellPresenceEnlist}
 ${sharedClockServerTime}
 enlist(index, server_time(), ttl, id)
@@ -286,9 +274,9 @@ export const clientTell: ScriptOf<typeof clientTellHeader> = defineScript(
   `local client, index = KEYS[1], KEYS[2]
 local id, ttl = ARGV[1], ARGV[2]
 local label, host, pid, since, holds, waits = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-${sharedTellPresenceTell}
-tell(client, ttl, label, host, pid, since, holds, waits)
-${sharedRaiseTtl}
+redis.call('DEL', client)
+redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
+redis.call('PEXPIRE', client, ttl)
 ${sharedTellPresenceEnlist}
 ${sharedClockServerTime}
 enlist(index, server_time(), ttl, id)
@@ -344,14 +332,15 @@ return answer(tonumber(earlier)) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
 return answer(-1) end
-${sharedWriteMarker}
 if redis.call('EXISTS', number) == 1 then
 ${sharedCountsNumberIn}
 number_in(number)
-write_marker(marker, '0', markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, '0', 'PX', markerTtl)
 return answer(0) end
 redis.call('SET', number, count)
-write_marker(marker, '1', markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, '1', 'PX', markerTtl)
 redis.pcall(publish, channel, message)
 return answer(1)`,
 );
@@ -375,9 +364,9 @@ local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4
 local LONGEST_LOOK_AWAY = 1000
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0} end
-${sharedRaiseTtl}
 if redis.call('HEXISTS', lock, owner) == 1 then
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return 1 end
 local free = redis.call('EXISTS', lock) == 0
 if not free then
@@ -394,6 +383,7 @@ return false end
 redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
 redis.call('ZADD', alive, now + aliveFor, waiter)
 return true end
+${sharedRaiseTtl}
 local function keep_alive()
 local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
 raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52))) end
@@ -425,8 +415,10 @@ reply[2] = redis.call('PTTL', lock)
 if free then
 reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
 if dropped > 0 then
-${sharedQueueWakeNext}
-wake_next(queue, channel, publish) end
+do
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0') end end end
 for i = 6, #ARGV do
 if ARGV[i] == head then
 reply[#reply + 1] = i - 5 end end end
@@ -474,8 +466,10 @@ ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
 ${sharedClockServerTime}
 prune(queue, timeouts, alive, server_time(), grace)
-${sharedQueueWakeNext}
-wake_next(queue, channel, publish) end
+do
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0') end end end
 return held`,
 );
 const fairReleaseHeader = {
@@ -509,8 +503,10 @@ ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
 ${sharedClockServerTime}
 prune(queue, timeouts, alive, server_time(), grace)
-${sharedQueueWakeNext}
-wake_next(queue, channel, publish) end
+do
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0') end end end
 if held or redis.call('EXISTS', tombstone) == 1 then
 return 1 end
 return -redis.call('EXISTS', lock)`,
@@ -596,8 +592,10 @@ ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
 ${sharedClockServerTime}
 prune(queue, timeouts, alive, server_time(), grace)
-${sharedQueueWakeNext}
-wake_next(queue, channel, publish) end
+do
+local head = redis.call('LINDEX', queue, 0)
+if head then
+redis.pcall(publish, channel .. ':' .. head, '0') end end end
 return undone`,
 );
 const fencedAcquireHeader = {
@@ -610,18 +608,31 @@ export const fencedAcquire: ScriptOf<typeof fencedAcquireHeader> = defineScript(
   fencedAcquireHeader,
   `local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], ARGV[2]
-${sharedNextToken}
 if redis.call('EXISTS', lock, tombstone) == 0 then
-next_token(counter)
-${sharedCreate}
-return create(lock, lease, owner, '1') or {1, redis.call('GET', counter)} end
+do
+local token = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if token < floor then
+redis.call('SET', counter, string.format('%.0f', floor)) end end
+redis.call('HSET', lock, owner, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return {1, redis.call('GET', counter)} end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0} end
 if redis.call('HEXISTS', lock, owner) == 1 then
-${sharedRaiseTtl}
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 if redis.call('EXISTS', counter) == 0 then
-next_token(counter) end
+do
+local token = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if token < floor then
+redis.call('SET', counter, string.format('%.0f', floor)) end end end
 return {1, redis.call('GET', counter)} end
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
@@ -661,19 +672,28 @@ ${sharedOthersOthersFirst}
 local others = others_first(lock, successorTombstone, channel, '0', ask, own, publish)
 if others then
 return {1, 0, others} end
-${sharedNextToken}
-local drawn = pcall(function() next_token(counter) end)
+local drawn = pcall(function() do
+local token = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if token < floor then
+redis.call('SET', counter, string.format('%.0f', floor)) end
+end end)
 if not drawn then
 redis.pcall(publish, channel, '0')
 return {1, 0, 0} end
-${sharedCreate}
-return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)} end
+redis.call('HSET', lock, successor, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return {1, 1, redis.call('GET', counter)} end
 if redis.call('EXISTS', tombstone) == 0 then
 return {-redis.call('EXISTS', lock), 0, 0} end
 if redis.call('HEXISTS', lock, successor) == 0 then
 return {1, 0, 0} end
-${sharedRaiseTtl}
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return {1, 1, redis.call('GET', counter)}`,
 );
 const latchCountDownHeader = {
@@ -695,8 +715,8 @@ if not check_deadline(latest) then
 return answer(-1) end
 ${sharedCountsNumberIn}
 local left = number_in(count)
-${sharedWriteMarker}
-write_marker(marker, '1', markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, '1', 'PX', markerTtl)
 if left > 1 then
 redis.call('DECRBY', count, 1)
 else
@@ -716,13 +736,17 @@ export const lockAcquire: ScriptOf<typeof lockAcquireHeader> = defineScript(
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock, tombstone) == 0 then
-${sharedCreate}
-return create(lock, lease, owner, '1') or 1 end
+redis.call('HSET', lock, owner, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return 1 end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0} end
 if redis.call('HEXISTS', lock, owner) == 1 then
-${sharedRaiseTtl}
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return 1 end
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
@@ -835,14 +859,18 @@ ${sharedOthersOthersFirst}
 local others = others_first(lock, successorTombstone, channel, '0', ask, own, publish)
 if others then
 return {1, 0, others} end
-${sharedCreate}
-return create(lock, lease, successor, '1') or {1, 1, 0} end
+redis.call('HSET', lock, successor, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return {1, 1, 0} end
 if redis.call('EXISTS', tombstone) == 0 then
 return {-redis.call('EXISTS', lock), 0, 0} end
 if redis.call('HEXISTS', lock, successor) == 0 then
 return {1, 0, 0} end
-${sharedRaiseTtl}
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return {1, 1, 0}`,
 );
 const lockReenterHeader = {
@@ -864,8 +892,8 @@ local missing = tonumber(count) - tonumber(current)
 if missing ~= 0 and missing ~= 1 then
 return 2 end
 redis.call('HSET', lock, owner, count)
-${sharedRaiseTtl}
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return 1`,
 );
 const lockReleaseHeader = {
@@ -901,10 +929,10 @@ export const lockRenew: ScriptOf<typeof lockRenewHeader> = defineScript(
   `local locks = KEYS
 local lease = ARGV[1]
 local replies = {}
-${sharedRaiseTtl}
 for i, lock in ipairs(locks) do
 if redis.pcall('HEXISTS', lock, ARGV[i + 1]) == 1 then
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 replies[i] = 1
 else
 replies[i] = -redis.call('EXISTS', lock) end end
@@ -1068,8 +1096,8 @@ ${sharedCountsPrune}
 ${sharedClockServerTime}
 local free = prune(permits, leases, server_time(), publish, channel)
 local wanted = count - redis.call('ZCARD', leases)
-${sharedWriteMarker}
-write_marker(marker, '1', markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, '1', 'PX', markerTtl)
 if redis.call('EXISTS', permits) == 0 or free ~= wanted then
 redis.call('SET', permits, wanted, 'KEEPTTL')
 redis.pcall(publish, channel, count) end
@@ -1121,8 +1149,8 @@ local ends = redis.call('ZSCORE', leases, member)
 if not ends then
 return answer(0) end
 redis.call('ZADD', leases, now + lease, member)
-${sharedWriteMarker}
-write_marker(marker, '1', markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, '1', 'PX', markerTtl)
 if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 1) end
 return answer(1)`,
@@ -1143,7 +1171,6 @@ ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 ${sharedClockServerTime}
 ${sharedCreate}
-${sharedRaiseTtl}
 local function admit(tombstone, hold, owner, lease)
 local mode = redis.call('HGET', lock, 'mode')
 if redis.call('EXISTS', tombstone) == 1 then
@@ -1166,7 +1193,8 @@ if not mode then
 return create(lock, lease, 'mode', 'read', owner, '1') or 1, 0 end
 if not again then
 redis.call('HSET', lock, owner, '1') end
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return 1, 0 end
 local replies = {}
 for i = 1, (#ARGV - 1) / 2 do
@@ -1281,8 +1309,8 @@ local hold = read_hold(lock, owner, count)
 if redis.call('PTTL', hold) < tonumber(lease) then
 redis.call('SET', hold, '1', 'PX', lease) end
 redis.call('HSET', lock, owner, count)
-${sharedRaiseTtl}
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return 1`,
 );
 const readReleaseHeader = {
@@ -1357,7 +1385,8 @@ set_reads(lock, owner, {}, last) end
 else
 for number = 1, last do
 raise_ttl(read_hold(lock, owner, number), lease) end
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 replies[i] = 1 end end
 return replies`,
 );
@@ -1436,8 +1465,8 @@ return {1, math.max(0, free)} end
 if free < tonumber(count) then
 return {0, 0} end
 redis.call('DECRBY', permits, count)
-${sharedWriteMarker}
-write_marker(marker, count, markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, count, 'PX', markerTtl)
 return {1, free - count}`,
 );
 const semaphoreDrainHeader = {
@@ -1457,8 +1486,8 @@ ${sharedCountsNumberIn}
 local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'
 if free ~= '0' then
 redis.call('DECRBY', permits, free) end
-${sharedWriteMarker}
-write_marker(marker, free, markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, free, 'PX', markerTtl)
 return free`,
 );
 const semaphoreReleaseHeader = {
@@ -1481,10 +1510,12 @@ return answer(-1) end
 ${sharedCountsNumberIn}
 if number_in(permits) + count >= 2 ^ 63 then
 error('ERR increment or decrement would overflow', 0) end
-${sharedWriteMarker}
-write_marker(marker, '1', markerTtl)
-${sharedCountsGiveBack}
-give_back(permits, count, publish, channel, message)
+redis.call('DEL', marker)
+redis.call('SET', marker, '1', 'PX', markerTtl)
+do
+local free = redis.call('INCRBY', permits, count)
+if free > 0 then
+redis.pcall(publish, channel, message ~= '' and message or string.format('%.0f', free)) end end
 return answer(1)`,
 );
 const semaphoreUndoHeader = {
@@ -1499,8 +1530,8 @@ export const semaphoreUndo: ScriptOf<typeof semaphoreUndoHeader> = defineScript(
   `local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, publish = ARGV[1], ARGV[2]
 local taken = redis.call('GET', marker)
-${sharedWriteMarker}
-write_marker(marker, 'over', markerTtl)
+redis.call('DEL', marker)
+redis.call('SET', marker, 'over', 'PX', markerTtl)
 if taken and taken ~= 'over' and taken ~= '0' then
 ${sharedCountsGiveBack}
 give_back(permits, taken, publish, channel) end
@@ -1581,11 +1612,15 @@ if redis.call('EXISTS', tombstone) == 1 then
 return {2, 0} end
 if redis.call('EXISTS', lock) == 0 then
 redis.call('ZREM', writers, owner)
-${sharedCreate}
-return create(lock, lease, 'mode', 'write', field, '1') or 1 end
-${sharedRaiseTtl}
+redis.call('HSET', lock, 'mode', 'write', field, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return 1 end
 if redis.call('HEXISTS', lock, field) == 1 then
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return 1 end
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
@@ -1658,7 +1693,6 @@ export const writePass: ScriptOf<typeof writePassHeader> = defineScript(
   `local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ask, own, aliveFor, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-${sharedRaiseTtl}
 if redis.call('HEXISTS', lock, field) == 1 then
 ${sharedWriteTombstone}
 write_tombstone(tombstone, tombstoneTtl)
@@ -1676,13 +1710,18 @@ local others = others_first(lock, successorTombstone, channel, '1', ask, own, pu
 if others then
 return {1, 0, others} end
 redis.call('ZREM', writers, successor)
-${sharedCreate}
-return create(lock, lease, 'mode', 'write', successorField, '1') or {1, 1, 0} end
+redis.call('HSET', lock, 'mode', 'write', successorField, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return {1, 1, 0} end
 if redis.call('EXISTS', tombstone) == 0 then
 return {-redis.call('EXISTS', lock), 0, 0} end
 if redis.call('HEXISTS', lock, successorField) == 0 then
 return {1, 0, 0} end
-raise_ttl(lock, lease)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return {1, 1, 0}`,
 );
 const writeReleaseHeader = {

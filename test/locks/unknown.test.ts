@@ -5,6 +5,7 @@
 import { describe, expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, Lock } from "../../src/index.js";
+import { OwnerLock } from "../../src/locks/owner-lock.js";
 import { checkOwner } from "../../src/owners/owner.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import {
@@ -160,7 +161,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       await lock.lock({ owner, lease: 60_000 });
       a.keep(way);
       await expectInVain(place, lock.unlock({ owner }));
-      const known = () => checkOwner(owner)?.get(`${a.client.id}/${NAME}`);
+      const known = () => checkOwner(owner)?.get(`${a.client.id}/${NAME}`, OwnerLock);
       expect(known()).toBeDefined();
       await a.letGo();
       expect(known()).toBeUndefined();

@@ -118,6 +118,43 @@ end
   }
 });
 
+test("a function is written out where a call of it is a statement of its own", () => {
+  const shared = `local function store(key, ...)
+  redis.call('HSET', key, ...)
+  local set = redis.pcall('PEXPIRE', key, 5)
+  if set ~= 1 then
+    return set
+  end
+end
+local function raise(key, most)
+  local now = redis.call('GET', key)
+  if now < most then
+    redis.call('SET', key, most)
+  end
+end
+`;
+  expect(generatedBody(shared, "raise(k, '1')\nreturn store(k, 'a', 'b') or {1, k}\n")).toBe(
+    [
+      "do",
+      "local now = redis.call('GET', k)",
+      "if now < '1' then",
+      "redis.call('SET', k, '1') end end",
+      "redis.call('HSET', k, 'a', 'b')",
+      "local set = redis.pcall('PEXPIRE', k, 5)",
+      "if set ~= 1 then",
+      "return set end",
+      "return {1, k}",
+    ].join("\n"),
+  );
+  const kept = {
+    Store: ["store(k)\nreturn 1", "return store(k)", "local set = 1\nreturn store(k, set) or 1"],
+    Raise: ["raise(k)\nreturn 1", "raise(k, k .. 'a')\nreturn 1", "local now = '1'\nraise(k, now)\nreturn 1"],
+  };
+  for (const [name, codes] of Object.entries(kept)) {
+    for (const code of codes) expect(generatedBody(shared, `${code}\n`)).toContain(defined(name));
+  }
+});
+
 describe("of the scripts that are sent", () => {
   const scripts = Object.values(generated).map(({ name, legacy }) => [name, legacy.text] as const);
   test.each(scripts)("%s has no function that it does not call", (_name, text) => {

@@ -21,7 +21,7 @@ export interface Mistake {
   plant(): () => void;
 }
 
-const RAISED = "raise_ttl(lock, lease)";
+const RAISED = "if redis.call('PTTL', lock) < tonumber(lease) then\nredis.call('PEXPIRE', lock, lease) end";
 const REVIVED = "redis.call('HSET', lock, ARGV[i + 1], 1)";
 const FREED = "redis.call('HDEL', lock, owner) == 1";
 

@@ -76,7 +76,7 @@ export const PLANTED = {
   "tokens from one": {
     kind: "fenced",
     seed: 55,
-    edits: [{ from: "if token < floor then", to: "if false then" }],
+    edits: [{ from: "if token < floor then", to: "if false then", times: 3 }],
   },
 
   // The counter of tokens is read, but not raised.
@@ -85,8 +85,8 @@ export const PLANTED = {
     seed: 1,
     tellsByHistory: true,
     edits: [
-      { from: "redis.call('INCR', counter)", to: "redis.call('INCRBY', counter, 0)" },
-      { from: "if token < floor then", to: "if token == 0 then" },
+      { from: "redis.call('INCR', counter)", to: "redis.call('INCRBY', counter, 0)", times: 3 },
+      { from: "if token < floor then", to: "if token == 0 then", times: 3 },
     ],
   },
 

@@ -17,13 +17,14 @@ const BUNDLES = mkdtempSync(join(tmpdir(), "holdfast-simulation-"));
 process.on("exit", () => rmSync(BUNDLES, { recursive: true, force: true }));
 
 /**
- * A mistake: a text that must be found once, and its replacement.
+ * A mistake: a text that must be found as often as it says, and its replacement.
  *
  * @typedef {object} Edit
  * @property {string} [script] the name of its Lua file; without a script, the part that all scripts share
  * @property {string} [file] a file of the client
  * @property {string} from
  * @property {string} to
+ * @property {number} [times] how often `from` stands there; default once
  */
 
 const SCRIPTS = "src/scripts/generated.ts";
@@ -71,13 +72,14 @@ function planting(file, edits) {
   };
 }
 
-function planted(text, { script, from, to }) {
+function planted(text, { script, from, to, times = 1 }) {
   // The text of a script ends with the call that defines it.
   const constant = script?.replace(/[/-](.)/g, (_, letter) => letter.toUpperCase());
   const begin = constant ? text.indexOf(`export const ${constant}:`) : 0;
   const end = constant ? text.indexOf("\n);\n", begin) : text.length;
   const parts = text.slice(begin, end).split(from);
-  if (begin < 0 || parts.length !== 2) throw new Error(`found ${parts.length - 1} times, not once: ${from}`);
+  if (begin < 0 || parts.length !== times + 1)
+    throw new Error(`found ${parts.length - 1} times, not ${times}: ${from}`);
   return text.slice(0, begin) + parts.join(to) + text.slice(end);
 }
 

@@ -1,6 +1,6 @@
 // Checks the Lua code of a script or a shared snippet (against its header), and strips it for sending.
 import luaparse from "luaparse";
-import { callsIn, edited, inlineCalls, inlineOf, placeDefinitions } from "./functions.mjs";
+import { blockOf, callsIn, edited, inlineCalls, inlineOf, placeDefinitions } from "./functions.mjs";
 import { GLOBALS } from "./header.mjs";
 import { walk } from "./tree.mjs";
 
@@ -48,7 +48,9 @@ export function checkSnippet(include, source, needs, fail) {
     const text = strip(edited(source, edits, ...declaration.range));
     const calls = callsIn(declaration.body, shared, inlined);
     const inline = inlineOf(declaration, source);
-    shared.set(name, { name, include, text, calls, inline });
+    const callsShared = [...walk(declaration.body)].some((node) => shared.has(node.name));
+    const block = callsShared ? undefined : blockOf(declaration, source);
+    shared.set(name, { name, include, text, calls, inline, block });
   }
   return { include, functions: [...shared.values()].filter((each) => each.include === include) };
 }

@@ -1,11 +1,13 @@
 // Shared functions: which of them a script calls, by itself or through others, and where in it they are defined. A function
-// is a new closure each time its definition is reached, so one that is a single command is written out where it is called,
-// and the others stand where only the path that calls them comes by.
+// is a new closure each time its definition is reached, so it is written out where it is called if it is a single command,
+// or where the call is a statement of its own. Any other stands where only the path that calls it comes by.
 import { walk } from "./tree.mjs";
 
 /** @typedef {import("./header.mjs").Fail} Fail */
-/** @typedef {{ name: string, include: string, text: string, calls: SharedFunction[], inline?: Inline }} SharedFunction */
-/** @typedef {{ parameters: string[], pieces: (string | number)[], isStatement: boolean }} Inline pieces: text, or the place of a parameter */
+/** @typedef {{ name: string, include: string, text: string, calls: SharedFunction[], inline?: Inline, block?: Block }} SharedFunction */
+/** @typedef {{ parameters: string[], pieces: Pieces, isStatement: boolean }} Inline an expression */
+/** @typedef {{ parameters: string[], pieces: Pieces, returns: boolean, locals: string[] }} Block statements */
+/** @typedef {(string | number)[]} Pieces text, or the place of a parameter */
 /** @typedef {{ range: [number, number], text: string }} Edit */
 
 /** A line that stands for the definition of the shared function that it names. */
@@ -32,34 +34,98 @@ export function inlineOf(declaration, source) {
   const isCommand = call?.type === "CallExpression" && COMMANDS.includes(source.slice(...call.base.range));
   if (others.length > 0 || !isCommand || !call.arguments.every(({ type }) => SIMPLE.includes(type)))
     return undefined;
-  const parameters = declaration.parameters.map(({ name }) => name);
+  const parameters = declaration.parameters.map(nameOf);
+  const pieces = piecesOf(source, whole.range, call.arguments, parameters);
+  const isClosed = call.arguments.every(
+    ({ type, name }) => type !== "Identifier" || parameters.includes(name),
+  );
+  return isClosed ? { parameters, pieces, isStatement: !isReturn } : undefined;
+}
+
+/** How to write out the statements of a function that calls no shared one. @returns {Block | undefined} */
+export function blockOf({ parameters: declared, body }, source) {
+  const parameters = declared.map(nameOf);
+  const nodes = [...walk(body)];
+  const assigned = nodes.flatMap((node) => (node.type === "AssignmentStatement" ? node.variables : []));
+  const isPlain = !nodes.some(({ type }) => type === "FunctionDeclaration");
+  if (!isPlain || assigned.some(({ name }) => parameters.includes(name))) return undefined;
+  const locals = nodes.flatMap(({ type, variables, variable }) =>
+    type === "LocalStatement" || variable ? (variables ?? [variable]).map(nameOf) : [],
+  );
+  const uses = nodes.filter(({ type }) => type === "Identifier" || type === "VarargLiteral");
+  const range = [body[0].range[0], body.at(-1).range[1]];
+  const returns = nodes.some(({ type }) => type === "ReturnStatement");
+  return { parameters, pieces: piecesOf(source, range, uses, parameters), returns, locals };
+}
+
+/** A parameter's name; that of `...` is its sign. */
+function nameOf({ type, name }) {
+  return type === "VarargLiteral" ? "..." : name;
+}
+
+/** @returns {Pieces} the source between these places, cut where a parameter stands */
+function piecesOf(source, [from, to], uses, parameters) {
   const pieces = [];
-  let at = whole.range[0];
-  for (const { type, name, range } of call.arguments) {
-    if (type !== "Identifier") continue;
-    pieces.push(source.slice(at, range[0]), parameters.indexOf(name));
-    at = range[1];
+  let at = from;
+  for (const use of uses.toSorted((a, b) => a.range[0] - b.range[0])) {
+    const index = parameters.indexOf(nameOf(use));
+    if (index < 0) continue;
+    pieces.push(source.slice(at, use.range[0]), index);
+    at = use.range[1];
   }
-  pieces.push(source.slice(at, whole.range[1]));
-  return pieces.includes(-1) ? undefined : { parameters, pieces, isStatement: !isReturn };
+  return [...pieces, source.slice(at, to)];
+}
+
+/** The pieces with these values for the parameters; `...` stands for all that are left. */
+function writtenOut({ parameters, pieces }, values) {
+  const valueOf = (index) => (parameters[index] === "..." ? values.slice(index).join(", ") : values[index]);
+  return pieces.map((piece) => (typeof piece === "number" ? valueOf(piece) : piece)).join("");
 }
 
 /** Writes out what can be. @param {Map<string, SharedFunction>} known @returns {{ edits: Edit[], inlined: Set<unknown> }} */
 export function inlineCalls(nodes, source, known) {
   const edits = [];
   const inlined = new Set();
+  const textOf = ({ range }) => source.slice(...range);
   const visit = (node, parent) => {
     const inline = node.type === "CallExpression" ? known.get(node.base.name)?.inline : undefined;
     if (inline && fits(inline, node, parent)) {
-      const values = node.arguments.map(({ range }) => source.slice(...range));
-      const text = inline.pieces.map((piece) => (typeof piece === "number" ? values[piece] : piece)).join("");
-      edits.push({ range: node.range, text });
+      edits.push({ range: node.range, text: writtenOut(inline, node.arguments.map(textOf)) });
       inlined.add(node.base);
+    }
+    const whole = wholeCall(node, known);
+    if (whole) {
+      const { call, block, otherwise } = whole;
+      const text = writtenOut(block, call.arguments.map(textOf));
+      const scoped = !otherwise && block.locals.length > 0 ? `do\n${text}\nend` : text;
+      edits.push({ range: node.range, text: otherwise ? `${text}\nreturn ${textOf(otherwise)}` : scoped });
+      inlined.add(call.base);
     }
     for (const child of Object.values(node).flat()) if (typeof child?.type === "string") visit(child, node);
   };
   for (const node of nodes) visit(node, undefined);
   return { edits, inlined };
+}
+
+/**
+ * The call that a statement consists of, if it can be written out: `f(x)`, of a function that returns nothing; or
+ * `return f(x) or y`, of one that returns what is true, or nothing.
+ */
+function wholeCall(node, known) {
+  const isReturn = node.type === "ReturnStatement" && node.arguments.length === 1;
+  const either = isReturn && node.arguments[0].operator === "or" ? node.arguments[0] : undefined;
+  const call = node.type === "CallStatement" ? node.expression : either?.left;
+  const callee = call?.type === "CallExpression" ? known.get(call.base.name) : undefined;
+  const block = callee && !callee.inline ? callee.block : undefined;
+  if (!block || (block.returns && !either)) return undefined;
+  const names = [...walk([...call.arguments, ...(either ? [either.right] : [])])].map(({ name }) => name);
+  const isVariadic = block.parameters.at(-1) === "...";
+  const surplus = call.arguments.length - block.parameters.length;
+  const isSafe =
+    (surplus === 0 || (isVariadic && surplus > 0)) &&
+    call.arguments.every(({ type }) => SIMPLE.includes(type)) &&
+    !names.some((name) => block.locals.includes(name) || known.has(name));
+  return isSafe ? { call, block, otherwise: either?.right } : undefined;
 }
 
 function fits({ parameters, isStatement }, call, parent) {

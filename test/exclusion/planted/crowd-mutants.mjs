@@ -8,10 +8,14 @@
 /** @type {Record<string, Edit[]>} */
 export const CROWD_MUTANTS = {
   // A call that is sent again takes its permits a second time.
-  "takes-again": [{ script: "semaphore/acquire", from: "write_marker(marker, count, markerTtl)", to: "" }],
+  "takes-again": [
+    { script: "semaphore/acquire", from: "redis.call('SET', marker, count, 'PX', markerTtl)", to: "" },
+  ],
 
   // A release that is sent again gives its permits back a second time.
-  "gives-again": [{ script: "semaphore/release", from: "write_marker(marker, '1', markerTtl)", to: "" }],
+  "gives-again": [
+    { script: "semaphore/release", from: "redis.call('SET', marker, '1', 'PX', markerTtl)", to: "" },
+  ],
 
   // A call that gave up keeps the permits that the server has granted it meanwhile.
   "keeps-unwanted": [
@@ -28,7 +32,9 @@ export const CROWD_MUTANTS = {
   ],
 
   // The reply to a drain that is sent again does not count the drained permits.
-  "forgets-drain": [{ script: "semaphore/drain", from: "write_marker(marker, free, markerTtl)", to: "" }],
+  "forgets-drain": [
+    { script: "semaphore/drain", from: "redis.call('SET', marker, free, 'PX', markerTtl)", to: "" },
+  ],
 
   // If one permit is free, a call gets as many as it wants.
   "any-number": [
@@ -92,11 +98,15 @@ export const CROWD_MUTANTS = {
   "opens-early": [{ script: "latch/count-down", from: "if left > 1 then", to: "if left > 2 then" }],
 
   // A count that is sent again counts twice.
-  "counts-again": [{ script: "latch/count-down", from: "write_marker(marker, '1', markerTtl)", to: "" }],
+  "counts-again": [
+    { script: "latch/count-down", from: "redis.call('SET', marker, '1', 'PX', markerTtl)", to: "" },
+  ],
 
   // The opening sends no message.
   "silent-opening": [{ script: "latch/count-down", from: "redis.pcall(publish, channel, '0')", to: "" }],
 
   // A call that has set the count, and is sent again, is told that another one has set it.
-  "forgets-setting": [{ script: "counter/try-set", from: "write_marker(marker, '1', markerTtl)", to: "" }],
+  "forgets-setting": [
+    { script: "counter/try-set", from: "redis.call('SET', marker, '1', 'PX', markerTtl)", to: "" },
+  ],
 };

@@ -5,6 +5,11 @@
  */
 
 const CLOCK = "return time[1] * 1000 + math.floor(time[2] / 1000)";
+/** The scripts that draw a token, and in how many places. */
+const DRAWS = [
+  { script: "fenced/acquire", times: 2 },
+  { script: "fenced/pass", times: 1 },
+];
 const FAIR_SCRIPTS = ["fair/acquire", "fair/release", "fair/undo"];
 
 /** @type {Record<string, (options: { skew?: number }) => Edit[]>} */
@@ -45,8 +50,8 @@ export const MUTANTS = {
   "silent-abandon": () => [
     {
       script: "fair/undo",
-      from: "wake_next(queue, channel, publish) end\nreturn undone",
-      to: "end\nreturn undone",
+      from: "redis.pcall(publish, channel .. ':' .. head, '0') end end end\nreturn undone",
+      to: "end end end\nreturn undone",
     },
   ],
 
@@ -65,10 +70,11 @@ export const MUTANTS = {
 
   // The counter of tokens expires with the lease.
   "expiring-counter": () =>
-    ["fenced/acquire", "fenced/pass"].flatMap((script, i) => [
-      { script, from: "if token < floor then", to: "if false then" },
+    DRAWS.flatMap(({ script, times }, i) => [
+      { script, times, from: "if token < floor then", to: "if false then" },
       {
         script,
+        times,
         from: "redis.call('INCR', counter)",
         // Each script has the lease as another argument.
         to: `redis.call('INCR', counter)\nredis.call('PEXPIRE', counter, ARGV[${i + 2}])`,
@@ -77,8 +83,8 @@ export const MUTANTS = {
 
   // The counter starts from 1 if the server has lost it.
   "counter-from-one": () =>
-    ["fenced/acquire", "fenced/pass"].map((script) => ({
-      script,
+    DRAWS.map((draws) => ({
+      ...draws,
       from: "if token < floor then",
       to: "if false then",
     })),
@@ -132,7 +138,7 @@ export const MUTANTS = {
   "leases-add-up": () => [
     {
       script: "lock/reenter",
-      from: "raise_ttl(lock, lease)",
+      from: "if redis.call('PTTL', lock) < tonumber(lease) then\nredis.call('PEXPIRE', lock, lease) end",
       to: "redis.call('PEXPIRE', lock, redis.call('PTTL', lock) + lease)",
     },
   ],
@@ -173,8 +179,8 @@ export const MUTANTS = {
     },
     {
       script: "write/acquire",
-      from: "raise_ttl(writers, aliveFor)",
-      to: "raise_ttl(writers, 100 * aliveFor)",
+      from: "redis.call('PEXPIRE', writers, aliveFor)",
+      to: "redis.call('PEXPIRE', writers, 100 * aliveFor)",
     },
   ],
 };

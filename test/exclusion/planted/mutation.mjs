@@ -1,12 +1,13 @@
 /**
  * Module hooks that change the text of the built package while it is loaded: the real library with one mistake in it.
- * Each edit must match exactly once in its script, so that a change of the library cannot make a mutant harmless
+ * Each edit must match as often as it says in its script, so that a change of the library cannot make a mutant harmless
  * unnoticed.
  *
  * @typedef {object} Edit
  * @property {string} [script] the script to edit; without it, the code around all scripts
  * @property {string} from without the indentation, which the build removes
  * @property {string} to
+ * @property {number} [times] how often `from` stands there; default once
  */
 const PACKAGE = "/dist/index.js";
 
@@ -51,8 +52,8 @@ function constantOf(script) {
  * @param {string} text
  * @param {Edit} edit
  */
-function replaced(text, { script = "the code", from, to }) {
+function replaced(text, { script = "the code", from, to, times = 1 }) {
   const parts = text.split(from);
-  if (parts.length === 2) return parts.join(to);
-  throw new Error(`to mutate ${script}: found ${parts.length - 1} times, not once: ${from}`);
+  if (parts.length === times + 1) return parts.join(to);
+  throw new Error(`to mutate ${script}: found ${parts.length - 1} times, not ${times}: ${from}`);
 }

@@ -31,12 +31,12 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "permits are taken again when the call is sent again",
     kind: "semaphore",
-    plant: () => inScript(semaphoreAcquire, "write_marker(marker, count, markerTtl)", ""),
+    plant: () => inScript(semaphoreAcquire, "redis.call('SET', marker, count, 'PX', markerTtl)", ""),
   },
   {
     title: "permits are given back again when the call is sent again",
     kind: "semaphore",
-    plant: () => inScript(semaphoreRelease, "write_marker(marker, '1', markerTtl)", ""),
+    plant: () => inScript(semaphoreRelease, "redis.call('SET', marker, '1', 'PX', markerTtl)", ""),
   },
   {
     title: "a call that was given up keeps what it took",
@@ -66,7 +66,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "what was drained is forgotten when the call is sent again",
     kind: "semaphore",
-    plant: () => inScript(semaphoreDrain, "write_marker(marker, free, markerTtl)", ""),
+    plant: () => inScript(semaphoreDrain, "redis.call('SET', marker, free, 'PX', markerTtl)", ""),
   },
   {
     title: "many permits that lapse count as one",
@@ -126,7 +126,7 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "a count is counted again when it is sent again",
     kind: "latch",
-    plant: () => inScript(latchCountDown, "write_marker(marker, '1', markerTtl)", ""),
+    plant: () => inScript(latchCountDown, "redis.call('SET', marker, '1', 'PX', markerTtl)", ""),
   },
   {
     title: "the opening is announced to nobody",
@@ -136,6 +136,6 @@ export const mistakes: readonly Mistake[] = [
   {
     title: "whoever sets the count does not hear of it when the call is sent again",
     kind: "latch",
-    plant: () => inScript(counterTrySet, "write_marker(marker, '1', markerTtl)", ""),
+    plant: () => inScript(counterTrySet, "redis.call('SET', marker, '1', 'PX', markerTtl)", ""),
   },
 ];
