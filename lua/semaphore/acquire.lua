@@ -22,6 +22,8 @@ if earlier == 'over' then
 end
 local free = number_in(permits)
 if earlier then
+  -- A server counts the replicas for a WAIT by the connection's last write, and the first run was on another connection.
+  redis.call('PEXPIRE', marker, markerTtl)
   return {1, math.max(0, free)}
 end
 if free < tonumber(count) then

@@ -14,8 +14,13 @@ local permits, marker = KEYS[1], KEYS[2]
 local markerTtl = ARGV[1]
 
 local earlier = redis.call('GET', marker)
+if earlier == 'over' then
+  return '0'
+end
 if earlier then
-  return earlier == 'over' and '0' or earlier
+  -- A server counts the replicas for a WAIT by the connection's last write, and the first run was on another connection.
+  redis.call('PEXPIRE', marker, markerTtl)
+  return earlier
 end
 -- The number as Redis has it, because Lua's numbers are not exact so far.
 local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'

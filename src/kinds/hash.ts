@@ -119,7 +119,7 @@ export class HashBackend implements Backend {
     const call = this.reentering(wireId, callTombstone(this.key, callId), count, lease);
     call.within = within;
     const { runner, replicas } = this.env;
-    if (replicas) return replicas.call(this.key, call, word, (reply) => reply === DONE);
+    if (replicas) return replicas.call(this.key, call, word, (reply) => reply === DONE, callId);
     return runner.call(call, word, takenByOthers);
   }
 

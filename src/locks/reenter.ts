@@ -3,7 +3,7 @@ import { instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
 import type { Attempt } from "../engine/acquisition.js";
 import { type Backend, DONE, OVER, SIDE_GONE } from "./backend.js";
-import { type Answer, awhile, once } from "./commands.js";
+import { type Answer, awhile, inOrder, once } from "./commands.js";
 import { countOn, restOf } from "./holds.js";
 import { loseAll, whyNotHeld } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
@@ -29,7 +29,12 @@ export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Pro
   const { env } = own.table;
   const { number, token, wireId } = own.firstHold as Grant;
   const callId = env.callId(wireId);
-  const undo = () => quietly(backend.undo(wireId, callId, () => restOf(own, backend)));
+  const sendUndo = () => quietly(backend.undo(wireId, callId, () => restOf(own, backend)));
+  const undo = () => {
+    // The connection for grants may keep the try for longer than the tombstone of this undo lives.
+    env.replicas?.end(callId, () => env.settle(inOrder(own, sendUndo)));
+    return sendUndo();
+  };
   const sent = call.since ?? instant(env.clock);
   try {
     const send = (left: number) =>

@@ -26,11 +26,11 @@ export interface ReplicasOptions {
 /** The request of one call, however often its script is sent. */
 interface Request {
   readonly script: EvalArguments;
-  /** Of an outermost call. */
-  readonly wireId: string | undefined;
+  /** Names the call, if {@link Replicas.end} may end it. */
+  readonly id: string | undefined;
   /** Parts that are open: the call itself, and its commands without an answer. */
   open: number;
-  /** Set once the wire id is over: gives back a grant that comes all the same. */
+  /** Set once the call is over: gives back a grant that comes all the same. */
   undo: (() => void) | undefined;
 }
 
@@ -52,7 +52,7 @@ export class Replicas {
   readonly #sender: Sender;
   /** The grants of the next batch, by server; there while a batch is under way to that server. */
   readonly #next = new Map<string, Grant[]>();
-  /** Open requests, by wire id. */
+  /** Open requests, by the ids of their calls. */
   readonly #requests = new Map<string, Set<Request>>();
   readonly #stopListening: readonly (() => void)[];
 
@@ -78,7 +78,7 @@ export class Replicas {
 
   /**
    * Runs a script that grants the lock `key`; `granted` says whether the value read from its reply is a grant.
-   * `wireId`: of an outermost call; {@link end} ends it.
+   * `id`: the call's, by which {@link end} ends it.
    * @throws REPLICAS if the lock was granted but too few replicas acknowledged: the caller undoes the grant
    */
   async call<T>(
@@ -86,12 +86,12 @@ export class Replicas {
     call: AnyScriptCall,
     read: Reader<T>,
     granted: (value: T) => boolean,
-    wireId?: string,
+    id?: string,
   ): Promise<T> {
     const { runner, required, timeout } = this.#options;
     const { lockName, script, keys, args } = call;
     const prepared = this.#sender.prepare(script, keys, args);
-    const request: Request = { script: prepared, wireId, open: 0, undo: undefined };
+    const request: Request = { script: prepared, id, open: 0, undo: undefined };
     const send = () => {
       const sent = this.#enqueue(key, request);
       const handled = sent.then(({ reply }) => {
@@ -113,9 +113,9 @@ export class Replicas {
     return value;
   }
 
-  /** This wire id is over: grants that are not sent yet are dropped, and a grant that comes all the same is undone. */
-  end(wireId: string, undo: () => void): void {
-    for (const request of this.#requests.get(wireId) ?? []) request.undo = undo;
+  /** The call is over: grants that are not sent yet are dropped, and a grant that comes all the same is undone. */
+  end(id: string, undo: () => void): void {
+    for (const request of this.#requests.get(id) ?? []) request.undo = undo;
   }
 
   close(): void {
@@ -125,14 +125,14 @@ export class Replicas {
 
   /** A part of the request is open until `work` has settled. */
   #open(request: Request, work: Promise<unknown>): void {
-    const { wireId } = request;
-    if (wireId === undefined) return void quietly(work);
-    const requests = this.#requests.get(wireId) ?? new Set();
-    this.#requests.set(wireId, requests.add(request));
+    const { id } = request;
+    if (id === undefined) return void quietly(work);
+    const requests = this.#requests.get(id) ?? new Set();
+    this.#requests.set(id, requests.add(request));
     request.open++;
     void quietly(work).then(() => {
       if (--request.open === 0) requests.delete(request);
-      if (requests.size === 0) this.#requests.delete(wireId);
+      if (requests.size === 0) this.#requests.delete(id);
     });
   }
 

@@ -177,8 +177,11 @@ export class CommandRunner implements CommandHost {
     });
   }
 
-  /** The error of a call that got no usable answer. Its default cause is the trouble of the connection. */
-  unavailable(lockName: string, cause: Error = this.#trouble.cause): RedisUnavailableError {
+  /** The error of a call that got no usable answer. Its default cause is the trouble of the connection, or of the server. */
+  unavailable(
+    lockName: string,
+    cause: Error = this.#trouble.cause(this.servers.refusal),
+  ): RedisUnavailableError {
     return new RedisUnavailableError(lockName, cause);
   }
 

@@ -51,7 +51,8 @@ export function scrubbed(error: unknown): Error {
   return clean;
 }
 
-function isReply(error: unknown): error is Error {
+/** True if it is what the server said. */
+export function isReply(error: unknown): error is Error {
   return error instanceof Error && error.name === "ReplyError";
 }
 

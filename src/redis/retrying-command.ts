@@ -10,7 +10,7 @@ import type { Timed } from "../base/shared-timeout.js";
 import type { KeyValues } from "../scripts/script.js";
 import type { AnyScriptCall, PlainCommand, Reader } from "./call.js";
 import type { Connection } from "./connection.js";
-import { finalError, forbidsKey, isMissingScript, isTimedOut, scrubbed } from "./failures.js";
+import { finalError, forbidsKey, isMissingScript, isReply, isTimedOut, scrubbed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
 import type { Sender } from "./sender.js";
 import type { ServerHealth } from "./server-health.js";
@@ -195,6 +195,7 @@ export class RetryingCommand<T> implements AnyCommand {
     this.#failures ??= { cause: scrubbed(error), pause: FIRST_PAUSE, cancelPause: undefined };
     const failures = this.#failures;
     failures.cause = scrubbed(error);
+    if (this.#health && isReply(error)) this.#health.refusal = failures.cause;
     if (this.#givenUp) return this.#refused(this.#host.unavailable(lockName, failures.cause));
     failures.cancelPause = this.#host.clock.after(failures.pause, () => this.send());
     // A command that ioredis timed out is still on the connection, where fast retries would pile up.

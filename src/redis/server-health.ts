@@ -13,6 +13,8 @@ export class ServerHealth {
   #silentSince = 0;
   /** The last call was given up without an answer. */
   #gaveUp = false;
+  /** Why the server refused a command, if it has given no usable answer since. */
+  refusal: Error | undefined;
   readonly #onAnswer = new Set<() => void>();
 
   /** `commandTimeout`: milliseconds. */
@@ -53,6 +55,7 @@ export class ServerHealth {
   /** The server has given an answer that can be used. */
   answered(): void {
     this.#gaveUp = false;
+    this.refusal = undefined;
     this.#silentSince = this.#clock.mono();
     if (this.#onAnswer.size === 0) return;
     const callbacks = [...this.#onAnswer];

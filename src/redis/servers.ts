@@ -31,6 +31,12 @@ export class Servers {
     return !this.connected || (owing.length > 0 && owing.every(({ away }) => away));
   }
 
+  /** What a server that owes an answer said instead. */
+  get refusal(): Error | undefined {
+    for (const { owesAnswer, refusal } of this.#servers.values()) if (owesAnswer && refusal) return refusal;
+    return undefined;
+  }
+
   /** True while the server of this key does not answer: not connected, or silent for a tenth of `commandTimeout`. */
   isAway(key: string): boolean {
     return !this.connected || this.healthOf(key).away;

@@ -25,9 +25,10 @@ export class Trouble {
     ];
   }
 
-  /** Why a call got no answer. */
-  get cause(): Error {
-    if (this.#last) return this.#last;
+  /** Why a call got no usable answer. `refusal`: what the server said to the last one, if it said something. */
+  cause(refusal: Error | undefined): Error {
+    const known = this.#last ?? refusal;
+    if (known) return known;
     const { status } = this.#connection;
     return new Error(
       status === "ready" ? `${this.#where} gave no answer` : `no connection to ${this.#where} (${status})`,

@@ -1461,6 +1461,7 @@ return {2, 0} end
 ${sharedCountsNumberIn}
 local free = number_in(permits)
 if earlier then
+redis.call('PEXPIRE', marker, markerTtl)
 return {1, math.max(0, free)} end
 if free < tonumber(count) then
 return {0, 0} end
@@ -1480,8 +1481,11 @@ export const semaphoreDrain: ScriptOf<typeof semaphoreDrainHeader> = defineScrip
   `local permits, marker = KEYS[1], KEYS[2]
 local markerTtl = ARGV[1]
 local earlier = redis.call('GET', marker)
+if earlier == 'over' then
+return '0' end
 if earlier then
-return earlier == 'over' and '0' or earlier end
+redis.call('PEXPIRE', marker, markerTtl)
+return earlier end
 ${sharedCountsNumberIn}
 local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'
 if free ~= '0' then

@@ -77,10 +77,11 @@ export class SharedNumber {
   }
 
   /**
-   * Tries once to take something, for at most `within` milliseconds. @throws REPLICAS if too few replicas have the
-   * grant
+   * Tries once to take something, for at most `within` milliseconds. `id`: the call's, by which {@link undo} ends it.
+   * @throws REPLICAS if too few replicas have the grant
    */
   take<K extends KeyValues, A extends ArgumentValues, T>(
+    id: string,
     step: Step<K, A>,
     within: number,
     read: Reader<T>,
@@ -88,7 +89,7 @@ export class SharedNumber {
   ): Promise<T> {
     const { runner, replicas } = this.env;
     const call = { within, ...this.#call(step) };
-    return replicas ? replicas.call(this.key, call, read, granted) : runner.call(call, read);
+    return replicas ? replicas.call(this.key, call, read, granted, id) : runner.call(call, read);
   }
 
   /** Runs a step until Redis has answered; `onSilence` is called each time that Redis gave no answer. */
@@ -104,12 +105,14 @@ export class SharedNumber {
     id: string,
     stepOf: (id: string) => Step<K, A>,
   ): Promise<unknown> {
-    const { key, kind } = this;
+    const { env, key, kind } = this;
     const undo = ([first = ""]: readonly string[]) => {
       const step = stepOf(first);
       return this.callUntilAnswered(() => step, noop);
     };
-    return this.env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
+    const undone = () => env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
+    env.replicas?.end(id, () => env.settle(undone()));
+    return undone();
   }
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */

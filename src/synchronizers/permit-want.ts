@@ -54,7 +54,7 @@ export class TakePermit implements Want<Permit> {
       return { granted: true, value: { id, sent }, lease, remaining: free };
     };
     const step = { script: permitsAcquire, keys, args };
-    const attempt = await number.take(step, within, read, ({ granted }) => granted);
+    const attempt = await number.take(id, step, within, read, ({ granted }) => granted);
     if (attempt.granted && untilDeadline(this.#lease, settings.drift, elapsedSince(clock, sent)) === 0) {
       throw new LockLostError(number.name, "expired", clock.wall());
     }

@@ -25,7 +25,7 @@ export class Take implements Want<number> {
       return { granted: true, value: this.permits, lease: Number.POSITIVE_INFINITY, remaining: free };
     };
     const step = { script: semaphoreAcquire, keys, args };
-    return this.#number.take(step, within, read, ({ granted }) => granted);
+    return this.#number.take(this.#marker, step, within, read, ({ granted }) => granted);
   }
 
   undo(): Promise<unknown> {
@@ -50,7 +50,7 @@ export class Drain implements Want<number> {
     const step = { script: semaphoreDrain, keys, args: { markerTtl: MARKER_TTL } };
     const read = (reply: unknown): Attempt<number> => ({ granted: true, value: Number(reply), lease: 1 });
     const some = (attempt: Attempt<number>) => attempt.granted && attempt.value > 0;
-    return this.#number.take(step, within, read, some);
+    return this.#number.take(this.#marker, step, within, read, some);
   }
 
   undo(): Promise<unknown> {

@@ -95,6 +95,32 @@ test("a signal ends it while it asks", async () => {
 });
 
 test.each([
+  ["the terminal", ""],
+  ["a pipe", "true | "],
+])("a command whose input is %s gets Ctrl-C once", async (_, before) => {
+  const counting = `let times = 0;
+    process.on("SIGINT", () => console.log("heard " + ++times)).on("SIGTERM", () => process.exit(times));
+    setInterval(() => {}, 1_000);
+    console.log("runs below " + process.ppid);`;
+  const words = [process.execPath, PROGRAM, "run", "typed", "--", process.execPath, "-e", counting];
+  const command = `${before}${words.map((word) => `'${word}'`).join(" ")}`;
+  const running = promisify(execFile)("script", ["-qec", command, "/dev/null"], {
+    env: { ...process.env, TERM: "xterm", HOLDFAST_URL: site.server.url },
+  });
+  let shown = "";
+  running.child.stdout?.on("data", (part: string) => {
+    shown += part;
+  });
+  const ended = running.catch(() => undefined);
+  await until("it runs", () => /runs below \d+/.test(shown));
+  running.child.stdin?.write("\u0003");
+  await until("it has heard", () => shown.includes("heard"));
+  process.kill(Number(/below (\d+)/.exec(shown)?.[1]), "SIGTERM");
+  await ended;
+  expect(shown).not.toContain("heard 2");
+});
+
+test.each([
   [["ls"], "array"],
   [["waiters"], "array"],
   [["deadlocks"], "array"],

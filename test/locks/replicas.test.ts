@@ -4,7 +4,7 @@ import type { MemoryConnection } from "../../src/entries/testing/memory-connecti
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, Lock } from "../../src/index.js";
 import { byName, KINDS } from "../contract/kinds.js";
-import { failure, type KindScene, NAME, sceneOf, testIn, watch } from "./scene.js";
+import { failure, type KindScene, NAME, type Scene, scene, sceneOf, testIn, watch } from "./scene.js";
 
 interface Place extends KindScene {
   /** The connection that the client uses for grants only. */
@@ -369,6 +369,23 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.hash()).toEqual({});
   });
 
+  test("a nested grant that its connection kept for longer than tombstones live is undone alone", async (place) => {
+    const { a, lock, advance, settle, grants, server } = place;
+    const outer = await lock.lock();
+    a.keep("requests", grants);
+    const call = watch(lock.lock({ owner: outer, lease: 600_000 }));
+    await advance(30_000);
+    expect(call.outcome).toBe("UNAVAILABLE");
+    await a.letGo();
+    await settle();
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 1));
+    expect(server.ttl()).toBeLessThanOrEqual(30_000);
+    const nested = await lock.lock({ owner: outer });
+    expect(server.hash()).toEqual(kind.fields(outer.ownerId, 2));
+    await nested.unlock();
+    await outer.unlock();
+  });
+
   test("a call that waits on after a try without an answer has what that try gets late", async (place) => {
     const { a, lock, rival, advance, grants, server } = place;
     const theirs = await rival.lock({ lease: 600_000 });
@@ -393,5 +410,35 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.took()).toEqual([expect.stringMatching(/undo$/)]);
     await a.letGo();
     expect(server.hash()).toEqual({});
+  });
+});
+
+describe("permits", () => {
+  const test = testIn((): Scene & { readonly grants: MemoryConnection } => {
+    const place = scene({ replicas: 2, replicasTimeout: 500, commandTimeout: 1_000 });
+    place.server.instead = ({ name }) => (name === "WAIT" ? 2 : undefined);
+    const [, grants] = place.a.connections as [MemoryConnection, MemoryConnection];
+    return { ...place, grants };
+  });
+
+  test("what the connection for grants kept for longer than markers live takes none for good", async (place) => {
+    const { a, advance, grants, server } = place;
+    const plain = a.client.getSemaphore("plain");
+    const leased = a.client.getPermitExpirableSemaphore("leased");
+    await plain.trySetPermits(3);
+    await leased.trySetPermits(3);
+    a.keep("requests", grants);
+    const started: Promise<unknown>[] = [
+      plain.tryAcquire(2),
+      plain.drainPermits(),
+      leased.tryAcquire(0, 3_600_000),
+    ];
+    const calls = started.map((call) => watch(call));
+    await advance(90_000);
+    expect(calls.map(({ outcome }) => outcome)).toEqual(Array(3).fill("UNAVAILABLE"));
+    await a.letGo();
+    await advance(1_000);
+    expect([await plain.availablePermits(), await leased.availablePermits()]).toEqual([3, 3]);
+    for (const name of ["plain", "leased"]) server.delete(name);
   });
 });

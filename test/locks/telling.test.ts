@@ -1,6 +1,7 @@
 /** What a client reports of its holds: events, figures, long holds, node:diagnostics_channel. In virtual time. */
 import { channel, tracingChannel } from "node:diagnostics_channel";
 import { describe, expect, test } from "vitest";
+import { ReplyError } from "../../src/entries/testing/reply.js";
 import { byName, KINDS } from "../contract/kinds.js";
 import { failure, type KindScene, NAME, scene, sceneOf, testIn, watch } from "./scene.js";
 
@@ -242,4 +243,38 @@ test("a renewal that fails for many is told of each, by a cause that names no ot
     expect(cause).toMatchObject({ code: "UNAVAILABLE", lockName: "" });
     expect((cause as Error).message).toMatch(/^no usable answer from Redis in time: /);
   }
+});
+
+test("what the server said when it refused a call is the cause of its UNAVAILABLE, until the server answers", async () => {
+  const { a, b, server } = scene({ commandTimeout: 1_000 });
+  const refused = "NOREPLICAS Not enough good replicas to write.";
+  const lock = a.client.getLock(NAME);
+  const permits = a.client.getSemaphore("permits");
+  await permits.trySetPermits(3);
+  const hold = await lock.lock();
+  server.instead = ({ name }) => {
+    if (name.includes("/")) throw new ReplyError(refused);
+    return undefined;
+  };
+  const other = a.client.getLock("other");
+  const started: Promise<unknown>[] = [
+    hold.unlock(),
+    other.lock(),
+    other.lock({ wait: 300 }),
+    permits.release(),
+    permits.tryAcquire(1, 300),
+    a.client.getCountDownLatch("latch").trySetCount(2),
+  ];
+  const calls = started.map((call) => watch(call));
+  await server.advance(1_000);
+  for (const { error } of calls)
+    expect(error).toMatchObject({ code: "UNAVAILABLE", cause: { message: refused } });
+  server.instead = () => undefined;
+  await server.advance(1_000);
+  a.keep("requests");
+  const silent = watch(other.lock({ wait: 300 }));
+  await server.advance(300);
+  expect(silent.error).toMatchObject({ cause: { message: expect.stringMatching(/gave no answer$/) } });
+  await a.letGo();
+  expect(await b.client.getSemaphore("permits").availablePermits()).toBe(4);
 });

@@ -55,9 +55,10 @@ scriptTable(bench, semaphoreAcquire, {
     ),
     "0: a semaphore that is missing stays so": { args: { count: 1 }, reply: [0, 0] },
     "2: a call that is over gets nothing": { given: free(5, text("over", 20_000)), reply: [2, 0] },
-    "granted before, it is granted still, whatever is free by now": {
+    "granted before, it is granted still, whatever is free by now, and writes again": {
       given: free(-3, text("2", 20_000)),
       reply: [1, 0],
+      after: free(-3, marked(2)),
     },
     "a TTL is kept": {
       given: { [NUMBER]: number(5, 30_000) },
@@ -113,9 +114,10 @@ scriptTable(bench, semaphoreDrain, {
         after: free(0, marked(permits)),
       }),
     ),
-    "each run says what the first has taken, and leaves what is new": {
+    "each run says what the first has taken, leaves what is new, and writes again": {
       given: free(3, text("5", 20_000)),
       reply: "5",
+      after: free(3, marked(5)),
     },
     ...each("0: nothing can be taken of %s, so decrby is not needed", { 0: 0, "-2": -2 }, (permits) => ({
       given: free(permits),

@@ -105,7 +105,7 @@ async function carryOut(
   }
   // A terminal sends Ctrl-C to the child itself, so it is not sent a second time.
   const passOn = (name: NodeJS.Signals) => {
-    if (!(name === "SIGINT" && terminal.streams.stdin.isTTY)) child.kill(name);
+    if (!(name === "SIGINT" && terminal.isAttended)) child.kill(name);
   };
   const endSignals = signals.take(passOn);
   let killing: ReturnType<typeof setTimeout> | undefined;

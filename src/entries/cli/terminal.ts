@@ -24,6 +24,12 @@ export class Terminal {
     this.#hasColours = streams.stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb";
   }
 
+  /** Whether a person is there, though not all streams need lead to them. */
+  get isAttended(): boolean {
+    const { stdin, stdout, stderr } = this.streams;
+    return [stdin, stdout, stderr].some(({ isTTY }) => isTTY === true);
+  }
+
   /** Writes a line for people. */
   say(line = "", ...styles: readonly Style[]): void {
     if (!this.isJson) this.streams.stdout.write(`${this.#paint(plain(line), styles)}\n`);
