@@ -201,12 +201,13 @@ describe.each(PASSED.map((kind) => [kind.name, kind] as const))("%s: a crowd in 
     const lock = kind.make(scene.client(1), scene.name);
     const end = performance.now() + POLLING;
     let taken = 0;
-    while (taken < 2 && performance.now() < end) {
+    // Two early tries may be lucky: the crowd has to have had a run of its own, too.
+    while ((taken < 2 || crowd.grants <= RUN) && performance.now() < end) {
       const hold = await lock.tryLock();
       if (hold) taken++;
       await hold?.unlock();
     }
-    expect(taken).toBe(2);
+    expect(taken).toBeGreaterThanOrEqual(2);
     expect(crowd.grants).toBeGreaterThan(RUN);
   });
 });
