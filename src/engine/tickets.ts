@@ -4,8 +4,13 @@
 import type { List } from "../base/list.js";
 import type { Acquisition } from "./acquisition.js";
 
-/** After so many times `refreshEvery` without a refresh the tickets may have lapsed: the kinds ask for six. */
-const LAPSING = 5;
+/** A ticket lasts as long as so many refreshes take: one less may go missing. */
+export const REFRESHES = 6;
+
+/** Milliseconds between two refreshes. */
+export function refreshEvery(pollCap: number): number {
+  return pollCap / 2;
+}
 
 export class Tickets {
   /** Milliseconds. */
@@ -27,8 +32,8 @@ export class Tickets {
     if (silence < this.#refreshEvery) return [];
     this.#refreshedAt = now;
     const others = waiters.all().filter((waiter) => waiter !== first);
-    // The process stood still. A try that is granted does not tell who has lost its ticket, so each waiter looks itself.
-    if (silence >= LAPSING * this.#refreshEvery) for (const other of others) other.hint();
+    // The process stood still, and the tickets may have lapsed. A try that is granted does not tell who has lost its ticket, so each waiter looks itself.
+    if (silence >= (REFRESHES - 1) * this.#refreshEvery) for (const other of others) other.hint();
     return others.flatMap(({ ticket }) => ticket ?? []);
   }
 }

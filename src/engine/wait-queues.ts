@@ -7,6 +7,7 @@ import { SharedTimeout } from "../base/shared-timeout.js";
 import type { Acquisition } from "./acquisition.js";
 import { SHORTEST_TURN } from "./handoff-policy.js";
 import type { EndCall } from "./listening.js";
+import { refreshEvery } from "./tickets.js";
 import { WaitQueue } from "./wait-queue.js";
 
 export interface WaitQueuesOptions {
@@ -95,7 +96,7 @@ export class WaitQueues {
     const { clock, pollCap, end } = this.#options;
     const idle = (queue: WaitQueue) => this.#forgetIfIdle(queue);
     const queue = new WaitQueue(
-      { name, clock, refreshEvery: pollCap / 2, kept: this.#kept, idle, end },
+      { name, clock, refreshEvery: refreshEvery(pollCap), kept: this.#kept, idle, end },
       traits.advertised,
     );
     this.#queues.set(name, queue);
