@@ -36,9 +36,17 @@ class LongestFirst extends BaseSequencer {
       const at = LONG_ONES.findIndex((file) => moduleId.endsWith(file));
       return at < 0 ? LONG_ONES.length : at;
     };
-    return sorted.sort((a, b) => rank(a) - rank(b));
+    // A process goes on with the next file only if that is of the same project.
+    const project = (file: TestSpecification) => file.project.name;
+    return sorted.sort((a, b) => rank(a) - rank(b) || project(a).localeCompare(project(b)));
   }
 }
+
+/**
+ * Many files in one process, one after the other: a process takes a second to load Vitest and the library, which is as
+ * long as most of these files take for their tests.
+ */
+const SHARED = "contract|engine|faults|groups|kinds|locks|synchronizers|watchdog";
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"];
@@ -75,8 +83,8 @@ const MIXED_CROWD = ["test/interop/crowd/soak.test.ts"];
 
 /** The oldest Redis that is supported, where `tools/redis-floor.mjs` has put it. */
 const FLOOR = fileURLToPath(new URL("node_modules/.cache/holdfast-redis-6.2/redis-server", import.meta.url));
-/** Run once more, on the oldest server and by the user who has the least rights. */
-const CONTRACT = ["test/contract/**/*.test.ts"];
+/** Run once more, on the oldest server and by the user who has the least rights, but for what no server has a part in. */
+const CONTRACT = ["test/contract/!(bad-input*|client-process|texts).test.ts"];
 const FLOOR_ABSENT = ["test/floor/absent.test.ts"];
 
 /** For what does much: it only bounds, too. */
@@ -98,7 +106,17 @@ const config: ViteUserConfig = {
         extends: true,
         test: {
           name: "promises",
-          include: ["test/**/*.test.ts"],
+          include: [`test/(${SHARED})/**/*.test.ts`],
+          exclude: CROWDS,
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "promises-alone",
+          include: [`test/!(${SHARED})/**/*.test.ts`],
           exclude: [...DELIVERY, ...TOPOLOGIES, ...CROWDS, ...RANDOM, ...PEERS, ...INTEROP, ...FLOOR_ABSENT],
           sequence: { groupOrder: 0 },
         },
@@ -111,6 +129,7 @@ const config: ViteUserConfig = {
         extends: true,
         test: {
           name: "least",
+          isolate: false,
           include: existsSync(FLOOR) ? CONTRACT : [...CONTRACT, ...FLOOR_ABSENT],
           env: {
             HOLDFAST_TEST_USER: "least",

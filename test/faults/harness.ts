@@ -303,9 +303,11 @@ export function manyAtOnce(): void {
 /** Fails the file if a promise rejects without a handler. */
 export function failOnUnhandledRejections(): void {
   const seen: unknown[] = [];
-  process.on("unhandledRejection", (reason) => seen.push(reason));
+  const onRejection = (reason: unknown) => void seen.push(reason);
+  process.on("unhandledRejection", onRejection);
   afterAll(async () => {
     await turn();
+    process.off("unhandledRejection", onRejection);
     expect(seen).toEqual([]);
   });
 }

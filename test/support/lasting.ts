@@ -23,7 +23,7 @@ export function forTest<T extends Opened>(opened: T): T {
   return opened;
 }
 
-/** The warnings of this process from here on. Each test file has its own process, so these are its own warnings. */
+/** The warnings of this process from here on. No other test file runs in it at the same time. */
 export function recordWarnings(): (Error & { code?: string })[] {
   const warnings: Error[] = [];
   process.on("warning", (warning) => warnings.push(warning));
