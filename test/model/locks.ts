@@ -12,13 +12,11 @@ const USUAL = [
   "null",
   "aborted",
   "WAIT_TIMEOUT",
-  "CLIENT_CLOSED",
   "NOT_OWNER",
   "LOCK_LOST",
   "renewed",
   "lost, expired",
   "lost, forced",
-  "lost, closed",
 ];
 
 export async function checkableLocks(): Promise<Checkable[]> {
@@ -26,6 +24,7 @@ export async function checkableLocks(): Promise<Checkable[]> {
   return kinds.map((kind) => ({
     name: kind.name,
     usual: kind.rules.sides.length > 1 ? [...USUAL, "UPGRADE_REFUSED"] : USUAL,
+    seldom: ["CLIENT_CLOSED", "lost, closed"],
     check: ({ db, ...options }) => checkKind({ kind, connect: () => server.connect({ db }), ...options }),
   }));
 }

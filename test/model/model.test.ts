@@ -2,4 +2,4 @@
 import { checkableLocks } from "./locks.js";
 import { playHistories } from "./suites.js";
 
-playHistories("model.test.ts", 410, await checkableLocks());
+playHistories("model.test.ts", 200, await checkableLocks());

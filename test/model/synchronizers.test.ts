@@ -5,4 +5,4 @@
 import { playHistories } from "./suites.js";
 import { checkableSynchronizers } from "./synchronizers/kinds.js";
 
-playHistories("synchronizers.test.ts", 250, await checkableSynchronizers());
+playHistories("synchronizers.test.ts", 150, await checkableSynchronizers());
