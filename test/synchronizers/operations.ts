@@ -145,6 +145,20 @@ export const operations: Readonly<Record<string, Operation>> = {
   "latch countDown, the last": { call: (site) => site.latch().countDown(), heard: ["0"], value: ["1", null] },
 };
 
+const EACH_SORT = [
+  "semaphore trySetPermits",
+  "semaphore acquire",
+  "semaphore release",
+  "permits acquire",
+  "permits release",
+  "latch countDown",
+];
+
+export type Named = readonly [name: string, operation: Operation];
+
+/** Whether a call stands for its sort, where a test is about the connection and not about the call's script. */
+export const isOfEachSort = ([name]: Named): boolean => EACH_SORT.includes(name);
+
 /** Prepares the state before the operation; returns the id of the permit in use, if there is one. */
 export async function prepare(
   site: Site,
