@@ -39,7 +39,7 @@ async function stuck(bed: Bed, operation: ScriptName): Promise<HeldRequest> {
   return ghost;
 }
 
-describe.concurrent.each(byTopology)("%s, %s: a late acquire", (_kind, topology, kind) => {
+describe.concurrent.each(byTopology())("%s, %s: a late acquire", (_kind, topology, kind) => {
   test("that arrives after its call was given up and undone gets nothing", async () => {
     await using bed = await stage.bed({ kind, topology });
     const call = watch(bed.lock.tryLock(200));
@@ -130,7 +130,7 @@ describe.concurrent.each(byTopology)("%s, %s: a late acquire", (_kind, topology,
   });
 });
 
-describe.concurrent.each(byTopology)("%s, %s: a late nested acquire", (_kind, topology, kind) => {
+describe.concurrent.each(byTopology())("%s, %s: a late nested acquire", (_kind, topology, kind) => {
   test("that was sent again and granted counts once, also after it was given back", async () => {
     await using bed = await stage.bed({ kind, topology });
     await bed.client.scope(async () => {
@@ -199,7 +199,7 @@ describe.concurrent.each(byTopology)("%s, %s: a late nested acquire", (_kind, to
   });
 });
 
-describe.concurrent.each(byTopology)(
+describe.concurrent.each(byTopology())(
   "%s, %s: a late release, extend, renewal or clean-up",
   (_kind, topology, kind) => {
     test("partial release: takes nothing from a hold that was nested since", async () => {

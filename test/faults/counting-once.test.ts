@@ -1,11 +1,11 @@
 /** Every operation counts once, also if its command never arrives, or is executed and its reply is lost. */
 import { describe, expect, test } from "vitest";
 import { nextEvent } from "../contract/helpers.js";
-import { KINDS, PLAIN } from "../contract/kinds.js";
+import { KINDS, type Kind, PLAIN } from "../contract/kinds.js";
 import { type Fault, type Matcher, STEADY } from "../support/index.js";
 import { type Bed, manyAtOnce, type ScriptName, script, useStage } from "./harness.js";
 import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft, ttlOf } from "./remains.js";
-import { EVERYWHERE } from "./ways.js";
+import { everyWay } from "./ways.js";
 
 manyAtOnce();
 const stage = await useStage("standalone", "cluster");
@@ -102,19 +102,12 @@ const operations: Record<string, (bed: Bed, strike: Strike) => Promise<void>> = 
   },
 };
 
-/** The connection is the same for all kinds, so two rows are enough for the scripts of the other kinds. */
-const somewhere: typeof EVERYWHERE = [
-  ["standalone", 6],
-  ["cluster", 5],
-];
-const table = KINDS.flatMap((kind) =>
-  (kind === PLAIN ? EVERYWHERE : somewhere).map(
-    ([topology, version]) => [kind.name, topology, version, kind] as const,
-  ),
-);
+/** A third run of a script is nothing new to it, but to the connection, which is the same for all kinds. */
+const armsOf = (kind: Kind) =>
+  Object.entries(arm).filter(([what]) => kind === PLAIN || !what.endsWith("twice"));
 
-describe.concurrent.each(table)("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
-  describe.each(Object.entries(arm))("when %s", (_, armed) => {
+describe.concurrent.each(everyWay(KINDS))("%s, %s, ioredis %i", (_kind, topology, version, kind) => {
+  describe.each(armsOf(kind))("when %s", (_, armed) => {
     test.each(Object.entries(operations))("%s counts once", async (_name, operate) => {
       const client = { watchdogTimeout: STEADY };
       await using bed = await stage.bed({ kind, topology, version, client });

@@ -7,7 +7,7 @@ import { until } from "../support/index.js";
 import { atLast, type Bed, failsSoon, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
 import { expectHolder, type Line, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectNothingLeft, expectNothingLeftSoon, ttlOf, untilFree, untilMarked } from "./remains.js";
-import { onBoth } from "./ways.js";
+import { byTopology } from "./ways.js";
 
 /** A delay that ends only by `restore`. */
 const FOREVER = 60_000;
@@ -16,7 +16,7 @@ const IMPATIENT = { commandTimeout: 3_000, pollCap: 5_000 };
 manyAtOnce();
 const stage = await useStage("standalone", "cluster");
 
-/** Where the command is at the moment when the successor's call ends. */
+/** Where the command is meanwhile. */
 const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>>> = {
   "has not reached Redis": async (bed) => {
     bed.proxy.stall();
@@ -36,46 +36,10 @@ const places: Record<string, (bed: Bed) => Promise<(line: Line) => Promise<void>
   },
 };
 
-/** How the successor's call ends. */
-const ends: Record<string, (bed: Bed, line: Line) => Promise<unknown>> = {
-  "is aborted": async (_bed, { controller, successor }) => {
-    controller.abort("enough");
-    await until("the call is over", () => successor.state === "rejected");
-    return successor.error;
-  },
-  "runs out of time": async (_bed, { successor }) => {
-    await until("the call is over", () => successor.state === "rejected");
-    return (successor.error as { code?: string }).code;
-  },
-};
-
-describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
+describe.concurrent.each(byTopology(PASSED))("%s, %s", (_kind, topology, kind) => {
   beforeEach((context) => needCounted(topology, context));
 
   describe.each(Object.entries(places))("while the command %s", (_place, stop) => {
-    test.each(Object.entries(ends))(
-      "the successor %s: nothing is left of it, and the next one gets the lock",
-      async (_end, end) => {
-        // No polls: a try of the successor that is on its way at the unlock would have to be answered first.
-        await using bed = await stage.bed({ kind, topology, client: { pollCap: NEVER } });
-        const timed = end === ends["runs out of time"];
-        const line = await lineUp(bed, { lease: 40_000, ...(timed ? { wait: 5_000 } : {}) });
-        const arrived = await stop(bed);
-        const unlocked = watch(line.giver.unlock());
-        await arrived(line);
-        // A call that waits while Redis does not answer cannot know whether the lock is contended.
-        expect(["enough", "UNAVAILABLE", "WAIT_TIMEOUT"]).toContain(await end(bed, line));
-        expect([unlocked.state, line.next.state]).toEqual(["pending", "pending"]);
-        bed.proxy.restore();
-        await soon(unlocked);
-        const last = await soon(line.next);
-        await expectHolder(bed, last);
-        await last.unlock();
-        await expectNothingLeftSoon(bed);
-        expect(bed.troubles).toEqual([]);
-      },
-    );
-
     test("the client is closed: nothing is left on the server", async () => {
       await using bed = await stage.bed({ kind, topology });
       const line = await lineUp(bed, { lease: 40_000 });
@@ -111,24 +75,6 @@ describe.concurrent.each(onBoth(PASSED))("%s, %s", (_kind, topology, kind) => {
       expect(hold.remaining).toBeLessThanOrEqual(ttl);
       await atLast(() => hold.unlock());
       const last = await soon(next);
-      await atLast(() => last.unlock());
-      await expectNothingLeftSoon(bed);
-      expect(bed.troubles).toEqual([]);
-    });
-
-    test("no answer comes in time, and the successor ends then: nothing is left of it", async () => {
-      await using bed = await stage.bed({ kind, topology, client: IMPATIENT });
-      const line = await lineUp(bed, { lease: 40_000 });
-      const arrived = await stop(bed);
-      const unlocked = watch(line.giver.unlock());
-      await arrived(line);
-      await until("unlock is over", () => unlocked.state !== "pending");
-      line.controller.abort("enough");
-      await until("the call is over", () => line.successor.state === "rejected");
-      bed.proxy.restore();
-      await atLast(() => line.giver.unlock());
-      const last = await soon(line.next);
-      await expectHolder(bed, last);
       await atLast(() => last.unlock());
       await expectNothingLeftSoon(bed);
       expect(bed.troubles).toEqual([]);

@@ -6,7 +6,7 @@ import { type Fault, type HeldRequest, until } from "../support/index.js";
 import { type Bed, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
 import { expectHolder, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, untilFree } from "./remains.js";
-import { EVERYWHERE } from "./ways.js";
+import { everyWay } from "./ways.js";
 
 const WAITERS = 12;
 const PATIENT = { pollCap: NEVER };
@@ -14,9 +14,7 @@ const PATIENT = { pollCap: NEVER };
 manyAtOnce();
 const stage = await useStage("standalone", "cluster");
 
-const table = PASSED.flatMap((kind) =>
-  EVERYWHERE.map(([topology, version]) => [kind.name, topology, version, kind] as const),
-);
+const table = everyWay(PASSED);
 
 /** Events about holds, as `acquired 3` where 3 is the owner's place in the order of the grants. */
 function notedEvents(bed: Bed): string[] {

@@ -92,18 +92,6 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
     },
   );
 
-  test("all nested holds are lost together, one event each", async () => {
-    await using bed = await stage.bed({ kind, client: WATCHED });
-    await bed.client.scope(async () => {
-      const holds = [await bed.lock.lock(), await bed.lock.lock(), await bed.lock.lock()];
-      await wipe(bed);
-      await untilAborted(holds[0] as Hold);
-      expect(holds.map((hold) => [hold.isHeld, hold.signal.aborted])).toEqual(holds.map(() => [false, true]));
-      expect(lostEvents(bed).length).toBe(3);
-      for (const hold of holds) await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-    });
-  });
-
   test("many holds lost at once (FLUSHALL) are all told, though nobody listens to most of them", async () => {
     await using own = await Stage.start(["standalone"]);
     await using bed = await own.bed({ kind, client: WATCHED });
@@ -118,24 +106,9 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
 });
 
 describe.concurrent.each(byName())("%s: the local deadline", (_kind, kind) => {
-  test("a leased hold ends at it, and what Redis would have kept is released", async () => {
-    await using bed = await stage.bed({ kind, client: { drift: 0.5 } });
-    const begun = performance.now();
-    const hold = await bed.lock.lock({ lease: 9_000 });
-    await untilAborted(hold);
-    const ended = performance.now() - begun;
-    expect(ended).toBeGreaterThan(4_450);
-    expect(ended).toBeLessThan(9_000); // Redis would have kept the hold until then
-    await untilFree(bed);
-    await expectLost(bed, hold, "expired");
-    await expectNothingLeft(bed, 20_000);
-  });
-
   test.each([
-    ["refused", (bed: Bed) => bed.proxy.refuse(), 3_000],
     ["swallowed", (bed: Bed) => bed.proxy.blackhole(), 3_000],
     ["refused, with a short commandTimeout", (bed: Bed) => bed.proxy.refuse(), 200],
-    ["swallowed, with a short commandTimeout", (bed: Bed) => bed.proxy.blackhole(), 200],
   ])(
     "connections are %s beyond the lease: suspended, then lost as unreachable at the deadline",
     async (_, strike, commandTimeout) => {

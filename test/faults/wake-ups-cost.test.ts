@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
-import type { LockClientOptions } from "../../src/index.js";
+import type { Lock, LockClientOptions } from "../../src/index.js";
 import { byName } from "../contract/kinds.js";
 import { until } from "../support/index.js";
 import { type Bed, manyAtOnce, ownCommand, pause, script, useStage, watch } from "./harness.js";
@@ -138,29 +138,34 @@ describe.concurrent.each(byName())(
       };
     }
 
-    const endings: Record<string, (bed: Bed, controller: AbortController) => Promise<unknown>> = {
-      aborted: (bed, controller) => {
+    /** Each for a lock of its own. */
+    const endings: ((lock: Lock, controller: AbortController) => Promise<unknown>)[] = [
+      (lock, controller) => {
         setTimeout(() => controller.abort("enough"), 100);
-        return bed.lock.lock({ signal: controller.signal });
+        return lock.lock({ signal: controller.signal });
       },
-      "timed out": (bed, { signal }) => bed.lock.lock({ wait: 100, signal }),
-      "given up by tryLock": (bed, { signal }) => bed.lock.tryLock(100, undefined, { signal }),
-      "refused at once": (bed, { signal }) => bed.lock.tryLock(0, undefined, { signal }),
-      "given up by run": (bed, { signal }) => bed.lock.run(() => {}, { wait: 100, signal }),
-    };
+      (lock, { signal }) => lock.lock({ wait: 100, signal }),
+      (lock, { signal }) => lock.tryLock(100, undefined, { signal }),
+      (lock, { signal }) => lock.tryLock(0, undefined, { signal }),
+      (lock, { signal }) => lock.run(() => {}, { wait: 100, signal }),
+    ];
 
-    test.each(Object.entries(endings))("%s", async (_, end) => {
+    test("aborted, timed out, refused at once, given up by lock, tryLock and run", async () => {
       const { options, running } = counted({ commandTimeout: 3_000 });
       await using other = await stage.bed({ kind });
       await using bed = await stage.bed({ kind, client: options });
-      const theirs = await other.rival(bed.name).lock();
-      const controller = new AbortController();
-      await Promise.allSettled([end(bed, controller), end(bed, controller), end(bed, controller)]);
-      expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+      const names = endings.map((_, i) => `${bed.name}${i}`);
+      const theirs = await Promise.all(names.map((name) => other.rival(name).lock()));
+      const controllers = names.map(() => new AbortController());
+      const calls = endings.flatMap((end, i) =>
+        [1, 2, 3].map(() => end(bed.make(names[i]), controllers[i] as AbortController)),
+      );
+      await Promise.allSettled(calls);
+      for (const { signal } of controllers) expect(getEventListeners(signal, "abort")).toEqual([]);
       await until("nobody listens", async () => (await listeners(stage.server, bed.name)) === 0);
       await until("no timer runs", () => running() === 0);
       bed.proxy.clear();
-      await theirs.unlock();
+      for (const hold of theirs) await hold.unlock();
       await bed.redis.ping();
       expect(bed.proxy.count(ownCommand)).toBe(1); // the PING
     });

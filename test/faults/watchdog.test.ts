@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { byName, PLAIN } from "../contract/kinds.js";
 import { STEADY, until } from "../support/index.js";
-import { atLast, type Bed, manyAtOnce, pause, Stage, script, useStage } from "./harness.js";
+import { type Bed, manyAtOnce, pause, Stage, script, useStage } from "./harness.js";
 import { expectHeld, expectNothingLeft, untilFree } from "./remains.js";
 
 manyAtOnce();
@@ -126,22 +126,5 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
     }
     await sampler.stop();
     await untilFree(bed);
-  });
-});
-
-describe.concurrent.each(byName())("%s: extend", (_kind, kind) => {
-  test.each([
-    [60_000, 20_000],
-    [10_000, 10_000],
-  ])("to %i ms without an answer: the earlier deadline counts locally", async (lease, longest) => {
-    await using bed = await stage.bed({ kind, client: { commandTimeout: 1_000 } });
-    const hold = await atLast(() => bed.lock.lock({ lease: 20_000 }));
-    bed.proxy.blackhole();
-    await expect(hold.extend(lease)).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    expect(hold.remaining).toBeLessThan(longest);
-    expect(hold.isHeld).toBe(true);
-    bed.proxy.restore();
-    await atLast(() => hold.unlock());
-    await expectNothingLeft(bed, 20_000);
   });
 });

@@ -2,8 +2,7 @@
 import { KINDS, type Kind, PLAIN } from "../contract/kinds.js";
 import type { Topology, Version } from "./harness.js";
 
-/** All topologies and versions. */
-export const EVERYWHERE: readonly [Topology, Version][] = [
+const EVERYWHERE: readonly [Topology, Version][] = [
   ["standalone", 6],
   ["standalone", 5],
   ["cluster", 6],
@@ -12,13 +11,16 @@ export const EVERYWHERE: readonly [Topology, Version][] = [
 
 export type Row = readonly [name: string, topology: Topology, kind: Kind];
 
-/** Rows for these kinds, on both topologies. */
-export const onBoth = (kinds: readonly Kind[]): Row[] =>
-  kinds.flatMap((kind) =>
-    (["standalone", "cluster"] as const).map((topology) => [kind.name, topology, kind] as const),
-  );
+/** These kinds on one server, but only one on a cluster, because the connection is the same for all kinds. */
+export const byTopology = (kinds: readonly Kind[] = KINDS): Row[] => [
+  ...kinds.map((kind) => [kind.name, "standalone", kind] as const),
+  [PLAIN.name, "cluster", PLAIN],
+];
 
-/** All kinds on one server, but only one on a cluster, because the connection is the same for all kinds. */
-export const byTopology: Row[] = onBoth(KINDS).filter(
-  ([, topology, kind]) => topology === "standalone" || kind === PLAIN,
-);
+/** All topologies and versions for one kind. Two rows are enough for the scripts of the others. */
+export const everyWay = (kinds: readonly Kind[]): [name: string, Topology, Version, Kind][] =>
+  kinds.flatMap((kind) =>
+    EVERYWHERE.filter(
+      ([topology, version]) => kind === PLAIN || (topology === "cluster") === (version === 5),
+    ).map(([topology, version]): [string, Topology, Version, Kind] => [kind.name, topology, version, kind]),
+  );

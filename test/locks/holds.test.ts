@@ -387,6 +387,40 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   });
 
+  test("a nested call that is answered after its owner's last hold was lost holds what Redis has", async (place) => {
+    const { lock, a, server, advance } = place;
+    const owner = a.client.newOwner();
+    const outer = await lock.lock({ lease: 1_000, owner });
+    a.keep("replies");
+    const nested = watch(lock.lock({ owner }));
+    await advance(990);
+    expect(outer.isHeld).toBe(false);
+    await a.letGo();
+    const hold = nested.value as Hold;
+    expect(hold.isHeld).toBe(true);
+    expect(server.hash()).toEqual(kind.fields(hold.ownerId, 1));
+    await hold.unlock();
+  });
+
+  test.with({ commandTimeout: 300 }).for([["known to the server"], ["new to it"]] as const)(
+    "an extend that waits for the one before it while its hold ends says that it is lost; its script is %s",
+    async ([script], { lock, a, advance }) => {
+      const hold = await lock.lock({ lease: 2_000 });
+      if (script === "known to the server") await hold.extend(2_000);
+      a.keep("replies");
+      const unanswered = watch(hold.extend(2_000));
+      await advance(300);
+      expect(unanswered.outcome).toBe("UNAVAILABLE");
+      await advance(1_500);
+      const behind = watch(hold.extend(2_000));
+      await advance(190);
+      expect(hold.isHeld).toBe(false);
+      await a.letGo();
+      expect(behind.outcome).toBe("LOCK_LOST");
+      await advance(1_000);
+    },
+  );
+
   test("a machine that slept, so that only the wall clock went on, has lost what ended meanwhile", async (place) => {
     const { lock, server, a } = place;
     const wall = server.clock.wall.bind(server.clock);

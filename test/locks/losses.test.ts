@@ -43,17 +43,20 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   describe.each(WAYS)("a lock that is %s on the server", (_, reason, act) => {
     const LOST = { code: "LOCK_LOST", reason, lockName: NAME };
 
-    test("is noticed by the next renewal", async ({ lock, server, advance, a }) => {
+    test("is noticed by the next renewal, which tells all holds of the owner", async (place) => {
+      const { lock, server, advance, a } = place;
       const hold = await lock.lock();
+      const inner = await lock.lock({ owner: hold, lease: 60_000 });
       const { signal } = hold;
       act(server);
       await advance(ROUND - 1);
       expect(hold.isHeld).toBe(true);
       await advance(1 + WATCHDOG / 12);
       expect(signal.reason).toMatchObject(LOST);
-      expect(a.heard("lost")).toMatchObject([
-        { reason, ownerId: hold.ownerId, lockName: NAME, kind: kind.kind },
-      ]);
+      expect(inner.signal.reason).toMatchObject(LOST);
+      const told = { reason, ownerId: hold.ownerId, lockName: NAME, kind: kind.kind };
+      expect(a.heard("lost")).toMatchObject([told, told]);
+      expect(await failure(inner.unlock())).toBe(inner.signal.reason);
       expect(await failure(hold.unlock())).toBe(signal.reason);
       // Once the loss is told, the client forgets the hold, so a second unlock sends no command.
       server.took();
