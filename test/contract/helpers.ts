@@ -1,8 +1,7 @@
-/** Helpers of the contract tests: how calls fail, which events come, and a clock that the test moves. */
+/** Helpers of the contract tests: how calls fail, and which events come. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { afterEach, beforeEach, expect } from "vitest";
-import type { Clock } from "../../src/base/clock.js";
 import type * as holdfast from "../../src/index.js";
 import {
   type Hold,
@@ -200,55 +199,6 @@ export async function connectionsSince(
 ): Promise<Connection[]> {
   const known = new Set(before.map(({ id }) => id));
   return (await connectionsOf(server)).filter(({ id }) => !known.has(id));
-}
-
-interface Timer {
-  readonly at: number;
-  readonly callback: () => void;
-}
-
-/** Both clocks of the library. The test moves them, and due timers fire in their order. */
-export class ManualClock implements Clock {
-  #mono = 1_000;
-  #wall = 1_700_000_000_000;
-  readonly #timers = new Set<Timer>();
-
-  mono(): number {
-    return this.#mono;
-  }
-
-  wall(): number {
-    return this.#wall;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#mono + ms, callback };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  }
-
-  /** Time passes on both clocks. */
-  advance(ms: number): void {
-    this.stand(ms);
-    this.fire();
-  }
-
-  /** Time passes on both clocks but no timer fires yet, as in a stalled event loop. */
-  stand(ms: number): void {
-    this.#mono += ms;
-    this.#wall += ms;
-  }
-
-  /** Moves the wall clock alone: a suspend that the monotonic clock misses, or a step back. */
-  step(ms: number): void {
-    this.#wall += ms;
-  }
-
-  /** Fires the timers that are due. */
-  fire(): void {
-    const due = [...this.#timers].filter((timer) => timer.at <= this.#mono).sort((a, b) => a.at - b.at);
-    for (const timer of due) if (this.#timers.delete(timer)) timer.callback();
-  }
 }
 
 const DIST = new URL("../../dist/", import.meta.url);

@@ -3,11 +3,30 @@ import { describe, expect } from "vitest";
 import { INTERNALS } from "../../src/client-options.js";
 import { type Lock, LockClient, type LockClientOptions, LockLostError } from "../../src/index.js";
 import { connectionLike } from "../support/index.js";
-import { failure, lost, ManualClock, recordEvents, warmUp } from "./helpers.js";
+import { VirtualClock } from "../support/virtual-clock.js";
+import { failure, lost, recordEvents, warmUp } from "./helpers.js";
 import { eachKind } from "./scene.js";
 
+class SteppedClock extends VirtualClock {
+  #steps = 0;
+
+  override wall(): number {
+    return super.wall() + this.#steps;
+  }
+
+  /** Time passes on both clocks but no timer fires yet, as in a stalled event loop. */
+  stand(ms: number): void {
+    this.moveTo(this.mono() + ms);
+  }
+
+  /** Moves the wall clock alone: a suspend that the monotonic clock misses, or a step back. */
+  step(ms: number): void {
+    this.#steps += ms;
+  }
+}
+
 interface OnClock {
-  readonly clock: ManualClock;
+  readonly clock: SteppedClock;
   readonly timed: LockClient;
   /** The lock of the test, by a client with that clock. */
   readonly mine: Lock;
@@ -18,7 +37,7 @@ eachKind("the local deadline", (base, kind) => {
     onClock: async ({ redis, lockName }, use) => {
       const clients: LockClient[] = [];
       await use(async (options = {}) => {
-        const clock = new ManualClock();
+        const clock = new SteppedClock();
         const timed = new LockClient(connectionLike(redis), {
           ...options,
           [INTERNALS]: { clock },
@@ -56,7 +75,7 @@ eachKind("the local deadline", (base, kind) => {
     }) => {
       const { clock, mine } = await onClock();
       const hold = await mine.lock({ lease: 60_000 });
-      clock.advance(60_000);
+      await clock.advance(60_000);
       expect(hold.signal.aborted).toBe(true);
       expect(hold.signal.reason).toMatchObject({ ...lost(lock), reason: "expired" });
       await wire.untilFree();

@@ -4,8 +4,19 @@
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { until } from "../support/index.js";
-import { atLast, type Bed, failsSoon, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
-import { expectHolder, type Line, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
+import {
+  atLast,
+  type Bed,
+  failsSoon,
+  manyAtOnce,
+  NEVER,
+  script,
+  soon,
+  turn,
+  useStage,
+  watch,
+} from "./harness.js";
+import { expectHolder, type Line, lineUp, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectNothingLeft, expectNothingLeftSoon, ttlOf, untilFree, untilMarked } from "./remains.js";
 import { byTopology } from "./ways.js";
 

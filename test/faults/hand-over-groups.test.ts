@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { MultiLock } from "../../src/index.js";
 import { until } from "../support/index.js";
-import { manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
-import { NEVER, PASSED, parked } from "./passing.js";
+import { manyAtOnce, NEVER, script, soon, turn, useStage, watch } from "./harness.js";
+import { PASSED, parked } from "./passing.js";
 import { expectNothingLeftSoon, untilFree } from "./remains.js";
 
 const PATIENT = { pollCap: NEVER };

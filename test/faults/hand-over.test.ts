@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";
 import { PLAIN } from "../contract/kinds.js";
 import { type Fault, type HeldRequest, until } from "../support/index.js";
-import { type Bed, manyAtOnce, script, soon, turn, useStage, watch } from "./harness.js";
-import { expectHolder, lineUp, NEVER, needCounted, PASS, PASSED, parked } from "./passing.js";
+import { type Bed, manyAtOnce, NEVER, script, soon, turn, useStage, watch } from "./harness.js";
+import { expectHolder, lineUp, needCounted, PASS, PASSED, parked } from "./passing.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, untilFree } from "./remains.js";
 import { everyWay } from "./ways.js";
 

@@ -5,7 +5,7 @@
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, expect, vi } from "vitest";
-import { isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import {
@@ -253,6 +253,9 @@ async function bedOf(
 /** Milliseconds; far shorter than the leases and polls that tests take for "never". */
 export const SOON: number = PATIENCE;
 
+/** Milliseconds, longer than any test, so a waiter that only this time would wake fails. */
+export const NEVER = 60_000;
+
 /** Resolves with the result of the call; fails if the call takes long, or rejects. */
 export async function soon<T>(watched: Watched<T>, timeout: number = SOON): Promise<T> {
   await until("the call is over", () => watched.state !== "pending", { timeout });
@@ -278,6 +281,23 @@ export async function atLast<T>(call: () => Promise<T>): Promise<T> {
   });
   if ("error" in outcome) throw outcome.error;
   return outcome.value as T;
+}
+
+/** Gives the holds back; for the end of a test. */
+export async function unlockAll(holds: readonly (Hold | null)[]): Promise<void> {
+  await Promise.all(holds.map((hold) => hold?.unlock()));
+}
+
+/** Resolves when the count was the same at three more looks: nothing is sent any more. */
+export async function untilQuiet(count: () => number, every = 100): Promise<void> {
+  let [before, looks] = [-1, 0];
+  const isQuiet = (): boolean => {
+    const now = count();
+    looks = now === before ? looks + 1 : 0;
+    before = now;
+    return looks === 3;
+  };
+  await until("nothing is sent any more", isQuiet, { every });
 }
 
 /** Lets everything run that is ready. */

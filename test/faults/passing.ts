@@ -5,9 +5,6 @@ import { KINDS, type Kind } from "../contract/kinds.js";
 import { type Matcher, needSharded, until } from "../support/index.js";
 import { atLast, type Bed, script, type Topology, turn, type Watched, watch } from "./harness.js";
 
-/** Long enough that the poll wakes no waiter. */
-export const NEVER = 60_000;
-
 /** The kinds of lock with a hand-over by one command. */
 export const PASSED: readonly Kind[] = KINDS.filter(({ name }) =>
   ["lock", "fenced lock", "write side"].includes(name),

@@ -6,7 +6,7 @@ import { INTERNALS } from "../../src/client-options.js";
 import type { Lock, LockClientOptions } from "../../src/index.js";
 import { byName } from "../contract/kinds.js";
 import { until } from "../support/index.js";
-import { type Bed, manyAtOnce, ownCommand, pause, script, useStage, watch } from "./harness.js";
+import { type Bed, manyAtOnce, ownCommand, pause, script, untilQuiet, useStage, watch } from "./harness.js";
 import { listeners } from "./remains.js";
 
 manyAtOnce();
@@ -15,17 +15,7 @@ const stage = await useStage("standalone");
 const sent = (bed: Bed): string[] => bed.proxy.commands.map(({ command }) => command[0] ?? "");
 
 /** Resolves when the waiting calls have tried, subscribed, and tried again. */
-async function untilQuiet(bed: Bed): Promise<void> {
-  let before = -1;
-  let quietLooks = 0;
-  const isQuiet = (): boolean => {
-    const count = bed.proxy.count(ownCommand);
-    quietLooks = count === before ? quietLooks + 1 : 0;
-    before = count;
-    return quietLooks === 3;
-  };
-  await until("no command is sent", isQuiet, { every: 150, timeout: 10_000 });
-}
+const untilParked = (bed: Bed): Promise<void> => untilQuiet(() => bed.proxy.count(ownCommand), 150);
 
 describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
   test("one to take a free lock, one to give it back, one for each nested acquire and release", async () => {
@@ -63,7 +53,7 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
     const controllers = Array.from({ length: 200 }, () => new AbortController());
     const calls = controllers.map(({ signal }) => watch(bed.lock.lock({ signal })));
     if (kind.places) {
-      await untilQuiet(bed);
+      await untilParked(bed);
       bed.proxy.clear();
     }
     await pause(3_000);
@@ -81,7 +71,7 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
     const calls = Array.from({ length: 100 }, () => bed.lock.run(() => {}));
     await until("the head is parked", async () => (await listeners(stage.server, bed.name)) >= 1);
     await until("it has asked again", () => bed.proxy.count(script("acquire", bed.name)) >= 3);
-    await untilQuiet(bed);
+    await untilParked(bed);
     bed.proxy.clear();
     await first.unlock();
     await Promise.all(calls);
@@ -100,7 +90,7 @@ describe.concurrent.each(byName())("%s: commands", (_kind, kind) => {
       const calls = Array.from({ length: 100 }, () => watch(bed.lock.lock({ signal: controller.signal })));
       await until("the head has asked again", () => bed.proxy.count(script("acquire", bed.name)) >= 2);
       await until("it listens", async () => (await listeners(stage.server, bed.name)) >= 1);
-      await untilQuiet(bed);
+      await untilParked(bed);
       bed.proxy.clear();
       await theirs.unlock();
       await until("one has it", () => calls.some(({ state }) => state === "resolved"));

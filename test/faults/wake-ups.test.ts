@@ -3,13 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
 import { byName, type Kind, PLAIN } from "../contract/kinds.js";
 import { seize } from "../contract/wire.js";
-import { type Matcher, PATIENCE, SLACK, until } from "../support/index.js";
+import { type Matcher, SLACK, until } from "../support/index.js";
 import {
   type Bed,
   failOnUnhandledRejections,
   failsSoon,
   manyAtOnce,
+  NEVER,
   pause,
+  SOON,
   Stage,
   script,
   soon,
@@ -18,11 +20,6 @@ import {
   watch,
 } from "./harness.js";
 import { channels, expectNothingLeft, listeners } from "./remains.js";
-
-/** Far longer than any test, so a waiter that only the poll would wake fails. The TTL of a watchdog's hold is 30 s. */
-const NEVER = 60_000;
-/** Long enough for a busy machine, far shorter than 30 s. */
-const SOON = PATIENCE;
 
 manyAtOnce();
 failOnUnhandledRejections();

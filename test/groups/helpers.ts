@@ -5,13 +5,18 @@ import { type Lock, type LockClientOptions, MultiLock } from "../../src/index.js
 import { type Kind, PLAIN } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { Beds } from "../faults/beds.js";
-import { failOnUnhandledRejections, freshName, Stage, type Watched, watch } from "../faults/harness.js";
-import { forFile, isPresence, PATIENCE, type RecordedCommand, until } from "../support/index.js";
+import {
+  failOnUnhandledRejections,
+  freshName,
+  NEVER,
+  SOON,
+  Stage,
+  type Watched,
+  watch,
+} from "../faults/harness.js";
+import { forFile, isPresence, type RecordedCommand, until } from "../support/index.js";
 
-/** Longer than any test, so a waiter that only the poll would wake fails. */
-export const NEVER = 30_000;
-/** Far shorter than {@link NEVER}. */
-export const SOON: number = PATIENCE;
+export { NEVER, SOON };
 
 /** Two servers for the tests of one file. The file fails if a promise rejects without a handler. */
 export function useStages(): Promise<readonly Stage[]> {

@@ -2,23 +2,16 @@
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { afterEach, expect } from "vitest";
-import {
-  type Hold,
-  type Lock,
-  LockClient,
-  type LockClientOptions,
-  type MultiHold,
-  RedLock,
-} from "../../src/index.js";
+import { type Lock, LockClient, type LockClientOptions, type MultiHold, RedLock } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { failOnUnhandledRejections, freshName, script, type Version } from "../faults/harness.js";
+import { isMarker } from "../contract/wire.js";
+import { failOnUnhandledRejections, freshName, SOON, script, type Version } from "../faults/harness.js";
 import {
   type ClientOptions,
   type FaultProxy,
   forFile,
   isPresence,
   type Matcher,
-  PATIENCE,
   type RedisServer,
   redisCall,
   startProxy,
@@ -26,10 +19,7 @@ import {
   until,
 } from "../support/index.js";
 
-/** Milliseconds, far shorter than {@link NEVER}. */
-export const SOON: number = PATIENCE;
-/** Milliseconds, longer than any test, so a waiter that only this time would wake fails. */
-export const NEVER = 60_000;
+export { NEVER, SOON, unlockAll } from "../faults/harness.js";
 /** Milliseconds of a lease that outlives every test, and gives masters seconds for their answers. */
 export const LONG = 600_000;
 
@@ -162,13 +152,10 @@ export function ownScripts({ name }: Party): Matcher {
   };
 }
 
-/** Keys that say that a call or an owner is over. */
-const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
-
 /** The keys of a lock on one master, without markers. */
 async function keysOn(server: RedisServer, name: string): Promise<string[]> {
   const keys = (await server.call("KEYS", `*${name}*`)) as string[];
-  return keys.filter((key) => !MARKER.test(key)).sort();
+  return keys.filter((key) => !isMarker(key)).sort();
 }
 
 /** The numbers of the masters that have the lock's key. */
@@ -262,9 +249,4 @@ export async function timed<T>(work: () => Promise<T>): Promise<Timed<T>> {
   const begun = performance.now();
   const value = await work();
   return { value, took: performance.now() - begun };
-}
-
-/** Gives the holds back; for the end of a test. */
-export async function unlockAll(holds: readonly (Hold | null)[]): Promise<void> {
-  await Promise.all(holds.map((hold) => hold?.unlock()));
 }

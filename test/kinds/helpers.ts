@@ -8,7 +8,8 @@ import {
   tokenCounter,
   waitingWriters,
 } from "../../src/base/names.js";
-import type { Hold, Lock, LockClientOptions } from "../../src/index.js";
+import type { Lock, LockClientOptions } from "../../src/index.js";
+import { isMarker } from "../contract/wire.js";
 import { NamedBeds } from "../faults/beds.js";
 import { type Bed, SOON, type Stage } from "../faults/harness.js";
 import { until } from "../support/index.js";
@@ -25,8 +26,7 @@ export const keysOf: Readonly<
   writers: waitingWriters,
 };
 
-/** Longer than any test, so a waiter that only the poll would wake fails. */
-export const NEVER = 30_000;
+export { NEVER, unlockAll } from "../faults/harness.js";
 
 /** Clients on one server. All use the lock that is named after the first one's bed. */
 export class Scene extends NamedBeds {
@@ -83,20 +83,17 @@ export class Scene extends NamedBeds {
   async expectNothingLeft(): Promise<void> {
     const left = async (): Promise<string[]> =>
       Object.keys(await this.bed(0).keys()).filter(
-        (key) => !MARKER.test(key) && key !== tokenCounter(this.name),
+        (key) => !isMarker(key) && key !== tokenCounter(this.name),
       );
     await until(`${this.name} is free`, async () => (await left()).length === 0).catch(() => {});
     expect(await left()).toEqual([]);
     for (const [key, { ttl }] of Object.entries(await this.bed(0).keys())) {
-      if (!MARKER.test(key)) continue;
+      if (!isMarker(key)) continue;
       expect(ttl, key).toBeGreaterThan(0);
       expect(ttl, key).toBeLessThanOrEqual(60_000);
     }
   }
 }
-
-/** Keys that say that a call or an owner is over. */
-const MARKER = /^(redisson_unlock_latch|holdfast_over):/;
 
 /** Counts how many visits there are at the same time, at most. */
 export class Room {
@@ -111,9 +108,4 @@ export class Room {
       this.inside--;
     }
   }
-}
-
-/** Gives the holds back; for the end of a test. */
-export async function unlockAll(holds: readonly Hold[]): Promise<void> {
-  await Promise.all(holds.map((hold) => hold.unlock()));
 }

@@ -1,3 +1,4 @@
+/** What the tests of semaphores and latches share: clients of one name, the state of both on the server, and events. */
 import { expect } from "vitest";
 import type {
   CountDownLatch,
@@ -9,11 +10,10 @@ import type {
 } from "../../src/index.js";
 import { deferred, recordEvents, type SeenEvent } from "../contract/helpers.js";
 import { NamedBeds } from "../faults/beds.js";
-import { atLast, type BedOptions, SOON, type Stage, type Watched, watch } from "../faults/harness.js";
+import { atLast, type BedOptions, NEVER, SOON, type Stage, type Watched, watch } from "../faults/harness.js";
 import { type KeyState, until } from "../support/index.js";
 
-/** Longer than any test, so a waiter that only the poll would wake fails. */
-export const NEVER = 60_000;
+export { NEVER };
 /** Options of clients whose waiters only a message can wake. */
 export const asleep: LockClientOptions = { pollCap: NEVER };
 /** The lease that Redisson gives a permit without a lease. */

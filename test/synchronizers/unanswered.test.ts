@@ -3,7 +3,16 @@
  * none; a call that gives something back goes on until it has taken effect, once.
  */
 import { describe, expect, test } from "vitest";
-import { atLast, failsSoon, manyAtOnce, Stage, turn, useStage, watch } from "../faults/harness.js";
+import {
+  atLast,
+  failsSoon,
+  manyAtOnce,
+  Stage,
+  turn,
+  untilQuiet,
+  useStage,
+  watch,
+} from "../faults/harness.js";
 import { type HeldRequest, PATIENCE, SLACK, until } from "../support/index.js";
 import { calls } from "./calls.js";
 import { Site } from "./helpers.js";
@@ -49,22 +58,6 @@ async function givenUp(site: Site, operation: Operation): Promise<HeldRequest> {
 const TIME = 2_000;
 const impatient = { commandTimeout: TIME };
 
-/** Resolves when the client no longer sends scripts of the name. */
-async function untilQuiet(site: Site): Promise<void> {
-  let before = -1;
-  let quiet = 0;
-  await until(
-    "nothing is sent any more",
-    () => {
-      const count = site.asked();
-      quiet = count === before ? quiet + 1 : 0;
-      before = count;
-      return quiet === 3;
-    },
-    { every: 100 },
-  );
-}
-
 describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) => {
   const tried = <T extends Named>(calls: readonly T[]): T[] =>
     calls.filter((call) => topology === "standalone" || isOfEachSort(call));
@@ -78,7 +71,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
       // It is not enough that the clean-up is sent: a server that stands still may run the delivered request first.
       const isNew = (marker: string) => !before.includes(marker);
       await until("its clean-up is done", async () => (await site.markers()).some(isNew));
-      await untilQuiet(site);
+      await untilQuiet(() => site.asked());
       await ghost.deliver();
       await expectAsIs(site, operation, "before");
     });
@@ -89,7 +82,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
       await ghost.deliver();
       site.bed(0).proxy.restore();
       await until("it is undone", () => isAsIs(site, operation, "before"));
-      await untilQuiet(site);
+      await untilQuiet(() => site.asked());
       await expectAsIs(site, operation, "before");
     });
   });
@@ -101,7 +94,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
       site.bed(0).proxy.restore();
       await until("it has taken effect", () => isAsIs(site, operation, "after"));
       await ghost.deliver();
-      await untilQuiet(site);
+      await untilQuiet(() => site.asked());
       await expectAsIs(site, operation, "after");
     });
 
@@ -110,7 +103,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
       const ghost = await givenUp(site, operation);
       await ghost.deliver();
       site.bed(0).proxy.restore();
-      await untilQuiet(site);
+      await untilQuiet(() => site.asked());
       await expectAsIs(site, operation, "after");
     });
   });
@@ -121,10 +114,10 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) =>
     const asked = site.asked();
     site.bed(0).proxy.restore();
     await until("it was sent again", () => site.asked() > asked);
-    await untilQuiet(site);
+    await untilQuiet(() => site.asked());
     const settled = [await site.value(), (await site.entries()).size];
     await ghost.deliver();
-    await untilQuiet(site);
+    await untilQuiet(() => site.asked());
     expect([await site.value(), (await site.entries()).size]).toEqual(settled);
   });
 });
@@ -169,9 +162,9 @@ describe.concurrent("without an answer", () => {
     await turn();
     expect(watched.error).toBe("enough");
     site.bed(0).proxy.restore();
-    await untilQuiet(site);
+    await untilQuiet(() => site.asked());
     await ghost.deliver();
-    await untilQuiet(site);
+    await untilQuiet(() => site.asked());
     expect(await site.value()).toBe("5");
     expect((await site.entries()).size).toBe(0);
   });
