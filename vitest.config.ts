@@ -46,7 +46,8 @@ class LongestFirst extends BaseSequencer {
  * Many files in one process, one after the other: a process takes a second to load Vitest and the library, which is as
  * long as most of these files take for their tests.
  */
-const SHARED = "contract|engine|faults|groups|kinds|locks|synchronizers|watchdog";
+const SHARED =
+  "cli|contract|engine|faults|groups|inspection|kinds|legacy|locks|lua|replicas|support|synchronizers|watchdog";
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"];

@@ -2,8 +2,8 @@
  * A MultiLock's hold is lost with that of any member: all its properties agree, and the other members are given back.
  */
 import { describe, expect, test } from "vitest";
-import { type LockLostError, type MultiHold, MultiLock } from "../../src/index.js";
-import { failure, recordEvents } from "../contract/helpers.js";
+import { type MultiHold, MultiLock } from "../../src/index.js";
+import { recordEvents } from "../contract/helpers.js";
 import { failsSoon, script, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { Hall, type Place, SOON, useStages } from "./helpers.js";
@@ -120,20 +120,6 @@ describe.concurrent.each(LOSSES)("$title", ({ reason, options, lease, act, elsew
       expect.objectContaining({ payload: expect.objectContaining({ kind: "multi" }) }),
     );
   });
-
-  test("run rejects LOCK_LOST with what fn returned, unless that throws", async () => {
-    const [hall, multi] = await open(options);
-    await using _ = hall;
-    const stay = async (hold: MultiHold): Promise<string> => {
-      await act(hall, hold);
-      await until("the signal", () => hold.signal.aborted, { timeout: SOON });
-      return "done";
-    };
-    const error = (await failure(multi.run(stay, { lease }))) as LockLostError;
-    expect(error).toMatchObject({ code: "LOCK_LOST", lockName: multi.name, reason, result: "done" });
-    hall.bed(1).proxy.restore();
-    if (!elsewhere) await hall.expectNothingLeft();
-  });
 });
 
 test("a member that is lost before the last one is granted: LOCK_LOST, and nothing is held", async () => {
@@ -145,21 +131,6 @@ test("a member that is lost before the last one is granted: LOCK_LOST, and nothi
   await until("all are held on the server", async () => (await hall.held()).join() === "a,b,c");
   await hall.lock(0, "a").forceUnlock();
   expect(await failsSoon(call)).toMatchObject({ code: "LOCK_LOST", lockName: multi.name, reason: "forced" });
-  await hall.expectNothingLeft();
-});
-
-test("the lost hold is reported by lock.unlock() once, and dropped", async () => {
-  const [hall, multi] = await open();
-  await using _ = hall;
-  await hall.client(0).scope(async () => {
-    await multi.lock();
-    await hall.lock(0, "c").forceUnlock();
-    await expect(multi.unlock()).rejects.toMatchObject({ code: "LOCK_LOST", lockName: multi.name });
-    await expect(multi.unlock()).rejects.toMatchObject({ code: "NOT_OWNER", lockName: multi.name });
-    // After the error the owner can start anew.
-    await multi.lock();
-    await multi.unlock();
-  });
   await hall.expectNothingLeft();
 });
 
