@@ -145,7 +145,7 @@ const config: ViteUserConfig = {
           name: "interop",
           include: INTEROP,
           exclude: MIXED_CROWD,
-          globalSetup: "test/interop/build.ts",
+          globalSetup: "test/interop/shared.ts",
           sequence: { groupOrder: 1 },
         },
       },

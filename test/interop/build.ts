@@ -18,8 +18,12 @@ declare module "vitest" {
 const BUILD = fileURLToPath(new URL("../../interop/build.mjs", import.meta.url));
 
 export default async function setup({ provide }: TestProject): Promise<void> {
+  provide("redisson", await build());
+}
+
+export async function build(): Promise<Built[]> {
   const wanted = process.env.HOLDFAST_REDISSON?.split(",") ?? [];
   const args = wanted.flatMap((version) => ["--redisson", version]);
   const { stdout } = await promisify(execFile)(process.execPath, [BUILD, ...args]);
-  provide("redisson", JSON.parse(stdout) as Built[]);
+  return JSON.parse(stdout) as Built[];
 }

@@ -4,11 +4,11 @@ import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { type RedisCluster, startCluster } from "../support/index.js";
 import { NEVER } from "../synchronizers/helpers.js";
 import { namesOn } from "../topology/cluster-crew.js";
-import type { Built } from "./build.js";
 import { JavaClient, type JavaOptions, type JavaThread } from "./java.js";
-import { Jvm } from "./jvm.js";
+import { SharedJvm } from "./jvm.js";
 import { Parking } from "./parking.js";
 import { there, withScene } from "./scene.js";
+import type { Running } from "./shared.js";
 
 /** The kind of pub/sub by which wake-ups travel. */
 export type PubSub = "sharded" | "classic";
@@ -19,15 +19,15 @@ export function withRedissonOnCluster(what: string, define: (scene: ClusterScene
 }
 
 export class ClusterScene {
-  readonly #built: Built;
+  readonly #built: Running;
   readonly #clients = new Set<LockClient>();
   readonly #javas: JavaClient[] = [];
   #cluster: RedisCluster | undefined;
   #redis: Cluster | undefined;
-  #jvm: Jvm | undefined;
+  #shared: SharedJvm | undefined;
   #lastThread = 0;
 
-  constructor(built: Built) {
+  constructor(built: Running) {
     this.#built = built;
   }
 
@@ -57,7 +57,7 @@ export class ClusterScene {
   async newJava(pubSub: PubSub = "sharded", options: JavaOptions = {}): Promise<JavaClient> {
     const nodes = this.cluster.nodes.map(({ url }) => url);
     const sharded = pubSub === "sharded" ? "AUTO" : "OFF";
-    const client = await JavaClient.connect(there(this.#jvm), { nodes, sharded, ...options });
+    const client = await JavaClient.connect(there(this.#shared), { nodes, sharded, ...options });
     this.#javas.push(client);
     return client;
   }
@@ -110,8 +110,8 @@ export class ClusterScene {
   }
 
   async open(): Promise<void> {
-    if (this.isMissing) return;
-    this.#jvm = new Jvm(this.#built);
+    if ("missing" in this.#built) return;
+    this.#shared = new SharedJvm(this.#built.port);
     this.#cluster = await startCluster();
     this.#redis = this.#cluster.connect();
     await this.#redis.ping();
@@ -119,7 +119,7 @@ export class ClusterScene {
 
   async close(): Promise<void> {
     await Promise.all([...this.#clients].map((client) => client.close({ timeout: 0 })));
-    await this.#jvm?.kill();
+    await this.#shared?.close();
     await this.#cluster?.stop();
   }
 }

@@ -1,6 +1,6 @@
 /** Redisson's objects as the driver offers them. Times are milliseconds; numbers that may be large are text. */
 import { until } from "../support/index.js";
-import type { Answer, Jvm } from "./jvm.js";
+import type { Answer, Driver } from "./jvm.js";
 
 export type LockKind = "lock" | "fair" | "fenced" | "read" | "write" | "spin" | "nonReentrant";
 
@@ -26,21 +26,21 @@ type Arguments = Readonly<Record<string, unknown>>;
 
 let lastClient = 0;
 
-/** One RedissonClient; a JVM can have any number of them. */
+/** One RedissonClient; a driver can have any number of them. */
 export class JavaClient {
   /** Redisson's id of the client, the first part of its owners. */
   readonly id: string;
   /** The name in the calls to its JVM. */
   readonly name: string;
-  readonly #jvm: Jvm;
+  readonly #jvm: Driver;
 
-  private constructor(jvm: Jvm, name: string, id: string) {
+  private constructor(jvm: Driver, name: string, id: string) {
     this.#jvm = jvm;
     this.name = name;
     this.id = id;
   }
 
-  static async connect(jvm: Jvm, options: JavaOptions): Promise<JavaClient> {
+  static async connect(jvm: Driver, options: JavaOptions): Promise<JavaClient> {
     const name = `client-${++lastClient}`;
     const { value } = await jvm.call<string>({ client: name, op: "connect", ...options });
     return new JavaClient(jvm, name, value);

@@ -1,7 +1,10 @@
-/** A JVM with the driver, which makes calls to Redisson as it is told. Owns the process. */
+/** Drivers of Redisson, which make calls as they are told: a JVM that a test owns, or a part in one that all files share. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { createInterface } from "node:readline";
-import { isAlive, killProcess, own, pauseProcess, resumeProcess } from "../support/owned-processes.js";
+import type { Readable, Writable } from "node:stream";
+import { killProcess, own, pauseProcess, resumeProcess } from "../support/owned-processes.js";
 import type { Built } from "./build.js";
 
 /** Options for a quick start and a small process; the tests are no benchmark. */
@@ -40,43 +43,75 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-export class Jvm {
-  readonly version: string;
-  readonly #child: ChildProcessWithoutNullStreams;
+/** The calls to a driver, and their answers. */
+export abstract class Driver {
   readonly #calls = new Map<number, Waiting>();
+  readonly #output: Writable;
   #lastId = 0;
-  #stderr = "";
+  #ended = false;
 
-  constructor(built: Built) {
-    if ("missing" in built) throw new Error(built.missing);
-    this.version = built.version;
-    const main = ["-cp", built.classpath, "holdfast.interop.Driver"];
-    this.#child = spawn("java", [...OPTIONS, ...LOG_OPTIONS, ...main]);
-    own(this.#child);
-    this.#child.stderr.on("data", (chunk: Buffer) => {
-      this.#stderr = (this.#stderr + chunk.toString()).slice(-STDERR_KEPT);
-    });
-    this.#child.stdin.on("error", () => {}); // the JVM was killed; "close" rejects the calls
-    this.#child.on("error", (error) => this.#end(error.message));
-    this.#child.once("close", () => this.#end(this.#stderr));
-    createInterface({ input: this.#child.stdout }).on("line", (line) =>
-      this.#answer(JSON.parse(line) as Reply),
-    );
+  constructor(output: Writable, input: Readable) {
+    this.#output = output;
+    output.on("error", () => {}); // the JVM was killed; its end rejects the calls
+    createInterface({ input }).on("line", (line) => this.#answer(JSON.parse(line) as Reply));
   }
 
-  /** The last output to stderr. */
-  get log(): string {
-    return this.#stderr;
-  }
+  /** What the JVM has said besides its answers. */
+  protected abstract readonly log: string;
 
-  /** Makes a call. Rejects with a `JavaError`, or if the process ends before the answer. */
+  /** Makes a call. Rejects with a `JavaError`, or if the JVM ends before the answer. */
   call<T>(call: Readonly<Record<string, unknown>>): Promise<Answer<T>> {
-    if (!isAlive(this.#child)) return Promise.reject(new Error(`the JVM has ended\n${this.#stderr}`));
+    if (this.#ended) return Promise.reject(this.#end());
     const id = ++this.#lastId;
     return new Promise<Answer<unknown>>((resolve, reject) => {
       this.#calls.set(id, { resolve, reject });
-      this.#child.stdin.write(`${JSON.stringify({ ...call, id })}\n`);
+      this.#output.write(`${JSON.stringify({ ...call, id })}\n`);
     }) as Promise<Answer<T>>;
+  }
+
+  protected end(): void {
+    this.#ended = true;
+    for (const { reject } of this.#calls.values()) reject(this.#end());
+    this.#calls.clear();
+  }
+
+  #end(): Error {
+    return new Error(`the JVM has ended\n${this.log}`);
+  }
+
+  #answer({ id, at, value, error, message = "" }: Reply): void {
+    const waiting = this.#calls.get(id);
+    this.#calls.delete(id);
+    if (error === undefined) waiting?.resolve({ value, at: BigInt(at) });
+    else waiting?.reject(new JavaError(error, message));
+  }
+}
+
+/** Owns the process, so a test may kill and pause it. */
+export class Jvm extends Driver {
+  readonly #child: ChildProcessWithoutNullStreams;
+  protected log = "";
+
+  constructor(built: Built) {
+    if ("missing" in built) throw new Error(built.missing);
+    const main = ["-cp", built.classpath, "holdfast.interop.Driver"];
+    const child = spawn("java", [...OPTIONS, ...LOG_OPTIONS, ...main]);
+    super(child.stdin, child.stdout);
+    this.#child = child;
+    own(child);
+    child.stderr.on("data", (chunk: Buffer) => {
+      this.log = (this.log + chunk.toString()).slice(-STDERR_KEPT);
+    });
+    child.on("error", (error) => {
+      this.log = error.message;
+      this.end();
+    });
+    child.once("close", () => this.end());
+  }
+
+  /** Keeps this process alive until the JVM has ended, which a forgotten one must not. */
+  ref(): void {
+    this.#child.ref();
   }
 
   /** SIGKILL. */
@@ -93,16 +128,25 @@ export class Jvm {
   resume(): void {
     resumeProcess(this.#child);
   }
+}
 
-  #answer({ id, at, value, error, message = "" }: Reply): void {
-    const waiting = this.#calls.get(id);
-    this.#calls.delete(id);
-    if (error === undefined) waiting?.resolve({ value, at: BigInt(at) });
-    else waiting?.reject(new JavaError(error, message));
+/** A part in a shared JVM, with Redisson clients and threads of its own. */
+export class SharedJvm extends Driver {
+  readonly #socket: Socket;
+  protected readonly log = "It was the one that all test files share.";
+
+  /** @param port to which the JVM has answered the call `listen` */
+  constructor(port: number) {
+    const socket = connect(port, "127.0.0.1").setNoDelay();
+    super(socket, socket);
+    this.#socket = socket;
+    socket.once("close", () => this.end());
   }
 
-  #end(why: string): void {
-    for (const { reject } of this.#calls.values()) reject(new Error(`the JVM has ended\n${why}`));
-    this.#calls.clear();
+  /** Shuts its clients down. */
+  async close(): Promise<void> {
+    const closed = this.#socket.closed || once(this.#socket, "close");
+    this.#socket.end();
+    await closed;
   }
 }

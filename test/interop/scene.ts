@@ -6,9 +6,9 @@ import type { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, inject } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { isAtLeast, type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
-import type { Built } from "./build.js";
 import { JavaClient, type JavaOptions, type JavaThread } from "./java.js";
-import { Jvm } from "./jvm.js";
+import { type Driver, Jvm, SharedJvm } from "./jvm.js";
+import type { Running } from "./shared.js";
 
 /** Describes `what` for each Redisson; `define` is called while tests are collected, and uses its scene inside them. */
 export function withRedisson(what: string, define: (scene: Scene) => void): void {
@@ -18,10 +18,10 @@ export function withRedisson(what: string, define: (scene: Scene) => void): void
 /** The same with a scene of another class. */
 export function withScene<S extends { open(): Promise<void>; close(): Promise<void> }>(
   what: string,
-  make: (built: Built) => S,
+  make: (built: Running) => S,
   define: (scene: S) => void,
 ): void {
-  for (const built of oneReason(inject("redisson"))) {
+  for (const built of oneReason(inject("sharedRedisson"))) {
     const title = "missing" in built ? what : `${what}, Redisson ${built.version}`;
     describe(title, () => {
       const scene = make(built);
@@ -36,23 +36,23 @@ export function withScene<S extends { open(): Promise<void>; close(): Promise<vo
 }
 
 /** If there is no Redisson at all, the reason is given once instead of for each version. */
-function oneReason(built: readonly Built[]): readonly Built[] {
+function oneReason(built: readonly Running[]): readonly Running[] {
   return built.some((each) => "classpath" in each) ? built : built.slice(0, 1);
 }
 
 export class Scene {
-  readonly #built: Built;
+  readonly #built: Running;
   readonly #clients = new Set<LockClient>();
   readonly #jvms = new Set<Jvm>();
   #server: RedisServer | undefined;
   #redis: Redis | undefined;
-  #jvm: Jvm | undefined;
+  #shared: SharedJvm | undefined;
   #java: JavaClient | undefined;
   #node: LockClient | undefined;
   #lastName = 0;
   #lastThread = 0;
 
-  constructor(built: Built) {
+  constructor(built: Running) {
     this.#built = built;
   }
 
@@ -77,11 +77,6 @@ export class Scene {
   /** A connection to look at the server, past both sides. */
   get redis(): Redis {
     return there(this.#redis);
-  }
-
-  /** The JVM that lasts; a test may kill those of `newJvm`. */
-  get jvm(): Jvm {
-    return there(this.#jvm);
   }
 
   get java(): JavaClient {
@@ -109,12 +104,12 @@ export class Scene {
     return client;
   }
 
-  /** Another client in Java, in the lasting JVM or in a given one. */
-  newJava(options: JavaOptions = {}, jvm: Jvm = this.jvm): Promise<JavaClient> {
+  /** Another client in Java, in the JVM that all files share or in a given one. */
+  newJava(options: JavaOptions = {}, jvm: Driver = there(this.#shared)): Promise<JavaClient> {
     return JavaClient.connect(jvm, { url: this.server.url, ...options });
   }
 
-  /** A JVM that is killed at the end. */
+  /** A JVM that a test may pause and kill; killed at the end. */
   newJvm(): Jvm {
     const jvm = new Jvm(this.#built);
     this.#jvms.add(jvm);
@@ -122,8 +117,8 @@ export class Scene {
   }
 
   async open(): Promise<void> {
-    if (this.isMissing) return;
-    this.#jvm = this.newJvm();
+    if ("missing" in this.#built) return;
+    this.#shared = new SharedJvm(this.#built.port);
     this.#server = await startRedis();
     this.#redis = this.#server.connect();
     this.#node = this.newNode();
@@ -132,7 +127,7 @@ export class Scene {
 
   async close(): Promise<void> {
     await Promise.all([...this.#clients].map((client) => client.close({ timeout: 0 })));
-    await Promise.all([...this.#jvms].map((jvm) => jvm.kill()));
+    await Promise.all([this.#shared?.close(), ...[...this.#jvms].map((jvm) => jvm.kill())]);
     await this.#server?.stop();
   }
 }

@@ -83,12 +83,13 @@ withRedisson("deaths", (scene) => {
 
   test("the JVM stands still past its lease: Node gets in, and Java's unlock is refused", async () => {
     const name = scene.name();
-    const thread = await scene.thread(await scene.newJava({ watchdog: TIMEOUT }));
+    const jvm = scene.newJvm();
+    const thread = await scene.thread(await scene.newJava({ watchdog: TIMEOUT }, jvm));
     await thread.lock("lock", name).lock();
     const waiting = await parked(scene, name, () => waiter().getLock(name).lock());
-    scene.jvm.pause();
+    jvm.pause();
     const hold = await soon(waiting);
-    scene.jvm.resume();
+    jvm.resume();
     await expect(thread.lock("lock", name).unlock()).rejects.toMatchObject({
       javaClass: "java.lang.IllegalMonitorStateException",
     });

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../support/index.js";
-import { JavaClient } from "../java.js";
 import { type Scene, withRedisson } from "../scene.js";
 import { type Call, type Kind, WATCHDOG } from "./calls.js";
 import { NUMBERS } from "./deliberate.js";
@@ -200,7 +199,7 @@ async function assemble(scene: Scene, alone: RedisServer): Promise<Cast> {
     redisson: await site(alone.connect() as Redis),
     nodes: nodes as [NodeClient, NodeClient],
     java: await scene.newJava({ watchdog: WATCHDOG }),
-    javaAlone: await JavaClient.connect(scene.jvm, { url: alone.url, watchdog: WATCHDOG }),
+    javaAlone: await scene.newJava({ url: alone.url, watchdog: WATCHDOG }),
   };
 }
 

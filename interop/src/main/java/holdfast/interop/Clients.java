@@ -69,4 +69,9 @@ final class Clients {
         RedissonClient client = clients.remove(name);
         if (client != null) client.shutdown();
     }
+
+    /** Of all clients. */
+    void shutdown() {
+        clients.keySet().parallelStream().forEach(this::shutdown);
+    }
 }

@@ -27,12 +27,18 @@ final class Workers {
                 .anyMatch(frame -> frame.getClassName().equals(Semaphore.class.getName()));
     }
 
+    /** Of all threads: what they wait for is interrupted. */
+    void end() {
+        workers.values().forEach(Worker::end);
+    }
+
     private static String key(String client, String thread) {
         return client + "/" + thread;
     }
 
     private static final class Worker extends Thread {
         private final BlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>();
+        private volatile boolean over;
 
         Worker(String name) {
             super(name);
@@ -40,9 +46,14 @@ final class Workers {
             start();
         }
 
+        void end() {
+            over = true;
+            interrupt();
+        }
+
         @Override
         public void run() {
-            while (true) {
+            while (!over) {
                 try {
                     tasks.take().run();
                 } catch (InterruptedException interrupted) {
