@@ -76,7 +76,7 @@ const TOPOLOGIES = [
 /** Servers and processes of their own, and with `npm run faults:peers` JVMs. */
 const PEERS = ["test/peers/**/*.test.ts"];
 
-/** Beside JVMs, which take a core each while they start, and then wait as well. */
+/** Beside a JVM for each Redisson, which all files share, and those that a test kills; most of it is waiting as well. */
 const INTEROP = ["test/interop/**/*.test.ts"];
 
 /** A crowd of both sides. */
@@ -146,6 +146,7 @@ const config: ViteUserConfig = {
           include: INTEROP,
           exclude: MIXED_CROWD,
           globalSetup: "test/interop/shared.ts",
+          isolate: false, // no file changes what another one imports, and loading it anew costs a second
           sequence: { groupOrder: 1 },
         },
       },

@@ -7,7 +7,7 @@ import { type PubSub, withRedissonOnCluster } from "../cluster-scene.js";
 import type { JavaClient } from "../java.js";
 import { CONTESTS } from "./contests.js";
 
-const HAND_OVERS = 60;
+const HAND_OVERS = 20;
 
 function spread(times: readonly number[]): { p50: number; p99: number } {
   const sorted = [...times].sort((a, b) => a - b);
