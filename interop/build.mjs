@@ -45,13 +45,13 @@ export function isVersion(text) {
  */
 export function buildDriver(version) {
   if (!isVersion(version)) throw new RangeError(`${version} is no version of Redisson`);
-  const missing = findMissingProgram();
-  if (missing !== undefined) return { version, missing };
   const target = join(FOLDER, "target", version);
   const stamp = join(target, "built-from");
   const sources = hashOfSources();
   const built = { version, classpath: [join(target, "classes"), join(target, "lib", "*")].join(delimiter) };
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === sources) return built;
+  const missing = findMissingProgram();
+  if (missing !== undefined) return { version, missing };
   const { status, output } = run(
     "mvn",
     "-q",
