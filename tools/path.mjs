@@ -4,16 +4,18 @@
 //   npm run path               a lock that is free, taken and given back by a warm process
 //   npm run path -- --waits    a second call of the process waits for it, too
 //   npm run path -- --json     `{ totals, steps }`, with the numbers of all lines
+//   npm run path -- --totals   the totals alone, as JSON
 import { parseArgs } from "node:util";
 import { stepsOf, totalsOf } from "./path/walk.mjs";
 
-const { waits, json } = parseArgs({
-  options: { waits: { type: "boolean" }, json: { type: "boolean" } },
-}).values;
+const { values: asked } = parseArgs({
+  options: { waits: { type: "boolean" }, json: { type: "boolean" }, totals: { type: "boolean" } },
+});
 
-const steps = await stepsOf(waits ? "waits" : "free");
+const steps = await stepsOf(asked.waits ? "waits" : "free", !asked.totals);
 const totals = totalsOf(steps);
-console.log(json ? JSON.stringify({ totals, steps }) : page());
+if (asked.totals) console.log(JSON.stringify(totals));
+else console.log(asked.json ? JSON.stringify({ totals, steps }) : page());
 
 function page() {
   const where = ({ file, from, to }) => `${file}:${from}${to > from ? `-${to}` : ""}`;
@@ -24,7 +26,7 @@ function page() {
     (step) =>
       `${indented(step).padEnd(names)}  ${where(step).padEnd(places)}  ${String(step.lines.length).padStart(3)}`,
   );
-  const call = waits
+  const call = asked.waits
     ? "lock(), a second lock() that waits for it, and unlock() of both"
     : "lock() and unlock() of a free lock";
   return [

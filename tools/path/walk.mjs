@@ -14,9 +14,10 @@ const WORKER = fileURLToPath(new URL("worker.mjs", import.meta.url));
 
 /**
  * Resolves with the steps of a walk in the order in which they begin: `{ file, name, from, to, depth, lines }`, the
- * lines of the file that have run. `walk`: one of those in worker.mjs.
+ * lines of the file that have run. `walk`: one of those in worker.mjs. Without `isOrdered` in any order and without depths, in
+ * a quarter of the time.
  */
-export async function stepsOf(walk) {
+export async function stepsOf(walk, isOrdered = true) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-path-"));
   const server = await startServer(folder);
   try {
@@ -32,7 +33,7 @@ export async function stepsOf(walk) {
       sourcemap: "linked",
       logLevel: "error",
     });
-    return mapped(new Sources(bundle), await run({ port: server.port, walk, bundle }));
+    return mapped(new Sources(bundle), await run({ port: server.port, walk, bundle, isOrdered }));
   } finally {
     server.child.kill();
     await once(server.child, "exit");
