@@ -224,21 +224,21 @@ test.each(["lock", "fair", "fenced", "write", "read"])(
       read: () => client.getReadWriteLock(name).readLock(),
     }[kind];
     const hold = await make?.().lock();
-    const asked = await site.run("unlock", name);
+    const asked = await site.main("unlock", name);
     expect([asked.code, asked.err]).toEqual([64, expect.stringContaining("--yes")]);
     expect(hold?.isHeld).toBe(true);
-    const done = await site.run("unlock", name, "--yes");
+    const done = await site.main("unlock", name, "--yes");
     expect(done.code).toBe(0);
     expect(done.out).toMatch(new RegExp(`^${name} {3}.*\n {2}● .*\nUnlocked.\n$`));
     await until("it is told", () => hold?.signal.aborted);
     expect(await failure(hold?.unlock() as Promise<void>)).toMatchObject({ code: "LOCK_LOST" });
-    expect(await site.run("unlock", name, "--yes")).toMatchObject({ code: 1, out: `${name} is free.\n` });
+    expect(await site.main("unlock", name, "--yes")).toMatchObject({ code: 1, out: `${name} is free.\n` });
   },
 );
 
 test("unlock leaves numbers alone", async () => {
   await site.client().getSemaphore("places").trySetPermits(2);
-  const { code, err } = await site.run("unlock", "places", "--yes");
+  const { code, err } = await site.main("unlock", "places", "--yes");
   expect(code).toBe(64);
   expect(err).toContain("no lock");
   expect(await site.client().getSemaphore("places").availablePermits()).toBe(2);

@@ -19,7 +19,7 @@ async function examine(
   url: string,
   ...args: string[]
 ): Promise<{ code: number | null; findings: Finding[]; by: Record<string, Finding> }> {
-  const { code, out } = await site.run("doctor", "--json", "--url", url, ...args);
+  const { code, out } = await site.main("doctor", "--json", "--url", url, ...args);
   const findings = JSON.parse(out) as Finding[];
   for (const { level, why, cure } of findings) {
     if (level === "poor" || level === "bad") expect([typeof why, typeof cure]).toEqual(["string", "string"]);
