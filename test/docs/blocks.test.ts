@@ -8,14 +8,9 @@ import { forFile } from "../support/index.js";
 import { allPages, blocksOf } from "./pages.js";
 import { planOf } from "./plans.js";
 import { BlockRunner, needsVersions } from "./runner.js";
-import { typeErrors } from "./types.js";
-
-/** Milliseconds: long, because the library is compiled too, and other files compile at the same time. */
-const COMPILING = 180_000;
 
 const blocks = allPages().flatMap(blocksOf);
 const planned = blocks.map((block) => ({ block, plan: planOf(block) }));
-const programs = blocks.filter((block) => planOf(block) === "run");
 const done: string[] = [];
 const skipped: string[] = [];
 
@@ -35,14 +30,6 @@ describe("each block runs", () => {
     });
   }
 });
-
-test(
-  `all ${programs.length} programs have the types that a reader's compiler sees`,
-  () => {
-    expect(typeErrors(programs.filter((block) => !missing || !needsVersions(block)))).toEqual([]);
-  },
-  COMPILING,
-);
 
 const reasons = planned.flatMap(({ block, plan }) => (typeof plan === "object" ? [{ block, ...plan }] : []));
 const perReason = [...new Set(reasons.map(({ because }) => because))].map((because) => {

@@ -1,8 +1,12 @@
 /** TypeScript's compiler for texts that are in no file. */
 import ts from "typescript";
 
-/** A program of these texts, by their paths; their imports are read from the disk. */
-export function programOf(texts: ReadonlyMap<string, string>, options: ts.CompilerOptions): ts.Program {
+/** A program of these texts, by their paths; their imports are those of `known`, or are read from the disk. */
+export function programOf(
+  texts: ReadonlyMap<string, string>,
+  options: ts.CompilerOptions,
+  known?: ts.Program,
+): ts.Program {
   const host = ts.createCompilerHost(options);
   const { fileExists, readFile, getSourceFile } = host;
   host.fileExists = (path) => texts.has(path) || fileExists.call(host, path);
@@ -10,7 +14,7 @@ export function programOf(texts: ReadonlyMap<string, string>, options: ts.Compil
   host.getSourceFile = (path, version, ...rest) => {
     const text = texts.get(path);
     return text === undefined
-      ? getSourceFile.call(host, path, version, ...rest)
+      ? (known?.getSourceFile(path) ?? getSourceFile.call(host, path, version, ...rest))
       : ts.createSourceFile(path, text, version);
   };
   return ts.createProgram([...texts.keys()], options, host);

@@ -146,7 +146,7 @@ test("every class and function has an example, and it compiles", () => {
   const files = new Map(
     examples.map((each, i) => [`${ROOT}test/package/example-${i}.mts`, exampleModule(each)]),
   );
-  const built = programOf(files, OPTIONS);
+  const built = programOf(files, OPTIONS, program);
   const wrong = ts.getPreEmitDiagnostics(built).map(({ file, messageText, start = 0 }) => {
     const line = file?.text.slice(file.text.lastIndexOf("\n", start) + 1).split("\n")[0];
     return `${line}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
