@@ -9,7 +9,7 @@ import { needsVersions } from "./runner.js";
 import { typeErrors } from "./types.js";
 
 /** Milliseconds: long, because other files compile at the same time. */
-const COMPILING = 180_000;
+const COMPILING = 300_000;
 
 const missing = await installVersions();
 const blocks = allPages()
