@@ -10,11 +10,13 @@ import type { WebLockRequest } from "./request.js";
 const TOGETHER = 20;
 
 export class OpenTries {
-  /** Requests that had no answer when they were added; some may have one by now. */
   readonly #tries = new Set<WebLockRequest>();
 
+  /** Adds a request that has just begun to try. */
   add(request: WebLockRequest): void {
     this.#tries.add(request);
+    // Whatever the answer is: a request that is refused, or aborts, must not stay here with its callback.
+    void request.answered.then(() => this.#tries.delete(request));
   }
 
   /** Resolves when it is known of all requests up to this one whether they are granted at once. */
@@ -37,11 +39,7 @@ export class OpenTries {
   }
 
   #upTo(last: number): WebLockRequest[] {
-    const open: WebLockRequest[] = [];
-    for (const request of this.#tries) {
-      if (request.phase !== "trying") this.#tries.delete(request);
-      else if (request.number <= last) open.push(request);
-    }
-    return open;
+    // One that has its answer leaves a moment later.
+    return [...this.#tries].filter(({ number, phase }) => number <= last && phase === "trying");
   }
 }
