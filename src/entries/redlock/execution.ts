@@ -90,7 +90,7 @@ export async function onAll(holds: readonly Hold[], act: (hold: Hold) => Promise
   if (errors.length > 0) throw final ?? errors[0];
 }
 
-function pause(ms: number): Promise<void> {
+export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
   });

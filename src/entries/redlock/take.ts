@@ -1,6 +1,7 @@
 /** Makes the locks of a call, and takes them: all or none. */
 import { monotonic } from "../../base/platform.js";
 import { type Hold, type LockFace, MultiLock, type Owner, RedLock } from "../../index.js";
+import { pause } from "./execution.js";
 import type { Master } from "./masters.js";
 
 const FEWEST_FOR_REDLOCK = 3;
@@ -24,39 +25,96 @@ export interface Terms {
   readonly owner: Owner;
 }
 
-/**
- * Takes all locks, or resolves with null if `wait` was not enough. It waits for one lock at a time and holds none
- * meanwhile, so no order of names can dead-lock. The lock that it has waited for is the first that it takes.
- */
+/** Milliseconds in which those who wait for a lock that is lost can take it, before the call that had it tries again. */
+const TURN = 50;
+
+/** This share of the lease may be gone of a lock that was taken earlier than the last one; else it is extended. */
+const SHARE_GONE = 1 / 100;
+
+/** Takes all locks, or resolves with null if `wait` was not enough. */
 export async function takeAll(
   locks: readonly LockFace<Hold>[],
   { wait, lease, owner }: Terms,
 ): Promise<readonly Hold[] | null> {
   const until = monotonic() + wait;
-  let busy = locks[0] as LockFace<Hold>;
+  const [only] = locks;
+  if (only && locks.length === 1) {
+    const hold = await only.tryLock(wait, lease, { owner });
+    return hold && [hold];
+  }
   for (;;) {
-    const taken = new Map<LockFace<Hold>, Hold>();
-    let refused: LockFace<Hold> | undefined;
+    const round = new Round();
     try {
-      for (const lock of [busy, ...locks.filter((each) => each !== busy)]) {
-        const left = lock === busy ? Math.max(0, until - monotonic()) : 0;
-        const hold = await lock.tryLock(left, lease, { owner });
-        if (hold) taken.set(lock, hold);
-        else refused = lock;
-        if (refused) break;
-      }
+      return await round.take(locks, { until, lease, owner });
     } catch (error) {
-      await giveBack(taken.values());
-      throw error;
+      // A hold that was lost while the call waited for a later lock: others may have had it since, so all begins anew.
+      const left = until - monotonic();
+      if (!round.isLost || left <= 0) throw error;
+      await pause(Math.min(left, TURN));
     }
-    if (!refused) return locks.map((lock) => taken.get(lock) as Hold);
-    await giveBack(taken.values());
-    if (refused === busy || monotonic() >= until) return null;
-    busy = refused;
   }
 }
 
-/** A release that fails goes on in the background; its hold ends with its lease at the latest. */
-async function giveBack(holds: Iterable<Hold>): Promise<void> {
-  await Promise.allSettled([...holds].map((hold) => hold.unlock()));
+/**
+ * One run through the locks. It waits for each while it holds those before it: with one order for all calls none waits
+ * for another in a circle, and some call always goes on. (Were nothing held meanwhile, two calls that have waited for
+ * different locks could refuse each other without end.) What is held is not extended before all is there, so calls that
+ * want less get their turn at the end of the lease at the latest.
+ */
+class Round {
+  readonly #taken = new Map<LockFace<Hold>, Hold>();
+  /** Aborts when a hold is lost: without it the later locks are of no use. */
+  readonly #lost = new AbortController();
+
+  get isLost(): boolean {
+    return this.#lost.signal.aborted;
+  }
+
+  async take(
+    locks: readonly LockFace<Hold>[],
+    { until, lease, owner }: { until: number; lease: number; owner: Owner },
+  ): Promise<readonly Hold[] | null> {
+    const { signal } = this.#lost;
+    try {
+      for (const lock of [...locks].sort(byName)) {
+        const hold = await lock.tryLock(Math.max(0, until - monotonic()), lease, { owner, signal });
+        if (!hold) {
+          await this.#giveBack();
+          return null;
+        }
+        this.#add(lock, hold);
+      }
+      await this.#extend(lease);
+      signal.throwIfAborted();
+    } catch (error) {
+      await this.#giveBack();
+      throw error;
+    }
+    return locks.map((lock) => this.#taken.get(lock) as Hold);
+  }
+
+  #add(lock: LockFace<Hold>, hold: Hold): void {
+    this.#taken.set(lock, hold);
+    const lose = () => this.#lost.abort(hold.signal.reason);
+    if (hold.signal.aborted) lose();
+    else hold.signal.addEventListener("abort", lose, { once: true });
+  }
+
+  /** Gives the whole lease to the holds that had to wait for the others. */
+  async #extend(lease: number): Promise<void> {
+    const holds = [...this.#taken.values()];
+    const most = Math.max(...holds.map(({ remaining }) => remaining));
+    const short = holds.filter(({ remaining }) => most - remaining > lease * SHARE_GONE);
+    await Promise.all(short.map((hold) => hold.extend(lease)));
+  }
+
+  /** A release that fails goes on in the background; its hold ends with its lease at the latest. */
+  async #giveBack(): Promise<void> {
+    await Promise.allSettled([...this.#taken.values()].map((hold) => hold.unlock()));
+  }
+}
+
+/** The same order in all processes. */
+function byName(a: LockFace<Hold>, b: LockFace<Hold>): number {
+  return a.name < b.name ? -1 : 1;
 }
