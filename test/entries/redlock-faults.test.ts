@@ -1,13 +1,14 @@
 /** The interface of redlock: routines that outlast their locks, and masters that die. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { Redlock, type RedlockAbortSignal } from "../../src/entries/redlock.js";
 import { isLockError } from "../../src/index.js";
-import { freshName } from "../faults/harness.js";
+import { freshName, script } from "../faults/harness.js";
 import { useMasters } from "../groups/red-helpers.js";
-import { STEADY, startCluster, until } from "../support/index.js";
+import { type FaultProxy, forTest, STEADY, startCluster, startProxy, until } from "../support/index.js";
 import {
   countHeld,
   executionError,
+  LOCKED,
   LONG,
   newRedlock,
   ONCE,
@@ -178,6 +179,57 @@ describe.each([{ count: 3 }, { count: 5 }])("with masters dead, of $count", ({ c
     await lock.release();
   });
 });
+
+describe.each([{ count: 1 }, { count: 2 }, { count: 3 }])(
+  "on $count masters that take longer to answer than a call may wait",
+  ({ count }) => {
+    /** Wait for 10 ms at most. */
+    const SHORT = { retryCount: 1, retryDelay: 10, retryJitter: 0 };
+    const DELAY = 200;
+    const servers = () => masters.slice(0, count);
+
+    async function startBehindProxies() {
+      const proxies = await Promise.all(servers().map(async (server) => forTest(await startProxy(server))));
+      const redlock = new Redlock(proxies.map((proxy) => proxy.connect()));
+      onTestFinished(() => redlock.quit());
+      // By this each connection is made, and each master knows the scripts.
+      await (await redlock.acquire([freshName()], LONG, PATIENT)).release();
+      const delay = (proxy: FaultProxy) => {
+        proxy.clear();
+        proxy.delayReplies(DELAY);
+      };
+      proxies.forEach(delay);
+      return { proxies, redlock };
+    }
+
+    test.each([1, 2])("%s free resources are locked at the first attempt", async (many) => {
+      const { redlock } = await startBehindProxies();
+      const names = Array.from({ length: many }, freshName);
+      const lock = await redlock.acquire(names, LONG, SHORT);
+      expect(lock.attempts).toHaveLength(1);
+      await redlock.release(lock, PATIENT);
+    });
+
+    // In the first case the time is over at the first answer, in the second before the next one.
+    test.each([1, 1.5])(
+      "one that another has is refused after %s answers, and not for want of one",
+      async (answers) => {
+        const { proxies, redlock } = await startBehindProxies();
+        const name = freshName();
+        const lock = await newRedlock(servers()).acquire([name], LONG);
+        const error = await executionError(
+          redlock.acquire([name], LONG, { ...SHORT, retryDelay: answers * DELAY }),
+        );
+        expect(error.cause).toBeUndefined();
+        expect(await votesAgainst(error)).toEqual([Array(count).fill(LOCKED)]);
+        for (const proxy of proxies) proxy.clear();
+        await executionError(redlock.acquire([name], LONG, ONCE));
+        expect(Math.max(...proxies.map((proxy) => proxy.count(script("acquire"))))).toBe(1);
+        await lock.release();
+      },
+    );
+  },
+);
 
 test("on a cluster the resources of a call may lie in different slots", async () => {
   await using cluster = await startCluster();

@@ -8,8 +8,8 @@ export interface Settings {
    */
   readonly driftFactor: number;
   /**
-   * With the two below the longest wait: `retryCount * (retryDelay + retryJitter)`. Default 10; -1 for ever, 0 for one
-   * try.
+   * With the two below the longest wait for a resource that is locked: `retryCount * (retryDelay + retryJitter)`. Default
+   * 10; -1 for ever, 0 for one try.
    */
   readonly retryCount: number;
   /** Default 200. Also the pause before another attempt where Redis gave no answer. */
