@@ -166,13 +166,24 @@ const AnyLockError = {
   [Symbol.hasInstance]: isLockError,
 };
 
-interface HttpResponse {
-  readonly headersSent?: boolean;
+/** The part of Node's response by which one that has begun is ended. */
+interface RawResponse {
+  readonly headersSent: boolean;
+  readonly writableEnded: boolean;
+  end(): unknown;
+}
+
+/** Express' response, which is Node's, or Fastify's, which has Node's. */
+interface HttpResponse extends RawResponse {
+  readonly raw?: RawResponse;
+  /** Fastify: its handler has taken the response over, or it has ended. */
   readonly sent?: boolean;
   status(code: number): HttpResponse;
   header(name: string, value: string): HttpResponse;
   send(body: string): unknown;
 }
+
+const INTERNAL_ERROR = 500;
 
 /** A client of a gateway, as Nest's own filter tells it of an error. */
 interface GatewayClient {
@@ -180,9 +191,10 @@ interface GatewayClient {
 }
 
 /**
- * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify. The client of a gateway
- * gets the problem as the event `exception`, and Nest's log gets the error. A microservice leaves the error to Nest's
- * own filter, which logs it and answers with an error. For others, such as GraphQL, the filter returns the error.
+ * Answers a LockError by its status and problem (see `holdfast/http`), on Express and Fastify, and logs it if the status
+ * is 500. A response that has begun cannot tell it: the filter logs the error and ends the response. The client of a
+ * gateway gets the problem as the event `exception`, and Nest's log gets the error. A microservice leaves the error to
+ * Nest's own filter, which logs it and answers with an error. For others, such as GraphQL, the filter returns the error.
  * @example
  * (await NestFactory.create(AppModule)).useGlobalFilters(new LockExceptionFilter());
  */
@@ -198,13 +210,21 @@ export class LockExceptionFilter implements ExceptionFilter {
     if (type === "rpc") return undefined;
     if (problem && type === "ws") return this.#tell(host.switchToWs().getClient(), problem, exception);
     if (!problem || type !== "http") return exception;
-    const response = host.switchToHttp().getResponse<HttpResponse>();
-    if (response.headersSent || response.sent) return exception;
-    response
-      .status(problem.status)
-      .header("content-type", "application/problem+json")
-      .send(JSON.stringify(problem));
+    this.#answer(host.switchToHttp().getResponse<HttpResponse>(), problem, exception);
     return undefined;
+  }
+
+  #answer(response: HttpResponse, problem: LockProblem, exception: unknown): void {
+    const raw = response.raw ?? response;
+    const hasBegun = raw.headersSent || response.sent;
+    // As Nest's own filter: what is nobody's fault but the service's must not be known to the client alone.
+    if (hasBegun || problem.status === INTERNAL_ERROR) this.#logger.error(exception);
+    if (!hasBegun) {
+      response
+        .status(problem.status)
+        .header("content-type", "application/problem+json")
+        .send(JSON.stringify(problem));
+    } else if (!raw.writableEnded) raw.end();
   }
 
   /** Nest calls no other filter then, so this filter does what Nest's own would do. */

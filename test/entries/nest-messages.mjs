@@ -12,7 +12,7 @@ import { io } from "socket.io-client";
 import { decorateMethod as method } from "./nest-app.mjs";
 
 /** A logger that keeps errors, each with the place that logged it. */
-function listening(errors) {
+export function listening(errors) {
   const log = () => {};
   return { log, warn: log, error: (error, ...rest) => errors.push([rest.at(-1), error]) };
 }

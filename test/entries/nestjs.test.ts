@@ -1,12 +1,15 @@
 /** The module for Nest, in real applications. */
-import { expect, onTestFinished, test } from "vitest";
+import { Logger } from "@nestjs/common";
+import { expect, onTestFinished, test, vi } from "vitest";
 import * as nestjs from "../../src/entries/nestjs.js";
-import { LockClient } from "../../src/index.js";
-import { forFile, forTest, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
+import { LockClient, LockLostError, LockTimeoutError } from "../../src/index.js";
+import { forFile, forTest, PATIENCE, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
 // @ts-expect-error: plain JavaScript
 import * as apps from "./nest-app.mjs";
 // @ts-expect-error: plain JavaScript
 import * as messages from "./nest-messages.mjs";
+// @ts-expect-error: plain JavaScript
+import * as responses from "./nest-responses.mjs";
 
 interface Shop {
   client: LockClient;
@@ -33,6 +36,14 @@ interface Messages {
 }
 type StartMessages = (lib: typeof nestjs, locks: object) => Promise<Messages>;
 const { startService, startGateway } = messages as Record<"startService" | "startGateway", StartMessages>;
+
+interface Responding {
+  errors: [where: string, error: unknown][];
+  url: string;
+  close(): Promise<void>;
+}
+type StartResponding = (lib: typeof nestjs, error: () => Error) => Promise<Responding>;
+const { startExpress, startFastify } = responses as Record<"startExpress" | "startFastify", StartResponding>;
 
 const server = await forFile(startRedis());
 
@@ -119,6 +130,44 @@ test("a gateway tells its client of a lock in use by an exception, and the log",
   await hold.unlock();
   expect(await ask("sell")).toBe("sold");
 });
+
+const lost = () => new LockLostError("stock", "expired", Date.now());
+const busy = () => new LockTimeoutError("stock", 0);
+
+test("the log gets an error that is answered with 500, and none that is a conflict", async () => {
+  const service = await startExpress(nestjs, lost);
+  onTestFinished(() => service.close());
+  expect((await fetch(`${service.url}/before`)).status).toBe(500);
+  expect(service.errors).toEqual([["LockExceptionFilter", expect.objectContaining({ code: "LOCK_LOST" })]]);
+  const conflicts = await startExpress(nestjs, busy);
+  onTestFinished(() => conflicts.close());
+  expect((await fetch(`${conflicts.url}/before`)).status).toBe(409);
+  expect(conflicts.errors).toEqual([]);
+});
+
+test.each([
+  ["Express", startExpress],
+  ["Fastify", startFastify],
+])(
+  "on %s a response that has begun when a lock fails is ended, one that has ended stays as it is, and the log has the error",
+  async (_what, launch) => {
+    const logged = vi.spyOn(Logger.prototype, "error").mockReturnValue();
+    onTestFinished(() => logged.mockRestore());
+    const service = await launch(nestjs, busy);
+    onTestFinished(() => service.close());
+    for (const [path, text] of [
+      ["while", "part"],
+      ["after", "all"],
+    ]) {
+      const response = await fetch(`${service.url}/${path}`, { signal: AbortSignal.timeout(PATIENCE) });
+      expect([response.status, await response.text()]).toEqual([200, text]);
+      await until("it is logged", () => logged.mock.calls.length > 0);
+      expect(logged.mock.calls.splice(0)).toEqual([[expect.objectContaining({ code: "WAIT_TIMEOUT" })]]);
+    }
+    expect((await fetch(`${service.url}/before`)).status).toBe(409);
+    expect(logged.mock.calls).toEqual([]);
+  },
+);
 
 test("an object that Nest did not make says so", async () => {
   const { Shop } = await start(nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
