@@ -426,6 +426,29 @@ describe("signal", () => {
     await first.release();
   });
 
+  test("that aborts between the grant and the callback: the request rejects, and the lock is given back uncalled", async () => {
+    const client = scene.client();
+    const manager = createLockManager(client);
+    const [busy, name] = [scene.name(), scene.name()];
+    const elsewhere = await hold(scene.manager(), busy);
+    const controller = new AbortController();
+    const { signal } = controller;
+    client.on("acquired", ({ lockName }) => {
+      // By then the request has the lock.
+      if (lockName === name) setImmediate(() => controller.abort("too late"));
+    });
+    // To steal takes several answers; until then no later callback is called.
+    const stolen = manager.request(busy, { steal: true }, () => "stolen");
+    const request = manager.request(name, { signal }, unreached);
+    const next = manager.request(name, () => "next");
+    await expect(request).rejects.toBe("too late");
+    expect(await next).toBe("next");
+    expect(await stolen).toBe("stolen");
+    expect(await failureOf(elsewhere.done)).toBe("AbortError");
+    expect(await scene.manager().request(name, { ifAvailable: true }, (lock) => lock !== null)).toBe(true);
+    expect((await manager.query()).held).toEqual([]);
+  });
+
   test("changes nothing once the lock is granted, or when it has been released", async () => {
     const manager = scene.manager();
     const name = scene.name();

@@ -180,6 +180,8 @@ export class RequestQueue {
     if (hold.signal.aborted) this.#lose(request, hold.signal.reason);
     const earlier = this.#parts.tries.before(request);
     if (earlier) await earlier;
+    // The signal aborted in between: the lock is given back, and the callback is not called.
+    if (request.signal?.aborted) return { value: undefined };
     try {
       return { value: await request.call(true) };
     } catch (error) {
@@ -194,7 +196,7 @@ export class RequestQueue {
     this.#release(request);
   }
 
-  /** The request ends without a grant. */
+  /** The request ends without a call of its callback. A lock that it has is given back by {@link #hold}. */
   #fail(request: WebLockRequest, reason: unknown): void {
     request.reject(reason);
     this.#leave(request);

@@ -104,10 +104,10 @@ export class WebLockRequest {
   enter(phase: Phase): void {
     this.phase = phase;
     if (phase !== "trying") this.#tellAnswer();
-    if (phase === "held" || phase === "over") this.#unfollow?.();
+    if (phase === "over") this.#unfollow?.();
   }
 
-  /** Calls back if the signal aborts before the request is granted. */
+  /** Calls back if the signal aborts before the callback of the request is called. */
   onAbort(callback: () => void): void {
     if (this.signal) this.#unfollow = follow(this.signal, callback);
   }
@@ -119,6 +119,7 @@ export class WebLockRequest {
 
   /** Runs the callback with the lock, or with null. */
   call(granted: boolean): unknown {
+    this.#unfollow?.();
     return this.#context.runInAsyncScope(this.#callback, undefined, granted ? new WebLock(this) : null);
   }
 

@@ -22,7 +22,7 @@ export interface LockOptions {
   ifAvailable?: boolean | undefined;
   /** Takes the lock from its holders, before all waiters. Default false. */
   steal?: boolean | undefined;
-  /** Ends the wait, with its reason; once the lock is granted it changes nothing. */
+  /** Ends the wait, with its reason; once the callback is called it changes nothing. */
   signal?: AbortSignal | undefined;
 }
 
