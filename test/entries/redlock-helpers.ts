@@ -53,13 +53,16 @@ export async function countHeld(servers: readonly RedisServer[], name: string): 
   return found.map(Number).reduce((sum, one) => sum + one, 0);
 }
 
-/** Resolves when a waiter listens for the release of that name, on at least one of the servers. */
-export async function untilAwaited(servers: readonly RedisServer[], name: string): Promise<void> {
+/** Whether a waiter listens for the release of that name, on at least one of the servers. */
+export async function isAwaited(servers: readonly RedisServer[], name: string): Promise<boolean> {
   const channel = `redisson_lock__channel:{${name}}`;
-  await until(`somebody waits for ${name}`, async () => {
-    const listening = await Promise.all(
-      servers.map((server) => server.call("PUBSUB", "NUMSUB", channel) as Promise<[string, number]>),
-    );
-    return listening.some(([, count]) => Number(count) > 0);
-  });
+  const listening = await Promise.all(
+    servers.map((server) => server.call("PUBSUB", "NUMSUB", channel) as Promise<[string, number]>),
+  );
+  return listening.some(([, count]) => Number(count) > 0);
+}
+
+/** Resolves when {@link isAwaited}. */
+export async function untilAwaited(servers: readonly RedisServer[], name: string): Promise<void> {
+  await until(`somebody waits for ${name}`, () => isAwaited(servers, name));
 }

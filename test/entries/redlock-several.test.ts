@@ -7,6 +7,7 @@ import { PATIENCE, until } from "../support/index.js";
 import {
   countHeld,
   executionError,
+  isAwaited,
   LONG,
   newRedlock,
   ONCE,
@@ -80,8 +81,10 @@ describe.each([{ count: 3 }, { count: 5 }])("$count masters", ({ count }) => {
   });
 
   test("it keeps them for the duration at most while it waits: a call that wants no more than them gets its turn", async () => {
-    const { first, acquired, release } = await startWaiting(400);
+    const { first, second, acquired, release } = await startWaiting(400);
     const other = await newRedlock(servers(), PATIENT).acquire([first], LONG);
+    // Without the first one it is in nobody's way.
+    await until("it waits for the second no more", async () => !(await isAwaited(servers(), second)));
     await other.release();
     await release();
     await (await acquired).release().catch(() => {}); // It may have expired by now.
