@@ -78,8 +78,8 @@ function piecesOf(source, [from, to], uses, parameters) {
 
 /** The pieces with these values for the parameters; `...` stands for all that are left. */
 function writtenOut({ parameters, pieces }, values) {
-  const valueOf = (index) => (parameters[index] === "..." ? values.slice(index).join(", ") : values[index]);
-  return pieces.map((piece) => (typeof piece === "number" ? valueOf(piece) : piece)).join("");
+  const written = (index) => (parameters[index] === "..." ? values.slice(index).join(", ") : values[index]);
+  return pieces.map((piece) => (typeof piece === "number" ? written(piece) : piece)).join("");
 }
 
 /** Writes out what can be. @param {Map<string, SharedFunction>} known @returns {{ edits: Edit[], inlined: Set<unknown> }} */
