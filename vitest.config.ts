@@ -91,7 +91,7 @@ const FLOOR_ABSENT = ["test/floor/absent.test.ts"];
 /** For what does much: it only bounds, too. */
 const LONG = 15 * PATIENCE;
 
-/** `npm test` runs the projects `promises` and `crowds`, `npm run test:all` every one. */
+/** `npm test` runs the projects `promises`, `promises-alone` and `crowds`, `npm run test:all` every one. */
 const config: ViteUserConfig = {
   test: {
     pool: "forks",
