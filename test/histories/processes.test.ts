@@ -89,9 +89,12 @@ const PLANTED: Readonly<Record<string, Planted>> = {
   },
   "a token does not rise": {
     kind: "mutex",
-    edits: ["fenced/acquire", "fenced/pass"].flatMap((script) => [
-      { script, from: "redis.call('INCR', counter)", to: "redis.call('INCRBY', counter, 0)" },
-      { script, from: "if token < floor then", to: "if token == 0 then" },
+    edits: [
+      { script: "fenced/acquire", times: 2 },
+      { script: "fenced/pass", times: 1 },
+    ].flatMap((draws) => [
+      { ...draws, from: "redis.call('INCR', counter)", to: "redis.call('INCRBY', counter, 0)" },
+      { ...draws, from: "if token < floor then", to: "if token == 0 then" },
     ]),
   },
   "a reader enters beside a writer": {

@@ -34,6 +34,8 @@ export interface Edit {
   readonly script: string;
   readonly from: string;
   readonly to: string;
+  /** How often `from` stands there; default once. */
+  readonly times?: number;
 }
 
 export interface CrewOptions {
