@@ -1,6 +1,6 @@
 /** A round that too few masters answered in time: the late answers end the sleep that follows it. */
 import { expect, test } from "vitest";
-import { script, soon, watch } from "../faults/harness.js";
+import { script, soon, untilQuiet, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
   expectNothingLeft,
@@ -59,6 +59,8 @@ test("a round asks a master that owes the answer to the round before only behind
   const call = watch(waiter.done);
   const asked = (i: number) => party.proxy(i).count(script("acquire", party.name));
   await roundInVain(party, [2]);
+  // The two messages may have called for a round each.
+  await untilQuiet(() => asked(0) + asked(2));
   const [before, owing] = [asked(0), asked(2)];
   await mislead(party, [0, 1]);
   await until("the next round is on its way", () => asked(0) > before, { timeout: SOON });
