@@ -35,6 +35,18 @@ async function atTerminal(
   return (await running).stdout.replaceAll("\r", "");
 }
 
+/** Runs a shell's command at a terminal of its own. `shown`: what it has shown so far. */
+function startAtTerminal(command: string) {
+  const running = promisify(execFile)("script", ["-qec", command, "/dev/null"], {
+    env: { ...process.env, TERM: "xterm", HOLDFAST_URL: site.server.url },
+  });
+  let shown = "";
+  running.child.stdout?.on("data", (part: string) => {
+    shown += part;
+  });
+  return { running, shown: () => shown };
+}
+
 test("colours are for a terminal without NO_COLOR, and not for JSON", async () => {
   const hold = await site.client().getLock("red").lock();
   expect(await atTerminal(["ls"])).toContain(COLOUR);
@@ -80,15 +92,9 @@ test("unlock takes a lock from nobody but those whom it has shown", async () => 
 test("a signal ends it while it asks", async () => {
   const hold = await site.client().getLock("left").lock();
   const command = `sh -c 'echo process $$; exec "${process.execPath}" "${PROGRAM}" unlock left'; echo "code $?"`;
-  const running = promisify(execFile)("script", ["-qec", command, "/dev/null"], {
-    env: { ...process.env, TERM: "xterm", HOLDFAST_URL: site.server.url },
-  });
-  let shown = "";
-  running.child.stdout?.on("data", (part: string) => {
-    shown += part;
-  });
-  await until("it asks", () => /\[y\/N\]/.test(shown));
-  process.kill(Number(/process (\d+)/.exec(shown)?.[1]), "SIGTERM");
+  const { running, shown } = startAtTerminal(command);
+  await until("it asks", () => /\[y\/N\]/.test(shown()));
+  process.kill(Number(/process (\d+)/.exec(shown())?.[1]), "SIGTERM");
   expect((await running).stdout).toMatch(/code 143\r?\n$/);
   expect(hold.isHeld).toBe(true);
   await hold.unlock();
@@ -104,20 +110,14 @@ test.each([
     console.log("runs below " + process.ppid);`;
   const words = [process.execPath, PROGRAM, "run", "typed", "--", process.execPath, "-e", counting];
   const command = `${before}${words.map((word) => `'${word}'`).join(" ")}`;
-  const running = promisify(execFile)("script", ["-qec", command, "/dev/null"], {
-    env: { ...process.env, TERM: "xterm", HOLDFAST_URL: site.server.url },
-  });
-  let shown = "";
-  running.child.stdout?.on("data", (part: string) => {
-    shown += part;
-  });
+  const { running, shown } = startAtTerminal(command);
   const ended = running.catch(() => undefined);
-  await until("it runs", () => /runs below \d+/.test(shown));
+  await until("it runs", () => /runs below \d+/.test(shown()));
   running.child.stdin?.write("\u0003");
-  await until("it has heard", () => shown.includes("heard"));
-  process.kill(Number(/below (\d+)/.exec(shown)?.[1]), "SIGTERM");
+  await until("it has heard", () => shown().includes("heard"));
+  process.kill(Number(/below (\d+)/.exec(shown())?.[1]), "SIGTERM");
   await ended;
-  expect(shown).not.toContain("heard 2");
+  expect(shown()).not.toContain("heard 2");
 });
 
 test.each([
