@@ -168,7 +168,6 @@ export class GroupGrant extends HoldRecord {
 
   async #giveBack(): Promise<void> {
     this.end();
-    const { engine, key } = this.#members;
     // While the owner keeps another hold on a quorum, nothing comes free for the calls in the queue.
     const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#members.quorum;
     const { released, successors } = inner
@@ -184,7 +183,7 @@ export class GroupGrant extends HoldRecord {
       throw error;
     } finally {
       // A waiter of this process that does not listen yet hears of the release here.
-      if (successors === 0 && !inner) engine.queue(key)?.released();
+      if (successors === 0 && !inner) this.#members.engine.queue(this.#members.key)?.released();
     }
     this.#tellRelease();
   }
@@ -193,15 +192,17 @@ export class GroupGrant extends HoldRecord {
   #handOver(): { released: readonly Promise<void>[]; successors: number } {
     const { engine, key } = this.#members;
     let released: readonly Promise<void>[] | undefined;
-    let successors = 0;
+    let [successors, isOver] = [0, false];
     engine.queue(key)?.handOver((call, decision) => {
       // No successor of the group: the queue of each member may have one.
       if (decision === "release") return false;
       released = this.#releaseAll((member) => {
-        const successor = successorAt(call, member, decision);
+        // A command that was sent behind others grants nothing: the call does not await its answer.
+        const successor = isOver ? undefined : successorAt(call, member, decision);
         if (successor) successors++;
         return successor;
       });
+      isOver = true;
       return successors > 0;
     });
     released ??= this.#releaseAll();

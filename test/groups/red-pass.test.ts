@@ -47,6 +47,21 @@ test("giving back and taking are one command to each master", async () => {
   await expectNothingLeft(party);
 });
 
+test("a hold that is given back behind another command of its own wakes the waiter", async () => {
+  await using party = await Party.of(masters, PATIENT);
+  await using others = await Party.of(masters, { ...PATIENT, name: party.name });
+  const theirs = await takeAll(others, LONG);
+  const { done } = await parked(party, () => party.lock.lock({ lease: LONG }));
+  const behind = watch(party.lock.lock({ lease: LONG, wait: NEVER / 2 }));
+  await theirs.unlock();
+  const hold = await done;
+  const extended = hold.extend(LONG);
+  await hold.unlock();
+  await extended;
+  await (await behind.promise).unlock();
+  await expectNothingLeft(party);
+});
+
 test("validity counts from when the hold before it was given back", async () => {
   await using party = await Party.of(masters, PATIENT);
   const { hold, done } = await holdAndWaiter(party);
