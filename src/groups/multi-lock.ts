@@ -1,5 +1,4 @@
 /** Many locks as one: all of them or none. */
-
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
 import type { LockKind } from "../base/events.js";
@@ -13,6 +12,7 @@ import {
 } from "../locks/acquisition-options.js";
 import { endRun } from "../locks/commands.js";
 import type { Env } from "../locks/env.js";
+import { force } from "../locks/force.js";
 import type { Lock } from "../locks/lock.js";
 import { LockFace } from "../locks/lock-face.js";
 import { wireIdOf } from "../locks/loss.js";
@@ -73,8 +73,11 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link Lock.forceUnlock}; of a RedLock QUORUM if too few masters answered
    */
   override async forceUnlock(): Promise<boolean> {
-    const answers = await this.ask(({ lock }) => lock.forceUnlock());
-    return fulfilled(answers).includes(true);
+    const forced = await this.ask(({ table, backend }) => force(table, backend));
+    // The holders' own masters may be away: knowing has a time of its own.
+    const known = async (i: number) => answerOf(forced[i])?.told;
+    await Promise.allSettled(this.#members.all.map((member, i) => this.inTime(member, known(i))));
+    return fulfilled(forced).some(({ wasHeld }) => wasHeld);
   }
 
   /**
@@ -218,9 +221,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const named = namedOwner(options, where);
     const members = this.#members;
     members.assertOpen();
-    const held = members.all.filter(
-      ({ key }) => wireIdOf(knownLockOf(ownerOf(named, key), key)) !== undefined,
-    );
+    const held = members.all.filter(({ key }) => wireIdOf(knownLockOf(ownerOf(named, key), key)));
     if (held.length < members.quorum) return 0;
     return this.#best(0, async ({ lock }) => read(await lock.getHoldCount(options)), differ);
   }

@@ -35,9 +35,19 @@ export async function hearOfForce({ env, live }: LockTable, forced: Backend): Pr
   await Promise.all([...live.all().map((own) => askWhetherForced(own, forced)), ...arriving]);
 }
 
-/** Gives a lock back, whoever holds it. Resolves with whether it was held, once the holders in this process know. */
-export async function forceUnlock(table: LockTable, backend: Backend): Promise<boolean> {
+/** What came of a lock that was given back by force. */
+export interface Forced {
+  readonly wasHeld: boolean;
+  /** Resolves once the holders in this process know, or those whose server does not answer have had the time of a command. */
+  readonly told: Promise<void>;
+}
+
+/** Gives a lock back, whoever holds it. */
+export async function force(table: LockTable, backend: Backend): Promise<Forced> {
   const { env, live } = table;
+  const { runner } = env;
+  env.assertOpen(backend.lockName);
+  if (!runner.prepared) await runner.prepare(backend.lockName, runner.commandTimeout);
   // A hold granted after this moment may be newer than the force: {@link hearOfForce} asks the server about such holds.
   const holders = live.all().flatMap((own) => {
     const wireId = wireIdOn(own, backend);
@@ -46,16 +56,14 @@ export async function forceUnlock(table: LockTable, backend: Backend): Promise<b
   // A command of a holder may report the loss before the answer to the force is here, and must know the cause.
   for (const { own } of holders) suspect(own, backend.side);
   // A try that is sent right behind the force, in this tick, must not be overtaken by waiters that the force wakes.
-  env.runner.sender.gather();
+  runner.sender.gather();
   try {
-    const forced = await backend.force(env.callId(env.wireId()));
-    if (!forced) return false;
+    const wasHeld = await backend.force(env.callId(env.wireId()));
+    if (!wasHeld) return { wasHeld, told: Promise.resolve() };
     for (const { own, wireId } of holders) loseByForce(own, backend, wireId);
   } finally {
     for (const { own } of holders) unsuspect(own, backend.side);
   }
   const told = Promise.all([...listeners].map((listener) => listener(backend)));
-  // A listener whose server does not answer in time does not fail the call: the lock was given back.
-  await quietly(env.runner.withTimeout(backend.lockName, told));
-  return true;
+  return { wasHeld: true, told: quietly(runner.withTimeout(backend.lockName, told)) };
 }

@@ -14,7 +14,7 @@ import {
 import { type Backend, eventOf, type LockState } from "./backend.js";
 import { endRun } from "./commands.js";
 import { Env } from "./env.js";
-import { forceUnlock } from "./force.js";
+import { force } from "./force.js";
 import { Hold } from "./hold.js";
 import type { HoldVerbs } from "./hold-record.js";
 import { hasOpenHold, innermostOn } from "./holds.js";
@@ -96,10 +96,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   override async forceUnlock(): Promise<boolean> {
-    this.#table.env.assertOpen(this.name);
-    const { runner } = this.#table.env;
-    if (!runner.prepared) await runner.prepare(this.name, runner.commandTimeout).catch(tellCaller);
-    return forceUnlock(this.#table, this.#backend).catch(tellCaller);
+    const { wasHeld, told } = await force(this.#table, this.#backend).catch(tellCaller);
+    await told;
+    return wasHeld;
   }
 
   override currentHold(): H | null {

@@ -49,3 +49,15 @@ test("a member that is forced while its late grant is on its way joins the hold 
   await hold.unlock();
   await expectNothingLeft(two);
 });
+
+test("a master that has fallen silent since this process took the lock hides no vote of the others", async () => {
+  await using party = await Party.of(masters, { client: { watchdogTimeout: 30_000 } });
+  const hold = await joined(await party.lock.lock());
+  party.proxy(2).stall();
+  expect(await party.lock.forceUnlock()).toBe(true);
+  expect(hold.signal.reason).toMatchObject(FORCED);
+  party.proxy(2).restore();
+  await expect(hold.unlock()).rejects.toMatchObject(FORCED);
+  await party.lock.forceUnlock();
+  await expectNothingLeft(party);
+});
