@@ -73,7 +73,9 @@ export class AllOrNone {
       engine.join(this.#members.name, (reason) => wait.end(reason)),
     );
     try {
-      return (await this.#rounds()) ? await this.#conclude() : undefined;
+      let group: GroupGrant | undefined;
+      while (!group && (await this.#rounds())) group = await this.#conclude();
+      return group;
     } catch (error) {
       this.#over = true;
       this.#ending.abort(error);
@@ -138,10 +140,9 @@ export class AllOrNone {
   /** Tries all other members at once; resolves with the first member that refused. */
   async #tryOthers(awaited: MemberRequest | undefined): Promise<MemberRequest | undefined> {
     const others = this.#requests.filter((request) => request !== awaited);
-    const left = Math.max(1, this.#left);
     const tries = others.map((request) => {
       const { engine, runner } = request.member.env;
-      const within = Math.min(runner.commandTimeout, left);
+      const within = Math.min(runner.commandTimeout, Math.max(1, this.#left));
       return this.#take(request, (call) => engine.once(call, within, this.#ending.signal));
     });
     const results = await this.#wait.during(Promise.allSettled(tries));
@@ -203,18 +204,18 @@ export class AllOrNone {
     return false;
   }
 
-  /** Sets the lease of all members, in the time of the call and of a command. False if the call had waited and its time is over. */
+  /** Sets the lease of all members. False if it could not be told: all is given back, and a further round is due. */
   async #limit(grants: readonly Grant[], lease: number): Promise<boolean> {
     const { runner, name } = this.#members;
     const shortened = Promise.all(grants.map((grant) => limit(grant, lease)));
-    const within = Math.max(1, this.#left);
     try {
-      await this.#wait.during(runner.withTimeout(name, shortened, within));
+      await this.#wait.during(runner.withTimeout(name, shortened, Math.max(1, this.#left)));
       return true;
     } catch (error) {
-      if (this.#wait.ended || within >= runner.commandTimeout || !this.#mayPass(error)) throw error;
+      if (this.#wait.ended || !this.#mayPass(error)) throw error;
       await this.#giveBack();
-      return this.#late();
+      this.#round++;
+      return false;
     }
   }
 
@@ -227,7 +228,7 @@ export class AllOrNone {
     return grants.every((grant) => grant.serverLeftAt(now) >= whole);
   }
 
-  /** Makes the hold. Its lease begins with the last member's grant, so it is set now, unless {@link #isWhole}. */
+  /** Makes the hold. Its lease begins with the last member's grant, so it is set now, unless {@link #isWhole}; see {@link #limit}. */
   async #conclude(): Promise<GroupGrant | undefined> {
     const { all: members, name } = this.#members;
     const { lease } = this.#request;

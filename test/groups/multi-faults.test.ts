@@ -159,6 +159,24 @@ describe.concurrent("a call that already waits survives an outage", () => {
     await hall.expectNothingLeft();
   });
 
+  test("the server goes silent when only the lease is left to be set", async () => {
+    await using it = await open();
+    const { hall, multi } = it;
+    const theirs = await hall.lock(2, "a").lock();
+    const call = await hall.parked("a", () => multi.lock({ lease: 5_000 }));
+    const { proxy } = hall.bed(1);
+    proxy.delayReplies(60_000, script("extend", hall.name("b")));
+    await theirs.unlock();
+    await until("the lease is told", () =>
+      hall.scripts(1).some(({ command }) => script("extend", hall.name("b"))(command)),
+    );
+    await until("it gives all back", async () => !(await hall.held()).includes("a"));
+    expect(call.state).toBe("pending");
+    proxy.restore();
+    await (await soon(call)).unlock();
+    await hall.expectNothingLeft();
+  });
+
   test("the answer about the read side is missing, of a lock whose write side it has", async () => {
     await using hall = await Hall.of(stages, impatient, {});
     const theirs = await hall.lock(1, "a").lock();
