@@ -1,4 +1,5 @@
 /** The user's object for a hold on a group of locks. */
+import { leaveAlone } from "../locks/dropped.js";
 import { Hold } from "../locks/hold.js";
 import type { HoldVerbs } from "../locks/hold-record.js";
 import type { Grant } from "../locks/owner-lock.js";
@@ -51,6 +52,9 @@ export class MultiHold extends Hold {
       view = makeHold(grant);
       this.#views.set(grant, view);
       Object.defineProperty(view, GROUP, { value: this });
+      // Who keeps a member's signal or owner may keep nothing else.
+      const group = this.#group;
+      grant.drop = { forget: () => leaveAlone(group) };
     }
     return view;
   }
