@@ -7,7 +7,7 @@ import { PATIENCE } from "../support/index.js";
 import { PLANTED } from "./planted.mjs";
 import { bundle, KINDS, simulate } from "./run.mjs";
 
-const SCHEDULES = Number(process.env.HOLDFAST_SCHEDULES ?? 6_000);
+const SCHEDULES = Number(process.env.HOLDFAST_SCHEDULES ?? 4_000);
 
 /** Milliseconds of a schedule on a busy machine; only a limit. */
 const SLOW = 200;
