@@ -8,6 +8,9 @@ import type { Simulation } from "./simulation.js";
 /** Milliseconds after its deadline within which a hold is told of it. */
 const TOLD = 20;
 
+/** Milliseconds: the second for which a process lets others go first at most, and as much again. */
+const LONGEST_PAUSE = 2_000;
+
 export class Checks {
   readonly #simulation: Simulation;
   /** For each waiting call: since when it could have had what it waits for. */
@@ -16,6 +19,8 @@ export class Checks {
   #seen = 0;
   /** For each hold: since when the server has nothing of it, although the process could learn of that. */
   readonly #forgotten = new Map<Stay, number>();
+  /** Since when calls wait and nobody is inside. */
+  #idleSince: number | undefined;
   /** For each hold: since when it is over. */
   readonly #over = new Map<Stay, number>();
 
@@ -71,6 +76,7 @@ export class Checks {
     this.#tokens();
     this.#told();
     this.#waiting();
+    this.#idle();
   }
 
   #exclusion(): void {
@@ -193,6 +199,19 @@ export class Checks {
       if (world.now - since > bound)
         this.#simulation.fail(`a call of ${call.whose} waits for what has been free for ${bound} ms`);
     }
+  }
+
+  /** Without faults somebody is woken as soon as nobody is inside any more, however rarely waiters poll. */
+  #idle(): void {
+    const { calls, stays, world } = this.#simulation;
+    const isWanted = calls.some(({ settled }) => settled === undefined);
+    if (!this.#isCalm || !isWanted || stays.some(({ overAt }) => overAt === undefined)) {
+      this.#idleSince = undefined;
+      return;
+    }
+    this.#idleSince ??= world.now;
+    if (world.now - this.#idleSince > LONGEST_PAUSE + 20 * this.#slowest)
+      this.#simulation.fail(`calls wait, and nobody has been inside since ${this.#idleSince}`);
   }
 
   #isFree({ process, step }: Call): boolean {

@@ -189,4 +189,17 @@ export const PLANTED = {
       },
     ],
   },
+
+  // A RedLock is handed over to a call by a command that was sent later, and of whose answer nobody tells the call.
+  "handed over unheard": {
+    kind: "red",
+    seed: 1757,
+    edits: [
+      {
+        file: "src/groups/group-grant.ts",
+        from: "isOver ? undefined : successorAt",
+        to: "successorAt",
+      },
+    ],
+  },
 };

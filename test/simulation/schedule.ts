@@ -28,7 +28,7 @@ export interface Take {
   readonly wait?: number;
   readonly lease?: number;
   readonly keep: number;
-  /** After half of its time the hold is extended by this lease. */
+  /** The lease by which the hold is extended: after half of its time, or, if it is even, right before it is given back. */
   readonly extend?: number;
   /** The signal of the call aborts after this time. */
   readonly abort?: number;

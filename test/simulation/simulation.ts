@@ -229,10 +229,16 @@ export class Simulation {
     this.tell(`${number} is ${call.outcome}`);
     if (!stay) return;
     this.stays.push(stay);
+    const extend = async () => {
+      if (step.extend === undefined) return;
+      await stay.hold?.extend(step.extend).catch((error: unknown) => this.#judge(call, error));
+    };
+    const isLast = Number(step.extend) % 2 === 0;
     await process.machine.sleep(step.keep / 2);
-    if (step.extend !== undefined && stay.hold)
-      await stay.hold.extend(step.extend).catch((error: unknown) => this.#judge(call, error));
+    if (!isLast) await extend();
     await process.machine.sleep(step.keep / 2);
+    // Its answer is not awaited before the hold is given back.
+    if (isLast) void extend();
     stay.leftAt = world.now;
     this.tell(`${number} gives back`);
     try {
