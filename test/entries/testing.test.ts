@@ -176,6 +176,35 @@ describe("advance", () => {
     expect(unheard).toEqual([]);
   });
 
+  const passed = Promise.resolve();
+  test.each([
+    ["thousands of promises", 2_000, () => passed],
+    ["some callbacks of process.nextTick", 3, () => new Promise<void>((done) => process.nextTick(done))],
+  ])("lets no time pass before the work of a holder is done: %s", async (_, times, work) => {
+    const server = createTestServer();
+    const [a, b] = [createTestClient({ server }), createTestClient({ server })];
+    await a.client.getLock("job").lock({ lease: 1_000 });
+    const run = b.client.getLock("job").run(
+      async () => {
+        const granted = server.now;
+        for (let i = 0; i < times; i++) await work();
+        return server.now - granted;
+      },
+      { lease: 5_000 },
+    );
+    await b.advance(60_000);
+    expect(await run).toBe(0);
+  });
+
+  test("lets no time pass before a grant that no replica has is undone: the call rejects REPLICAS", async () => {
+    const server = createTestServer();
+    const [a, b] = [createTestClient({ server, replicas: 1 }), createTestClient({ server })];
+    await b.client.getLock("job").lock({ lease: 1_000 });
+    const waiting = a.client.getLock("job").lock({ wait: 10_000 });
+    await a.advance(20_000);
+    await expect(waiting).rejects.toMatchObject({ code: "REPLICAS" });
+  });
+
   test("does not keep the event loop from turning, whatever a test asks for", async () => {
     const [a, b] = pair();
     await a.client.getLock("job").lock();

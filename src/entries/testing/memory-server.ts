@@ -1,11 +1,12 @@
 /**
  * A Redis server in memory: keys, scripts and channels, on a clock of its own.
  *
- * It answers in microtasks. Node looks for rejections that nobody handles when all microtasks have run. So a call that
- * rejects while time is advanced is handled in time if the test adds its handler right after `await advance()`.
+ * It answers in microtasks. Node looks for rejections that nobody handles when all microtasks and ticks have run. So a
+ * call that rejects while time is advanced is handled in time if the test adds its handler right after
+ * `await advance()`.
  */
 import { createHash } from "node:crypto";
-import { microtask, setImmediate } from "../../base/platform.js";
+import { microtask, nextTick, setImmediate } from "../../base/platform.js";
 import { TestClock } from "./clock.js";
 import { COMMANDS } from "./commands.js";
 import { Keyspace } from "./keyspace.js";
@@ -15,8 +16,8 @@ import { NOT_INTEGER, type Reply, ReplyError } from "./reply.js";
 
 /** The version of Redis that the server behaves as. */
 const VERSION = "7.0.15";
-/** After so many microtasks, or turns of the event loop, without any answer nothing more comes unless time passes. */
-const QUIET_MICROTASKS = 200;
+/** After so many ticks, or turns of the event loop, without any answer nothing more comes unless time passes. */
+const QUIET_TICKS = 10;
 const QUIET_TURNS = 3;
 /**
  * Answers in one turn of the event loop: a test that asks for ever in a loop must not keep its own time-out from
@@ -104,11 +105,14 @@ export class MemoryServer {
     else setImmediate(deliver);
   }
 
-  /** Resolves when everything has been done that needs neither time nor another turn of the event loop. */
+  /**
+   * Resolves when everything has been done that needs neither time nor another turn of the event loop. A tick comes
+   * when no microtask is left, however long the chain of promises was, and before Node looks for rejections.
+   */
   async rest(): Promise<void> {
     let seen = -1;
-    for (let quiet = 0; quiet < QUIET_MICROTASKS; quiet++) {
-      await undefined;
+    for (let quiet = 0; quiet < QUIET_TICKS; quiet++) {
+      await tick();
       if (this.#delivered === seen) continue;
       seen = this.#delivered;
       quiet = 0;
@@ -177,6 +181,10 @@ export class MemoryServer {
 
 function newRunId(): string {
   return String(++servers).padStart(40, "0");
+}
+
+function tick(): Promise<void> {
+  return new Promise((resolve) => nextTick(resolve));
 }
 
 function nextTurn(): Promise<void> {
