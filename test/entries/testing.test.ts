@@ -205,6 +205,25 @@ describe("advance", () => {
     await expect(waiting).rejects.toMatchObject({ code: "REPLICAS" });
   });
 
+  test("leaves that time however many answers come meanwhile", async () => {
+    const [a, b] = pair();
+    const unheard: unknown[] = [];
+    const hear = (reason: unknown) => unheard.push(reason);
+    process.on("unhandledRejection", hear);
+    await a.client.getLock("job").lock();
+    const latch = a.client.getCountDownLatch("l");
+    let answers = 0;
+    a.client.on("renewed", () => {
+      for (let i = 0; i < 40; i++) void latch.getCount().then(() => answers++);
+    });
+    const tooLong = b.client.getLock("job").lock({ wait: 60_000 });
+    await b.advance(HOUR);
+    await expect(tooLong).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
+    process.off("unhandledRejection", hear);
+    expect(answers).toBe((40 * HOUR) / 10_000);
+    expect(unheard).toEqual([]);
+  });
+
   test("does not keep the event loop from turning, whatever a test asks for", async () => {
     const [a, b] = pair();
     await a.client.getLock("job").lock();
