@@ -1,5 +1,6 @@
 /** The inspector as a function of Requests: who may look and unlock, and its answers. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import { History } from "../../src/entries/inspector/history.js";
 import { createInspector, type Inspector, type InspectorOptions } from "../../src/entries/inspector.js";
 import { type Hold, LockClient } from "../../src/index.js";
 import {
@@ -338,6 +339,59 @@ describe("api/events", () => {
     }
     const all = readers[0]?.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data);
     expect(all?.filter((entry) => entry.ownerId === ownerId)).toHaveLength(2);
+  });
+
+  test.each([
+    ["a lock", () => client.getLock("nested"), () => client.getLock("nested")],
+    [
+      "both sides of a read-write lock",
+      () => client.getReadWriteLock("nested sides").writeLock(),
+      () => client.getReadWriteLock("nested sides").readLock(),
+    ],
+  ])(
+    "the end of a nested hold is not told as that of the outer one, which was there before anybody looked on: %s",
+    async (_, outerOf, innerOf) => {
+      const [outer, inner] = [outerOf(), innerOf()];
+      const owner = client.newOwner();
+      const held = await outer.lock({ owner });
+      const inspector = inspect({ every: 100 });
+      const reader = await open(inspector);
+      const shows = (part: string) => (data: Record<string, unknown>) =>
+        JSON.stringify(data[part] ?? []).includes(`"${outer.name}"`);
+      await reader.find("locks", shows("changed"));
+      await (await inner.lock({ owner })).unlock();
+      const later = await hold(`after the end of ${inner.name}`);
+      await reader.find("history", (entries) => entries.some(isEntry("granted", later.ownerId)));
+      await held.unlock();
+      await reader.find("locks", shows("gone"));
+      await reader.find("history", (entries) => entries.some(isEntry("released", held.ownerId)));
+      const told = reader.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data);
+      const ofHold = told.filter(({ ownerId }) => ownerId === held.ownerId);
+      expect(ofHold.map(({ what }) => what)).toEqual(["released"]);
+    },
+  );
+
+  test("a nested hold that is granted while the first look is under way is no grant of its own", async () => {
+    const owner = client.newOwner();
+    const lock = client.getLock("nested while a look is under way");
+    const held = await lock.lock({ owner });
+    const history = new History(() => undefined);
+    onTestFinished(history.follow(client));
+    const look = async () => {
+      const info = await client.inspect(lock.name);
+      return info ? [info] : [];
+    };
+    const told = () => history.entries.map(({ what }) => what);
+    history.beginLook();
+    const before = await look();
+    const nested = await lock.lock({ owner });
+    history.endLook(before);
+    await nested.unlock();
+    expect(told()).not.toContain("released");
+    await held.unlock();
+    history.beginLook();
+    history.endLook(await look());
+    expect(told()).toEqual([]);
   });
 
   test("a page that connects later learns what was before", async () => {

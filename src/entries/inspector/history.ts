@@ -3,7 +3,7 @@
  * it learns by events, so that no hold of this process is too short to be seen.
  */
 import { wallTime } from "../../base/platform.js";
-import type { LockClient, LockEvent, LockInfo } from "../../index.js";
+import type { LockClient, LockEvent, LockEvents, LockInfo } from "../../index.js";
 
 /** Times are epoch milliseconds, durations milliseconds. */
 export interface Entry {
@@ -25,7 +25,7 @@ interface Open {
   /** The look that was under way when the hold was first seen: it may have read the lock before. */
   readonly look: number;
   label: string | null;
-  /** Holds of the owner, as far as this process counts them. */
+  /** Holds of the owner: those that the first look has shown, and what events have told since. */
   count: number;
 }
 
@@ -36,8 +36,8 @@ const KINDS: ReadonlySet<string> = new Set(["lock", "fair", "fenced", "readwrite
 export class History {
   /** Holds by lock and owner. */
   readonly #open = new Map<string, Open>();
-  /** Holds that have ended since the look began: the look may still show them. */
-  readonly #ended = new Set<string>();
+  /** Holds that have changed since the look began: the look may show them as they were. */
+  readonly #changed = new Set<string>();
   /** Since when the waiters of the last look wait, by lock and owner. */
   #waiting = new Map<string, number>();
   readonly #entries: Entry[] = [];
@@ -56,7 +56,7 @@ export class History {
     this.#open.clear();
     this.#waiting.clear();
     this.#first = true;
-    const acquired = (event: LockEvent & { waited: number }) => this.#granted(event, event.waited);
+    const acquired = (event: LockEvents["acquired"]) => this.#granted(event);
     const released = (event: LockEvent & { held?: number }) => this.#gone(event, "released", event.held);
     const lost = (event: LockEvent & { held?: number }) => this.#gone(event, "lost", event.held);
     client.on("acquired", acquired).on("released", released).on("lost", lost);
@@ -76,7 +76,7 @@ export class History {
 
   beginLook(): void {
     this.#look++;
-    this.#ended.clear();
+    this.#changed.clear();
   }
 
   /** Compares what the look has shown, all locks that are held, with what was known. */
@@ -91,12 +91,13 @@ export class History {
         const label = holder.client?.label ?? null;
         const open = this.#open.get(key);
         if (open) open.label = label;
-        if (open || this.#ended.has(key)) continue;
+        if (open || this.#changed.has(key)) continue;
         const since = Math.min(now, holder.since?.getTime() ?? now);
-        this.#open.set(key, { info, ownerId: holder.ownerId, since, look: this.#look - 1, label, count: 0 });
+        const { ownerId, count } = holder;
+        this.#open.set(key, { info, ownerId, since, look: this.#look - 1, label, count });
         const asked = this.#waiting.get(key);
         const waited = asked === undefined ? {} : { waited: Math.max(0, since - asked) };
-        if (!this.#first) this.#add(since, "granted", info, holder.ownerId, label, waited);
+        if (!this.#first) this.#add(since, "granted", info, ownerId, label, waited);
       }
       for (const [ownerId, since] of waitersOf(info)) {
         const key = keyOf(info.name, ownerId);
@@ -124,12 +125,17 @@ export class History {
     }
   }
 
-  #granted({ lockName, kind, ownerId }: LockEvent, waited: number): void {
+  #granted({ lockName, kind, ownerId, waited, nested }: LockEvents["acquired"]): void {
     if (ownerId === undefined || !KINDS.has(kind)) return;
     const key = keyOf(lockName, ownerId);
     const open = this.#open.get(key);
     if (open) {
       open.count++;
+      return;
+    }
+    if (nested) {
+      // The first look is under way, and may have counted the owner's holds before: the next one counts them.
+      this.#changed.add(key);
       return;
     }
     const info = { name: lockName, kind: kind as LockInfo["kind"] };
@@ -150,7 +156,7 @@ export class History {
 
   #end(key: string): void {
     this.#open.delete(key);
-    this.#ended.add(key);
+    this.#changed.add(key);
   }
 
   #add(
