@@ -407,14 +407,24 @@ describe("api/events", () => {
     await second.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
   });
 
-  test("an unlock by an operator is told", async () => {
+  test.each([
+    ["this process", () => client],
+    ["another process", () => other],
+  ])("an unlock by an operator is told, once for each hold of %s", async (who, by) => {
+    const name = `by an operator: ${who}`;
     const inspector = inspect({ every: 100, authorize: allow });
     const reader = await open(inspector);
     await reader.find("locks");
-    const { ownerId } = await hold("by an operator");
-    await post(inspector, { body: '{"name":"by an operator"}' });
-    expect(await reader.find("unlocked")).toMatchObject({ name: "by an operator", ownerIds: [ownerId] });
+    const { ownerId } = await hold(name, by());
+    await reader.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
+    await post(inspector, { body: JSON.stringify({ name }) });
+    expect(await reader.find("unlocked")).toMatchObject({ name, ownerIds: [ownerId] });
     await reader.find("history", (entries) => entries.some(isEntry("unlocked", ownerId)));
+    const later = await hold(`after ${name}`);
+    await reader.find("history", (entries) => entries.some(isEntry("granted", later.ownerId)));
+    const told = reader.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data);
+    const ofHold = told.filter((entry) => entry.ownerId === ownerId);
+    expect(ofHold.map(({ what }) => what)).toEqual(["granted", "unlocked"]);
   });
 
   test("many viewers cost Redis what one does, and nobody costs nothing", async () => {

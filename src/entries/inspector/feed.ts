@@ -77,11 +77,12 @@ export class Feed {
     return () => this.#leave(viewer);
   }
 
-  /** Tells viewers that an operator has unlocked a lock. */
-  unlocked(info: LockInfo): void {
-    this.#history.unlocked(info);
+  /** Runs `force`, by which an operator takes a lock from its holders, and tells viewers if anybody held it. */
+  async unlock(info: LockInfo, force: () => Promise<boolean>): Promise<boolean> {
+    const unlocked = await this.#history.unlock(info, force);
     const ownerIds = info.holders.map(({ ownerId }) => ownerId);
-    this.#tell("unlocked", { at: wallTime(), name: info.name, ownerIds });
+    if (unlocked) this.#tell("unlocked", { at: wallTime(), name: info.name, ownerIds });
+    return unlocked;
   }
 
   #leave(viewer: Viewer): void {

@@ -38,6 +38,8 @@ export class History {
   readonly #open = new Map<string, Open>();
   /** Holds that have changed since the look began: the look may show them as they were. */
   readonly #changed = new Set<string>();
+  /** Holds that an operator is about to end, and that nothing has told of yet. */
+  readonly #forced = new Set<string>();
   /** Since when the waiters of the last look wait, by lock and owner. */
   #waiting = new Map<string, number>();
   readonly #entries: Entry[] = [];
@@ -105,7 +107,7 @@ export class History {
       }
     }
     for (const [key, open] of this.#open) {
-      if (seen.has(key) || open.look >= this.#look) continue;
+      if (seen.has(key) || this.#forced.has(key) || open.look >= this.#look) continue;
       this.#open.delete(key);
       this.#add(now, "released", open.info, open.ownerId, open.label, { held: now - open.since });
     }
@@ -113,15 +115,26 @@ export class History {
     this.#first = false;
   }
 
-  /** Notes that an operator has taken the lock from its holders. */
-  unlocked(info: LockInfo): void {
-    const now = wallTime();
-    for (const { ownerId, client } of info.holders) {
-      const key = keyOf(info.name, ownerId);
-      const open = this.#open.get(key);
-      this.#end(key);
-      const held = open ? { held: now - open.since } : {};
-      this.#add(now, "unlocked", info, ownerId, client?.label ?? open?.label ?? null, held);
+  /**
+   * Runs `force`, by which an operator takes the lock from its holders, and resolves with whether anybody held it. Each
+   * end is told once: the client tells of its own holds as lost, and of others nothing.
+   */
+  async unlock(info: LockInfo, force: () => Promise<boolean>): Promise<boolean> {
+    const holders = info.holders.map((holder) => ({ ...holder, key: keyOf(info.name, holder.ownerId) }));
+    for (const { key } of holders) this.#forced.add(key);
+    try {
+      if (!(await force())) return false;
+      const now = wallTime();
+      for (const { key, ownerId, client } of holders) {
+        if (!this.#forced.has(key)) continue;
+        const open = this.#open.get(key);
+        this.#end(key);
+        const held = open ? { held: now - open.since } : {};
+        this.#add(now, "unlocked", info, ownerId, client?.label ?? open?.label ?? null, held);
+      }
+      return true;
+    } finally {
+      for (const { key } of holders) this.#forced.delete(key);
     }
   }
 
@@ -151,7 +164,10 @@ export class History {
     if (!open || --open.count > 0) return;
     this.#end(key);
     const now = wallTime();
-    this.#add(now, what, open.info, ownerId, open.label, { held: held ?? now - open.since });
+    const forced = this.#forced.delete(key) && what === "lost";
+    this.#add(now, forced ? "unlocked" : what, open.info, ownerId, open.label, {
+      held: held ?? now - open.since,
+    });
   }
 
   #end(key: string): void {

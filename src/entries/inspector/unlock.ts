@@ -45,11 +45,8 @@ export async function unlock({ client, feed, onUnlock }: Unlocking, request: Req
   }
   if (!lock) return json(200, { unlocked: false });
   if (ownerIds && hasOthers(lock, ownerIds)) return text(409, "Others hold it by now.");
-  const unlocked = await force(client, lock);
-  if (unlocked) {
-    feed.unlocked(lock);
-    await onUnlock?.({ name, lock, request });
-  }
+  const unlocked = await feed.unlock(lock, () => force(client, lock));
+  if (unlocked) await onUnlock?.({ name, lock, request });
   return json(200, { unlocked });
 }
 
