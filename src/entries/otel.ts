@@ -180,7 +180,9 @@ function follow<C extends LockCallContext | HoldContext>(
     error(context: C & { error?: unknown }) {
       const made = spans.get(context);
       const { error } = context;
-      if (!made || !(error instanceof Error)) return;
+      if (!made) return;
+      // The reason of an abort may be anything, and only an Error has a text for the span.
+      if (!(error instanceof Error)) return void made.setStatus({ code: SpanStatusCode.ERROR });
       made.recordException(error);
       made.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
     },

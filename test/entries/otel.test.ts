@@ -1,5 +1,5 @@
 /** Contract section 9: `holdfast/otel`, with the SDK's own readers and exporters. */
-import { context, trace } from "@opentelemetry/api";
+import { context, SpanStatusCode, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -266,6 +266,29 @@ test("the span of a call that was ended from outside says by what, as its wait d
   expect(told).toEqual(["abort", "closed", "closed"]);
   await theirs.unlock();
 });
+
+test.each([
+  ["an Error", new Error("the user has left"), "the user has left", ["exception"]],
+  ["no Error", "the user has left", undefined, []],
+])(
+  "the span of a call whose signal aborted has the status of an error, with a reason that is %s",
+  async (_, reason, message, events) => {
+    await using it = new Observed();
+    await using others = new LockClient(server.connect(), UNHURRIED);
+    const theirs = await others.getLock("e3").lock();
+    const abort = new AbortController();
+    const aborted = await untilWaiting(it.client, () =>
+      it.client.getLock("e3").lock({ signal: abort.signal }),
+    );
+    abort.abort(reason);
+    await expect(aborted.done).rejects.toBe(reason);
+    const [span] = it.spans;
+    expect(span?.attributes["holdfast.outcome"]).toBe("abort");
+    expect(span?.status).toEqual({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) });
+    expect(span?.events.map(({ name }) => name)).toEqual(events);
+    await theirs.unlock();
+  },
+);
 
 test("a nameOf that throws disturbs no call: the name is left out", async () => {
   await using it = new Observed({
