@@ -13,7 +13,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { expect, test } from "vitest";
 import { type InstrumentOptions, instrument } from "../../src/entries/otel.js";
-import { LockClient } from "../../src/index.js";
+import { LockClient, MultiLock } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { forFile, startRedis, UNHURRIED } from "../support/index.js";
 
@@ -174,6 +174,27 @@ test("clients that share a meter are counted in one sum, each for as long as it 
   expect(await held()).toEqual([1]);
   for (const hold of holds) await hold.unlock();
   expect(await held()).toEqual([0]);
+});
+
+test("a group is counted once for each instrumented client of a member; its spans are of the first one", async () => {
+  await using it = new Observed();
+  await using other = new LockClient(server.connect(), UNHURRIED);
+  const group = new MultiLock(it.client.getLock("g1"), other.getLock("g2"));
+  const ofGroup = { "holdfast.lock.name": "g1,g2", "holdfast.lock.kind": "multi" };
+  const stop = it.instrument(other);
+  await group.run(() => undefined);
+  stop();
+  const waits = async () => (await it.series())["holdfast.lock.wait"];
+  expect(await waits()).toContainEqual([{ ...ofGroup, ...outcome("acquired") }, 2]);
+  await group.run(() => undefined);
+  expect(await waits()).toContainEqual([{ ...ofGroup, ...outcome("acquired") }, 3]);
+  const spans = it.spans.filter(({ attributes }) => attributes["holdfast.lock.kind"] === "multi");
+  expect(spans.map(({ name }) => name).sort()).toEqual([
+    "holdfast.hold",
+    "holdfast.hold",
+    "holdfast.lock",
+    "holdfast.lock",
+  ]);
 });
 
 test("waiters are counted by lock and kind, and each only while it waits", async () => {
