@@ -11,6 +11,7 @@ import { Random } from "../support/random.js";
 import { type Case, randomCall } from "./fidelity/calls.js";
 import { randomCommand } from "./fidelity/commands.js";
 import { randomSums } from "./fidelity/numbers.js";
+import { randomPattern } from "./fidelity/patterns.js";
 import { MemorySide, RealSide } from "./fidelity/sides.js";
 
 const RUNS = Number(process.env.HOLDFAST_FIDELITY_RUNS ?? 300);
@@ -56,6 +57,8 @@ describe.skipIf(noMovableClock !== undefined || !isModern)("as Redis 7 does", ()
   );
 
   test("the numbers of Lua 5.1", () => expectAlike("numbers", randomSums), 4 * PATIENCE + SLOW * RUNS);
+
+  test("the patterns of names", () => expectAlike("patterns", randomPattern), 4 * PATIENCE + SLOW * RUNS);
 
   test(
     "the commands by themselves, with arguments that are refused",

@@ -20,26 +20,29 @@ function toRegExp(pattern: string): RegExp {
   return new RegExp(`^${source}$`, "s");
 }
 
-/** A class, from behind its bracket to the one that closes it, or to the end of the pattern. */
+/**
+ * A class, from behind its bracket to the one that closes it, or to the end of the pattern. What is behind the `-` of a
+ * range is its end, even a bracket or a backslash; what is escaped stands for itself and begins no range.
+ */
 function classAt(pattern: string, start: number): { readonly text: string; readonly end: number } {
   const not = pattern[start] === "^" ? "^" : "";
   let set = "";
   let i = start + not.length;
   while (i < pattern.length && pattern[i] !== "]") {
-    const one = charAt();
-    if (pattern[i] === "-" && i + 1 < pattern.length && pattern[i + 1] !== "]") {
+    const [one = "", next, last] = pattern.slice(i, i + 3);
+    if (one === "\\" && next !== undefined) {
+      set += literal(next);
+      i += 2;
+    } else if (next === "-" && last !== undefined) {
+      set += [one, last].sort().map(literal).join("-");
+      i += 3;
+    } else {
+      set += literal(one);
       i++;
-      const [from, to] = [one, charAt()].sort() as [string, string];
-      set += `${literal(from)}-${literal(to)}`;
-    } else set += literal(one);
+    }
   }
   // An empty class matches nothing, and a negated one everything.
   return { text: `[${not}${set}]`, end: i };
-
-  function charAt(): string {
-    if (pattern[i] === "\\" && i + 1 < pattern.length) i++;
-    return pattern[i++] as string;
-  }
 }
 
 function literal(char: string): string {
