@@ -14,6 +14,7 @@ import type { Call, PlainCommand, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
+import { lacksCommand } from "./failures.js";
 import { hearAsking } from "./hear-asking.js";
 import { type AnyCommand, type CommandHost, type CommandSpec, RetryingCommand } from "./retrying-command.js";
 import { Sender } from "./sender.js";
@@ -105,7 +106,12 @@ export class CommandRunner implements CommandHost {
     const begun = instant(this.clock);
     const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
     this.publishCommand = await this.#run<"PUBLISH" | "SPUBLISH">(
-      { call: { lockName, send }, read: () => "SPUBLISH", recover: () => "PUBLISH" },
+      {
+        call: { lockName, send },
+        read: () => "SPUBLISH",
+        // Any other error says nothing about the server: the next call asks again.
+        recover: ({ cause }) => (lacksCommand(cause) ? "PUBLISH" : undefined),
+      },
       within,
     );
     this.prepared = true;

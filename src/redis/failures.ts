@@ -70,6 +70,18 @@ export function forbidsKey(error: unknown): boolean {
   return isReply(error) && lacksPermission(error.message) && /access .*\bkeys?\b/.test(error.message);
 }
 
+/**
+ * True if the server does not know the command or subcommand, or forbids it to this user. Other servers and proxies say
+ * that in words of their own.
+ */
+export function lacksCommand(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { message } = error;
+  return (
+    lacksPermission(message) || /unknown (redis )?(sub)?command|unsupported|not supported/i.test(message)
+  );
+}
+
 export function isMissingScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("NOSCRIPT");
 }

@@ -107,6 +107,28 @@ describe.concurrent("the first call of a client, which has to ask the server abo
     await expectNothingLeft(it.bed);
   });
 
+  test.for([
+    ["says nothing about the server: it rejects, and the next call asks again", "ERR backend is restarting"],
+    ["asks for a password: it rejects, and the next call asks again", "NOAUTH Authentication required."],
+  ])("is answered by an error that %s", async ([, answer = ""], context) => {
+    await needSharded(true, context);
+    await using it = await fresh(0);
+    const redis = it.bed.redis as unknown as { call(...args: string[]): Promise<unknown> };
+    const call = redis.call.bind(redis);
+    let asked = 0;
+    redis.call = (...args) =>
+      args[0] === "PUBSUB" && asked++ === 0
+        ? Promise.reject(Object.assign(new Error(answer), { name: "ReplyError" }))
+        : call(...args);
+    expect(await failsSoon(watch(it.lock.lock()))).toHaveProperty("cause.message", answer);
+    const theirs = await it.bed.lock.lock();
+    const second = watch(it.lock.lock());
+    await until("it listens", async () => (await listening(stage, it.bed.name, true)).length > 0);
+    expect(asked).toBe(2);
+    await theirs.unlock();
+    await (await soon(second)).unlock();
+  });
+
   test("does not get its `wait` twice", async () => {
     await using it = await fresh(4_000, 20_000);
     const theirs = await it.bed.lock.lock();
