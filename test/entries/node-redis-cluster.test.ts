@@ -2,18 +2,22 @@
 import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient } from "../../src/index.js";
+import type { SubscriberConnection } from "../../src/redis/connection.js";
 import { failure, untilWaiting } from "../contract/helpers.js";
 import { PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   forFile,
   moveSlot,
+  needSharded,
   PATIENCE,
   startCluster,
+  startProxy,
   type TestClient,
   UNHURRIED,
   until,
 } from "../support/index.js";
+import { namesOn } from "../topology/cluster-crew.js";
 import { coreOfTheContract } from "../topology/core.js";
 import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 
@@ -92,6 +96,33 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     });
     await short.close();
   });
+});
+
+describe.for(VERSIONS)("%s", ([version, redis]) => {
+  test.for([2, 3])(
+    "a subscription that the server ends while another one begins is told as a lost connection: RESP %i",
+    async (RESP, context) => {
+      await needSharded(true, context);
+      const [master] = await cluster.masters();
+      if (!master) throw new Error("no master");
+      await using proxy = await startProxy(master);
+      const user = clients.add(redis.client({ socket: { host: proxy.host, port: proxy.port }, RESP }));
+      const subscriber = fromNodeRedis(user).duplicate() as SubscriberConnection;
+      const [moving = "", staying = ""] = await namesOn(master, `${version} ${RESP} moving`, 2);
+      await subscriber.ssubscribe(moving);
+      let lost = false;
+      subscriber.on("close", () => {
+        lost = true;
+      });
+      proxy.stall();
+      const begun = subscriber.ssubscribe(staying).catch(() => {});
+      await moveSlot(cluster, moving);
+      proxy.restore();
+      await until("the loss is told", () => lost);
+      await begun;
+      subscriber.disconnect();
+    },
+  );
 });
 
 describe.each(VERSIONS)("%s, when masters go", (_, redis) => {

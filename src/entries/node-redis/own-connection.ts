@@ -183,9 +183,8 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       if (!isPresent()) return;
       const client = another(source);
       this.#client = client;
-      client.on("error", (error: unknown) => {
-        if (!client.isReady) failed(error);
-      });
+      // Also of a client that is still connected: it could not read a reply, so those behind it may not be its answers.
+      client.on("error", failed);
       client.on("end", () => failed(disconnected()));
       client.on("sharded-channel-moved", () => this.emit("moved"));
       if (!this.#keepsAlive) client.unref();
