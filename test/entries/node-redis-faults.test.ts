@@ -219,6 +219,14 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     user.destroy();
   });
 
+  test("an answer that takes longer than the socketTimeout of the user's client costs no connection", async () => {
+    const { host, port } = server;
+    const user = clients.add(redis.client({ socket: { host, port, socketTimeout: 100 } }));
+    const own = connectionOf(user).duplicate();
+    expect(await own.call("BLPOP", "nothing comes", "0.5")).toBe(null);
+    own.disconnect();
+  });
+
   test("a connection that ends while its socket is on its way leaves no socket open", async () => {
     await using deaf = await listen();
     const taken = once(deaf.server, "connection") as Promise<[Socket]>;

@@ -155,7 +155,8 @@ function destroyNow(client: PlainClient): void {
 /** Makes a client for the library alone, with the options that say where the server is and who asks. */
 export function another(source: PlainClient): PlainClient {
   return source.duplicate({
-    socket: { ...source.options?.socket, reconnectStrategy: false },
+    // Without a ping, a socket that may not be silent would not last; and a WAIT is answered late.
+    socket: { ...source.options?.socket, reconnectStrategy: false, socketTimeout: undefined },
     clientSideCache: undefined,
     commandsQueueMaxLength: undefined,
     // This would send a command that nothing here needs.
