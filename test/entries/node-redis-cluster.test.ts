@@ -1,5 +1,6 @@
 /** Locks on clients of node-redis for a cluster. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import type { ClusterOfNodes } from "../../src/entries/node-redis/cluster.js";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient } from "../../src/index.js";
 import type { SubscriberConnection } from "../../src/redis/connection.js";
@@ -9,9 +10,11 @@ import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   forFile,
   moveSlot,
+  named,
   needSharded,
   PATIENCE,
   startCluster,
+  startClusterProxy,
   startProxy,
   type TestClient,
   UNHURRIED,
@@ -123,6 +126,58 @@ describe.for(VERSIONS)("%s", ([version, redis]) => {
       subscriber.disconnect();
     },
   );
+});
+
+/** What the tests read of a cluster's client. */
+interface UserCluster extends TestClient {
+  readonly masters: readonly UserNode[];
+  readonly _slots: { rediscover(): Promise<void> };
+  nodeClient(node: UserNode): Promise<unknown>;
+}
+
+interface UserNode {
+  readonly address: string;
+  readonly client?: TestClient;
+}
+
+const isClosed = ({ client }: UserNode) => !client?.isOpen;
+
+describe.each(VERSIONS)("%s, when the client closes", (_, redis) => {
+  test("the end of the connections of the library is no reason to look where the slots are", async () => {
+    const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
+    const user = clients.add(redis.cluster({ rootNodes })) as UserCluster;
+    const connection = fromNodeRedis(user);
+    const locks = new LockClient(connection, UNHURRIED);
+    await locks.getLock("a").run(() => {});
+    const looks = vi.spyOn(user._slots, "rediscover");
+    await locks.close();
+    await until("the connections have ended", () => connection.status === "wait");
+    expect(looks).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    ["answers", false],
+    ["is away", true],
+  ])("a look for the slots that is under way leaves no client behind: a master %s", async (__, isAway) => {
+    await using proxy = await startClusterProxy(cluster);
+    const rootNodes = proxy.startupNodes.map((socket) => ({ socket }));
+    const user = clients.add(redis.cluster({ rootNodes, nodeAddressMap: proxy.natMap })) as UserCluster;
+    await user.connect();
+    const connection = fromNodeRedis(user) as unknown as ClusterOfNodes;
+    const [asked, other] = await cluster.masters();
+    const [askedProxy, otherProxy] = [asked, other].map((node) => proxy.proxies.get(node?.port ?? 0));
+    if (!askedProxy || !otherProxy) throw new Error("no proxies");
+    if (isAway) otherProxy.refuse();
+    askedProxy.clear();
+    askedProxy.delayReplies(PATIENCE, named("CLUSTER"));
+    connection.refreshSlotsCache(`${asked?.host}:${asked?.port}`);
+    await until("it looks", () => askedProxy.count(named("CLUSTER")) > 0);
+    user.destroy();
+    askedProxy.restore();
+    await until("it has made clients, and ended them", () => user.masters[0] && user.masters.every(isClosed));
+    const all = [...proxy.proxies.values()];
+    await until("no socket is open", () => all.every(({ openConnections }) => openConnections === 0));
+  });
 });
 
 describe.each(VERSIONS)("%s, when masters go", (_, redis) => {

@@ -55,6 +55,7 @@ export interface ClusterClient {
    */
   readonly slots: readonly ({ readonly master: ClusterNode } | undefined)[];
   readonly masters: readonly ClusterNode[];
+  readonly replicas: readonly ClusterNode[];
   readonly _slots?: { rediscover?(startWith: PlainClient): Promise<unknown> };
   connect(): Promise<unknown>;
   nodeClient(node: ClusterNode): Promise<PlainClient>;
@@ -141,6 +142,20 @@ const approaching = new WeakSet<PlainClient>();
 export function destroy(client: PlainClient): void {
   if (approaching.has(client)) client.on("connect", () => destroyNow(client));
   else destroyNow(client);
+}
+
+/** Clients that {@link destroySettled} is about to destroy. */
+const unwanted = new WeakSet<PlainClient>();
+
+/**
+ * Destroys a client that node-redis connects by itself: one that has no socket yet as that connects, or as its next
+ * attempt fails.
+ */
+export function destroySettled(client: PlainClient): void {
+  if (client.isReady) destroyNow(client);
+  if (unwanted.has(client)) return;
+  unwanted.add(client);
+  for (const event of ["connect", "error"]) client.on(event, () => destroyNow(client));
 }
 
 /** The error of a client that is closed already tells nothing new. */

@@ -7,7 +7,7 @@ import { errorMonitor } from "node:events";
 import { microtask, setTimeout } from "../../base/platform.js";
 import type { ClusterConnection, ConnectionOptions } from "../../redis/connection.js";
 import { slotOf } from "../../redis/slots.js";
-import { type ClusterClient, type ClusterNode, ignore, type PlainClient } from "./clients.js";
+import { type ClusterClient, type ClusterNode, destroySettled, ignore, type PlainClient } from "./clients.js";
 import { GivenConnection } from "./given-connection.js";
 import { NodeSource, OwnCluster, type Topology, type Way } from "./own-cluster.js";
 
@@ -50,6 +50,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
       this.emit("ready");
     });
     cluster.on("disconnect", () => this.closed());
+    cluster.on("node-error", () => this.#endLate());
     if (this.knowledge === "ready") this.opened();
   }
 
@@ -109,7 +110,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
     this.#mustLook = false;
     const one = this.#whomToAsk(first);
     const looked = one && this.#cluster._slots?.rediscover?.(one);
-    looked?.then(() => void this.slots, ignore);
+    looked?.then(() => void this.slots, ignore).finally(() => this.#endLate());
   }
 
   protected get isOpen(): boolean {
@@ -118,6 +119,13 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
 
   protected open(): Promise<unknown> {
     return this.#cluster.connect();
+  }
+
+  /** Ends the clients of a look that was under way as its user closed the cluster: node-redis makes them all the same. */
+  #endLate(): void {
+    if (this.#cluster.isOpen) return;
+    for (const { client } of [...this.#cluster.masters, ...this.#cluster.replicas])
+      if (client) destroySettled(client);
   }
 
   /** The master that is named, or one that is ready, or any. */

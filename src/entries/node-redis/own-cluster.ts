@@ -161,8 +161,8 @@ export class OwnCluster extends Emitter implements ClusterConnection, Link {
     link.on("error", (error: unknown) => this.emit("node error", error, address));
     link.on("close", () => {
       this.emit("-node");
-      // The cluster may know the successor already.
-      this.#topology.refreshSlotsCache();
+      // The cluster may know the successor already. After a wanted end nobody needs one.
+      if (link.status !== "end") this.#topology.refreshSlotsCache();
     });
     link.on("ready", () => this.emit("ready"));
     this.#links.set(address, link);
