@@ -13,6 +13,7 @@ import {
   named,
   needSharded,
   PATIENCE,
+  politeFailover,
   startCluster,
   startClusterProxy,
   startProxy,
@@ -177,6 +178,38 @@ describe.each(VERSIONS)("%s, when the client closes", (_, redis) => {
     await until("it has made clients, and ended them", () => user.masters[0] && user.masters.every(isClosed));
     const all = [...proxy.proxies.values()];
     await until("no socket is open", () => all.every(({ openConnections }) => openConnections === 0));
+  });
+});
+
+describe.each(VERSIONS)("%s, when a node has left", (_, redis) => {
+  test.each([
+    ["an attempt to connect to it", false],
+    ["one of a client that connects to nodes when it needs them", true],
+  ])("%s makes no client of the cluster for it", async (__, minimizeConnections) => {
+    const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
+    const user = clients.add(redis.cluster({ rootNodes, minimizeConnections })) as UserCluster;
+    await user.connect();
+    const connection = fromNodeRedis(user) as unknown as ClusterOfNodes;
+    const { host, port } = await cluster.masterFor("left");
+    const isLeaving = ({ address }: { address: string }) => address === `${host}:${port}`;
+    const node = user.masters.find(isLeaving);
+    const others = user.masters.filter((each) => each !== node);
+    await Promise.all(others.map((each) => user.nodeClient(each)));
+    const own = connection.nodes().find(isLeaving)?.duplicate();
+    if (!node || !own) throw new Error("no such node");
+    await politeFailover(cluster, "left");
+    await until("the cluster's client knows", () => {
+      connection.refreshSlotsCache();
+      return !user.masters.some(isLeaving);
+    });
+    let failed = false;
+    own.on("error", () => {
+      failed = true;
+    });
+    own.connect().catch(() => {});
+    await until("it is tried", () => failed || own.status === "ready");
+    expect(isClosed(node)).toBe(true);
+    own.disconnect();
   });
 });
 

@@ -36,13 +36,21 @@ export class NodeSource implements ServerConnection {
   }
 
   duplicate(options?: OwnOptions): OwnConnection {
-    // A client that is on its way may never arrive, but it has all options.
-    const client = async (): Promise<PlainClient> =>
-      this.#node.client ?? (await this.#cluster.nodeClient(this.#node));
-    const own = new OwnConnection(client, options);
+    // A client that is on its way may never arrive, and one of a node that has left is closed, but it has all options.
+    let known = this.#node.client;
+    const own = new OwnConnection(async () => {
+      known = this.#node.client ?? known ?? (await this.#makeClient());
+      return known;
+    }, options);
     // Perhaps no other call goes to that slot, so nothing else would notice that it has moved.
     own.on("misdirected", () => this.#way.refresh());
     return own;
+  }
+
+  /** Makes the cluster connect to the node. It would do so for one that has left, and never end that client. */
+  #makeClient(): Promise<PlainClient> {
+    if (this.#cluster.masters.includes(this.#node)) return this.#cluster.nodeClient(this.#node);
+    throw new Error(`${this.address} has left the cluster`);
   }
 }
 
