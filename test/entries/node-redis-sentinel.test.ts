@@ -24,6 +24,11 @@ failOnUnhandledRejections();
 // A long downAfter, so that a busy machine does not make the sentinels replace a healthy master.
 const all = await forFile(startSentinel({ password: "se:cret", downAfter: 15_000 }));
 
+/** The user has leased the only client of the master while fn runs. */
+interface Leasing extends TestClient {
+  use(fn: () => Promise<void>): Promise<void>;
+}
+
 function optionsFor({ sentinels, name, servers }: RedisSentinel): object {
   return {
     name,
@@ -47,13 +52,28 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   });
 
   test("replicas that must acknowledge a grant, and the user's lease of the only client of the pool", async () => {
-    const client = make() as TestClient & { use(fn: () => Promise<void>): Promise<void> };
+    const client = make() as Leasing;
     const options = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };
     const locks = new LockClient(fromNodeRedis(client), options);
     await locks.ready();
     await client.use(() => locks.getLock("copied").run(() => {}));
     await locks.close();
   });
+
+  test.each([
+    ["before", true],
+    ["after", false],
+  ])(
+    "a first call during such a lease, of a client that was connected %s fromNodeRedis",
+    async (_, isEarly) => {
+      const client = make() as Leasing;
+      if (isEarly) await client.connect();
+      const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+      if (!isEarly) await client.connect();
+      await client.use(() => locks.getLock("leased").run(() => {}));
+      await locks.close();
+    },
+  );
 
   test("a first call that replicas must acknowledge connects the client", async () => {
     const locks = new LockClient(fromNodeRedis(make()), {
@@ -94,4 +114,26 @@ describe.each(VERSIONS)("%s, when the master", (_, redis) => {
     await Promise.all([ours.close({ timeout: 0 }), theirs.close({ timeout: 0 })]);
     for (const client of made) await client.close();
   });
+
+  test.each(ENDS)(
+    "%s while the user has leased the only client: a lock is kept all the same",
+    async (_how, end) => {
+      await using own = await startSentinel();
+      const client = clients.add(redis.sentinel(optionsFor(own))) as Leasing;
+      const locks = new LockClient(fromNodeRedis(client), { watchdogTimeout: 120_000 });
+      const hold = await locks.getLock("leased").lock();
+      const master = await own.master();
+      const [replica] = await own.replicas();
+      await until("the replica has it", async () => Number(await replica?.call("EXISTS", "leased")) === 1);
+      await client.use(async () => {
+        const successor = own.successor(master);
+        await end(own, master);
+        await successor;
+        await until("it can be extended", () => hold.extend(120_000).then(() => true), LONG);
+      });
+      await until("it can be given back", () => hold.unlock().then(() => true), LONG);
+      await locks.close({ timeout: 0 });
+      await client.close();
+    },
+  );
 });

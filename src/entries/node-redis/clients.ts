@@ -37,6 +37,9 @@ export interface PlainOptions {
   };
 }
 
+/** What a connection of the library takes its options from. */
+export type Template = Pick<PlainClient, "duplicate" | "options">;
+
 /** A server of a cluster. */
 export interface ClusterNode {
   readonly host: string;
@@ -73,8 +76,10 @@ export interface SentinelClient {
   readonly isOpen: boolean;
   readonly isReady: boolean;
   connect(): Promise<unknown>;
-  /** Calls fn with the client of the master, as soon as that is connected. */
+  /** Calls fn with a client of the master, as soon as one is connected that the user has not leased. */
   _execute<T>(isReadonly: boolean, fn: (master: PlainClient) => Promise<T>): Promise<T>;
+  /** Where the master is, if a client of it is connected. */
+  getMasterNode(): { readonly host: string; readonly port: number } | undefined;
   on(event: string | symbol, listener: Listener): unknown;
 }
 
@@ -168,7 +173,7 @@ function destroyNow(client: PlainClient): void {
 }
 
 /** Makes a client for the library alone, with the options that say where the server is and who asks. */
-export function another(source: PlainClient): PlainClient {
+export function another(source: Template): PlainClient {
   return source.duplicate({
     // Without a ping, a socket that may not be silent would not last; and a WAIT is answered late.
     socket: { ...source.options?.socket, reconnectStrategy: false, socketTimeout: undefined },

@@ -20,6 +20,7 @@ import {
   named,
   PLAINLY,
   type PlainClient,
+  type Template,
 } from "./clients.js";
 import { CommandList } from "./command-list.js";
 import { Emitter } from "./emitter.js";
@@ -40,7 +41,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   /** Says whether the connection keeps the process alive. */
   readonly stream: Stream;
   status = "wait";
-  readonly #source: () => Promise<PlainClient>;
+  readonly #source: () => Promise<Template>;
   readonly #retryStrategy: (times: number) => number;
   #client: PlainClient | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -58,8 +59,8 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   /** The server did not let the user in. */
   #refusal: Error | undefined;
 
-  /** `source` gives the client whose options are copied; it is called at each attempt. */
-  constructor(source: () => Promise<PlainClient>, options: OwnOptions = {}) {
+  /** `source` gives the options that are copied; it is called at each attempt. */
+  constructor(source: () => Promise<Template>, options: OwnOptions = {}) {
     super();
     this.#source = source;
     this.#retryStrategy = options.retryStrategy ?? ((times) => Math.min(50 * times, LONGEST_PAUSE));

@@ -1,10 +1,12 @@
 /**
  * The connection of a client of sentinels, as `createSentinel` makes it. That client has clients of the master, and
  * makes new ones when the master changes: they show where the master is, and the library's own connections go there.
+ * The user may have leased all of them, by `use` or `acquire`, for as long as they like. Then the client says where the
+ * master is, and the options are those of a client that was seen before.
  */
 import { errorMonitor } from "node:events";
 import type { ConnectionOptions } from "../../redis/connection.js";
-import { ignore, type PlainClient, type SentinelClient } from "./clients.js";
+import { ignore, type PlainClient, type SentinelClient, type Template } from "./clients.js";
 import { GivenConnection, type Link } from "./given-connection.js";
 import { OwnConnection, type OwnOptions } from "./own-connection.js";
 
@@ -14,6 +16,8 @@ export class SentinelConnection extends GivenConnection {
   readonly #sentinel: SentinelClient;
   /** The client of the master, as long as its server is the master. */
   #master: PlainClient | undefined;
+  /** The last client of a master that was seen. */
+  #seen: PlainClient | undefined;
   readonly #heard = new WeakSet<PlainClient>();
   /** Connections of the library to the master. */
   readonly #own = new Set<OwnConnection>();
@@ -46,7 +50,14 @@ export class SentinelConnection extends GivenConnection {
     sentinel.on("end", () => this.checkOpen());
     // Version 5 has neither event: the next call finds out.
     sentinel.on("ready", () => this.opened());
-    if (sentinel.isReady) this.opened();
+    sentinel.on("topology-change", ({ type }: { type: string }) => {
+      if (type === "MASTER_CHANGE") this.#changed();
+    });
+    if (sentinel.isReady) {
+      this.opened();
+      // Now, since the user may have leased all clients at the first call.
+      this.#find().catch(ignore);
+    }
   }
 
   duplicate(options?: OwnOptions): OwnConnection {
@@ -65,15 +76,27 @@ export class SentinelConnection extends GivenConnection {
     return this.#sentinel.connect();
   }
 
-  /** The client of the master. A client that has lost its socket stays the answer until there is another. */
-  async #present(): Promise<PlainClient> {
+  /**
+   * The client of the master, or what has its address and the options of an earlier one. A client that has lost its
+   * socket stays the answer until there is another.
+   */
+  async #present(): Promise<Template> {
     // Version 5 has no event for its end: this finds out.
     this.begin();
     await this.opening;
     if (!this.#sentinel.isOpen) throw new Error("the client of the sentinels is not connected");
-    if (!this.#master?.isOpen) await this.#find();
-    if (!this.#master) throw new Error("no master is known");
-    return this.#master;
+    if (this.#master?.isOpen) return this.#master;
+    const found = this.#find();
+    const seen = this.#seen;
+    if (seen) found.catch(ignore);
+    else await found;
+    if (this.#master) return this.#master;
+    const node = this.#sentinel.getMasterNode();
+    if (!seen || !node) throw new Error("no master is known");
+    return {
+      options: { socket: { ...seen.options?.socket, ...node } },
+      duplicate: (overrides) => seen.duplicate(overrides),
+    };
   }
 
   /**
@@ -99,6 +122,7 @@ export class SentinelConnection extends GivenConnection {
     if (master === this.#master) return;
     const isOther = this.#master !== undefined;
     this.#master = master;
+    this.#seen = master;
     this.opened();
     if (!this.#heard.has(master)) {
       this.#heard.add(master);
@@ -112,6 +136,13 @@ export class SentinelConnection extends GivenConnection {
     if (master !== this.#master) return;
     this.#master = undefined;
     this.#reconnect();
+  }
+
+  /** The client has found a master: its first one, or another. */
+  #changed(): void {
+    this.#master = undefined;
+    if (this.#seen) this.#reconnect();
+    this.#find().catch(ignore);
   }
 
   #reconnect(): void {
