@@ -70,16 +70,14 @@ export function forbidsKey(error: unknown): boolean {
   return isReply(error) && lacksPermission(error.message) && /access .*\bkeys?\b/.test(error.message);
 }
 
-/**
- * True if the server does not know the command or subcommand, or forbids it to this user. Other servers and proxies say
- * that in words of their own.
- */
+/** Servers and proxies other than Redis say in words of their own that they lack a command or subcommand. */
+const LACKS_COMMAND =
+  /unknown\b.*command|wrong number of arguments|syntax error|unsupported|not (supported|allowed)|disabled/i;
+
+/** True if the server does not know the command or subcommand, or forbids it to this user. */
 export function lacksCommand(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const { message } = error;
-  return (
-    lacksPermission(message) || /unknown (redis )?(sub)?command|unsupported|not supported/i.test(message)
-  );
+  return lacksPermission(error.message) || LACKS_COMMAND.test(error.message);
 }
 
 export function isMissingScript(error: unknown): boolean {

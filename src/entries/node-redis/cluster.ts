@@ -125,7 +125,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
   #endLate(): void {
     if (this.#cluster.isOpen) return;
     for (const { client } of [...this.#cluster.masters, ...this.#cluster.replicas])
-      if (client) destroySettled(client);
+      if (client?.isOpen) destroySettled(client);
   }
 
   /** The master that is named, or one that is ready, or any. */
