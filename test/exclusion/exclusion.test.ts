@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { forFile } from "../support/index.js";
 import { Fleet, type Part } from "./fleet.js";
 
-const ACQUISITIONS = 60_000;
+const ACQUISITIONS = 40_000;
 /** Long enough for a machine that is busy with other work. */
 const CALM_TIMEOUT = 900_000;
 const ROUND = 12_000;

@@ -9,7 +9,7 @@ import { Fleet, type Part } from "./fleet.js";
 import { tally } from "./order.js";
 import { groupByLock } from "./sections.js";
 
-const ACQUISITIONS = 50_000;
+const ACQUISITIONS = 40_000;
 /** Long enough for a machine that is busy with other work. */
 const CALM_TIMEOUT = 900_000;
 const ROUND = 11_000;
