@@ -5,7 +5,7 @@
  */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
-import type { Arbiter, Contestant } from "../engine/arbiter.js";
+import type { Contestant } from "../engine/arbiter.js";
 import { Wait } from "../engine/wait.js";
 import type { LockRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
@@ -33,7 +33,6 @@ export class AllOrNone {
   /** Aborts the member calls that wait inside the engines. */
   readonly #ending = new AbortController();
   readonly #begun: number;
-  readonly #arbiter: Arbiter;
   readonly #contestant: Contestant;
   #taken: (readonly [request: MemberRequest, grant: Grant])[] = [];
   /** The lease that each member is taken with; undefined if the watchdog keeps the members until the last grant. */
@@ -57,7 +56,6 @@ export class AllOrNone {
     this.#lease = isLong ? request.lease : undefined;
     // `wait` is not given to this Wait but to each step, as the time left: the engine knows what the end of that means.
     this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: request.signal });
-    this.#arbiter = members.engine.arbiter;
     this.#contestant = {
       keys: new Set(members.all.map(({ backend }) => backend.key)),
       since: this.#begun,
@@ -83,7 +81,7 @@ export class AllOrNone {
       if (!wait.ended) await returned;
       throw error;
     } finally {
-      this.#arbiter.gone(this.#contestant);
+      this.#members.engine.arbiter.gone(this.#contestant);
       wait.dispose();
       for (const leave of left) leave();
     }
@@ -111,7 +109,7 @@ export class AllOrNone {
       if (this.#request.wait === 0) return false;
       awaited = this.#standIn(refused);
       if (again) {
-        this.#arbiter.lost(this.#contestant);
+        this.#members.engine.arbiter.lost(this.#contestant);
         await this.#wait.park(Math.min(this.#left, this.#pause()));
       }
     }
@@ -120,12 +118,12 @@ export class AllOrNone {
   get #isHeldUp(): boolean {
     // The calls that this one would let pass may be waiting for what its owner holds.
     if (this.#requests.some(isHeldByOwner)) return false;
-    return this.#request.wait > 0 && this.#left > 0 && this.#arbiter.holdsUp(this.#contestant);
+    return this.#request.wait > 0 && this.#left > 0 && this.#members.engine.arbiter.holdsUp(this.#contestant);
   }
 
   #letOthersPass(): Promise<void> {
     this.#announce();
-    return this.#arbiter.awaitTurn(this.#contestant, this.#left);
+    return this.#members.engine.arbiter.awaitTurn(this.#contestant, this.#left);
   }
 
   /** Waits for one member in the queue of that member, in the order of that queue. */
@@ -140,9 +138,10 @@ export class AllOrNone {
   /** Tries all other members at once; resolves with the first member that refused. */
   async #tryOthers(awaited: MemberRequest | undefined): Promise<MemberRequest | undefined> {
     const others = this.#requests.filter((request) => request !== awaited);
+    const left = Math.max(1, this.#left);
     const tries = others.map((request) => {
       const { engine, runner } = request.member.env;
-      const within = Math.min(runner.commandTimeout, Math.max(1, this.#left));
+      const within = Math.min(runner.commandTimeout, left);
       return this.#take(request, (call) => engine.once(call, within, this.#ending.signal));
     });
     const results = await this.#wait.during(Promise.allSettled(tries));
@@ -228,7 +227,7 @@ export class AllOrNone {
     return grants.every((grant) => grant.serverLeftAt(now) >= whole);
   }
 
-  /** Makes the hold. Its lease begins with the last member's grant, so it is set now, unless {@link #isWhole}; see {@link #limit}. */
+  /** Makes the hold. Its lease begins with the last member's grant, so it is set now, unless {@link #isWhole}. */
   async #conclude(): Promise<GroupGrant | undefined> {
     const { all: members, name } = this.#members;
     const { lease } = this.#request;
