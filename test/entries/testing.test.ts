@@ -1,5 +1,5 @@
 /** Locks in tests without Redis: a real client on a server in memory, whose time passes only when a test says so. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestClient, createTestServer, type TestClient } from "../../src/entries/testing.js";
 import { type Hold, isLockError, type LossReason } from "../../src/index.js";
 
@@ -24,6 +24,15 @@ async function stateOf(work: Promise<unknown>, { settle }: TestClient): Promise<
   );
   await settle();
   return state;
+}
+
+/** The reasons of the rejections that nobody handles until the test ends. */
+function unheardRejections(): readonly unknown[] {
+  const unheard: unknown[] = [];
+  const hear = (reason: unknown) => unheard.push(reason);
+  process.on("unhandledRejection", hear);
+  onTestFinished(() => void process.off("unhandledRejection", hear));
+  return unheard;
 }
 
 describe("clients", () => {
@@ -154,9 +163,7 @@ describe("advance", () => {
 
   test("leaves time to listen to what rejects meanwhile", async () => {
     const [a, b] = pair();
-    const unheard: unknown[] = [];
-    const hear = (reason: unknown) => unheard.push(reason);
-    process.on("unhandledRejection", hear);
+    const unheard = unheardRejections();
     await a.client.getLock("job").lock();
     const tooLong = b.client.getLock("job").lock({ wait: 5_000 });
     await b.advance(60_000);
@@ -172,7 +179,6 @@ describe("advance", () => {
     await a.loseAll("taken");
     await expect(run).rejects.toMatchObject({ code: "LOCK_LOST" });
     await new Promise((resolve) => setTimeout(resolve, 10));
-    process.off("unhandledRejection", hear);
     expect(unheard).toEqual([]);
   });
 
@@ -207,9 +213,7 @@ describe("advance", () => {
 
   test("leaves that time however many answers come meanwhile", async () => {
     const [a, b] = pair();
-    const unheard: unknown[] = [];
-    const hear = (reason: unknown) => unheard.push(reason);
-    process.on("unhandledRejection", hear);
+    const unheard = unheardRejections();
     await a.client.getLock("job").lock();
     const latch = a.client.getCountDownLatch("l");
     let answers = 0;
@@ -219,7 +223,6 @@ describe("advance", () => {
     const tooLong = b.client.getLock("job").lock({ wait: 60_000 });
     await b.advance(HOUR);
     await expect(tooLong).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
-    process.off("unhandledRejection", hear);
     expect(answers).toBe((40 * HOUR) / 10_000);
     expect(unheard).toEqual([]);
   });

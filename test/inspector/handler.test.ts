@@ -337,8 +337,7 @@ describe("api/events", () => {
       await reader.find("locks", ({ gone }) => gone?.includes(name));
       await reader.find("history", (entries) => entries.some(isEntry("released", ownerId)));
     }
-    const all = readers[0]?.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data);
-    expect(all?.filter((entry) => entry.ownerId === ownerId)).toHaveLength(2);
+    expect(historyOf(ownerId, readers[0])).toHaveLength(2);
   });
 
   test.each([
@@ -365,9 +364,7 @@ describe("api/events", () => {
       await held.unlock();
       await reader.find("locks", shows("gone"));
       await reader.find("history", (entries) => entries.some(isEntry("released", held.ownerId)));
-      const told = reader.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data);
-      const ofHold = told.filter(({ ownerId }) => ownerId === held.ownerId);
-      expect(ofHold.map(({ what }) => what)).toEqual(["released"]);
+      expect(historyOf(held.ownerId, reader)).toEqual(["released"]);
     },
   );
 
@@ -422,9 +419,7 @@ describe("api/events", () => {
     await reader.find("history", (entries) => entries.some(isEntry("unlocked", ownerId)));
     const later = await hold(`after ${name}`);
     await reader.find("history", (entries) => entries.some(isEntry("granted", later.ownerId)));
-    const told = reader.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data);
-    const ofHold = told.filter((entry) => entry.ownerId === ownerId);
-    expect(ofHold.map(({ what }) => what)).toEqual(["granted", "unlocked"]);
+    expect(historyOf(ownerId, reader)).toEqual(["granted", "unlocked"]);
   });
 
   test("many viewers cost Redis what one does, and nobody costs nothing", async () => {
@@ -491,6 +486,12 @@ test("who begins to look on while Redis is away is told so", async () => {
   onTestFinished(() => reader.stop());
   expect(await reader.find("trouble")).toMatchObject({ code: "UNAVAILABLE" });
 });
+
+/** What the viewer was told of the holds of this owner. */
+function historyOf(ownerId: string, reader: EventReader | undefined): readonly string[] {
+  const told = reader?.seen.filter(({ event }) => event === "history").flatMap(({ data }) => data) ?? [];
+  return told.filter((entry) => entry.ownerId === ownerId).map(({ what }) => what);
+}
 
 function isEntry(what: string, ownerId: string): (entry: { what: string; ownerId: string }) => boolean {
   return (entry) => entry.what === what && entry.ownerId === ownerId;
