@@ -122,6 +122,12 @@ const GOALS = [
   ["3 masters, contended: takes/s", atLeast(1.07), times("raw"), ratio("redlock-contended", "", "takes")],
   ["3 masters, contended: longest wait", atMost(2), " × p50", median("redlock-contended", "", "starvation")],
   [
+    "MultiLock of 8: p50",
+    atMost(1.1),
+    times("raw-8-in-parallel"),
+    ratio("multi-lock", "", "p50", "holdfast-multi-lock"),
+  ],
+  [
     "a renewed hold: client heap",
     atMost(3),
     times("raw"),

@@ -7,7 +7,7 @@ export default {
   id: "multi-lock",
   title: "MultiLock of 8",
   order: 14,
-  floors: ["raw-8-in-series", "raw-8-in-parallel"],
+  floors: ["raw-8-in-parallel", "raw-8-in-series", "wire-8-in-parallel"],
   ours: ["holdfast-multi-lock"],
   peers: () => false,
   pin: "together",

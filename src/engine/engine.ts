@@ -8,6 +8,7 @@ import type { CommandRunner } from "../redis/command-runner.js";
 import { onAbort } from "./abort-hub.js";
 import type { Acquisition } from "./acquisition.js";
 import { Arbiter } from "./arbiter.js";
+import { Contention } from "./contention.js";
 import { RoundBackoff } from "./round-backoff.js";
 import { TIME_IS_UP, WaitLoop, type WaitLoopOptions } from "./wait-loop.js";
 import type { WaitQueue } from "./wait-queue.js";
@@ -29,6 +30,7 @@ export class Engine {
   readonly #backoffs = new Map<string, RoundBackoff>();
   /** Calls that are parts of a call for a group: that call begins their tries, wherever it waits. */
   readonly parts: List<Acquisition<unknown>> = new List();
+  readonly contention: Contention = new Contention();
   /** Gives turns to the calls that want all of several locks. */
   readonly arbiter: Arbiter = new Arbiter();
   readonly #stopListening: () => void;
@@ -66,10 +68,9 @@ export class Engine {
   }
 
   /** Tries once, without a place in the queue, for at most `within` milliseconds; undefined if the try is refused. */
-  once<G>(call: Acquisition<G>, within: number, signal: AbortSignal | undefined): Promise<G | undefined> {
+  once<G>(call: Acquisition<G>, within: number): Promise<G | undefined> {
     call.single = true;
     call.within = within;
-    if (signal) this.#limit(call, undefined, signal);
     return this.#loop.begin(call);
   }
 
@@ -81,6 +82,11 @@ export class Engine {
   /** The calls whose try is on its way, and the parts of groups' calls, whose try may be. */
   get trying(): Acquisition<unknown>[] {
     return [...this.#loop.calls().filter(({ trying }) => trying), ...this.parts.all()];
+  }
+
+  /** Whether a call of this client wants this, or did a moment ago. */
+  isWanted(queueName: string): boolean {
+    return this.#loop.queues.has(queueName);
   }
 
   /** The wait queue of this name in this client; undefined without a queue or a call that could begin one. */

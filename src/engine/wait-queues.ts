@@ -47,6 +47,11 @@ export class WaitQueues {
     return true;
   }
 
+  /** Whether there is a queue of this name, or a call that could begin one. */
+  has(name: string): boolean {
+    return this.#queues.has(name) || this.#alone.has(name);
+  }
+
   /** The queue of this name, if any. A call that was alone joins it, as the first in line if its try is on its way. */
   get(name: string): WaitQueue | undefined {
     const queue = this.#queues.get(name);

@@ -1,7 +1,7 @@
 /**
- * How a call acquires all members of a group, or none. The call waits for one member at a time, holding nothing. Once that
- * member is granted the call tries all others. If a member refuses, the call gives back what it took and waits for that
- * member. No call waits while it holds, so no orders of members can dead-lock.
+ * How a call acquires all members of a group, or none. It tries all at once; where others are known to be at work it waits
+ * for the first member, and tries the others once that one is granted. If a member refuses, the call gives back what it took
+ * and waits for that member. No call waits while it holds, so no orders of members can dead-lock.
  */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
@@ -12,16 +12,12 @@ import type { Grant } from "../locks/owner-lock.js";
 import { limit } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
+import { isWhole, leaseOfTries } from "./group-lease.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
-import type { Members } from "./members.js";
+import { isUnresponsive, type Member, type Members } from "./members.js";
 import { assertNotItself } from "./namesakes.js";
 
-/** The share of a lease that may have passed when the last member is granted, and its bound in milliseconds. */
-const SHARE_OF_LEASE = 1 / 100;
-const MOST_OF_LEASE = 50;
-/** A lease of so many `commandTimeout`s outlives all that follows the first grant: the other tries, and setting the lease anew. */
-const LONG = 3;
 /** Milliseconds of the longest pause after a lost round: two calls must not go on refusing each other. */
 const LONGEST_PAUSE = 16;
 
@@ -30,8 +26,8 @@ export class AllOrNone {
   readonly #requests: readonly MemberRequest[];
   readonly #request: LockRequest;
   readonly #wait: Wait;
-  /** Aborts the member calls that wait inside the engines. */
-  readonly #ending = new AbortController();
+  /** The calls for members of this round. */
+  #calls: MemberAcquisition[] = [];
   readonly #begun: number;
   readonly #contestant: Contestant;
   #taken: (readonly [request: MemberRequest, grant: Grant])[] = [];
@@ -49,11 +45,7 @@ export class AllOrNone {
     this.#request = request;
     const { clock, envs } = members;
     this.#begun = clock.mono();
-    // With `replicas` a grant may take longer: its WAIT is added.
-    const isLong = envs.every(
-      ({ settings, replicas }) => !replicas && (request.lease ?? 0) >= LONG * settings.commandTimeout,
-    );
-    this.#lease = isLong ? request.lease : undefined;
+    this.#lease = leaseOfTries(request.lease, envs);
     // `wait` is not given to this Wait but to each step, as the time left: the engine knows what the end of that means.
     this.#wait = new Wait({ clock, wait: Number.POSITIVE_INFINITY, signal: request.signal });
     this.#contestant = {
@@ -76,7 +68,7 @@ export class AllOrNone {
       return group;
     } catch (error) {
       this.#over = true;
-      this.#ending.abort(error);
+      for (const call of this.#calls.reverse()) call.own.table.env.engine.end(call, error);
       const returned = this.#giveBack();
       if (!wait.ended) await returned;
       throw error;
@@ -95,15 +87,16 @@ export class AllOrNone {
 
   /** Resolves with true once all members are taken, with false if `wait` was not enough. */
   async #rounds(): Promise<boolean> {
-    // An owner that holds all members re-enters all at once, and before its next call.
-    let awaited = this.#requests.every(isHeldByOwner) ? undefined : this.#requests[0];
+    let awaited = this.#triesAllAtOnce ? undefined : this.#requests[0];
     for (; ; this.#round++) {
       const again = this.#round > 0;
+      this.#calls = [];
       while (this.#isHeldUp) await this.#letOthersPass();
       if (again && this.#left <= 0) return this.#late();
       if (awaited && !(await this.#wait.during(this.#await(awaited)))) return false;
       const refused = await this.#tryOthers(awaited);
       if (!refused) return true;
+      this.#members.engine.contention.met(this.#contestant.keys, this.#members.clock.mono());
       await this.#wait.during(assertNotItself(this.#members, refused.member, this.#taken, this.#left));
       await this.#giveBack();
       if (this.#request.wait === 0) return false;
@@ -113,6 +106,16 @@ export class AllOrNone {
         await this.#wait.park(Math.min(this.#left, this.#pause()));
       }
     }
+  }
+
+  /** Without contention one round is enough. An owner that holds all members re-enters all at once, before its next call. */
+  get #triesAllAtOnce(): boolean {
+    if (this.#requests.every(isHeldByOwner)) return true;
+    const { engine, all } = this.#members;
+    if (engine.contention.isKnown(this.#contestant.keys, this.#begun)) return false;
+    const mayRefuse = (member: Member) =>
+      isUnresponsive(member) || member.env.engine.isWanted(member.backend.queueName);
+    return !all.some(mayRefuse);
   }
 
   get #isHeldUp(): boolean {
@@ -131,32 +134,31 @@ export class AllOrNone {
     const { wait } = this.#request;
     const { engine } = request.member.env;
     const left = wait === 0 ? 0 : Math.max(1, this.#left);
-    const { signal } = this.#ending;
-    return this.#take(request, (call) => engine.acquire(call, left, signal, this.#announced));
+    return this.#take(request, (call) => engine.acquire(call, left, undefined, this.#announced));
   }
 
   /** Tries all other members at once; resolves with the first member that refused. */
   async #tryOthers(awaited: MemberRequest | undefined): Promise<MemberRequest | undefined> {
     const others = this.#requests.filter((request) => request !== awaited);
     const left = Math.max(1, this.#left);
+    this.#members.gather();
     const tries = others.map((request) => {
       const { engine, runner } = request.member.env;
       const within = Math.min(runner.commandTimeout, left);
-      return this.#take(request, (call) => engine.once(call, within, this.#ending.signal));
+      return this.#take(request, (call) => engine.once(call, within));
     });
     const results = await this.#wait.during(Promise.allSettled(tries));
-    let refused: MemberRequest | undefined;
-    for (const [i, result] of results.entries()) {
-      if (result.status === "rejected" && !this.#mayPass(result.reason)) throw result.reason;
-      if (result.status === "rejected" || !result.value) refused ??= others[i];
-    }
+    const refused = others[results.findIndex(isRefusal)];
     if (refused && this.#request.wait > 0) this.#announce();
-    return refused;
+    for (const result of results) {
+      if (result.status === "rejected" && !this.#mayPass(result.reason, refused)) throw result.reason;
+    }
+    return refused ?? others[results.findIndex(({ status }) => status === "rejected")];
   }
 
-  /** Whether the call goes on in spite of this error: a call that has waited survives an outage. */
-  #mayPass(error: unknown): boolean {
-    return this.#announced && isLockError(error, "UNAVAILABLE");
+  /** Whether silence changes nothing: a call that has waited survives an outage, and one that is `refused` a member is so anyhow. */
+  #mayPass(error: unknown, refused?: MemberRequest): boolean {
+    return (this.#announced || refused !== undefined) && isLockError(error, "UNAVAILABLE");
   }
 
   async #take(
@@ -164,6 +166,7 @@ export class AllOrNone {
     acquire: (call: MemberAcquisition) => Promise<Grant | undefined>,
   ): Promise<Grant | undefined> {
     const call = callFor(request, this.#request, { lease: this.#lease, onWaiting: () => this.#announce() });
+    this.#calls.push(call);
     const grant = await acquire(call);
     if (!grant) return undefined;
     if (this.#over) void quietly(giveBack(request, grant));
@@ -218,24 +221,15 @@ export class AllOrNone {
     }
   }
 
-  /** Whether the members were taken with the lease, and nearly all of it is left. */
-  #isWhole(grants: readonly Grant[]): boolean {
-    const lease = this.#lease;
-    if (lease === undefined) return false;
-    const now = instant(this.#members.clock);
-    const whole = lease - Math.min(lease * SHARE_OF_LEASE, MOST_OF_LEASE);
-    return grants.every((grant) => grant.serverLeftAt(now) >= whole);
-  }
-
-  /** Makes the hold. Its lease begins with the last member's grant, so it is set now, unless {@link #isWhole}. */
+  /** Makes the hold. Its lease begins with the last member's grant, so it is set now, unless it {@link isWhole}. */
   async #conclude(): Promise<GroupGrant | undefined> {
     const { all: members, name } = this.#members;
     const { lease } = this.#request;
     const grants = members.map(
       (member) => this.#taken.find(([request]) => request.member === member)?.[1] as Grant,
     );
-    if (lease !== undefined && !this.#isWhole(grants) && !(await this.#limit(grants, lease)))
-      return undefined;
+    const isSet = lease === undefined || isWhole(this.#lease, grants, instant(this.#members.clock));
+    if (!isSet && !(await this.#limit(grants, lease))) return undefined;
     const acting = actingOwner(this.#request.owner, this.#requests);
     const group = new GroupGrant(this.#members, acting, grants, (grants[0] as Grant).ownerId);
     group.check();
@@ -246,4 +240,8 @@ export class AllOrNone {
     group.watch();
     return group;
   }
+}
+
+function isRefusal(result: PromiseSettledResult<Grant | undefined>): boolean {
+  return result.status === "fulfilled" && !result.value;
 }

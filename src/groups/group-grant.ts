@@ -210,12 +210,11 @@ export class GroupGrant extends HoldRecord {
   }
 
   #releaseAll(choose?: (member: Member) => Successor | undefined): readonly Promise<void>[] {
-    const released: Promise<void>[] = [];
-    for (const member of this.#members.lastFirst) {
+    this.#members.gather();
+    return this.#members.lastFirst.flatMap((member) => {
       const grant = this.#grantOf(member);
-      if (grant) released.push(release(grant, choose && (() => choose(member))));
-    }
-    return released;
+      return grant ? release(grant, choose && (() => choose(member))) : [];
+    });
   }
 
   /** After UNAVAILABLE: the members' releases go on in the background, and a further unlock() asks again. */

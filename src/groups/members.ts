@@ -150,6 +150,12 @@ export class Members {
     return { lockName: this.name, kind: this.kind };
   }
 
+  /** The commands that this tick sends for members of one client travel together. */
+  gather(): void {
+    if (this.envs.length === this.all.length) return;
+    for (const { runner } of this.envs) runner.sender.gather();
+  }
+
   /** Emits an event on every member's client. */
   emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
     const payload = { ...details, ...this.#told } as LockEvents[E];

@@ -107,11 +107,19 @@ describe("a call that tries once", () => {
   });
 
   test("may have a limit of its own", async (scene) => {
-    const call = await scene.once(new ScriptedCall(), 70, new AbortController().signal);
+    const call = await scene.once(new ScriptedCall(), 70);
     expect(call.tries[0]?.within).toBe(70);
     expect(scene.clock.timers).toBe(0);
     await call.silence();
     expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
+  });
+
+  test("can be ended by the call of which it is a part", async (scene) => {
+    const call = await scene.once(new ScriptedCall(), 70);
+    scene.engine.end(call, new Error("the other part was refused"));
+    await scene.clock.advance(0);
+    expect(call.outcome).toEqual({ error: new Error("the other part was refused") });
+    await call.grant();
   });
 
   test("does not wait for its turn", async (scene) => {

@@ -23,11 +23,6 @@ const STAGES: readonly Stage[] = [
     trying: true,
   },
   {
-    title: "while the only try that it may make is on its way",
-    arrange: (scene, signal) => scene.once(new ScriptedCall({ name: "it" }), 60_000, signal),
-    trying: true,
-  },
-  {
     title: "while its subscription is not confirmed",
     async arrange(scene, signal) {
       const call = await scene.acquire({ name: "it" }, 60_000, signal);

@@ -201,9 +201,8 @@ export class Scene {
   }
 
   /** Starts a call that tries once. */
-  async once(call: ScriptedCall, within: number, signal?: AbortSignal): Promise<ScriptedCall> {
-    if (signal) this.#signals.push(signal);
-    return this.#watch(call, this.engine.once(call, within, signal));
+  async once(call: ScriptedCall, within: number): Promise<ScriptedCall> {
+    return this.#watch(call, this.engine.once(call, within));
   }
 
   /** A first call that waits and listens: refused, then tried again when the subscription was confirmed, and refused. */

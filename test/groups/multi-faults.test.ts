@@ -4,7 +4,7 @@ import { LockClient, MultiLock } from "../../src/index.js";
 import { KINDS } from "../contract/kinds.js";
 import { failsSoon, script, soon, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
-import { Hall, useStages } from "./helpers.js";
+import { Hall, NEVER, useStages } from "./helpers.js";
 
 const stages = await useStages();
 
@@ -133,6 +133,36 @@ describe.concurrent("an error half-way", () => {
   });
 });
 
+test("one member is refused, another one's server is silent: refused, not UNAVAILABLE", async () => {
+  await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 2_000 }, {});
+  const theirs = await hall.lock(2, "a").lock();
+  const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
+  hall.bed(1).proxy.delayReplies(NEVER, script("acquire"));
+  expect(await multi.tryLock()).toBeNull();
+  await until("what may have been granted is given back", async () => (await hall.held()).join() === "a");
+  // The next call waits for the one, and not for the other's answer.
+  const call = watch(multi.lock());
+  await until("it waits for a", async () => (await hall.channels()).join().includes(hall.name("a")));
+  hall.bed(1).proxy.restore();
+  await theirs.unlock();
+  await (await soon(call)).unlock();
+  await hall.expectNothingLeft();
+});
+
+test("one member's server is known to be silent: the call waits for the others before it asks there", async () => {
+  await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 2_000 }, {});
+  const theirs = await hall.lock(2, "a").lock();
+  hall.bed(1).proxy.delayReplies(NEVER, script("acquire"));
+  await expect(hall.lock(1, "c").tryLock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  const call = watch(new MultiLock(hall.lock(0, "a"), hall.lock(1, "b")).lock());
+  await until("it waits for a", async () => (await hall.channels()).join().includes(hall.name("a")));
+  expect(hall.scripts(1).some(({ command }) => script("acquire", hall.name("b"))(command))).toBe(false);
+  hall.bed(1).proxy.restore();
+  await theirs.unlock();
+  await (await soon(call)).unlock();
+  await hall.expectNothingLeft();
+});
+
 describe.concurrent("a call that already waits survives an outage", () => {
   test.for([
     ["a", 0],
@@ -229,10 +259,10 @@ describe.concurrent("a call that already waits survives an outage", () => {
     // A server counts as silent after a tenth of commandTimeout.
     const calm = { commandTimeout: 200_000 };
     await using hall = await Hall.of(stages, calm, { ...calm, server: 1 }, {});
-    hall.bed(1).proxy.delayReplies(10_000, script("acquire"));
     const theirs = await hall.lock(2, "a").lock();
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
     const call = await hall.parked("a", () => multi.lock({ wait: 5_000 }));
+    hall.bed(1).proxy.delayReplies(10_000, script("acquire"));
     await theirs.unlock();
     expect(await failsSoon(call)).toMatchObject({ code: "WAIT_TIMEOUT", lockName: multi.name });
     hall.bed(1).proxy.restore();

@@ -25,6 +25,7 @@ const LOADS = {
 const BACKOFF = "src/engine/round-backoff.ts";
 const ATTEMPT = "src/groups/redlock-attempt.ts";
 const ARBITER = "src/engine/arbiter.ts";
+const CONTENTION = "src/engine/contention.ts";
 const ALL_OR_NONE = "src/groups/all-or-none.ts";
 const STEPPED = "(Math.max(0, 1 - waited) * STEPS + chance)";
 
@@ -79,6 +80,12 @@ const RULES = {
     "no pause after a lost round": [NO_PAUSE],
     "a pause of 64 ms at most": [{ file: ALL_OR_NONE, from: "LONGEST_PAUSE = 16", to: "LONGEST_PAUSE = 64" }],
     neither: [NO_TURN, NO_PAUSE],
+    "one member first, always": [
+      { file: ALL_OR_NONE, from: "let awaited = this.#triesAllAtOnce", to: "let awaited = false" },
+    ],
+    "a refusal is not remembered": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 0" }],
+    "a refusal is remembered for 100 ms": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 100" }],
+    "a refusal is remembered for 10 s": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 10_000" }],
   },
 };
 
